@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import xgrad
+from xgrad.cli import main
 from xgrad.distributed import launch, mpi, nccl, processes
 
 HAS_MPIEXEC = any(shutil.which("mpiexec", path=path) for path in (str(Path(sys.executable).parent), None))
@@ -56,6 +58,21 @@ def test_failing_rank_ends_the_job_and_is_named(fault: str, message: str | None,
     assert result.returncode != 0
     lines = [line for line in result.stderr.splitlines() if line.startswith("xgrad.distributed:")]
     assert len(lines) == 1 and lines[0].startswith(f"xgrad.distributed: {message or 'expected finite losses'}")
+
+
+@needs_mpi
+def test_train_command_on_ranks_matches_one_process_and_resumes_on_another_number(tmp_path: Path) -> None:
+    options = "train digits --no-download --hidden 32 --epochs 2 --batch-size 64 --threads 1".split()
+    assert main([*options, "--quiet", "--out", str(tmp_path / "one")]) == 0
+    out = tmp_path / "job"
+    extra = ["--out", out, "--shard-state", "--checkpoint-every", "11", "--keep", "9"]
+    assert job(2, "xgrad", *options, "--distributed", *extra).returncode == 0
+    _, *later = sorted((out / "checkpoints").iterdir())
+    for path in later:
+        path.unlink()
+    assert job(3, "xgrad", "train", "--resume", out, "--distributed").stdout.endswith(f"see {out}{os.sep}\n")
+    one, weights = (xgrad.load(folder / "weights.safetensors") for folder in (tmp_path / "one", out))
+    assert all(np.allclose(one[name].numpy(), weights[name].numpy(), atol=1e-4) for name in one)
 
 
 def test_launch_prints_the_command_of_each_launcher(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import tempfile
+import time
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ from xgrad.cli.training import FILES, SCHEDULES, Options, TrainingRun, note
 from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits
 from xgrad.data.catalog import SETS
 from xgrad.data.images import PUBLISHED
+from xgrad.distributed import Communicator, world
+from xgrad.distributed.processes import supervise
 from xgrad.support.files import DISK_FULL
 
 #: Default options of the MLP on data sets, those of MNIST for all published ones; learning rate and weight decay by
@@ -64,7 +68,7 @@ IMAGE_DEFAULTS: dict[str, dict[str, Any]] = {
 DATASETS = ("digits", *PUBLISHED)
 #: Options that a resumed run may have.
 RESUMED = {"resume", "device", "data", "no_download", "threads", "capture", "quiet"}
-RESUMED |= {"checkpoint_every", "keep", "tensorboard"}
+RESUMED |= {"checkpoint_every", "keep", "tensorboard", "distributed", "shard_state"}
 OPTIMIZERS = ("sgd", "adam", "adamw")
 ACTIVATIONS = ("relu", "sigmoid", "tanh")
 
@@ -135,6 +139,10 @@ def parser() -> Parser:
     add("--keep", type=integer(1), metavar="K", help="number of checkpoints to keep (default: 3)")
     events = "write figures of each epoch for TensorBoard to the folder tensorboard of the run"
     add("--tensorboard", action="store_true", default=False, help=events)
+    ranks = "share each batch between the processes that mpiexec or srun started: see docs/distributed.md"
+    add("--distributed", action="store_true", default=False, help=ranks)
+    shards = "with --distributed: keep in each process the optimizer's state of a part of the parameters"
+    add("--shard-state", action="store_true", default=False, help=shards)
     add("--resume", type=Path, metavar="DIR", help="continue the run in a folder from its newest checkpoint")
     add("--quiet", action="store_true", default=False, help="print the last line only")
     return top
@@ -161,25 +169,49 @@ def run(argv: Sequence[str]) -> int:
     """Train as specified by the arguments, and return the exit status."""
     top = parser()
     args = top.parse_args(argv)
+    if not args.distributed:
+        return start(top, args, None)
+    supervise()
+    with world(open_device(args.device)) as ranks, open(os.devnull, "w") as null:
+        output, errors = (null, null) if ranks.rank else (sys.stdout, sys.stderr)
+        try:
+            with redirect_stdout(output), redirect_stderr(errors):
+                return start(top, args, ranks)
+        except UsageError as error:
+            if ranks.size == 1:
+                raise
+            time.sleep(ranks.rank > 0)  # if all ranks have the error, rank 0 ends the others before they report it
+            note(f"rank {ranks.rank}: {error}")
+            ranks.abort()
+            raise
+
+
+def start(top: Parser, args: Namespace, ranks: Communicator | None) -> int:
+    """Begin or resume a run, with all ranks if there are any; return the exit status."""
     if not hasattr(args, "resume"):
-        return train(args, {})
+        return train(args, {}, ranks)
     given = {name: value for name, value in vars(args).items() if value != top.get_default(name)}
     if unused := [name for name in given if name not in RESUMED]:
         raise UsageError(f"--{unused[0].replace('_', '-')}: expected no such option with --resume: the run has its own")
     out: Path = args.resume
+    if ranks is not None and ranks.rank:
+        saved, state = ranks.broadcast_object(None)
+        return train(Namespace(**(saved | given | {"out": out})), state, ranks)
     if not out.is_dir():
         raise UsageError(f"--resume: expected the folder of a run, got {out}")
     with run_folder(out):
         for path, state in Checkpoints(out, 1).latest():
             try:
-                saved = top.parse_args(arguments(state["options"]))
+                saved = vars(top.parse_args(arguments(state["options"])))
             except (UsageError, LookupError, TypeError, ValueError) as error:
                 raise UsageError(f"--resume: expected a checkpoint of xgrad train, got {path}: {error}") from error
-            return train(Namespace(**(vars(saved) | given | {"out": out})), state)
+            if ranks is not None:
+                ranks.broadcast_object((saved, state))
+            return train(Namespace(**(saved | given | {"out": out})), state, ranks)
     raise UsageError(f"--resume: expected a run with a checkpoint that is whole, got none in {out / FOLDER}")
 
 
-def train(args: Namespace, state: dict[str, Any]) -> int:
+def train(args: Namespace, state: dict[str, Any], ranks: Communicator | None) -> int:
     """Train in a new folder, or in that of the run with a state; return the exit status."""
     if hasattr(args, "threads"):
         try:
@@ -195,8 +227,8 @@ def train(args: Namespace, state: dict[str, Any]) -> int:
         note(f"--capture: steps on {device} cannot be replayed yet: they run eagerly")
     out: Path = getattr(args, "out", Path("runs", data.name))
     try:
-        training = TrainingRun(options, data, device, out, args.quiet)
-        trainer = training.trainer(capture and can_replay, args.tensorboard)
+        training = TrainingRun(options, data, device, out, args.quiet, ranks)
+        trainer = training.trainer(capture and can_replay, args.tensorboard, args.shard_state)
     except ImportError as error:
         raise UsageError(f"--tensorboard: {error}") from error
     except (MemoryError, ValueError) as error:
@@ -210,10 +242,11 @@ def train(args: Namespace, state: dict[str, Any]) -> int:
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(f"--resume: expected a checkpoint of this network and data set: {error}") from error
     try:
-        with nullcontext(out) if state else new_folder(out, FILES) as training.out:
+        with nullcontext(out) if state or not training.writes else new_folder(out, FILES) as training.out:
             if training.out != out and hasattr(args, "out") and not args.quiet:
                 note(f"{out} has a run: this one is in {training.out}")
-            tempfile.TemporaryFile(dir=training.out).close()  # an OSError before the work
+            if training.writes:
+                tempfile.TemporaryFile(dir=training.out).close()  # an OSError before the work
             with np.errstate(over="ignore", invalid="ignore"):  # a loss that is not finite is reported once
                 return training.run(trainer)
     except BrokenPipeError:  # standard output, not --out
@@ -297,6 +330,8 @@ def settings(args: Namespace, data: TrainTestImages, device: Device) -> Options:
         raise UsageError(f"--momentum: expected --optimizer sgd with it, got {optimizer}")
     if model != "mlp" and (extra := [name for name in ("hidden", "activation", "dropout") if name in chosen]):
         raise UsageError(f"--{extra[0]}: expected --model mlp with it, got {model}")
+    if args.shard_state and (args.amp or not args.distributed):
+        raise UsageError("--shard-state: expected --distributed with it, and no --amp")
     if args.amp:
         try:
             autocast(device)

@@ -24,6 +24,7 @@ from xgrad.cli.info import blas, versions
 from xgrad.cli.models import make_model, shifted
 from xgrad.core.tensor import Tensor
 from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
+from xgrad.distributed import Communicator, DataParallel
 from xgrad.optim import lr_scheduler
 from xgrad.serialization import serialized
 from xgrad.support.files import Content, write, write_together
@@ -134,7 +135,16 @@ class TrainingRun(Callback):
     captured affects times only.
     """
 
-    def __init__(self, options: Options, data: TrainTestImages, device: Device, out: Path, quiet: bool) -> None:
+    def __init__(
+        self,
+        options: Options,
+        data: TrainTestImages,
+        device: Device,
+        out: Path,
+        quiet: bool,
+        ranks: Communicator | None = None,
+    ) -> None:
+        self.ranks, self.writes = ranks, ranks is None or ranks.rank == 0  # of several processes, one has the files
         self.options, self.data, self.device, self.out, self.quiet = options, data, device, out, quiet
         count = len(data.train) - options.validation
         train, held = (
@@ -155,7 +165,7 @@ class TrainingRun(Callback):
         self.tensorboard: TensorBoard | None = None
         self.signals: list[int] = []  # that were received
 
-    def trainer(self, capture: bool, tensorboard: bool = False) -> Trainer:
+    def trainer(self, capture: bool, tensorboard: bool = False, shard_state: bool = False) -> Trainer:
         """Return the loop of this run, with a new network; raise ImportError if tensorboardX is missing."""
         options, shape = self.options, self.shape
         xgrad.manual_seed(options.seed)
@@ -168,9 +178,9 @@ class TrainingRun(Callback):
             "adamw": optim.AdamW,
         }
         optimizer = optimizers[options.optimizer](model.parameters(), lr=options.lr, weight_decay=options.weight_decay)
-        loader = DataLoader(self.train, options.batch_size, shuffle=True)
+        loader = DataLoader(self.train, options.batch_size, shuffle=True, ranks=self.ranks)
         background = -self.scaling.mean / self.scaling.std
-        self.tensorboard = TensorBoard(self.out) if tensorboard else None
+        self.tensorboard = TensorBoard(self.out) if tensorboard and self.writes else None
         callbacks = [
             EMA(model, options.ema) if options.ema else None,
             self.stopping if options.validation else None,
@@ -190,6 +200,7 @@ class TrainingRun(Callback):
             amp=options.amp,
             capture=capture,
             callbacks=[*filter(None, callbacks)],
+            parallel=DataParallel(model, optimizer, self.ranks, shard_state) if self.ranks else None,
         )
 
     def run(self, trainer: Trainer) -> int:
@@ -209,7 +220,7 @@ class TrainingRun(Callback):
                 self.draw(trainer)
             except Stopped as stopped:
                 if checkpoints.last != trainer.steps:
-                    checkpoints.write(trainer.steps, self.state_of(trainer))
+                    self.write_checkpoint(trainer)
                 checkpoints.wait()
                 note(f"interrupted after step {trainer.steps}: `xgrad train --resume {self.out}` continues")
                 return 128 + int(stopped.args[0])
@@ -230,8 +241,14 @@ class TrainingRun(Callback):
     def on_batch_end(self, trainer: Trainer) -> None:
         """Write a checkpoint if one is due."""
         if self.checkpoint_every and trainer.steps % self.checkpoint_every == 0:
-            self.checkpoints.write(trainer.steps, self.state_of(trainer))
+            self.write_checkpoint(trainer)
         self.stop_if_asked(trainer)
+
+    def write_checkpoint(self, trainer: Trainer) -> None:
+        """Write the state, which all ranks gather."""
+        state, self.checkpoints.last = self.state_of(trainer), trainer.steps
+        if self.writes:
+            self.checkpoints.write(trainer.steps, state)
 
     def on_epoch_end(self, trainer: Trainer) -> None:
         """Write the files, and print the figures."""
@@ -249,9 +266,10 @@ class TrainingRun(Callback):
         self.stop_if_asked(trainer)
 
     def stop_if_asked(self, trainer: Trainer) -> None:
-        """Raise `Stopped` after a signal; called between steps only."""
-        if self.signals:
-            raise Stopped(self.signals[0])
+        """Raise `Stopped` after a signal, of any rank; called between steps only."""
+        signals = [self.signals] if self.ranks is None else self.ranks.gather_objects(self.signals)
+        if any(signals):
+            raise Stopped(max(signals)[0])
 
     def state_of(self, trainer: Trainer) -> dict[str, Any]:
         """Return the state of a checkpoint: that of the trainer, and the options of the command."""
@@ -319,7 +337,8 @@ class TrainingRun(Callback):
             TIMING: json_lines([*(line | rate for line, rate in zip(trainer.timing, rates, strict=True)), *test[1:]]),
             **dict.fromkeys(PICTURES),  # pictures of earlier weights are removed
         }
-        write_together({str(self.out / name): content for name, content in files.items()})
+        if self.writes:
+            write_together({str(self.out / name): content for name, content in files.items()})
         self.saved = len(trainer.history)
 
     def config(self) -> dict[str, Any]:
@@ -337,6 +356,8 @@ class TrainingRun(Callback):
 
     def draw(self, trainer: Trainer) -> None:
         """Write the pictures, or note that matplotlib is missing."""
+        if not self.writes:
+            return
         title = f"{self.data.name}, {self.options.optimizer}, seed {self.options.seed}"
         predictions = probabilities(trainer.eval_model, self.test.tensors[0])
         test = self.data.test

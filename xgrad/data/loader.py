@@ -9,7 +9,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
-from typing import Any
+from typing import Any, Protocol
 
 from xgrad import random
 from xgrad.data.collate import default_collate
@@ -22,6 +22,14 @@ from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 Batches = Generator[Any, None, None]
+
+
+class Ranks(Protocol):
+    """Processes that share each batch: see `xgrad.distributed.Communicator`."""
+
+    size: int
+
+    def part(self, count: int) -> slice: ...
 
 
 @dataclass
@@ -55,8 +63,10 @@ class DataLoader:
     drop_last : bool, default False -- Whether to omit a last batch of fewer samples.
     generator : xgrad.random.Generator, optional -- Source of the random order; by default that of `xgrad.manual_seed`.
     prefetch_factor : int, default 2 -- Number of batches that each worker loads ahead.
+    ranks : Communicator, optional -- Processes that share each batch: this one loads its part. Their generators must
+        have equal states.
     raises TypeError, ValueError -- If an argument is none of the above, or the dataset is an iterator that an earlier
-        iteration exhausted.
+        iteration exhausted; if a batch has fewer samples than there are ranks.
     raises Exception -- Any exception of the dataset or `collate_fn`, at the batch, with a note of the index of the
         sample.
 
@@ -79,6 +89,7 @@ class DataLoader:
         drop_last: bool = False,
         generator: random.Generator | None = None,
         prefetch_factor: int = 2,
+        ranks: Ranks | None = None,
     ) -> None:
         indexed = isinstance(dataset, Sized) and hasattr(dataset, "__getitem__") and not isinstance(dataset, Mapping)
         if not (indexed or isinstance(dataset, Iterable)) or isinstance(dataset, Mapping):
@@ -115,6 +126,7 @@ class DataLoader:
         self.drop_last = drop_last
         self.generator = generator
         self.prefetch_factor = prefetch_factor
+        self.ranks = ranks
         self._indexed = indexed
         self._exhausted = False
         self._position: _Position | None = None  # of the iteration that began last
@@ -242,7 +254,8 @@ class DataLoader:
         if indices is None and self.sampler is None:
             order = randperm(size, device=device, generator=self.generator) if self.shuffle else None
             for start in range(0, len(self) * self.batch_size, self.batch_size):
-                rows = slice(start, min(start + self.batch_size, size))  # the standard has no slices beyond the end
+                part = self._part(min(self.batch_size, size - start))  # the standard has no slices beyond the end
+                rows = slice(start + part.start, start + part.stop)
                 yield dataset[rows if order is None else order[rows]]
             return
         for chosen in self._batched_indices():
@@ -262,7 +275,18 @@ class DataLoader:
             if any(isinstance(i, bool) for i in indices):
                 raise TypeError("DataLoader: expected indices of samples from the sampler, got bools: give indices")
             if len(indices) == self.batch_size or not self.drop_last:
-                yield indices
+                yield indices[self._part(len(indices))]
+
+    def _part(self, count: int) -> slice:
+        """Return the part of so many samples of a batch that this process loads."""
+        if self.ranks is None:
+            return slice(0, count)
+        if count < self.ranks.size:
+            raise ValueError(
+                f"DataLoader: expected batches of at least {self.ranks.size} samples, one for each rank, got one of "
+                f"{count}: leave it out with drop_last=True, or choose another batch_size"
+            )
+        return self.ranks.part(count)
 
     def _jobs(self) -> Jobs:
         """Yield for each batch a function that loads it, in a copy of the context with a seed drawn here."""
@@ -306,7 +330,7 @@ class DataLoader:
             raise
         if not samples or (self.drop_last and len(samples) < self.batch_size):
             return END
-        return self._collate(number, samples)
+        return self._collate(number, samples[self._part(len(samples))])
 
     def _collate(self, number: int, samples: list[Any]) -> Any:
         try:

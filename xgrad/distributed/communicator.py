@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from xgrad import random
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.support.docstrings import documented
@@ -44,12 +47,28 @@ class Communicator:
             self.sum_array(array, x.device)
         return from_array(array, x.device)
 
+    def sums(self, tensors: Iterable[Tensor], count: int) -> tuple[tuple[Tensor, ...], int]:
+        """Return sums over samples, and the number of samples, of all ranks together."""
+        return tuple(map(self.all_reduce, tensors)), sum(self.gather_objects(count))
+
     def broadcast(self, *objects: Any) -> None:
         """Load the state of rank 0 into modules, optimizers or other objects with `state_dict` on all other ranks."""
         states = self.broadcast_object([x.state_dict() for x in objects])  # on all ranks: some gather theirs
         if self.rank:
             for x, state in zip(objects, states, strict=True):
                 x.load_state_dict(state)
+
+    @contextmanager
+    def own_random_numbers(self) -> Iterator[None]:
+        """Draw within other numbers of the default generator than other ranks, as many as they; those of one process
+        on rank 0. Afterwards the generator is in a common state again.
+        """
+        start = random.get_state()
+        random.set_state(start | {"seed": (start["seed"] + self.rank) % 2**64})
+        try:
+            yield
+        finally:
+            random.set_state(start | {"calls": random.get_state()["calls"]})
 
     def broadcast_object(self, x: Any) -> Any:
         """Return the object of rank 0, pickled for the others."""

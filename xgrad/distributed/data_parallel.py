@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 from xgrad.backend.device import tracing
@@ -17,6 +18,8 @@ from xgrad.nn.module import Module
 from xgrad.optim.flat import FlatParameters, State, Update
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.docstrings import documented
+
+CHECKED_STEPS = 100  # after which ranks compare their weights
 
 
 class ShardedParameters(FlatParameters):
@@ -86,9 +89,8 @@ class DataParallel:
     ...     parallel = xgrad.distributed.DataParallel(model, optimizer, ranks)
     ...     loss = model(xgrad.ones((8, 2))[ranks.part(8), :]).mean()
     ...     loss.backward()
-    ...     parallel.reduce_gradients()
+    ...     parallel.reduce_gradients(loss)
     ...     optimizer.step()
-    ...     parallel.check(loss)
     """
 
     def __init__(
@@ -107,24 +109,58 @@ class DataParallel:
             optimizer.load_state_dict(state)
 
     @no_grad()
-    def reduce_gradients(self, weight: float | None = None) -> None:
-        """Replace the gradients by the weighted sum over all ranks; with sharded state, only where this rank updates.
+    def reduce_gradients(self, loss: Tensor | float = 0.0, samples: int = 1) -> None:
+        """Replace the gradients by the means over all ranks; with sharded state, only where this rank updates.
 
         Parameters
         ----------
-        weight : float, optional
-            The weight of this rank, such as its share of the samples in the batch if the loss is a mean over samples;
-            by default all ranks weigh the same, 1 if they are summed up.
+        loss : Tensor or float, optional
+            The loss of this rank, of which it is checked before that it is finite.
+        samples : int, default 1
+            The weight of this rank in the mean: the number of its samples, if the loss is a mean over them.
+
+        Raises
+        ------
+        RankError
+            On all ranks alike, with the numbers of those whose loss is not finite; the gradients are left alone.
         """
         check_not_traced("DataParallel.reduce_gradients")
-        factor = 1 / self.communicator.size if weight is None else weight
+        losses, weights = zip(*self.communicator.gather_objects((float(loss), samples)), strict=True)
+        if wrong := [f"{x} on rank {rank}" for rank, x in enumerate(losses) if not math.isfinite(x)]:
+            raise RankError(f"expected finite losses, got {', '.join(wrong)}")
         for flat, _ in self.optimizer.pack():
             if flat.leaves[0].grad is not None:
                 with flat.device.active():
                     buffer = flat.take_gradients()
-                    buffer *= factor
+                    buffer *= samples / sum(weights)
                     reduce = self.communicator.sum_parts if self.sharded else self.communicator.sum_array
                     reduce(buffer, flat.device)
+
+    def step_between(
+        self, backward: Callable[..., tuple[Tensor, Any]], update: Callable[[], Any]
+    ) -> Callable[..., Any]:
+        """Return a step of all ranks: `backward`, with random numbers of the rank's own, reduction, and `update`.
+
+        Parameters
+        ----------
+        backward : callable
+            Called with what the step is called with, inputs and targets first. It returns the mean loss over these
+            samples, and a result of the step.
+        update : callable
+            The rest of the step, such as ``optimizer.step``. Each of the two may be a captured step.
+        """
+        numbers = count(1)
+
+        def step(inputs: Any, targets: Any, *others: Any) -> Any:
+            with self.communicator.own_random_numbers():
+                loss, result = backward(inputs, targets, *others)
+            self.reduce_gradients(loss, len(targets))
+            update()
+            if next(numbers) % CHECKED_STEPS == 0:
+                self.check_weights()
+            return result
+
+        return step
 
     @no_grad()
     def clip_grad_norm_(self, max_norm: float) -> float:
@@ -143,37 +179,18 @@ class DataParallel:
                 x *= max_norm / (norm + 1e-6)
         return norm
 
-    def check(self, loss: Tensor | float, weights: bool = False) -> None:
-        """Compare the ranks: one small message.
-
-        Parameters
-        ----------
-        loss : Tensor or float
-            The loss of this rank's part of the batch.
-        weights : bool, default False
-            Whether to compare the bits of all parameters, too, which takes as long as to read them.
+    def check_weights(self) -> None:
+        """Compare the bits of all parameters between ranks, which takes as long as to read them.
 
         Raises
         ------
         RankError
-            On all ranks alike, with the numbers of those that have a loss that is not finite, or other weights.
+            On all ranks alike, with the numbers of those that have other weights than most.
         """
-        own = float(loss), self._checksum() if weights else 0
-        losses, sums = zip(*self.communicator.gather_objects(own), strict=True)
-        wrong = {rank: x for rank, x in enumerate(losses) if not math.isfinite(x)}
-        if wrong:
-            raise RankError(f"expected finite losses, got {_listed(wrong)}")
-        usual = Counter(sums).most_common(1)[0][0]
-        different = [rank for rank, x in enumerate(sums) if x != usual]
-        if different:
-            raise RankError(f"expected equal weights on all ranks, got others on {_listed(dict.fromkeys(different))}")
-
-    def _checksum(self) -> int:
-        total = 0
+        checksum = 0
         for p in self.model.parameters():
-            total = zlib.crc32(p.device.backend.to_host(p._data).tobytes(), total)
-        return total
-
-
-def _listed(ranks: Mapping[int, Any]) -> str:
-    return ", ".join(f"{'' if x is None else f'{x} on '}rank {rank}" for rank, x in ranks.items())
+            checksum = zlib.crc32(p.device.backend.to_host(p._data).tobytes(), checksum)
+        sums = self.communicator.gather_objects(checksum)
+        usual = Counter(sums).most_common(1)[0][0]
+        if wrong := [f"rank {rank}" for rank, x in enumerate(sums) if x != usual]:
+            raise RankError(f"expected equal weights on all ranks, got others on {', '.join(wrong)}")

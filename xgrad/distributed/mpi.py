@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -70,7 +72,10 @@ class MPICommunicator(Communicator):
 
     def abort(self) -> None:
         """End all processes at once."""
+        sys.stdout.flush()
+        time.sleep(0.2)  # launchers drop the output that they have not read yet
         self._world.Abort(1)
+        os._exit(1)  # MPICH returns while its launcher ends the processes
 
 
 @contextmanager

@@ -49,6 +49,7 @@ def world(device: str | Device = "cpu") -> Iterator[Communicator]:
     communicator = connect(device)
     try:
         yield communicator
+        communicator.gather_objects(None)  # a launcher may end all ranks as soon as one has ended
     except (SystemExit, GeneratorExit):
         raise
     except RankError as error:
@@ -101,7 +102,8 @@ def supervise() -> None:
 
 
 def _report(rank: int, size: int, event: str) -> None:
-    print(f"xgrad.distributed: rank {rank} of {size} {event}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"xgrad.distributed: rank {rank} of {size} {event}\n")  # at once, unlike print
+    sys.stderr.flush()
 
 
 def _end_with_parent() -> None:

@@ -164,7 +164,8 @@ class Progress(Callback):
 
     def on_epoch_start(self, trainer: Trainer) -> None:
         self.start = self.shown = time.perf_counter()
-        self.label, self.count = f"epoch {len(trainer.history) + 1}/{trainer.epochs}", len(trainer.train_loader.dataset)
+        self.label = f"epoch {len(trainer.history) + 1}/{trainer.epochs}"
+        self.count = len(trainer.train_loader.dataset) // trainer.ranks.size
         try:
             tqdm = import_module("tqdm").tqdm
         except ImportError:

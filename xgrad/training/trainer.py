@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from xgrad import ops, random
@@ -14,6 +15,7 @@ from xgrad.core.dtypes import float64
 from xgrad.core.grad_mode import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.data import DataLoader
+from xgrad.distributed import Communicator, DataParallel
 from xgrad.nn import Module
 from xgrad.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from xgrad.optim.optimizer import Optimizer
@@ -70,12 +72,15 @@ class Trainer:
     amp : bool, default False -- Whether to compute matrix products in float16: see `xgrad.amp`.
     capture : bool, default False -- Whether to capture the steps: see `xgrad.capture`.
     callbacks : sequence of Callback -- In the order of their calls. Those that save the state come last.
+    parallel : DataParallel, optional -- Processes that share each batch, those of `train_loader`. All of them call
+        `fit`, `evaluate` and `state_dict`; callbacks that write are for rank 0.
     attribute history : list of dict -- The mean losses and metrics of each epoch, such as ``"validation_loss"``.
     attribute timing : list of dict -- The seconds of each epoch, and whether its steps were captured.
     attribute eval_model : Module -- The model that is evaluated: `model`, or the average of `EMA`.
     attribute steps, samples : int -- The number of steps so far, and of samples in this epoch.
     attribute should_stop : bool -- Set by a callback to end the training before the next epoch.
-    raises ValueError -- If there is a `ReduceLROnPlateau` and no validation loader.
+    raises ValueError -- If there is a `ReduceLROnPlateau` and no validation loader, the processes are not those of
+        `train_loader`, or `amp` is given with sharded state.
 
     >>> data = xgrad.data.TensorDataset(x := xgrad.random.randn((64, 3)), x @ xgrad.asarray([[1.0], [2.0], [3.0]]))
     >>> model = xgrad.nn.Linear(3, 1)
@@ -101,9 +106,15 @@ class Trainer:
         amp: bool = False,
         capture: bool = False,
         callbacks: Sequence[Callback] = (),
+        parallel: DataParallel | None = None,
     ) -> None:
         if isinstance(scheduler, ReduceLROnPlateau) and validation_loader is None:
             raise ValueError("Trainer: expected a validation_loader, whose loss ReduceLROnPlateau follows, got None")
+        if train_loader.ranks is not (parallel and parallel.communicator) or (amp and parallel and parallel.sharded):
+            raise ValueError(
+                "Trainer: expected a train_loader with the ranks of `parallel`, and no amp with its shards"
+            )
+        self.ranks = parallel.communicator if parallel else Communicator()
         self.model = self.eval_model = model
         self.optimizer, self.scheduler, self.callbacks = optimizer, scheduler, callbacks
         self.train_loader, self.validation_loader, self.capture = train_loader, validation_loader, capture
@@ -124,23 +135,34 @@ class Trainer:
             sums = (mean * len(targets), *(ops.sum(function(output, targets)) for function in functions.values()))
             return tuple(total + x.astype(float64) for total, x in zip(totals, sums, strict=True))
 
-        def train_step(inputs: Any, targets: Any, *totals: Tensor) -> Totals:
+        def backward(inputs: Any, targets: Any, *totals: Tensor) -> tuple[Tensor, Totals]:
             with autocast(device, enabled=amp):
                 output = model(inputs if transform is None else transform(inputs))
                 mean = loss(output, targets)
             optimizer.zero_grad()
             scaler.scale(mean).backward()
+            return mean.detach(), add(totals, output, targets, mean)
+
+        def update() -> None:
             scaler.step(optimizer)
             scaler.update()
-            return add(totals, output, targets, mean)
+
+        def step(*batch: Any) -> Totals:
+            _, totals = backward(*batch)
+            update()
+            return totals
 
         @no_grad()
         def eval_step(model: Module, inputs: Any, targets: Any, *totals: Tensor) -> Totals:
             output = model(inputs)
             return add(totals, output, targets, loss(output, targets))
 
-        self.train_step: Callable[..., Totals] = captured(train_step) if capture else train_step
-        self.eval_step: Callable[..., Totals] = captured(eval_step) if capture else eval_step
+        capturing: Callable[[Any], Any] = captured if capture else lambda step: step
+        self.captured = capturing(backward if parallel else step)
+        self.train_step: Callable[..., Totals] = self.captured
+        if parallel:
+            self.train_step = parallel.step_between(self.captured, update if parallel.sharded else capturing(update))
+        self.eval_step: Callable[..., Totals] = capturing(eval_step)
 
     def fit(self, epochs: int) -> list[dict[str, float]]:
         """Train up to a number of epochs, with those of `load_state_dict`, and return the history.
@@ -171,10 +193,10 @@ class Trainer:
             self.steps, self.samples = self.steps + 1, self.samples + len(targets)
             self.seconds = time.perf_counter() - resumed
             self._call("on_batch_end")
-        means = self.means(self.totals, self.samples)
+        means = self.means(*self.ranks.sums(self.totals, self.samples))
         trained = time.perf_counter()
         validation = self.evaluate(self.validation_loader) if self.validation_loader else {}
-        epoch, is_captured = len(self.history) + 1, getattr(self.train_step, "refusal", "") is None
+        epoch, is_captured = len(self.history) + 1, getattr(self.captured, "refusal", "") is None
         times = {"train_seconds": trained - resumed, "validation_seconds": time.perf_counter() - trained}
         self.history.append(dict(zip(self.columns, (epoch, *means.values(), *validation.values()), strict=True)))
         self.timing.append({"epoch": epoch, "captured": is_captured, **times})
@@ -183,12 +205,15 @@ class Trainer:
             self.scheduler.step(validation["loss"])
 
     def evaluate(self, loader: DataLoader) -> dict[str, float]:
-        """Return the mean loss and metrics of `eval_model` on batches. This waits for the device."""
+        """Return the mean loss and metrics of `eval_model` on batches, which are dealt to ranks in turn.
+
+        This waits for the device.
+        """
         self.eval_model.eval()
         totals, count = self._zeros(), 0
-        for inputs, targets in loader:
+        for inputs, targets in islice(loader, self.ranks.rank, None, self.ranks.size):
             totals, count = self.eval_step(self.eval_model, inputs, targets, *totals), count + len(targets)
-        return self.means(totals, count)
+        return self.means(*self.ranks.sums(totals, count))
 
     def means(self, totals: Totals, count: int) -> dict[str, float]:
         """Return totals divided by a number of samples, by name. This waits for the device."""
@@ -196,6 +221,7 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to continue after the last step, to the same bits, for `xgrad.save`."""
+        totals, samples = self.ranks.sums(self.totals, self.samples)
         return {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -203,10 +229,10 @@ class Trainer:
             "scaler": self.scaler.state_dict(),
             "loader": self.train_loader.state_dict(),
             "random": random.get_state(),
-            "position": {name: getattr(self, name) for name in ("steps", "samples", "seconds")},
-            "totals": self.totals,
-            "history": self.history,
-            "timing": self.timing,
+            "position": {"steps": self.steps, "samples": samples, "seconds": self.seconds},
+            "totals": totals,
+            "history": [*self.history],
+            "timing": [*self.timing],
             "callbacks": {type(part).__name__: state for part in self.callbacks if (state := part.state_dict())},
         }
 
@@ -236,6 +262,8 @@ class Trainer:
         self.train_loader.load_state_dict(state["loader"])
         self.steps, self.samples, self.seconds = position["steps"], position["samples"], position["seconds"]
         self.totals, self.history, self.timing = totals, history, timing
+        if self.ranks.rank:  # rank 0 has the totals of all
+            self.totals, self.samples = self._zeros(), 0
         random.set_state(state["random"])
 
     def _call(self, hook: str) -> None:
