@@ -24,6 +24,7 @@ FAST = ("train", "digits", "--hidden", "4", "--batch-size", "500", "--epochs", "
     [
         ([], f"xgrad: expected a command ({COMMANDS}), got none: see xgrad --help"),
         (["trian"], f"xgrad: expected a command ({COMMANDS}), got 'trian': see xgrad --help"),
+        (["parity", "--html=--"], "xgrad parity: --html: expected one argument"),
         (["info", "x"], "xgrad info: expected the options that xgrad info --help lists, got x"),
     ],
 )
@@ -106,6 +107,17 @@ def test_device_with_a_long_number_is_refused_in_one_line(run, name):
         assert result.status == 2 and result.err.count("\n") == 1 and "unknown device" in result.err
     with pytest.raises(xgrad.DeviceError, match="unknown device"):
         xgrad.Device(name)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows asks for a right to make links")
+@pytest.mark.parametrize("argv", ["report circle", "train digits --out circle/..", "train --resume circle"])
+def test_link_to_itself_is_refused_in_one_line(run, tmp_path, argv):
+    if argv.startswith("report"):
+        pytest.importorskip("jinja2")
+        pytest.importorskip("matplotlib")
+    (tmp_path / "circle").symlink_to("circle")
+    result = run(*argv.split())
+    assert (result.status, result.out) == (2, "") and result.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

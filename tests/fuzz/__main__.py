@@ -1,26 +1,38 @@
-"""``python -m tests.fuzz programs COUNT [SEED]`` or ``calls COUNT [SEED [NAME]]``: long runs of the fuzzers."""
+"""``python -m tests.fuzz programs|arguments COUNT [SEED]`` or ``calls COUNT [SEED [NAME]]``: runs of the fuzzers."""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import sys
+import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 
-from . import calls, programs
+from . import arguments, calls, programs
+
+CHECKS = {"programs": programs.check, "arguments": arguments.check}
 
 
-def run_programs(count: int, seed: int = 0) -> int:
-    """Check programs in all processors, print mismatches and a summary, and return the number of mismatches."""
+def run(subject: str, check: Callable[[int], str], count: int, seed: int = 0) -> int:
+    """Check seeds, in all processors if there are many, print mismatches and a summary, and count the mismatches."""
     outcomes: Counter[str] = Counter()
-    start = time.monotonic()
-    with multiprocessing.get_context("spawn").Pool() as pool:
-        for outcome in pool.imap_unordered(programs.check, range(seed, seed + count), chunksize=50):
+    start, seeds = time.monotonic(), range(seed, seed + count)
+    with contextlib.ExitStack() as stack:
+        os.environ["TMPDIR"] = stack.enter_context(tempfile.TemporaryDirectory())  # of processes that are killed, too
+        results: Iterator[str]
+        if count > 1000:
+            pool = stack.enter_context(multiprocessing.get_context("spawn").Pool())
+            results = pool.imap_unordered(check, seeds, chunksize=50)
+        else:
+            results = map(check, seeds)
+        for outcome in results:
             if outcome.startswith("MISMATCH"):
-                print(outcome, flush=True)
+                print(ascii(outcome), flush=True)
             outcomes[outcome.partition(":")[0].partition(" with")[0]] += 1
-    print(f"{count} programs of seeds {seed} to {seed + count - 1} in {time.monotonic() - start:.0f} s")
+    print(f"{count} {subject} of seeds {seed} to {seed + count - 1} in {time.monotonic() - start:.0f} s")
     print("\n".join(f"{n:8} {outcome}" for outcome, n in outcomes.most_common()))
     return outcomes["MISMATCH"]
 
@@ -30,7 +42,7 @@ if __name__ == "__main__":
     subject, *numbers = sys.argv[1:4]
     if subject == "calls":
         calls.main(*map(int, numbers), *sys.argv[4:])
-    elif subject == "programs":
-        sys.exit(run_programs(*map(int, numbers)) > 0)
+    elif subject in CHECKS:
+        sys.exit(run(subject, CHECKS[subject], *map(int, numbers)) > 0)
     else:
         sys.exit(f"{__doc__}")

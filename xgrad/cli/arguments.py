@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 
@@ -24,6 +24,13 @@ class Parser(argparse.ArgumentParser):
             argument_default=argparse.SUPPRESS,
             allow_abbrev=False,
         )
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Return the values of options; UsageError for ``--option=--``, which is an empty list before Python 3.13."""
+        for text in args:
+            if text.startswith("--") and text.endswith("=--"):
+                self.error(f"{text[:-3]}: expected one argument")
+        return super().parse_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         unknown = message.removeprefix("unrecognized arguments: ")

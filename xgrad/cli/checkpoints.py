@@ -120,7 +120,7 @@ def new_folder(out: Path, files: tuple[str, ...]) -> Iterator[Path]:
 
     A folder has a run if another process has locked it, or if it has one of the `files`, or checkpoints.
     """
-    base = out if out.name not in ("", "..") else out.resolve()
+    base = out if out.name not in ("", "..") else Path(os.path.realpath(out))
     for number in count(1):
         folder = out if number == 1 else base.with_name(f"{base.name}-{number}")
         folder.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -98,7 +99,7 @@ def run(argv: Sequence[str]) -> int:
         check_installed("cli")
     except ImportError as error:
         raise UsageError(str(error)) from error
-    names = [folder.resolve().name for folder in args.folders]
+    names = [os.path.basename(os.path.realpath(folder)) for folder in args.folders]
     names = [name if names.count(name) == 1 else str(folder) for name, folder in zip(names, args.folders, strict=True)]
     folders = enumerate(zip(names, args.folders, strict=True))
     runs = [read(name, folder, COLORS[i % len(COLORS)], getattr(args, "data", None)) for i, (name, folder) in folders]
