@@ -6,6 +6,7 @@
 #   make test-peers   the tests that need PyTorch, JAX or onnxruntime, which it installs beside, into .venv-peers
 #   make test-distributed  the tests of several processes, which need MPI, in .venv-mpi
 #   make test-oldest  the tests with the oldest dependencies that pyproject.toml allows, in .venv-oldest
+#   make test-cuda-without-gpu  the tests of the device cuda, with the real CuPy and CUDA emulated on the host
 #   make test-extras  the wheel with each combination of extras, each in an environment of its own
 #   make docs         the site, in build/site, without a warning; make docs-serve shows it on http://localhost:8000
 #   make bench        xgrad beside other libraries, written to benchmarks/results; BENCH=step for one benchmark
@@ -23,6 +24,9 @@ PEERS ?= torch==2.13.0 jax==0.10.2 ndonnx==0.23.0 onnxruntime==1.32.0
 BENCH ?= all
 SUITE ?= ../array-api-tests
 ARGS ?=
+# What the emulation of CUDA is built with: CuPy, and Cython and headers of CUDA, which compile modules of CuPy.
+EMULATION := cupy-cuda13x==14.2.0 nvidia-cuda-runtime==13.2.* nvidia-cuda-crt==13.2.* cython 'setuptools>=77'
+EMULATED ?= tests/cuda_without_gpu
 comma := ,
 
 ifeq ($(strip $(VENV)),)
@@ -82,6 +86,14 @@ test-distributed:
 with-distributed: $(call has,$(mpi_extras))
 	$(RUN) -m pytest tests/distributed $(ARGS)
 
+# CuPy's wheel, with its modules that contain CUDA's runtime rebuilt: in an environment of its own.
+test-cuda-without-gpu:
+	@$(MAKE) --no-print-directory with-cuda-emulation VENV="$(VENV:%=%-cuda)"
+
+with-cuda-emulation: $(VENV)/cuda/version
+	$(RUN) -m tests.cuda_without_gpu run $(VENV)/cuda \
+	  env $(PYTEST) $(if $(ARGS),$(ARGS),$(EMULATED))
+
 test-extras:
 	$(PYTHON) tests/extras.py $(ARGS)
 
@@ -131,6 +143,10 @@ $(VENV)/.has-%: pyproject.toml
 	test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV)
 	$(PIP_INSTALL) --editable '.[$(subst -,$(comma),$*)]'
 	touch $@
+
+$(VENV)/cuda/version: $(call has,test) $(wildcard tests/cuda_without_gpu/*.* tests/cuda_without_gpu/include/*)
+	$(PIP_INSTALL) $(EMULATION)
+	$(RUN) -m tests.cuda_without_gpu build $(VENV)/cuda
 
 # Without an installation, this is what the backends are found by.
 xgrad.egg-info/entry_points.txt: pyproject.toml

@@ -1,0 +1,128 @@
+"""The emulation itself: values of CuPy compared with those of NumPy, and what CUDA refuses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+if "CUDA_WITHOUT_GPU" not in os.environ:
+    pytest.skip("needs the emulation of CUDA: make test-cuda-without-gpu", allow_module_level=True)
+
+import cupy as cp
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((70, 900)).astype(np.float32)
+FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "elementwise": lambda xp, x: xp.exp(-x) + xp.sin(x.T[:70, :70]).sum(),
+    "float16": lambda xp, x: x.astype("f2") * x.astype("f2"),
+    "complex": lambda xp, x: xp.exp(x[:3] + 1j * x[3:6]),
+    "division of integers": lambda xp, x: (x * 9).astype("i4") // 4,
+    "sum": lambda xp, x: x.sum(),
+    "sum of rows": lambda xp, x: x.sum(axis=1),
+    "sum of columns": lambda xp, x: x.sum(axis=0),
+    "variance": lambda xp, x: x.var(axis=0),
+    "argmax": lambda xp, x: x.argmax(),
+    "argmax of columns": lambda xp, x: x.argmax(axis=0),
+    "maximum": lambda xp, x: x.max(axis=1),
+    "cumulative sum": lambda xp, x: xp.cumsum(x),
+    "cumulative sum of rows": lambda xp, x: xp.cumsum(x, axis=1),
+    "sort": lambda xp, x: xp.sort(x, axis=0),
+    "argsort": lambda xp, x: xp.argsort(x, kind="stable"),
+    "unique": lambda xp, x: xp.unique(xp.round(x)),
+    "mask": lambda xp, x: x[x > 1],
+    "indices": lambda xp, x: x[xp.asarray([3, -1, 3])],
+    "bincount": lambda xp, x: xp.bincount(abs(x[0] * 4).astype("i4")),
+    "histogram": lambda xp, x: xp.histogram(x, 10)[0],
+    "product": lambda xp, x: x @ x.T,
+    "stack of products": lambda xp, x: x.reshape(7, 10, 900) @ x.reshape(7, 900, 10),
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_values_are_those_of_numpy(function: Callable[[Any, Any], Any]) -> None:
+    expected, result = function(np, X), function(cp, cp.asarray(X)).get()
+    assert result.dtype == expected.dtype
+    np.testing.assert_allclose(result, expected, rtol=2e-5, atol=2e-4)
+
+
+BARRIERS = r"""
+extern "C" __global__ void reversed(const float *x, float *out) {
+    __shared__ float block[96];
+    block[threadIdx.x] = x[96 * blockIdx.x + threadIdx.x];
+    __syncthreads();
+    out[96 * blockIdx.x + threadIdx.x] = block[95 - threadIdx.x];
+}
+extern "C" __global__ void warp_sums(const float *x, float *out) {
+    extern __shared__ float sums[];
+    float value = x[threadIdx.x];
+    for (int step = 16; step; step /= 2) value += __shfl_xor_sync(~0u, value, step);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
+    __syncthreads();
+    if (threadIdx.x < 3) out[threadIdx.x] = sums[threadIdx.x];
+}
+extern "C" __global__ void diverging(float *out) {
+    if (threadIdx.x < 3) __syncthreads();
+    else __syncwarp();
+}
+"""
+
+
+def test_threads_of_a_block_wait_for_each_other() -> None:
+    x = cp.arange(192, dtype=cp.float32)
+    out = cp.empty_like(x)
+    cp.RawKernel(BARRIERS, "reversed")((2,), (96,), (x, out))
+    assert out.get().tolist() == [*range(95, -1, -1), *range(191, 95, -1)]
+    cp.RawKernel(BARRIERS, "warp_sums")((1,), (96,), (x, out), shared_mem=12)
+    assert out[:3].get().tolist() == x[:96].get().reshape(3, 32).sum(1).tolist()
+
+
+def test_work_waits_for_a_synchronization() -> None:
+    """Work on a stream has not begun before something waits for it."""
+    x, stream = cp.zeros(3), cp.cuda.Stream(non_blocking=True)
+    cp.cuda.Device().synchronize()
+    with stream:
+        x += 1
+    assert x.get().tolist() == [0, 0, 0]  # of the default stream
+    stream.synchronize()
+    assert x.get().tolist() == [1, 1, 1]
+
+
+def test_graph_repeats_its_launches() -> None:
+    x, stream = cp.zeros(3), cp.cuda.Stream(non_blocking=True)
+    x + 1  # compiled before
+    cp.cuda.Device().synchronize()
+    with stream:
+        stream.begin_capture()
+        x += 1
+        x += x
+        graph = stream.end_capture()
+    assert x.get().tolist() == [0, 0, 0]
+    for _ in range(3):
+        graph.launch(stream)
+    stream.synchronize()
+    assert x.get().tolist() == [14, 14, 14]
+
+
+def test_synchronization_is_refused_in_a_capture() -> None:
+    stream = cp.cuda.Stream(non_blocking=True)
+    stream.begin_capture()
+    with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="cudaErrorStreamCaptureUnsupported"):
+        stream.synchronize()
+    with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="cudaErrorStreamCaptureInvalidated"):
+        stream.end_capture()
+
+
+def test_copy_to_memory_of_the_host_as_if_of_the_device_is_refused() -> None:
+    x, host = cp.zeros(3), np.zeros(3)
+    with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="cudaErrorInvalidValue"):
+        cp.cuda.runtime.memcpyAsync(host.ctypes.data, x.data.ptr, 24, cp.cuda.runtime.memcpyDeviceToDevice, 0)
+
+
+@pytest.mark.parametrize(("grid", "block"), [((1,), (1025,)), ((1, 65536), (32,))])
+def test_launch_beyond_limits_is_refused(grid: tuple[int, ...], block: tuple[int, ...]) -> None:
+    with pytest.raises(cp.cuda.driver.CUDADriverError, match="cudaErrorInvalidValue"):
+        cp.RawKernel(BARRIERS, "diverging")(grid, block, (cp.zeros(1),))
