@@ -197,7 +197,7 @@ def start(top: Parser, args: Namespace, ranks: Communicator | None) -> int:
     if ranks is not None and ranks.rank:
         saved, state = ranks.broadcast_object(None)
         return train(Namespace(**(saved | given | {"out": out})), state, ranks)
-    if not out.is_dir():
+    if not os.path.isdir(out):  # False, too, where a name is too long
         raise UsageError(f"--resume: expected the folder of a run, got {out}")
     with run_folder(out):
         for path, state in Checkpoints(out, 1).latest():
