@@ -19,12 +19,12 @@ from xgrad.parity.cases import OP_CASES
 from xgrad.parity.op_case import OpCase, Sample
 from xgrad.parity.run_op import options, outputs, quiet, rounded, run_op, tensors, weights
 
-#: A row of the op table for each kind of rule; XGRAD_ONNX_TABLE=1 runs all.
+#: A row of the op table for each kind of rule; XGRAD_WHOLE_TABLE=1 runs all.
 ROWS = """
 divide expm1 sum prod max var cumulative_sum concat tril getitem setitem take where matmul softmax layer_norm batch_norm
 gelu cross_entropy conv2d max_pool2d scaled_dot_product_attention
 """.split()
-WHOLE = os.environ.get("XGRAD_ONNX_TABLE") == "1"
+WHOLE = os.environ.get("XGRAD_WHOLE_TABLE") == "1"
 CPU = xgrad.Device("cpu")
 
 

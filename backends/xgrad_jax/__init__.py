@@ -1,0 +1,108 @@
+"""JAX's arrays as the devices ``jax``, ``jax:1``, ...: those of JAX's default platform, in its order.
+
+JAX's arrays are immutable: tensors hold mutable ones over them. Neither its derivatives nor its compiler are used.
+float64 is enabled where xgrad calls JAX, and nowhere else. Differences from ``cpu``:
+
+- An index in an array that is out of bounds is that of the last element, as in JAX.
+- Special functions are SciPy's, for which arrays pass through the host.
+
+Work is queued, but the backend is not `asynchronous`: checks of values wait. It has not run on a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from xgrad.backend import Backend, DeviceError
+from xgrad.backend.mutable import MutableArray, MutableNamespace, unwrapped
+from xgrad.backend.scipy_kernels import SciPyKernels
+
+
+class JaxArray(MutableArray):
+    """A mutable array over JAX's."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def namespace() -> Any:
+        return import_module("jax.numpy")
+
+    @staticmethod
+    def replaced(x: Any, key: Any, value: Any) -> Any:
+        return x.at[key].set(value)
+
+    def __getitem__(self, key: Any) -> MutableArray:
+        if not any(isinstance(part, JaxArray) for part in (key if isinstance(key, tuple) else (key,))):
+            np.broadcast_to(0, self.shape)[key]  # raises IndexError, where JAX takes the last element
+        return super().__getitem__(key)
+
+
+class JaxBackend(Backend):
+    """JAX without its derivatives and its compiler."""
+
+    library = "jax"
+
+    def __init__(self) -> None:
+        try:
+            self._jax: Any = import_module("jax")
+            self._jnp = JaxArray.namespace()
+        except ImportError as error:
+            raise DeviceError("jax: the package JAX is missing: pip install 'xgrad[jax]'") from error
+        self.array_type = JaxArray
+        self.devices = self._jax.devices()
+        with self._x64():
+            added = {"index_add": self.index_add, "special": SciPyKernels(self)}
+            linalg = MutableNamespace(self._jnp.linalg, JaxArray, matrix_rank=self.matrix_rank)
+            self.xp = MutableNamespace(self._jnp, JaxArray, **added, linalg=linalg)
+
+    def _x64(self) -> AbstractContextManager[Any]:
+        context: AbstractContextManager[Any] = self._jax.enable_x64(True)
+        return context
+
+    def device_context(self, index: int) -> Callable[[], AbstractContextManager[Any]]:
+        return self._x64
+
+    def describe(self, index: int) -> str:
+        return f"JAX {self._jax.__version__} on {self.devices[index]}"
+
+    def versions(self) -> dict[str, str]:
+        return {"jax": self._jax.__version__}
+
+    def index_of(self, x: Any) -> int:
+        return self.devices.index(x.device)
+
+    def to_host(self, x: Any) -> np.ndarray:
+        return np.array(x.native)
+
+    def from_host(self, x: np.ndarray, index: int) -> Any:
+        with self._x64():
+            return JaxArray(self._jax.device_put(np.array(x), self.devices[index]))
+
+    def transfer(self, x: Any, index: int) -> Any:
+        with self._x64():
+            return JaxArray(self._jax.device_put(x.native, self.devices[index]))
+
+    def shares_memory(self, x: Any, y: Any) -> bool:
+        return x.root is y.root
+
+    def index_add(self, x: Any, key: Any, values: Any) -> Any:
+        return JaxArray(x.native.at[unwrapped(key)].add(unwrapped(values)))
+
+    def matrix_rank(self, x: Any, /, *, rtol: Any = None) -> Any:
+        """Return `linalg.matrix_rank` of the standard: JAX takes `rtol` for an absolute tolerance."""
+        rank, svdvals = self._jnp.linalg.matrix_rank, self._jnp.linalg.svdvals
+        if rtol is None or 0 in x.shape:
+            return JaxArray(rank(x.native))
+        return JaxArray(rank(x.native, rtol=unwrapped(rtol) * self._jnp.max(svdvals(x.native), axis=-1)))
+
+    def from_dlpack(self, x: Any, index: int) -> Any:
+        with self._x64():
+            return JaxArray(self._jnp.from_dlpack(x))
+
+    def synchronize(self, index: int) -> None:
+        self._jnp.zeros((), device=self.devices[index]).block_until_ready()

@@ -1,0 +1,73 @@
+"""JAX and Dask, whose arrays are immutable: rows of the op table, writes through views, and training."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import nn, optim
+from xgrad.parity.cases import OP_CASES
+from xgrad.parity.op_case import OpCase
+from xgrad.parity.run_op import quiet, run_op
+
+WHOLE = os.environ.get("XGRAD_WHOLE_TABLE") == "1"  # else every 10th row
+CPU = xgrad.Device("cpu")
+DEPENDS = "the shape of the result depends on the data"
+
+
+@pytest.fixture(params=["jax", "dask"])
+def library(request: pytest.FixtureRequest) -> xgrad.Device:
+    try:
+        return xgrad.Device(request.param)
+    except xgrad.DeviceError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("op", OP_CASES if WHOLE else OP_CASES[::10], ids=str)
+def test_op_and_its_gradient_are_those_of_cpu(op: OpCase, library: xgrad.Device) -> None:
+    if op.missing() or op.unsupported.get("strict") == DEPENDS:
+        pytest.skip(f"needs {op.missing()}" if op.missing() else DEPENDS)
+    for sample in op.samples:
+        with quiet():
+            got, expected = (run_op(op, sample, device, "float64") for device in (library, CPU))
+        for x, y in zip([*got.values, *got.gradients], [*expected.values, *expected.gradients], strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+
+
+def test_writes_reach_the_base_and_all_views(library: xgrad.Device) -> None:
+    x = xgrad.zeros((3, 4), device=library)
+    row, column = x[1], x.mT[2]
+    part = row[:2]
+    part += 1
+    x[2, 2] = 5
+    column[0] = 3
+    x.reshape((2, 6))[1, 3:] = 7
+    expected = np.zeros((3, 4))
+    expected[1, :2], expected[2, 2], expected[0, 2] = 1, 5, 3
+    expected.reshape((2, 6))[1, 3:] = 7
+    for got, want in ((x, expected), (row, expected[1]), (column, expected[:, 2]), (part, expected[1, :2])):
+        np.testing.assert_array_equal(got.numpy(), want)
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam])
+def test_training_gives_the_weights_of_cpu(kind: Any, library: xgrad.Device) -> None:
+    def trained(device: xgrad.Device) -> dict[str, np.ndarray]:
+        xgrad.manual_seed(0)
+        net = nn.MLP([6, 8, 3]).to(device)
+        optimizer = kind(net.parameters(), lr=0.05)
+        generator = np.random.default_rng(0)
+        for _ in range(5):
+            x = xgrad.asarray(generator.normal(size=(16, 6)), dtype=xgrad.float32, device=device)
+            y = xgrad.asarray(generator.integers(0, 3, 16), device=device)
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        return {name: p.detach().numpy() for name, p in net.named_parameters()}
+
+    expected = trained(CPU)
+    for name, got in trained(library).items():
+        np.testing.assert_allclose(got, expected[name], rtol=1e-5, atol=1e-6)

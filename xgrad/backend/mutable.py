@@ -1,0 +1,195 @@
+"""Mutable arrays, with views that share memory, over the immutable arrays of a library."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+#: Functions whose result is a view of their first argument.
+_VIEWS = frozenset({"expand_dims", "flip", "matrix_transpose", "moveaxis", "permute_dims", "reshape", "squeeze"})
+
+
+class MutableArray:
+    """An array that can be written to: it holds an immutable one, and takes another for each write.
+
+    A view holds its base and the function that takes it from there. A write to a view is one to its base, which all
+    its views see. A backend defines a subclass, with the methods `namespace` and `replaced`.
+
+    native : array -- That of the library.
+    base, take -- Of a view.
+    """
+
+    __slots__ = ("__weakref__", "_base", "_native", "_take", "_version")
+    __array_ufunc__ = None  # NumPy's arrays and scalars leave operators to this class
+    __hash__ = object.__hash__
+
+    def __init__(self, native: Any, base: MutableArray | None = None, take: Callable[[Any], Any] | None = None) -> None:
+        self._native, self._base, self._take = native, base, take
+        self._version: int = 0 if base is None else base._version  # the number of writes
+
+    @staticmethod
+    def namespace() -> Any:
+        """Return the namespace of the library, of functions of its own arrays."""
+        raise NotImplementedError
+
+    @staticmethod
+    def replaced(x: Any, key: Any, value: Any) -> Any:
+        """Return an array of the library with another value at a key."""
+        raise NotImplementedError
+
+    @property
+    def native(self) -> Any:
+        """The array of the library."""
+        if self._base is not None and self._version != self._base._version:
+            assert self._take is not None
+            self._native, self._version = self._take(self._base.native), self._base._version
+        return self._native
+
+    @property
+    def root(self) -> MutableArray:
+        """The array itself, or the one that it is a view of."""
+        return self if self._base is None else self._base
+
+    def view(self, take: Callable[[Any], Any]) -> MutableArray:
+        """Return a view, given the function that takes it."""
+        inner = self._take
+        whole = take if inner is None else lambda native: take(inner(native))
+        return type(self)(take(self.native), self.root, whole)
+
+    def __getitem__(self, key: Any) -> MutableArray:
+        parts = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(part, MutableArray) for part in parts):
+            return type(self)(self.native[unwrapped(key)])
+        return self.view(lambda native: native[key])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        base, key, value = self.root, unwrapped(key), unwrapped(value)
+        if self._take is None:
+            base._native = self.replaced(base.native, key, value)
+        else:  # the elements of the base, by their positions
+            xp, flat = self.namespace(), (-1,)
+            selected = self._take(xp.reshape(xp.asarray(np.arange(base.size)), base.shape))[key]
+            value = xp.reshape(xp.broadcast_to(xp.asarray(value, dtype=base.dtype), selected.shape), flat)
+            new = self.replaced(xp.reshape(base.native, flat), xp.reshape(selected, flat), value)
+            base._native = xp.reshape(new, base.shape)
+        base._version += 1
+
+    # fmt: off
+    @property
+    def shape(self) -> tuple[int, ...]: return tuple(self._native.shape)
+    @property
+    def dtype(self) -> Any: return self._native.dtype
+    @property
+    def ndim(self) -> int: return len(self.shape)
+    @property
+    def size(self) -> int: return math.prod(self.shape)
+    @property
+    def device(self) -> Any: return self._native.device
+    @property
+    def mT(self) -> MutableArray: return self.view(self.namespace().matrix_transpose)
+    T = mT
+
+    def __repr__(self) -> str: return f"{type(self).__name__}({self.native!r})"
+    def __len__(self) -> int: return self.shape[0]
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: return np.array(self.native, dtype)
+    def __bool__(self) -> bool: return bool(self.native)
+    def __int__(self) -> int: return int(self.native)
+    def __float__(self) -> float: return float(self.native)
+    def __complex__(self) -> complex: return complex(self.native)
+    def __index__(self) -> int: return operator.index(self.native)
+    def __dlpack__(self, **options: Any) -> Any: return self.native.__dlpack__(**options)
+    def __dlpack_device__(self) -> Any: return self.native.__dlpack_device__()
+    # fmt: on
+
+
+def _updated(function: Callable[[Any, Any], Any]) -> Callable[[MutableArray, Any], MutableArray]:
+    """Return an operator in place, given that of values."""
+
+    def update(x: MutableArray, y: Any) -> MutableArray:
+        new = function(x.native, unwrapped(y))
+        if (tuple(new.shape), new.dtype) != (x.shape, x.dtype):
+            raise ValueError(f"in place: expected shape {x.shape}, {x.dtype}, got {tuple(new.shape)}, {new.dtype}")
+        if x._base is None:
+            x._native, x._version = new, x._version + 1
+        else:
+            x[...] = type(x)(new)
+        return x
+
+    return update
+
+
+def _install() -> None:
+    """Give mutable arrays the operators of the standard."""
+    for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split():
+        f = getattr(operator, f"__{name}__")
+        setattr(MutableArray, f"__{name}__", lambda x, y, f=f: type(x)(f(x.native, unwrapped(y))))
+        setattr(MutableArray, f"__r{name}__", lambda x, y, f=f: type(x)(f(unwrapped(y), x.native)))
+        setattr(MutableArray, f"__i{name}__", _updated(f))
+    for name in "lt le gt ge eq ne".split():
+        f = getattr(operator, name)
+        setattr(MutableArray, f"__{name}__", lambda x, y, f=f: type(x)(f(x.native, unwrapped(y))))
+    for name in "neg pos invert abs".split():
+        f = getattr(operator, name)
+        setattr(MutableArray, f"__{name}__", lambda x, f=f: type(x)(f(x.native)))
+
+
+_install()
+
+
+def unwrapped(x: Any) -> Any:
+    """Return the native arrays of arguments, in tuples and lists too."""
+    if isinstance(x, MutableArray):
+        return x.native
+    return type(x)(map(unwrapped, x)) if type(x) in (tuple, list) else x
+
+
+class MutableNamespace(SimpleNamespace):
+    """A namespace of functions of mutable arrays, given that of a library; wrapped at their first use.
+
+    library : namespace -- Of functions of native arrays.
+    array_type : type -- The subclass of `MutableArray`.
+    **more -- Functions of mutable arrays, and other names.
+    """
+
+    def __init__(self, library: Any, array_type: type[MutableArray], **more: Any) -> None:
+        super().__init__(**more)
+        vars(self)["_library"], vars(self)["_array_type"] = library, array_type
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = getattr(self._library, name)
+        if isinstance(value, (ModuleType, SimpleNamespace)):
+            value = MutableNamespace(value, self._array_type)
+        elif callable(value) and not isinstance(value, type):
+            value = self._function(name, value)
+        setattr(self, name, value)
+        return value
+
+    def _function(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        array_type = self._array_type
+
+        def wrapped(x: Any) -> Any:
+            if type(x) in (tuple, list) or hasattr(x, "_fields"):
+                parts = list(map(wrapped, x))
+                return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+            return array_type(x) if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, np.generic) else x
+
+        def call(*args: Any, **options: Any) -> Any:
+            return wrapped(function(*map(unwrapped, args), **{key: unwrapped(x) for key, x in options.items()}))
+
+        if name == "permute_dims":  # of which some libraries refuse negative axes
+            permuted = function
+            function = lambda x, axes: permuted(x, tuple([axis % len(axes) for axis in axes]))  # noqa: E731
+
+        def view(x: Any, /, *args: Any, **options: Any) -> Any:
+            if options.pop("copy", None):
+                return array_type(function(x.native, *args, **options))
+            return x.view(lambda array: function(array, *args, **options))
+
+        return view if name in _VIEWS else call
