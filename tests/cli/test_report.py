@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import sys
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,15 @@ def test_unknown_metrics_are_shown_and_missing_ones_left_out(copied, pictures):
     assert result.results == {"epoch": "2", "train_loss": "0.25", "val_accuracy": "50.00%", "test_loss": "0.125"}
     assert figures.throughput([result]) == ""
     assert all(name in svg(figures.curves([result])) for name in ("copied, train", "copied, val"))
+
+
+def test_names_with_special_characters_are_shown_as_they_are(run, trained, tmp_path, pictures):
+    pytest.importorskip("jinja2")
+    for name in (r"_<b>$\frac$&", "_x"):
+        folder = shutil.copytree(trained / "narrow", tmp_path / name)
+        assert run("report", folder)[0] == 0
+        page = Path("report.html").read_text(encoding="utf-8")
+        assert f"</b> {escape(name)}</th>" in page and "<b>$" not in page
 
 
 def test_missing_data_set_is_noted(run, small_mnist):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -179,3 +181,14 @@ def test_svg_of_graphviz_has_all_names() -> None:
     except ImportError as error:
         pytest.skip(f"{graphviz.__name__}: {error}")
     assert svg.startswith("<svg") and all(f">{name}<" in svg for name in ("weight", "relu", "0 Linear", "(5, 4)"))
+
+
+def test_names_of_modules_are_escaped_in_dot() -> None:
+    name = 'a"<b>&\\'
+    model = nn.ModuleDict({name: nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))})
+    loss = (model[name](xgrad.ones((1, 2))) + 1).sum()
+    source = xgrad.graph(loss, model, depth=9).dot()
+    assert 'subgraph "cluster a&quot;&lt;b&gt;&amp;\\\\.0" {' in source
+    if shutil.which("dot"):
+        drawn = subprocess.run(["dot", "-Tsvg"], input=source, capture_output=True, check=True, text=True)
+        assert not drawn.stderr and "a&quot;&lt;b&gt;&amp;\\" in drawn.stdout

@@ -33,6 +33,10 @@ def source(boxes: Sequence[Any], classes: Mapping[Path, str]) -> str:
         for length in range(len(box.path) + 1):
             members.setdefault(box.path[:length], [])
         members[box.path].append(box)
+    inner: dict[Path, list[Path]] = {path: [] for path in members}
+    for path in members:
+        if path:
+            inner[path[:-1]].append(path)
 
     def contents(path: Path, outer: Path, indent: str) -> None:
         """Write the boxes and frames in a module, by their names within `outer`, the innermost module with a frame."""
@@ -42,13 +46,12 @@ def source(boxes: Sequence[Any], classes: Mapping[Path, str]) -> str:
             about = [box.shape, box.place if box.place != usual else "", box.contents, box.values]
             small = "".join([f'<br/><font point-size="9">{escape(text)}</font>' for text in about if text])
             lines.append(f'{indent}{numbers[box]} [label=<{title}{small}>, fillcolor="{fill}", color="{line}"]')
-        inner = [p for p in members if p and p[:-1] == path]
-        for p in inner:
-            if len(inner) == 1 and not members[path]:
+        for p in inner[path]:
+            if len(inner[path]) == 1 and not members[path]:
                 contents(p, outer, indent)
                 continue
-            title = escape(f"{relative('.'.join(p), outer)} {classes.get(p, '')}")
-            lines.append(f'{indent}subgraph "cluster {".".join(p)}" {{')
+            title = quotable(f"{relative('.'.join(p), outer)} {classes.get(p, '')}")
+            lines.append(f'{indent}subgraph "cluster {quotable(".".join(p))}" {{')
             lines.append(f'{indent}  label="{title}"; {FRAME}')
             contents(p, p, f"{indent}  ")
             lines.append(f"{indent}}}")
@@ -56,11 +59,16 @@ def source(boxes: Sequence[Any], classes: Mapping[Path, str]) -> str:
     contents((), (), "  ")
     for box in boxes:
         for name, origin in box.inputs:
-            options = [f'edgetooltip="{escape(name)}"'] if len(box.inputs) > 1 else []
+            options = [f'edgetooltip="{quotable(name)}"'] if len(box.inputs) > 1 else []
             options += ["weight=8"] if origin.kind != "leaf" else []  # which aligns the ops
             end = f" [{', '.join(options)}]" if options else ""
             lines.append(f"  {numbers[origin]} -> {numbers[box]}{end}")
     return "\n".join([*lines, "}", ""])
+
+
+def quotable(text: str) -> str:
+    """Return a text for quotes, where DOT decodes entities and escapes."""
+    return escape(text).replace("\\", r"\\")
 
 
 def relative(name: str, path: Path) -> str:

@@ -227,11 +227,14 @@ def _boxes(
             path = first.path if leaf in owners and not others else ()
             leaves[leaf] = Box("leaf", names.get(leaf, "leaf"), path, _shape(leaf), leaf.placement)
     boxes = leaves | boxes
+    drawn: set[tuple[Box, Box]] = set()
     for node in paths:
         box = boxes[node]
         for name, edge in sources[node]:
-            if edge in boxes and boxes[edge] is not box and all(boxes[edge] is not known for _, known in box.inputs):
-                box.inputs.append((name, boxes[edge]))
+            source = boxes.get(edge, box)
+            if source is not box and (box, source) not in drawn:
+                drawn.add((box, source))
+                box.inputs.append((name, source))
     return boxes
 
 

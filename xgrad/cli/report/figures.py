@@ -27,7 +27,7 @@ def curves(runs: Sequence[Any]) -> str:
             for run in runs:
                 for name, (part, _) in parts.items():
                     if name.endswith(quantity) and (points := _points(run.metrics, name)):
-                        style, label = LINES.get(part, "-."), f"{run.name}, {part}"
+                        style, label = LINES.get(part, "-."), _plain(f"{run.name}, {part}")
                         axes.plot(*zip(*points, strict=True), style, marker=".", color=run.color, label=label)
             axes.set(xlabel="epoch", title=quantity)
             axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
@@ -44,6 +44,11 @@ def curves(runs: Sequence[Any]) -> str:
     return data_uri(3.4 + 0.25 * len(runs), draw) if shown else ""
 
 
+def _plain(name: str) -> str:
+    """Return a name for matplotlib, which takes ``$`` for mathematics, and leaves ``_`` at the start out of legends."""
+    return " " * name.startswith("_") + name.replace("$", r"\$")
+
+
 def _points(lines: Sequence[Mapping[str, float]], name: str) -> list[tuple[float, float]]:
     """Return the epochs of lines that have a figure, and the figures."""
     return [(line["epoch"], line[name]) for line in lines if "epoch" in line and name in line]
@@ -56,7 +61,7 @@ def throughput(runs: Sequence[Any]) -> str:
     def draw(figure: Any) -> None:
         axes = figure.subplots()
         for run, points in known:
-            axes.plot(*zip(*points, strict=True), ".-", color=run.color, label=run.name)
+            axes.plot(*zip(*points, strict=True), ".-", color=run.color, label=_plain(run.name))
         axes.set(xlabel="epoch", ylabel="images per second", ylim=(0, None))
         axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
         axes.grid(alpha=0.3)
@@ -77,8 +82,8 @@ def confusion(run: Any) -> str:
             color = "white" if errors[i, j] > 0.5 * errors.max() else "#303030"
             axes.text(j, i, counts[i, j], ha="center", va="center", fontsize=9, color=color)
         ticks = range(0, len(names), 1 if len(names) <= 30 else 2)
-        axes.set_xticks(ticks, [names[i] for i in ticks], rotation=0 if max(map(len, names)) < 3 else 90)
-        axes.set_yticks(ticks, [names[i] for i in ticks])
+        axes.set_xticks(ticks, [_plain(names[i]) for i in ticks], rotation=0 if max(map(len, names)) < 3 else 90)
+        axes.set_yticks(ticks, [_plain(names[i]) for i in ticks])
         axes.set(xlabel="predicted", ylabel="label")
 
     return data_uri(5.3, draw, width=5.5)
@@ -102,7 +107,7 @@ def histograms(runs: Sequence[Any]) -> str:
                     values = np.asarray(run.weights[name], dtype=np.float64).reshape(-1)
                     bins = max(5, min(50, math.isqrt(values.size)))
                     axes.hist(values[np.isfinite(values)], bins=bins, histtype="step", density=True, color=run.color)
-            axes.set_title(name, fontsize=9)
+            axes.set_title(_plain(name), fontsize=9)
             axes.set_yticks([])
             axes.tick_params(labelsize=8)
             axes.locator_params(axis="x", nbins=4)
