@@ -56,6 +56,7 @@ class CupyBackend(Backend):
     asynchronous = True
     supports_out = True
     executor = "xgrad_cupy.cuda_graph"
+    communicator = "xgrad_cupy.nccl"
 
     def __init__(self) -> None:
         self._cp, count = _open_cupy()

@@ -16,7 +16,8 @@ import pytest
 
 import xgrad
 from xgrad.cli import main
-from xgrad.distributed import launch, mpi, nccl, processes
+from xgrad.distributed import launch, mpi, processes
+from xgrad_cupy import nccl
 
 HAS_MPIEXEC = any(shutil.which("mpiexec", path=path) for path in (str(Path(sys.executable).parent), None))
 needs_mpi = pytest.mark.skipif(
@@ -131,7 +132,7 @@ def test_nccl_calls_have_the_signatures_of_cupy(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(mpi.MPICommunicator, "__init__", start)
     monkeypatch.setattr(mpi.MPICommunicator, "broadcast_object", lambda self, x: x)
     cpu = xgrad.Device("cpu")
-    communicator = nccl.NCCLCommunicator(cpu)
+    communicator = nccl.Communicator(cpu)
     array: Any = SimpleNamespace(data=SimpleNamespace(ptr=100), size=3, itemsize=4, dtype=np.dtype("float32"))
     communicator.sum_array(array, cpu)
     communicator.sum_parts(array, cpu)

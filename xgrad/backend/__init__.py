@@ -46,6 +46,8 @@ class Backend:
         The number of elements to update at a time in large arrays, so that they stay in a cache.
     executor : str, optional
         The name of the module with the ``Executor`` of captured programs; without one, steps run eagerly.
+    communicator : str, optional
+        The name of the module with the ``Communicator`` of its arrays between processes; without one, MPI takes them.
     """
 
     library: ClassVar[str]
@@ -58,6 +60,7 @@ class Backend:
     tf32: bool = False
     tile_size: int | None = None
     executor: ClassVar[str | None] = None
+    communicator: ClassVar[str | None] = None
 
     def count(self) -> int:
         """Return the number of devices."""

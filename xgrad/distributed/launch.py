@@ -48,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
 def run_rank(target: str, arguments: Sequence[str]) -> None:
     """Run a script or module as a rank."""
     supervise()
-    sys.argv = [target, *arguments]
+    sys.argv[:] = [target, *arguments]
     if target.endswith(".py"):
         sys.path[0] = str(Path(target).resolve().parent)
         runpy.run_path(target, run_name="__main__")

@@ -9,12 +9,12 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from types import FrameType
 
 from xgrad.backend.device import Device
 from xgrad.distributed.communicator import Communicator, RankError
 from xgrad.distributed.mpi import RANKS, SIZES, MPICommunicator, launched
-from xgrad.distributed.nccl import NCCLCommunicator
 
 
 @contextmanager
@@ -71,7 +71,10 @@ def connect(device: Device) -> Communicator:
     """Return the communicator of the launched processes, or of this one."""
     if launched(RANKS) is None or launched(SIZES) == 1:
         return Communicator()
-    return NCCLCommunicator(device) if device.type == "cuda" else MPICommunicator()
+    if (name := device.backend.communicator) is None:
+        return MPICommunicator()
+    communicator: Communicator = import_module(name).Communicator(device)
+    return communicator
 
 
 def supervise() -> None:

@@ -9,7 +9,7 @@ from xgrad.backend.device import Device
 from xgrad.distributed.mpi import MPICommunicator
 
 
-class NCCLCommunicator(MPICommunicator):
+class Communicator(MPICommunicator):
     """Processes with a GPU each: arrays pass between GPUs by NCCL, on the current stream, and objects by MPI."""
 
     def __init__(self, device: Device) -> None:
