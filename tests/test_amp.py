@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -188,6 +189,13 @@ def test_captured_step_equals_eager(name, capturing_device):
     assert runs[0] == runs[1]
     assert step.refusal is None
     assert step.recordings == 1
+
+
+def test_scaler_of_an_object_is_state_of_a_captured_step():
+    run = SimpleNamespace(scaler=amp.GradScaler("cpu", init_scale=8.0))
+    step = xgrad.capture(lambda x: run.scaler.scale(x))
+    assert [step(array(3) * 0 + i).tolist()[0] for i in range(3)] == [0.0, 8.0, 16.0]
+    assert step.refusal is None
 
 
 def test_autocast_around_a_captured_step_has_its_own_trace():

@@ -18,6 +18,7 @@ from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of
 from xgrad.nn.module import Module, edits
+from xgrad.optim.grad_scaler import GradScaler
 from xgrad.optim.optimizer import Optimizer
 from xgrad.random.generator import Generator, default_generator
 
@@ -90,8 +91,8 @@ class State:
     def _visit(self, x: Any, name: str, level: int = 0) -> set[int]:
         """Search an object once: at level 1, an attribute of another object, without its own attributes."""
         _, known, ids = self._visited.get(id(x), (None, 2, set()))
-        if isinstance(x, _HOLDERS):
-            level, ids = 0, ids | {id(x)}
+        level = 0 if isinstance(x, (*_HOLDERS, GradScaler)) else level
+        ids = ids | {id(x)} if isinstance(x, _HOLDERS) else ids
         if level < known:
             self._visited[id(x)] = x, level, ids  # first, for objects that contain themselves
             ids |= self._search(x, name, level)
