@@ -104,7 +104,11 @@ def _content(tree: Any, arrays: Mapping[str, np.ndarray]) -> bytearray:
     for name, array in arrays.items():
         start, _ = header[name]["data_offsets"]
         stored[name] = np.ndarray(array.shape, array.dtype, content, data + start)
-        stored[name][...] = array
+        if array.flags.c_contiguous:
+            stored[name][...] = array
+        else:  # transposed, as the weights of an optimizer: blocks of columns, which stay in the cache
+            for i in range(0, array.shape[-1], 64):
+                stored[name][..., i : i + 64] = array[..., i : i + 64]
     metadata[CHECKSUM] = _checksum(metadata.get(STATE, ""), stored)
     content[:data] = (data - 8).to_bytes(8, "little") + _header(header)
     return content
