@@ -12,8 +12,8 @@ import pytest
 import xgrad
 from xgrad.support.docstrings import by_name, documented
 
-MODULES = [xgrad, xgrad.autograd, xgrad.data, xgrad.fft, xgrad.linalg, xgrad.nn, xgrad.nn.functional, xgrad.nn.init,
-           xgrad.nn.utils, xgrad.onnx, xgrad.ops, xgrad.optim,
+MODULES = [xgrad, xgrad.autograd, xgrad.data, xgrad.distributed, xgrad.fft, xgrad.linalg, xgrad.nn, xgrad.nn.functional,
+           xgrad.nn.init, xgrad.nn.utils, xgrad.onnx, xgrad.ops, xgrad.optim,
            xgrad.optim.swa_utils, xgrad.random, xgrad.special, xgrad.testing, xgrad.training]  # fmt: skip
 
 

@@ -53,6 +53,7 @@ PAGES = [
     ("xgrad.optim.swa_utils", "optim.swa_utils", ""),
     ("xgrad.amp", "amp", ""),
     ("xgrad.data", "data", ""),
+    ("xgrad.distributed", "distributed", ""),
     ("xgrad.ops", "ops", ""),
     ("xgrad.testing", "testing", ""),
     ("xgrad.backend", "backend", ""),
