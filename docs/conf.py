@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "sphinx"))
 
+os.environ["SCIPY_ARRAY_API"] = "1"  # read when SciPy is imported
 import xgrad
 
 project = "xgrad"
@@ -21,7 +23,6 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "graph_dir
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["attrs_block", "colon_fence"]
-suppress_warnings = ["myst.header"]  # titles of levels that are left out
 
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -136,31 +134,3 @@ def test_aliases_refuse_wrong_shapes_and_axes() -> None:
     for call in (lambda: x.transpose(0, 3), lambda: x.flatten(3)):
         with pytest.raises(IndexError):
             call()
-
-
-TABLE = (Path(__file__).parent.parent / "docs/pytorch.md").read_text(encoding="utf-8")
-DIFFERENCES = [(left, right) for left, right in re.findall(r"^\| `(.+?)` \| `(.+?)` \|", TABLE, re.MULTILINE)]
-X = np.asarray([[0.25, 1.0, 0.5, 0.75], [2.0, 0.0, 1.0, 3.0], [0.5, 4.0, 0.25, 0.125]], np.float32)
-
-
-def equal(a: Any, b: Any) -> bool:
-    a, b = np.asarray(a), np.asarray(b)
-    return a.shape == b.shape and np.allclose(a, b)
-
-
-@pytest.mark.parametrize(("pytorch", "replacement"), DIFFERENCES)
-def test_documented_replacements_have_the_values_of_pytorch(pytorch: str, replacement: str, torch: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch's, of what it will change
-        expected = eval(pytorch, {"torch": torch, "x": torch.tensor(X)})
-    assert equal(eval(replacement, {"xgrad": xgrad, "x": xgrad.tensor(X)}), expected)
-
-
-@pytest.mark.parametrize(("pytorch", "replacement"), DIFFERENCES)
-def test_documented_differences_from_pytorch_exist(pytorch: str, replacement: str) -> None:
-    names = {"torch": xgrad, "xgrad": xgrad, "x": xgrad.tensor(X)}
-    try:
-        result = eval(pytorch, names)
-    except (AttributeError, TypeError, ValueError):
-        return
-    assert not equal(result, eval(replacement, names))

@@ -9,7 +9,10 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
+import os
 import re
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -61,7 +64,7 @@ PRINTED = {
     "docs/optimizers.md": [r"loss \d\.\d, of the average \d\.\d\n1 recording\n", r"float16 float32 float32\n"],
     "docs/distributed.md": [r"ranks: 1, loss: \d\.\d\d\n"],
     "docs/training.md": [r"epoch \d+: validation accuracy [89]\d\.\d%\n"],
-    "docs/pytorch.md": [r"in layer 'head' \(Linear\) of Sequential"],  # test_aliases.py evaluates its table
+    "docs/pytorch.md": [r"in layer 'head' \(Linear\) of Sequential"],  # test_docs_tables.py evaluates its table
     "docs/capture.md": [
         r"\[2\.0, 4\.0\]\n\[6\.0, 12\.0\] 1\n",
         r"capture\.md:9: multiply is given a tensor of shape \(2,\) that is neither an argument[^\n]*\nNone state\n",
@@ -69,8 +72,7 @@ PRINTED = {
         r"np\.float32\(2\.0\) \(0x40000000\) against np\.float32\(3\.0\) \(0x40400000\) at \(0,\): ",
     ],
 }
-#: The package that a page in a folder of docs/ needs.
-PACKAGES: dict[str, str] = {}
+SCIPY = "docs/learn/scipy.md"
 OUTPUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 REFUSED = {"docs/capture.md": [1]}  # programs with a step whose capture is refused, by index
 
@@ -122,13 +124,8 @@ def test_documented_program_prints_the_documented_output(file: str, index: int, 
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*/*.md"))
 
 
-@pytest.mark.parametrize("file", PAGES)
-def test_programs_of_a_page_print_the_text_below_them(
-    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if file in PACKAGES:
-        pytest.importorskip(PACKAGES[file], reason=f"{file} uses it")
-    monkeypatch.chdir(tmp_path)
+def run_page(file: str) -> None:
+    """Run the programs of a page; AssertionError if one prints something else than the page says."""
     namespace = {"__name__": "__main__"}
     text = (ROOT / file).read_text(encoding="utf-8")
     for program in re.finditer(r"```(?:python|\{graph\})\n(.*?)```(?:\n+```text\n(.*?)```)?", text, re.DOTALL):
@@ -139,3 +136,19 @@ def test_programs_of_a_page_print_the_text_below_them(
             exec(compile(lines + code, str(ROOT / file), "exec"), namespace)
         same = doctest.OutputChecker().check_output(expected, printed.getvalue(), OUTPUT)
         assert same, f"{file}: expected\n{expected}\ngot\n{printed.getvalue()}"
+
+
+@pytest.mark.parametrize("file", [file for file in PAGES if file != SCIPY])
+def test_programs_of_a_page_print_the_text_below_them(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(file)
+
+
+def test_programs_of_the_page_of_scipy_print_the_text_below_them(tmp_path: Path) -> None:
+    """In a process of its own: SciPy reads the variable when it is imported."""
+    code = f"import sys; sys.path[:0] = [{str(ROOT / 'tests')!r}]; import test_readme; test_readme.run_page({SCIPY!r})"
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1", "OPENBLAS_NUM_THREADS": "1"}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
