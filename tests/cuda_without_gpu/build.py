@@ -24,9 +24,9 @@ LIBRARIES: dict[str, tuple[list[str], str, str]] = {
     "libnvJitLink.so.13": ([], "", ""),
     "libcublasLt.so.13": ([], "", ""),
     "libcublas.so.13": (["cublas.cpp"], "cupy_backends.cuda.libs.cublas", "cublas"),
-    "libcufft.so.12": ([], "cupy.cuda.cufft", "cufft"),
+    "libcufft.so.12": (["cufft.cpp"], "cupy.cuda.cufft", "cufft"),
     "libcurand.so.10": ([], "cupy_backends.cuda.libs.curand", "curand"),
-    "libcusolver.so.12": ([], "cupy_backends.cuda.libs.cusolver", "cusolver"),
+    "libcusolver.so.12": (["cusolver.cpp"], "cupy_backends.cuda.libs.cusolver", "cusolver"),
     "libcusparse.so.12": ([], "cupy_backends.cuda.libs.cusparse", "cusparse"),
 }
 
@@ -86,25 +86,15 @@ def build(folder: Path) -> None:
     kernel_headers(folder)
 
 
-def shared(target: Path, sources: list[Path], *flags: str | Path) -> None:
+def shared(target: Path, sources: list[Path]) -> None:
     """Compile a shared library, with versions of its symbols, which CuPy's modules ask for."""
-    versions = target.with_suffix(".map")
+    versions, empty = target.with_suffix(".map"), target.with_suffix(".cpp")
     versions.write_text(f"{target.name} {{ global: *; }};\n")
+    empty.write_text("")
     options = [*FLAGS, "-shared", f"-I{cuda_headers()}", f"-Wl,-soname,{target.name}"]
-    run(
-        compiler(),
-        *options,
-        f"-Wl,--version-script={versions}",
-        *sources,
-        *flags,
-        "-o",
-        target,
-        "-ldl",
-        "-x",
-        "c++",
-        "/dev/null",
-    )
+    run(compiler(), *options, f"-Wl,--version-script={versions}", empty, *sources, "-o", target, "-ldl")
     versions.unlink()
+    empty.unlink()
 
 
 def cupy_source(folder: Path) -> Path:

@@ -159,28 +159,47 @@ template <typename A, typename B> cuda_common<A, B> min(A a, B b) {
     else return (T)a < (T)b ? (T)a : (T)b;
 }
 
-// Inverse of the distribution function of the normal distribution: Wichura's AS 241, then a step of Halley's method
+// Inverses of erf and erfc by Newton's method
+inline long double cuda_erfcinv(long double q) {  // of 0 < q <= 0.5, on a logarithmic scale
+    long double y = sqrtl(-logl(q));
+    for (int i = 0; i < 12; ++i) y += logl(erfcl(y) / q) * erfcl(y) / (M_2_SQRTPI * expl(-y * y));
+    return y;
+}
+inline double erfinv(double x) {
+    double size = std::fabs(x);
+    if (!(size < 1)) return size == 1 ? x * HUGE_VAL : NAN;
+    if (size > 0.5) return (double)std::copysign(cuda_erfcinv(1 - (long double)size), (long double)x);
+    long double y = x / (long double)M_2_SQRTPI;
+    for (int i = 0; i < 8; ++i) y -= (erfl(y) - x) / (M_2_SQRTPI * expl(-y * y));
+    return (double)y;
+}
+inline double erfcinv(double q) {
+    if (!(q > 0 && q < 2)) return q == 0 ? HUGE_VAL : q == 2 ? -HUGE_VAL : NAN;
+    return q <= 0.5 ? (double)cuda_erfcinv(q) : q < 1.5 ? erfinv(1 - q) : (double)-cuda_erfcinv(2 - (long double)q);
+}
 inline double normcdf(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
-double normcdfinv(double p);
-inline double erfinv(double x) { return x == 0 ? x : normcdfinv((1 + x) / 2) * M_SQRT1_2; }
-inline double erfcinv(double x) { return -normcdfinv(x / 2) * M_SQRT1_2; }
+inline double normcdfinv(double p) { return -M_SQRT2 * erfcinv(2 * p); }
 inline double erfcx(double x) {
-    if (x < 25) return std::exp(x * x) * std::erfc(x);
+    if (x < 25) return (double)(expl((long double)x * x) * erfcl(x));
     double y = 1 / (x * x);
-    return 0.56418958354775628695 / x * (1 - y / 2 * (1 - y * 1.5 * (1 - y * 2.5)));
+    return 1 / (x * std::sqrt(M_PI)) * (1 - y / 2 * (1 - y * 1.5 * (1 - y * 2.5 * (1 - y * 3.5))));
 }
 inline double rsqrt(double x) { return 1 / std::sqrt(x); }
 inline double rcbrt(double x) { return 1 / std::cbrt(x); }
-inline double exp10(double x) { return std::pow(10.0, x); }
 inline double sinpi(double x) { return std::sin(M_PI * std::fmod(x, 2.0)); }
 inline double cospi(double x) { return std::cos(M_PI * std::fmod(x, 2.0)); }
 inline double cyl_bessel_i0(double x) { return std::cyl_bessel_i(0.0, std::fabs(x)); }
 inline double cyl_bessel_i1(double x) { return std::copysign(std::cyl_bessel_i(1.0, std::fabs(x)), x); }
-#define CUDA_FLOAT(name) inline float name(float x) { return (float)name((double)x); }
+#define CUDA_FLOAT(name) \
+    inline float name##f(float x) { return (float)name((double)x); } \
+    inline float name(float x) { return name##f(x); }
 CUDA_FLOAT(normcdf) CUDA_FLOAT(normcdfinv) CUDA_FLOAT(erfinv) CUDA_FLOAT(erfcinv) CUDA_FLOAT(erfcx) CUDA_FLOAT(rsqrt)
-CUDA_FLOAT(rcbrt) CUDA_FLOAT(exp10) CUDA_FLOAT(sinpi) CUDA_FLOAT(cospi) CUDA_FLOAT(cyl_bessel_i0)
-CUDA_FLOAT(cyl_bessel_i1) CUDA_FLOAT(j0) CUDA_FLOAT(j1) CUDA_FLOAT(y0) CUDA_FLOAT(y1)
-inline float rsqrtf(float x) { return rsqrt(x); }
+CUDA_FLOAT(rcbrt) CUDA_FLOAT(sinpi) CUDA_FLOAT(cospi) CUDA_FLOAT(cyl_bessel_i0) CUDA_FLOAT(cyl_bessel_i1)
+inline float exp10(float x) { return exp10f(x); }
+inline float j0(float x) { return j0f(x); }
+inline float j1(float x) { return j1f(x); }
+inline float y0(float x) { return y0f(x); }
+inline float y1(float x) { return y1f(x); }
 inline float yn(int n, float x) { return (float)yn(n, (double)x); }
 inline float jn(int n, float x) { return (float)jn(n, (double)x); }
 inline void sincos(float x, float *s, float *c) { *s = std::sin(x); *c = std::cos(x); }
