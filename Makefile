@@ -148,6 +148,6 @@ $(VENV)/cuda/version: $(call has,test) $(wildcard tests/cuda_without_gpu/*.* tes
 	$(PIP_INSTALL) $(EMULATION)
 	$(RUN) -m tests.cuda_without_gpu build $(VENV)/cuda
 
-# Without an installation, this is what the backends are found by.
+# Without an installation, this is what the backends are found by. A Python without an installation may lack setuptools.
 xgrad.egg-info/entry_points.txt: pyproject.toml
-	$(PYTHON) -c 'from setuptools import setup; setup()' --quiet egg_info
+	$(PYTHON) tests/entry_points.py

@@ -23,13 +23,13 @@ REPORTED = ("MALLOC_", "GLIBC_", "PYTHONMALLOC", "LD_PRELOAD", "OMP_", "KMP_", "
            "JAX_", "TORCH", "CUDA_VISIBLE", "CUPY_", "NVIDIA_TF32", "VECLIB_", "NPROC")  # fmt: skip
 
 
-def for_workers(threads: int, device: str, tree: Path = ROOT) -> dict[str, str]:
+def for_workers(threads: int, device: str, tree: Path = ROOT, tf32: bool = False) -> dict[str, str]:
     """Return the environment of the processes of peers, with a number of threads for each library, and xgrad of a tree.
 
     NPROC is the variable of XLA. Each library chooses its kernels by itself: `KERNELS` are not passed on.
     """
     own = dict.fromkeys(THREADS, str(threads))
-    if device != "cpu":
+    if device != "cpu" and not tf32:
         own["NVIDIA_TF32_OVERRIDE"] = "0"  # no TF32 in NVIDIA's libraries
     own |= {"JAX_PLATFORMS": "cpu" if device == "cpu" else "", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     folders = [str(tree), *([str(tree / "backends"), str(ROOT)] if tree != ROOT else [])]

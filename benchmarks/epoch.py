@@ -15,7 +15,7 @@ Since one epoch more or less says nothing about a library, the seconds are also 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -44,17 +44,17 @@ Runs = dict[str, list[list[dict[str, float]]]]  # by peer, seed and epoch
 class Training:
     """Training in the process of a peer."""
 
-    def __init__(self, target: str, seed: int, quick: bool) -> None:
+    def __init__(self, target: str, seed: int, quick: bool, **device: str) -> None:
         sizes = [64, 32, 10] if quick else [784, 256, 128, 10]
         begin = peer(target)
-        warm_up, _ = begin(batch(sizes), sizes, seed)
+        warm_up, _ = begin(batch(sizes), sizes, seed, **device)
         warm_up(RATE)
         images(quick)  # the first process to allocate this much memory gets it faster than later ones
         start = time.perf_counter()
         self.data = images(quick)
         self.train: Callable[[float], Any]
         self.predict: Callable[[Any], Any]
-        self.train, self.predict = begin(self.data, sizes, seed)
+        self.train, self.predict = begin(self.data, sizes, seed, **device)
         self.loading = time.perf_counter() - start
 
     def epoch(self, number: int) -> dict[str, float]:
@@ -77,14 +77,20 @@ def run(options: Options) -> Result:
     options = options.filled(repeats=7)
     result = begin("epoch", __doc__ or "", options)
     (peers,) = options.chosen(PEERS)
-    target = 0.8 if options.quick else 0.98
     try:
         images(options.quick)
     except DataError as error:
         raise UsageError(str(error)) from error
+    result.tables = measured(result, peers, options)
+    return result
+
+
+def measured(result: Result, peers: Mapping[str, str], options: Options, **device: str) -> list[Table]:
+    """Return the tables of training runs of all peers."""
+    target = 0.8 if options.quick else 0.98
     runs: Runs = {}
     for seed in range(options.repeats or 1):
-        arguments = {"seed": seed, "quick": options.quick}
+        arguments = {"seed": seed, "quick": options.quick, **device}
         with worker_group(result, peers, "benchmarks.epoch:Training", f"seed {seed}", arguments, options) as group:
             for number in range(1, CAP + 1):
                 for name, figures in group.ask("epoch", number=number):
@@ -97,11 +103,10 @@ def run(options: Options) -> Result:
     for name, epochs in ((name, epochs) for name, seeds in runs.items() for epochs in seeds):
         for number, figures in enumerate(epochs, 1):
             accuracies[name].setdefault(str(number), []).append(figures["accuracy"])
-    result.tables = [
+    return [
         Table(f"To a test accuracy of {target:.0%}", "", summary(runs, target)),
         Table("Test accuracy by epoch", "", accuracies, "progress", "epoch"),
     ]
-    return result
 
 
 def summary(runs: Runs, target: float) -> Cells:

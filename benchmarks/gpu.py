@@ -1,7 +1,8 @@
 """A GPU: training steps, ops with their launches, and transfers.
 
 Steps are those of the benchmark `step`, eager and captured, the latter as a CUDA graph; in full float32 (no TF32) for
-every peer, with one synchronization at the end of each block. Launches are the ops of the benchmark `ops`, also with
+every peer, and again with TF32, with one synchronization at the end of each block. MNIST is the benchmark `epoch`, with
+all images on the device, and at most three seeds. Launches are the ops of the benchmark `ops`, also with
 one synchronization a block; each transfer is synchronized. The GPU accesses pinned memory directly: xgrad's results on
 the host are in pinned memory, up to 256 MiB. After an interruption (Ctrl-C), the results so far are written. `--device
 cpu` runs all this without a GPU, as a test.
@@ -10,12 +11,16 @@ cpu` runs all this without a GPU, as a test.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 
 import xgrad
-from benchmarks import ops
+from benchmarks import epoch, ops
 from benchmarks.harness import Options, UsageError, begin, timed
+from benchmarks.problems import images
 from benchmarks.report import Cells, Result, Table
 from benchmarks.step import compared, expected, named, scaled
+from xgrad.data import DataError
 
 PEERS = {
     "xgrad": "xgrad_peer:step",
@@ -31,6 +36,7 @@ LAUNCHES = {
     "JAX": "jax_jit:op",
 }
 CHAINS = {"xgrad": "xgrad_peer:chain", "PyTorch": "pytorch:chain"}
+EPOCHS = {name: epoch.PEERS[name] for name in ("xgrad", "xgrad captured", "PyTorch", "PyTorch fused Adam")}
 TRANSFERS = {
     "xgrad to the device": "xgrad_peer:to_device",
     "PyTorch to the device": "pytorch:to_device",
@@ -54,17 +60,29 @@ QUICK = (((5, 4, 3), 8),)
 BYTES = (1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 27)
 
 
-def steps(result: Result, options: Options, peers: Mapping[str, str]) -> None:
+def steps(result: Result, options: Options, peers: Mapping[str, str], tf32: bool = False) -> None:
     """Measure training steps."""
-    networks = named(QUICK if options.quick else NETWORKS)
-    cases, times = {name: case | {"device": options.device} for name, case in networks.items()}, Cells()
+    networks, how = named(QUICK if options.quick else NETWORKS), " with TF32" * tf32
+    cases = {name: case | {"device": options.device, "tf32": tf32} for name, case in networks.items()}
+    options, times = replace(options, tf32=tf32), Cells()
     try:
         timed(result, peers, cases, options, expected, times)
     finally:  # also after an interruption
         result.tables += [
-            Table("Time of a step", "µs", scaled(times, 1e6), "bars"),
-            Table("Ratios, block by block", "", compared(times, RATIOS)),
+            Table(f"Time of a step{how}", "µs", scaled(times, 1e6), "bars"),
+            Table(f"Ratios{how}, block by block", "", compared(times, RATIOS)),
         ]
+
+
+def mnist(result: Result, options: Options, peers: Mapping[str, str]) -> None:
+    """Measure training on MNIST."""
+    try:
+        images(options.quick)
+    except DataError as error:
+        result.leave_out("all peers", str(error), "MNIST")
+        return
+    options = replace(options, repeats=min(options.repeats or 1, 3))
+    result.tables += epoch.measured(result, peers, options, device=options.device)
 
 
 def launches(result: Result, options: Options, peers: Mapping[str, str], chains: Mapping[str, str]) -> None:
@@ -90,8 +108,10 @@ def transfers(result: Result, options: Options, peers: Mapping[str, str]) -> Non
 #: The sections, with their groups of peers.
 SECTIONS: dict[str, tuple[Callable[..., None], tuple[Mapping[str, str], ...]]] = {
     "steps": (steps, (PEERS,)),
+    "steps with TF32": (partial(steps, tf32=True), (PEERS,)),
     "ops": (launches, (LAUNCHES, CHAINS)),
     "transfers": (transfers, (TRANSFERS,)),
+    "MNIST": (mnist, (EPOCHS,)),
 }
 
 

@@ -56,12 +56,12 @@ class Part:
 #: The most telling first. The last has what remains of the time.
 PARTS = (
     Part("smoke", 40, processes=1),
-    Part("ops", 120),
+    Part("ops", 100),
     Part("fused", 30, processes=4),
-    Part("capture", 80),
+    Part("capture", 70),
     Part("mnist", 40, processes=1, shown=True),
-    Part("parity", 70),
-    Part("speed", 130, processes=1, shown=True),
+    Part("parity", 60),
+    Part("speed", 170, processes=1, shown=True),
     Part("tests", 60),
 )
 

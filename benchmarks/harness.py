@@ -39,6 +39,7 @@ class Options:
     repeats: int | None = None
     seconds: float | None = None
     device: str = "cpu"
+    tf32: bool = False  # whether products on a GPU may use TF32
     commit: str = "HEAD"
     tree: Path = environment.ROOT  # of the xgrad that is measured
     trees: Mapping[str, Path] = field(default_factory=dict)  # those of single peers
@@ -72,7 +73,7 @@ class Worker:
     """A peer in a process of its own, which works only during a request."""
 
     def __init__(self, subject: str, arguments: Mapping[str, Any], options: Options) -> None:
-        env = environment.for_workers(options.threads or 1, options.device, options.tree)
+        env = environment.for_workers(options.threads or 1, options.device, options.tree, options.tf32)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.worker"],
             stdin=subprocess.PIPE,

@@ -138,9 +138,10 @@ def test_peer_that_fails_in_a_later_block_has_no_figures(monkeypatch: pytest.Mon
     assert result.failed.keys() == {"B"}
 
 
-def test_tf32_is_disabled_on_gpus_only() -> None:
+def test_tf32_is_disabled_on_gpus_unless_it_is_measured() -> None:
     assert environment.for_workers(1, "cuda")["NVIDIA_TF32_OVERRIDE"] == "0"
     assert "NVIDIA_TF32_OVERRIDE" not in environment.for_workers(1, "cpu")
+    assert "NVIDIA_TF32_OVERRIDE" not in environment.for_workers(1, "cuda", tf32=True)
 
 
 def test_process_on_a_gpu_runs_all_cases_until_one_fails() -> None:
@@ -175,8 +176,10 @@ def test_interrupted_benchmark_writes_its_results(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("benchmarks.ops.timed", interrupted)
     assert main(["gpu", "--quick", "--device", "cpu", "--peers", "xgrad", "--output", str(tmp_path)]) == 1
     written = json.loads((tmp_path / "gpu.json").read_text())
-    assert [table["title"] for table in written["tables"] if table["cells"]] == ["Time of a step"]
-    assert len(seen) == 2 and written["failed"].keys() == {"all peers"}
+    assert [table["title"] for table in written["tables"] if table["cells"]] == [
+        "Time of a step", "Time of a step with TF32"
+    ]  # fmt: skip
+    assert len(seen) == 3 and written["failed"].keys() == {"all peers"}
 
 
 def test_peer_with_other_results_fails() -> None:

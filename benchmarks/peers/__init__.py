@@ -1,7 +1,8 @@
 """The libraries to compare, a file each, with the same functions as far as the library supports them.
 
 ``step(sizes, batch)``
-    returns a function that takes one training step of `problems.mlp` and returns its loss.
+    returns a function that takes one training step of `problems.mlp` and returns its loss. Those for a GPU also take a
+    `device`, and whether products may use TF32, `tf32`.
 ``op(name)``
     returns a function that does one op of `problems.operands` `REPEATS` times and returns the last result.
 ``chain(length)``
@@ -9,7 +10,8 @@
     y.
 ``epochs(data, sizes, seed)``
     returns a function that trains on all of `problems.Images` once, in shuffled batches of `BATCH`, with Adam at a
-    given learning rate, and a function that predicts the classes of images.
+    given learning rate, and waits for the end, and a function that predicts the classes of images. Those for a GPU
+    also take a `device`.
 ``additions(length)``
     adds to one scalar `length` times, runs backward and frees the graph, and returns the time at the start and after
     each of these.

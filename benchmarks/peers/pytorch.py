@@ -21,9 +21,14 @@ from benchmarks.reach.path import outputs_of
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 
 
+def require(device: str) -> None:
+    """Raise LeftOut if PyTorch does not find a device."""
+    if device != "cpu" and not (device.startswith("cuda") and torch.cuda.is_available()):
+        raise LeftOut(f"this PyTorch finds no device {device}")
+
+
 def model_of(weights: list[Array], biases: list[Array], device: str = "cpu") -> Any:
-    if device == "cuda" and not torch.cuda.is_available():
-        raise LeftOut("this PyTorch finds no CUDA device")
+    require(device)
     layers: list[Any] = []
     for w, b in zip(weights, biases, strict=True):
         layers += [nn.Linear(w.shape[1], w.shape[0], device=device), nn.ReLU()]
@@ -32,8 +37,13 @@ def model_of(weights: list[Array], biases: list[Array], device: str = "cpu") -> 
 
 
 def model_and_step(
-    sizes: Sequence[int], batch: int, device: str, wrap: Callable[[Any], Any] = lambda forward: forward
+    sizes: Sequence[int],
+    batch: int,
+    device: str,
+    tf32: bool = False,
+    wrap: Callable[[Any], Any] = lambda forward: forward,
 ) -> tuple[Any, Callable[[], Any]]:
+    torch.backends.cuda.matmul.allow_tf32 = tf32
     problem = mlp(sizes, batch)
     model = model_of(problem.weights, problem.biases, device)
     optimizer = torch.optim.SGD(model.parameters(), lr=problem.lr)
@@ -50,13 +60,13 @@ def model_and_step(
     return model, run
 
 
-def step(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], Any]:
-    return model_and_step(sizes, batch, device)[1]
+def step(sizes: Sequence[int], batch: int, device: str = "cpu", tf32: bool = False) -> Callable[[], Any]:
+    return model_and_step(sizes, batch, device, tf32)[1]
 
 
 def step_compiled(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
     """Compile forward pass, loss and backward pass; this needs a C++ compiler."""
-    model, run = model_and_step(sizes, batch, "cpu", torch.compile)
+    model, run = model_and_step(sizes, batch, "cpu", wrap=torch.compile)
     start = {name: value.clone() for name, value in model.state_dict().items()}
     try:
         run()
@@ -67,11 +77,11 @@ def step_compiled(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
     return run
 
 
-def step_graph(sizes: Sequence[int], batch: int, device: str = "cuda") -> Callable[[], Any]:
+def step_graph(sizes: Sequence[int], batch: int, device: str = "cuda", tf32: bool = False) -> Callable[[], Any]:
     """Capture the whole step as a CUDA graph, as in PyTorch's documentation."""
-    if device != "cuda":
+    if not device.startswith("cuda"):
         raise LeftOut("CUDA graphs need CUDA")
-    model, run = model_and_step(sizes, batch, device)
+    model, run = model_and_step(sizes, batch, device, tf32)
     start = {name: value.clone() for name, value in model.state_dict().items()}
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -96,8 +106,7 @@ OPS = statements("torch.relu(x)")
 
 
 def tensors(device: str) -> list[Any]:
-    if device == "cuda" and not torch.cuda.is_available():
-        raise LeftOut("this PyTorch finds no CUDA device")
+    require(device)
     return [torch.tensor(value, device=device, requires_grad=True) for value in operands()]
 
 
@@ -124,17 +133,17 @@ def chain(length: int, device: str = "cpu") -> Callable[[], Any]:
 
 
 def epochs(
-    data: Images, sizes: Sequence[int], seed: int, fused: bool = False, loader: bool = False
+    data: Images, sizes: Sequence[int], seed: int, device: str = "cpu", fused: bool = False, loader: bool = False
 ) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
     """Train on tensors that are sliced by hand, or on batches of a loader."""
     torch.manual_seed(seed)
-    model = model_of(*first_weights(sizes, seed))
+    model = model_of(*first_weights(sizes, seed), device)
     optimizer = torch.optim.Adam(model.parameters(), fused=fused or None)
-    images, labels = torch.from_numpy(data.train), torch.from_numpy(data.train_labels)
+    images, labels = (torch.from_numpy(x).to(device) for x in (data.train, data.train_labels))
     batches = DataLoader(TensorDataset(images, labels), batch_size=BATCH, shuffle=True)
 
     def sliced() -> Any:
-        for chosen in torch.randperm(len(images)).split(BATCH):
+        for chosen in torch.randperm(len(images), device=device).split(BATCH):
             yield images[chosen], labels[chosen]
 
     def train(lr: float) -> None:
@@ -143,10 +152,12 @@ def epochs(
             optimizer.zero_grad()
             cross_entropy(model(x), y).backward()
             optimizer.step()
+        if device != "cpu":
+            torch.cuda.synchronize()
 
     def predict(x: Array) -> Any:
         with torch.no_grad():
-            return model(torch.from_numpy(x)).argmax(1).numpy()
+            return model(torch.from_numpy(x).to(device)).argmax(1).cpu().numpy()
 
     return train, predict
 

@@ -23,7 +23,9 @@ def model_of(sizes: Sequence[int], weights: list[Array], biases: list[Array], de
     return model
 
 
-def step(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], Any]:
+def step(sizes: Sequence[int], batch: int, device: str = "cpu", tf32: bool = False) -> Callable[[], Any]:
+    if tf32 and device != "cpu":
+        xgrad.set_tf32(True, device)
     problem = mlp(sizes, batch)
     model = model_of(sizes, problem.weights, problem.biases, device)
     optimizer = optim.SGD(model.parameters(), lr=problem.lr)
@@ -39,8 +41,8 @@ def step(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], 
     return run
 
 
-def step_captured(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], Any]:
-    return xgrad.capture(step(sizes, batch, device))
+def step_captured(sizes: Sequence[int], batch: int, device: str = "cpu", tf32: bool = False) -> Callable[[], Any]:
+    return xgrad.capture(step(sizes, batch, device, tf32))
 
 
 def recording(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], float]:
@@ -98,11 +100,12 @@ def chain(length: int, device: str = "cpu") -> Callable[[], Any]:
 Epochs = tuple[Callable[[float], Any], Callable[[Array], Array]]
 
 
-def epochs(data: Images, sizes: Sequence[int], seed: int, capture: bool = False) -> Epochs:
+def epochs(data: Images, sizes: Sequence[int], seed: int, device: str = "cpu", capture: bool = False) -> Epochs:
     xgrad.manual_seed(seed)
-    model = model_of(sizes, *first_weights(sizes, seed))
+    model = model_of(sizes, *first_weights(sizes, seed), device)
     optimizer = optim.Adam(model.parameters())
-    dataset = TensorDataset(xgrad.asarray(data.train), xgrad.asarray(data.train_labels))
+    images, labels = (xgrad.asarray(x, device=device) for x in (data.train, data.train_labels))
+    dataset = TensorDataset(images, labels)
     loader = DataLoader(dataset, batch_size=BATCH, shuffle=True)
 
     def learn(x: xgrad.Tensor, y: xgrad.Tensor) -> None:
@@ -116,17 +119,18 @@ def epochs(data: Images, sizes: Sequence[int], seed: int, capture: bool = False)
         optimizer.param_groups[0]["lr"] = lr
         for x, y in loader:
             step(x, y)
+        images.device.synchronize()
 
     @xgrad.no_grad()
     def predict(x: Array) -> Array:
-        classes: Array = model(xgrad.asarray(x)).argmax(1).numpy()
+        classes: Array = model(xgrad.asarray(x, device=device)).argmax(1).cpu().numpy()
         return classes
 
     return train, predict
 
 
-def epochs_captured(data: Images, sizes: Sequence[int], seed: int) -> Epochs:
-    return epochs(data, sizes, seed, capture=True)
+def epochs_captured(data: Images, sizes: Sequence[int], seed: int, device: str = "cpu") -> Epochs:
+    return epochs(data, sizes, seed, device, capture=True)
 
 
 def additions(length: int) -> list[float]:
