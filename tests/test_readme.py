@@ -60,6 +60,7 @@ PRINTED = {
         r"\nlinear +20 .* 50 [\s\S]*\noutside of ops [\s\S]*\ninspection\.md:\d+ +30 .* 60 ",
     ],
     "docs/ecosystem.md": [],
+    "docs/gallery.md": [],
     "docs/promises.md": [],
     "docs/optimizers.md": [r"loss \d\.\d, of the average \d\.\d\n1 recording\n", r"float16 float32 float32\n"],
     "docs/distributed.md": [r"ranks: 1, loss: \d\.\d\d\n"],
