@@ -232,20 +232,12 @@ def namespace(cp: Any) -> SimpleNamespace:
     own.fft = SimpleNamespace(**vars(compat.fft) | frequencies)
     eigen = {name: _with_geev_hint(getattr(compat.linalg, name)) for name in ("eig", "eigvals")}
     own.linalg = SimpleNamespace(**vars(compat.linalg) | eigen)
-    own.sign = partial(_sign, cp)
+    own.sign = cp.sign  # compat's synchronizes
     own.clip = lambda x, /, min=None, max=None: x.clip(min, max)  # compat's synchronizes
     own.matmul = _matmul
     own.cumulative_sum = partial(_scan, cp.cumsum, compat.cumulative_sum)
     own.cumulative_prod = partial(_scan, cp.cumprod, compat.cumulative_prod)
     return own
-
-
-def _sign(cp: Any, x: Any, /) -> Any:
-    """Return the sign; compat's synchronizes, and CuPy's, of complex numbers, is that of the real part."""
-    if x.dtype.kind != "c":
-        return cp.sign(x)
-    size = cp.abs(x)
-    return x / cp.where(size == 0, 1, size)
 
 
 def _with_geev_hint(solve: Callable[[Any], Any]) -> Callable[[Any], Any]:
