@@ -77,13 +77,16 @@ class MemoryPool:
     def total_bytes(self) -> int:
         return self.total
 
+    def used_bytes(self) -> int:
+        return self.total - sum(len(buffer) for buffers in self.free.values() for buffer in buffers)
+
     def free_all_blocks(self) -> None:
         if self is default:
             log.append("freed")
         self._free()
 
     def _free(self) -> None:
-        nbytes = sum(len(buffer) for buffers in self.free.values() for buffer in buffers)
+        nbytes = self.total - self.used_bytes()
         self.free.clear()
         self.total -= nbytes
         _reserve(-nbytes)
@@ -235,6 +238,7 @@ def _do(work: Callable[[], Any], stream: Any = None, queued: bool = False) -> No
 
 class Device:
     compute_capability = "90"
+    mem_info = 1 << 30, 1 << 30
 
     def __init__(self, index: Any = 0) -> None:
         self.id = 0

@@ -36,6 +36,7 @@ import numpy as np
 from xgrad.backend import Backend, DeviceError
 from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad_cupy.fused_kernels import Kernels
+from xgrad_cupy.pools import pools
 
 _INSTALL = "pip install 'xgrad[cuda13]', or 'xgrad[cuda12]' for an NVIDIA driver older than 580"
 _NO_DEVICE, _INSUFFICIENT_DRIVER = 100, 35  # of cudaError_t
@@ -183,10 +184,11 @@ class CupyBackend(Backend):
         return float(self._cp.cuda.get_elapsed_time(start, end)) / 1000
 
     def memory(self, index: int) -> dict[str, int]:
-        pool = self._cp.get_default_memory_pool()
-        with self.devices[index]:  # for which the pool then reports
+        all_pools = [self._cp.get_default_memory_pool(), *pools()]
+        with self.devices[index]:  # for which pools then report
             free, total = self.devices[index].mem_info
-            return {"used": pool.used_bytes(), "reserved": pool.total_bytes(), "free": free, "total": total}
+            used, reserved = sum([x.used_bytes() for x in all_pools]), sum([x.total_bytes() for x in all_pools])
+        return {"used": used, "reserved": reserved, "free": free, "total": total}
 
 
 class CupySpecial(SciPyKernels):

@@ -28,6 +28,7 @@ from xgrad.core.memory import owner_of
 from xgrad_cupy import cublas, takes_tf32
 from xgrad_cupy.interpreter import Interpreter, NumberOperand
 from xgrad_cupy.matmul import Products
+from xgrad_cupy.pools import free_retired, new_pool, retire
 
 _BUFFERS = 8  # runs for which copies of numbers may be pending
 _WIDTH = 16  # bytes for a number
@@ -37,7 +38,6 @@ _JOINS = frozenset({"concat", "concatenate", "stack"})
 
 _handles: dict[int, cublas.Cublas] = {}  # by the index of the device
 _lock = Lock()  # a handle works on one stream at a time
-_pools: dict[Any, Any] = {}  # pools that have memory; the device of those to be freed, else None
 
 
 class Executor:
@@ -94,12 +94,12 @@ class Executor:
                     raise
                 if last or not isinstance(error, MemoryError):
                     raise Unusable(f"CUDA does not capture the step: {type(error).__name__}: {error}") from error
-            _free_retired()  # after the error, which referred to memory
+            free_retired()  # after the error, which referred to memory
             with self._device:
                 self._cp.get_default_memory_pool().free_all_blocks()
 
     def _capture(self, arrays: list[Any]) -> None:
-        cp, program, pool = self._cp, self._program, _new_pool(self._cp)
+        cp, program, pool = self._cp, self._program, new_pool(self._cp)
         self._pool, self._arrays, self._tf32 = pool, arrays, takes_tf32(cp)
         stream = self._stream = cp.cuda.Stream(non_blocking=True)
         self._device.synchronize()  # the stream does not wait for others
@@ -144,7 +144,7 @@ class Executor:
 
     def _warm_up(self, inputs: dict[int, Any]) -> None:
         """Make all calls on copies of the state, so that kernels are compiled and loaded; inputs are zeros."""
-        pool = _new_pool(self._cp)
+        pool = new_pool(self._cp)
         try:
             with self._cp.cuda.using_allocator(pool.malloc):
                 state, copies = _Copies(self._cp, self._arrays).new()
@@ -153,7 +153,7 @@ class Executor:
                 del state, copies
                 self._stream.synchronize()
         finally:
-            _retire(self._device, pool)
+            retire(self._device, pool)
 
     def _execute(self, inputs: dict[int, Any], state: list[Any]) -> list[Any]:
         arrays = inputs | {value.number: x for value, x in zip(self._program.state, state, strict=True)}
@@ -231,7 +231,7 @@ class Executor:
         pool = self._pool
         self._clear()
         if pool is not None:
-            _retire(self._device, pool)
+            retire(self._device, pool)
 
     def _clear(self) -> None:
         self._graph = self._pool = self._last_stream = self._workspace = self._stream = None
@@ -321,28 +321,6 @@ def _join(cp: Any, function: Callable[..., Any], arrays: Sequence[Any], /, *, ax
     for x, end in zip(arrays, ends, strict=True):
         out[(slice(None),) * axis + (slice(end - x.shape[axis], end),)] = x
     return out
-
-
-def _new_pool(cp: Any) -> Any:
-    """Return a pool that stays alive until its memory is free: CuPy would lose blocks that are freed later."""
-    pool = cp.cuda.MemoryPool()
-    _pools[pool] = None
-    return pool
-
-
-def _retire(device: Any, pool: Any) -> None:
-    """Free the memory of a pool, now or once nothing refers to it: CuPy does not do it when it drops the pool."""
-    _pools[pool] = device
-    _free_retired()
-
-
-def _free_retired() -> None:
-    for pool, device in list(_pools.items()):
-        if device is not None:
-            with contextlib.suppress(Exception), device:  # another thread may free it
-                pool.free_all_blocks()
-                if not pool.total_bytes():
-                    _pools.pop(pool, None)
 
 
 def _extent(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:

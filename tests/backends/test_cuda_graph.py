@@ -33,6 +33,7 @@ from xgrad.support import trees
 from xgrad_cupy import CupyBackend, cublas, cuda_graph
 from xgrad_cupy.fused_kernels import Kernels
 from xgrad_cupy.matmul import Products
+from xgrad_cupy.pools import pools
 
 needs_compiler = pytest.mark.skipif(host_cuda.COMPILER is None, reason="there is no g++ to compile kernels with")
 
@@ -196,18 +197,24 @@ def test_memory_stays_constant_in_training(device: str) -> None:
         gc.collect()
         figures.append(on.memory())
     before, after = figures
+    assert before["reserved"] >= sum(program.executor.nbytes for program in training.step._programs.values()) > 0
     assert after["used"] <= before["used"] + (1 << 14)  # the results of the replays have 150 KiB
     assert after["reserved"] <= before["reserved"] + (1 << 20)
 
 
-def test_memory_of_graphs_is_freed(plain: Device) -> None:
-    """That of dropped steps, of failed captures, and of warm-ups."""
+def test_memory_of_graphs_is_counted_and_freed(plain: Device) -> None:
+    """That of dropped steps, of failed captures, and of warm-ups; with workspaces of cuBLAS."""
 
     def reserved() -> int:
         gc.collect()
         host_graph.flush()
-        return host_graph.reserved - host_graph.default.total_bytes()
+        graphs = host_graph.reserved - host_graph.default.total_bytes()
+        assert plain.memory()["reserved"] - host_graph.default.total_bytes() == graphs - dropped
+        return graphs
 
+    gc.collect()
+    host_graph.flush()
+    dropped = host_graph.reserved - plain.memory()["reserved"]  # memory of pools of other tests
     before = reserved()
     training = Training(plain, True)
     training.run(3)
@@ -219,7 +226,7 @@ def test_memory_of_graphs_is_freed(plain: Device) -> None:
         refused(xgrad.eye(3, device=plain))
     step, _ = captured(lambda x: x + 1, xgrad.ones(3, device=plain))
     del step
-    assert reserved() == before and not cuda_graph._pools
+    assert reserved() == before and not pools()
 
 
 # Functions
@@ -237,6 +244,11 @@ PURE: dict[str, Callable[..., Any]] = {
     "views": lambda x, w: (x.T, x.reshape(6, 8), xgrad.concat([x, w]), xgrad.where(x > 0, x, 0.0)),
     "a gradient": lambda x, w: (xgrad.grad(lambda w: (_layer(x, w) ** 2).sum())(w),),
     "complex": lambda x, w: ((x * 1j) @ (w.T + 2j),),
+    "joins of many arrays": lambda x, w: (
+        xgrad.concat([w] * 9),
+        xgrad.stack([x] * 9, axis=1),
+        xgrad.grad(lambda x: sum((row**3).sum() for row in xgrad.unstack(xgrad.concat([x, w]))))(x),
+    ),
 }
 
 
@@ -375,6 +387,27 @@ def test_argument_of_any_layout_is_copied(plain: Device, layout: Callable[[xgrad
         x = layout(xgrad.asarray(np.arange(16.0).reshape(4, 4).astype(np.float32) + i, device=plain))
         np.testing.assert_array_equal(step(x).numpy(), 2 * x.numpy())
     assert launches() == 2
+
+
+def test_indexing_by_array_after_update_is_captured(device: str) -> None:
+    on = replaying(device)
+    p = xgrad.zeros(4, device=on, requires_grad=True)
+    optimizer = optim.SGD([p], lr=1.0)
+
+    @xgrad.capture
+    def step(x: xgrad.Tensor, order: xgrad.Tensor) -> tuple[xgrad.Tensor, xgrad.Tensor]:
+        optimizer.zero_grad()
+        (p * x).sum().backward()
+        optimizer.step()
+        return x[order], p.detach()[order]
+
+    order = np.asarray([2, 0, 3, 0])
+    for i in range(4):
+        x = np.arange(4.0, dtype=np.float32) + i
+        rows, updated = step(xgrad.asarray(x, device=on), xgrad.asarray(order, device=on))
+        np.testing.assert_array_equal(rows.cpu().numpy(), x[order])
+        np.testing.assert_array_equal(updated.cpu().numpy(), p.detach().cpu().numpy()[order])
+    assert step.refusal is None and step.recordings == 1
 
 
 def test_buffer_of_numbers_is_reused_after_its_copy(plain: Device) -> None:
@@ -593,7 +626,7 @@ class TestOutOfMemory:
         step = xgrad.capture(self._step)
         with pytest.warns(CaptureWarning, match="CUDA does not capture the step: OutOfMemoryError: Out of memory"):
             assert step(x).item() == 3 << 16
-        assert step(x).item() == 3 << 16 and host_graph.log.count("freed") == 1 and not cuda_graph._pools
+        assert step(x).item() == 3 << 16 and host_graph.log.count("freed") == 1 and not pools()
 
 
 # Graphs

@@ -1,0 +1,36 @@
+"""Private memory pools of CUDA graphs, which nothing else may take memory from."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+_pools: dict[Any, Any] = {}  # pools that have memory; the device of those to be freed, else None
+
+
+def new_pool(cp: Any) -> Any:
+    """Return a pool that stays alive until its memory is free: CuPy would lose blocks that are freed later."""
+    pool = cp.cuda.MemoryPool()
+    _pools[pool] = None
+    return pool
+
+
+def pools() -> list[Any]:
+    """Return the pools that have memory."""
+    return list(_pools)
+
+
+def retire(device: Any, pool: Any) -> None:
+    """Free the memory of a pool, now or once nothing refers to it: CuPy does not do it when it drops the pool."""
+    _pools[pool] = device
+    free_retired()
+
+
+def free_retired() -> None:
+    """Free the memory of retired pools as far as nothing refers to it."""
+    for pool, device in list(_pools.items()):
+        if device is not None:
+            with contextlib.suppress(Exception), device:  # another thread may free it
+                pool.free_all_blocks()
+                if not pool.total_bytes():
+                    _pools.pop(pool, None)
