@@ -195,15 +195,31 @@ class CupySpecial(SciPyKernels):
     """Special functions of ``cupyx.scipy.special``, else of SciPy, for which arrays pass through the host."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_") or not hasattr(import_module("cupyx.scipy.special"), name):
+        if name.startswith("_") or name in _OVERFLOWING or not hasattr(import_module("cupyx.scipy.special"), name):
             return super().__getattr__(name)
-        kernel: Callable[..., Any] = getattr(import_module("cupyx.scipy.special"), name)
+        kernel: Callable[..., Any] = _in_dtype_of_floats(getattr(import_module("cupyx.scipy.special"), name))
         if name == "polygamma":
             kernel = _with_array_order(kernel)
         elif name == "erf":
             kernel = _with_complex(kernel, SciPyKernels(self._backend).erf)
         setattr(self, name, kernel)
         return kernel
+
+
+#: CuPy's are products of an exponential with what it scales: NaN from about 90 on in float32.
+_OVERFLOWING = frozenset(("i0e", "i1e", "k0e", "k1e"))
+
+
+def _in_dtype_of_floats(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return results in the dtype to which floats promote: CuPy's functions of integer orders give float64."""
+
+    @wraps(kernel)
+    def computed(*inputs: Any) -> Any:
+        floats = [x.dtype for x in inputs if hasattr(x, "dtype") and x.dtype.kind in "fc"]
+        out = kernel(*inputs)
+        return out.astype(np.result_type(*floats), copy=False) if floats else out
+
+    return computed
 
 
 def takes_tf32(cp: Any) -> bool:
