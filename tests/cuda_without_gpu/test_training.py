@@ -1,0 +1,107 @@
+"""Training on the emulation of CUDA: losses of cpu, launches of captured steps, and memory."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+if "CUDA_WITHOUT_GPU" not in os.environ:
+    pytest.skip("needs the emulation of CUDA: make test-cuda-without-gpu", allow_module_level=True)
+
+import cupy as cp
+
+import xgrad
+from xgrad import nn, optim
+from xgrad.cli.models import lenet
+from xgrad.data import images
+
+Model = Callable[[], nn.Module]
+
+
+class Counters(ctypes.Structure):
+    """What the driver has counted: kernels that have run, cudaMalloc, launches of graphs."""
+
+    _fields_ = [(name, ctypes.c_long) for name in ("kernels", "allocations", "graphs")]
+
+
+def counted() -> tuple[int, int, int]:
+    """Return the counters once all work is done."""
+    cp.cuda.Device().synchronize()
+    function = ctypes.CDLL("libcuda.so.1").cuda_host_counters
+    function.restype = ctypes.POINTER(Counters)
+    now = function().contents
+    return now.kernels, now.allocations, now.graphs
+
+
+def mlp() -> nn.Module:
+    return nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Dropout(0.2), nn.Linear(128, 10))
+
+
+class Training:
+    """Training on batches of MNIST, or of random images where it is not there."""
+
+    def __init__(self, model: Model, device: str, capture: bool, size: int = 64) -> None:
+        xgrad.manual_seed(0)
+        self.model, self.device, self.size = model().to(device), device, size
+        self.optimizer = optim.Adam(self.model.parameters(), lr=1e-3)
+        self.step: Any = xgrad.capture(self._step) if capture else self._step
+        self.images, self.labels = data()
+
+    def _step(self, x: Any, y: Any) -> Any:
+        self.optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(self.model(x), y)
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+    def run(self, steps: int) -> np.ndarray:
+        xgrad.manual_seed(1)  # of dropout
+        losses = []
+        for i in range(steps):
+            rows = np.arange(i * self.size, (i + 1) * self.size) % len(self.labels)
+            batch = [xgrad.asarray(x[rows], device=self.device) for x in (self.images, self.labels)]
+            losses.append(self.step(*batch))
+        return np.array([loss.item() for loss in losses])
+
+
+def data() -> tuple[np.ndarray, np.ndarray]:
+    try:
+        mnist = images.mnist(download=False)
+    except images.DataNotFoundError:
+        rng = np.random.default_rng(0)
+        labels = rng.integers(0, 10, 2560)
+        return (rng.random((2560, 784)) + (labels[:, None] * 78 == np.arange(784))).astype(np.float32), labels
+    return mnist.train.images[:12800].reshape(-1, 784).astype(np.float32) / 255, mnist.train.labels[:12800]
+
+
+@pytest.mark.parametrize("capture", [False, True], ids=["eager", "captured"])
+@pytest.mark.parametrize(("model", "steps"), [(mlp, 400), (lambda: lenet((28, 28), 10), 20)], ids=["MLP", "CNN"])
+def test_training_on_mnist_has_the_losses_of_cpu(model: Model, steps: int, capture: bool) -> None:
+    training = Training(model, "cuda", capture)
+    losses = training.run(steps)
+    assert not capture or training.step.refusal is None
+    np.testing.assert_allclose(losses, Training(model, "cpu", False).run(steps), rtol=2e-3, atol=1e-5)
+    assert losses[-5:].mean() < losses[:5].mean()
+
+
+@pytest.mark.parametrize("model", [mlp, lambda: lenet((28, 28), 10)], ids=["MLP", "CNN"])
+def test_replay_is_one_launch_and_allocates_nothing(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
+    training = Training(model, "cuda", True, size=16)
+    training.run(5)
+    before, kept = counted(), cp.get_default_memory_pool().used_bytes()
+    training.run(3)
+    kernels, allocations, graphs = np.subtract(counted(), before)
+    assert training.step.refusal is None and allocations == 0 and graphs == 3
+    assert cp.get_default_memory_pool().used_bytes() == kept
+    (program,) = training.step._programs.values()
+    with capsys.disabled():
+        print(
+            f"\n{kernels // 3} kernels in a replay, {program.executor.nbytes:,} bytes in the pool of the graph, ",
+            end="",
+        )
+        print(f"{kept:,} bytes in use in the default pool: ", end="")
