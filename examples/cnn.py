@@ -68,7 +68,9 @@ if options.plot:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 5, layout="constrained")
+    for ax in axes.flat:
+        ax.set_axis_off()
     for ax, i in zip(axes.flat, wrong, strict=False):
         ax.imshow(data.test.images[i], cmap="gray")
-        ax.set(title=f"{data.test.labels[i]} read as {read[i]}", xticks=[], yticks=[])
+        ax.set_title(f"{data.test.labels[i]} read as {read[i]}")
     figure.savefig(options.plot)

@@ -73,4 +73,4 @@ for line in rows[:8]:
 if options.plot:
     import matplotlib.pyplot as plt
 
-    plt.imsave(options.plot, rows, cmap="gray")
+    plt.imsave(options.plot, rows.repeat(8, 0).repeat(8, 1), cmap="gray")

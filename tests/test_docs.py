@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 import types
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 import xgrad
 from xgrad.support.docstrings import by_name, documented
 
+ROOT = Path(__file__).parents[1]
 MODULES = [xgrad, xgrad.autograd, xgrad.data, xgrad.distributed, xgrad.fft, xgrad.linalg, xgrad.nn, xgrad.nn.functional,
            xgrad.nn.init, xgrad.nn.utils, xgrad.onnx, xgrad.ops, xgrad.optim,
            xgrad.optim.swa_utils, xgrad.random, xgrad.special, xgrad.testing, xgrad.training]  # fmt: skip
@@ -122,6 +125,21 @@ def test_ops_have_names_and_signatures_of_functions() -> None:
     assert list(inspect.signature(xgrad.clip).parameters) == ["x", "min", "max"]
     assert inspect.signature(xgrad.clip).parameters["x"].kind == inspect.Parameter.POSITIONAL_ONLY
     assert inspect.isroutine(xgrad.add)
+
+
+def test_version_is_the_same_in_all_files() -> None:
+    files = {name: (ROOT / name).read_text() for name in ("pyproject.toml", "CITATION.cff", "CHANGELOG.md")}
+    assert tomllib.loads(files["pyproject.toml"])["project"]["version"] == xgrad.__version__
+    assert f"\nversion: {xgrad.__version__}\n" in files["CITATION.cff"]
+    assert re.findall(r"(?m)^## (.*)$", files["CHANGELOG.md"])[0] == xgrad.__version__
+
+
+def test_external_links_of_documents_are_well_formed() -> None:
+    """Links within the documents are checked by the build of the site; others, which need a network, by shape."""
+    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    text = "".join(path.read_text(encoding="utf-8") for path in documents)
+    links = set(re.findall(r"\]\((http[^)]*)\)", text))
+    assert len(links) > 2 and all(re.fullmatch(r"https://[\w.-]+\.\w+(/[\w./#~-]*)?", link) for link in links), links
 
 
 def test_top_level_names_exist() -> None:

@@ -26,8 +26,8 @@ RUNS = {
 
 def test_all_examples_are_listed() -> None:
     assert {path.stem for path in FOLDER.glob("*.py")} == set(RUNS)
-    readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
-    assert all(f"examples/{name}.py" in readme for name in RUNS)
+    gallery = (FOLDER.parent / "docs" / "gallery.md").read_text(encoding="utf-8")
+    assert all(f"examples/{name}.py" in gallery for name in RUNS)
 
 
 @pytest.mark.parametrize("name", sorted(RUNS))

@@ -74,7 +74,7 @@ if _typing.TYPE_CHECKING:
     from xgrad.serialization import *
     from xgrad.transforms import *
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __array_api_version__ = "2025.12"
 
 newaxis = None
