@@ -17,6 +17,7 @@ import xgrad
 from helpers import run_threads
 from xgrad import Tensor, nn, optim
 from xgrad.nn.functional import cross_entropy, mse_loss
+from xgrad.optim.buffers import BufferLayout
 from xgrad.support import refcounts
 
 SIZES = [5, 4, 3]
@@ -365,6 +366,20 @@ def test_parameters_of_any_shape_are_packed(device: str) -> None:
     for p, shape in zip(params, shapes, strict=True):
         assert p.shape == shape
         np.testing.assert_allclose(p.detach().cpu().numpy(), np.full(shape, 1.8), atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_arrays_with_rows_of_16_bytes_begin_at_multiples_of_16_bytes(dtype: str) -> None:
+    shapes = [(10,), (5, 3), (8, 3), (3,), (4, 7), (), (0, 3), (2, 5), (16, 2, 3, 3), (6,), (24, 9), (12, 5)]
+    layout = BufferLayout(shapes, xgrad.Device("cpu").placements[np.dtype(dtype)])
+    buffer, sizes = layout.empty(), [int(np.prod(shape)) for shape in shapes]
+    views = layout.views(buffer)
+    for i, view in enumerate(views):
+        view[...] = i
+    assert np.bincount(buffer.astype(int)).tolist() == sizes  # no gaps, and nothing twice
+    for view, shape in zip(views, shapes, strict=True):
+        row = shape[0] if len(shape) == 2 else view.size
+        assert row * view.itemsize % 16 or (view.ctypes.data - buffer.ctypes.data) % 16 == 0
 
 
 # Changes of groups, values and state between steps
