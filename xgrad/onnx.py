@@ -11,9 +11,8 @@ from typing import Any
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.core.grad_mode import no_grad
-from xgrad.core.tensor import Tensor
+from xgrad.core.tensor import Tensor, from_array
 from xgrad.nn.module import Module
-from xgrad.ops.tensor_conversion import asarray
 from xgrad.support import trees
 from xgrad.support.docstrings import documented
 
@@ -62,7 +61,8 @@ def export(
     >>> folder.cleanup()
     """
     device = Device("ndonnx")
-    ndonnx: Any = device.backend.xp
+    wrap: Any = device.array_type
+    ndonnx = wrap.namespace()
     arguments = example if isinstance(example, tuple) else (example,)
     given = [x for _, x in trees.leaves(arguments)]
     names = iter(_names("input", input_names, sum(isinstance(x, Tensor) for x in given)))
@@ -74,7 +74,7 @@ def export(
         dtype = device.backend.dtype(x.device.backend.numpy_dtype(x.dtype))
         name = next(names)
         inputs[name] = ndonnx.argument(shape=x.shape, dtype=dtype)
-        return asarray(inputs[name])
+        return from_array(wrap(inputs[name]), device)
 
     arguments = trees.rebuild(arguments, [argument(x) for x in given])
     if not inputs:
@@ -96,7 +96,8 @@ def export(
             raise TypeError(f"onnx.export: expected tensors as results, got {type(out).__name__} at result{where}")
     output_names = _names("output", output_names, len(outs))
     # an output of a graph is no input of it, and a tensor has one name
-    outputs = {name: ndonnx.asarray(out._data, copy=True) for name, (_, out) in zip(output_names, outs, strict=True)}
+    pairs = zip(output_names, outs, strict=True)
+    outputs = {name: ndonnx.asarray(out._data.native, copy=True) for name, (_, out) in pairs}
     Path(path).write_bytes(ndonnx.build(inputs, outputs).SerializeToString())
 
 

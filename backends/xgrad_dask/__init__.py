@@ -130,8 +130,5 @@ class DaskBackend(Backend):
     def array_converter(self, index: int) -> Callable[[Any], Any]:
         return lambda value: DaskArray(value) if hasattr(value, "dask") else self.from_host(np.asarray(value), index)
 
-    def shares_memory(self, x: Any, y: Any) -> bool:
-        return bool(x.root is y.root)
-
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         return DaskArray(whole(_added, x.native, unwrapped(values), *unwrapped(_parts(key))))

@@ -60,7 +60,7 @@ def test_training_gives_the_weights_of_cpu(kind: Any, library: xgrad.Device) -> 
         net = nn.MLP([6, 8, 3]).to(device)
         optimizer = kind(net.parameters(), lr=0.05)
         generator = np.random.default_rng(0)
-        for _ in range(5):
+        for _ in range(1 if library.type == "dask" else 5):  # Dask's graph grows with the steps
             x = xgrad.asarray(generator.normal(size=(16, 6)), dtype=xgrad.float32, device=device)
             y = xgrad.asarray(generator.integers(0, 3, 16), device=device)
             optimizer.zero_grad()

@@ -51,6 +51,11 @@ class MutableArray:
         return self._native
 
     @property
+    def base(self) -> MutableArray | None:
+        """The array that it is a view of, itself no view; None of others."""
+        return self._base
+
+    @property
     def root(self) -> MutableArray:
         """The array itself, or the one that it is a view of."""
         return self if self._base is None else self._base
@@ -163,6 +168,8 @@ class MutableNamespace(SimpleNamespace):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if not hasattr(self._library, name):
+            raise AttributeError(f"{self._array_type.namespace().__name__} has no {name}")
         value = getattr(self._library, name)
         if isinstance(value, (ModuleType, SimpleNamespace)):
             value = MutableNamespace(value, self._array_type)
