@@ -82,7 +82,7 @@ def _wanted(item: pytest.Item, config: pytest.Config) -> bool:
         return False
     if not config.getoption("--peers") or item.path.parts[-2:] == ("xgrad", "onnx.py"):
         return True
-    return bool(fixtures & PEERS) or any(d.startswith("torch") for d in devices)
+    return bool(fixtures & (PEERS | {"library"})) or any(d.startswith("torch") for d in devices)
 
 
 @pytest.fixture(scope="session")

@@ -65,16 +65,14 @@ class NdonnxBackend(Backend):
             self._ndonnx = NdonnxArray.namespace()
         except ImportError as error:
             raise DeviceError("ndonnx: the package ndonnx is missing: pip install 'xgrad[onnx]'") from error
-        functions = (conj, cumulative_prod, diagonal, permute_dims, std, var)
-        added: dict[str, Any] = {function.__name__: function for function in functions}
+        added: dict[str, Any] = {f.__name__: f for f in (conj, cumulative_prod, diagonal, permute_dims, std, var)}
         products = {name: getattr(self._ndonnx, name) for name in ("matmul", "matrix_transpose", "tensordot", "vecdot")}
         added["real"] = conj
         added["linalg"] = SimpleNamespace(**products, diagonal=diagonal, vector_norm=vector_norm)
         special = SciPyKernels(self, {"erf": self._kernel(partial(operator, "erf"))})
         library = SimpleNamespace(**vars(self._ndonnx) | added)
         self.xp = MutableNamespace(library, NdonnxArray, index_add=self.index_add, special=special)
-        kernels = (convolution, convolution_input, maximum_pool)
-        self.kernels = {kernel.__name__: self._kernel(kernel) for kernel in kernels}
+        self.kernels = {f.__name__: self._kernel(f) for f in (convolution, convolution_input, maximum_pool)}
         self._numpy_dtypes = {getattr(self._ndonnx, name): np.dtype(name) for name in _DTYPES}
         self._dtypes = {dtype: native for native, dtype in self._numpy_dtypes.items()}
 
@@ -181,8 +179,7 @@ def scatter(x: Any, places: Any, values: Any, **attributes: Any) -> Any:
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     """Return `linalg.diagonal` of the standard."""
-    places = np.diagonal(_numbers(x.shape), offset, -2, -1).copy()
-    return gather(x, NdonnxArray.namespace().asarray(places))
+    return gather(x, NdonnxArray.namespace().asarray(np.diagonal(_numbers(x.shape), offset, -2, -1).copy()))
 
 
 def conj(x: Any, /) -> Any:
