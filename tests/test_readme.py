@@ -13,8 +13,10 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,7 +73,9 @@ PRINTED = {
         r"np\.float32\(2\.0\) \(0x40000000\) against np\.float32\(3\.0\) \(0x40400000\) at \(0,\): ",
     ],
 }
-SCIPY = "docs/learn/scipy.md"
+#: Pages that run in a process of their own: SciPy reads the variable when it is imported, and backends are found once.
+ISOLATED = ["docs/learn/scipy.md", "docs/howto/backend.md"]
+PYTORCH = "docs/howto/pytorch_model.md"
 OUTPUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 REFUSED = {"docs/capture.md": [1]}  # programs with a step whose capture is refused, by index
 
@@ -137,7 +141,7 @@ def run_page(file: str) -> None:
         assert same, f"{file}: expected\n{expected}\ngot\n{printed.getvalue()}"
 
 
-@pytest.mark.parametrize("file", [file for file in PAGES if file != SCIPY])
+@pytest.mark.parametrize("file", [file for file in PAGES if file not in (*ISOLATED, PYTORCH)])
 def test_programs_of_a_page_print_the_text_below_them(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,9 +149,32 @@ def test_programs_of_a_page_print_the_text_below_them(
     run_page(file)
 
 
-def test_programs_of_the_page_of_scipy_print_the_text_below_them(tmp_path: Path) -> None:
-    """In a process of its own: SciPy reads the variable when it is imported."""
-    code = f"import sys; sys.path[:0] = [{str(ROOT / 'tests')!r}]; import test_readme; test_readme.run_page({SCIPY!r})"
-    environment = {**os.environ, "SCIPY_ARRAY_API": "1", "OPENBLAS_NUM_THREADS": "1"}
+def test_programs_of_the_page_on_models_of_pytorch_print_the_text_below_them(
+    torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(PYTORCH)
+
+
+@pytest.mark.parametrize("file", ISOLATED)
+def test_programs_of_a_page_in_their_own_process_print_the_text_below_them(file: str, tmp_path: Path) -> None:
+    text = (ROOT / file).read_text(encoding="utf-8")
+    for name, module in re.findall(r"```python\n# (\w+\.py)\n(.*?)```", text, re.DOTALL):
+        (tmp_path / name).write_text(module, encoding="utf-8")
+    for project in re.findall(r"```toml\n# pyproject.toml\n(.*?)```", text, re.DOTALL):
+        install(tomllib.loads(project)["project"], tmp_path)
+    code = f"import test_readme; test_readme.run_page({file!r})"
+    paths = os.pathsep.join([str(tmp_path), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths, "SCIPY_ARRAY_API": "1", "OPENBLAS_NUM_THREADS": "1"}
     run = subprocess.run([sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+def install(project: dict[str, Any], folder: Path) -> None:
+    """Write the metadata of a project, by which its entry points are found, to a folder on the path."""
+    metadata = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1.0\n")
+    groups = project["entry-points"].items()
+    lines = [line for group, names in groups for line in (f"[{group}]", *[f"{n} = {v}" for n, v in names.items()])]
+    (metadata / "entry_points.txt").write_text("\n".join(lines))
