@@ -81,7 +81,7 @@ def images(count: int) -> xgrad.Tensor:
     try:
         data = mnist(download=False)
     except DataError:
-        return xgrad.random.rand(count, 784)
+        return xgrad.random.rand((count, 784))
     return xgrad.asarray(data.test.images[:count].reshape((count, 784)), dtype=xgrad.float32) / 255
 
 
