@@ -252,27 +252,31 @@ PURE: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("function", PURE.values(), ids=PURE)
-def test_replayed_function_equals_eager(function: Callable[..., Any], device: str) -> None:
-    _compare(function, replaying(device))
+#: Those with matrix products, for which a graph has another handle of cuBLAS: see docs/capture.md.
+TO_ROUNDING = {"products", "stacks", "a gradient", "complex"}
 
 
-@pytest.mark.parametrize("function", PURE.values(), ids=PURE)
-def test_replayed_function_on_stand_in_equals_eager(function: Callable[..., Any], plain: Device) -> None:
-    _compare(function, plain)
+@pytest.mark.parametrize("name", PURE)
+def test_replayed_function_equals_eager(name: str, device: str) -> None:
+    _compare(name, replaying(device))
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_replayed_function_on_stand_in_equals_eager(name: str, plain: Device) -> None:
+    _compare(name, plain)
     assert launches() == 4
 
 
-def _compare(function: Callable[..., Any], device: Device) -> None:
+def _compare(name: str, device: Device) -> None:
     """Compare replays with eager calls, for new arguments each time; earlier results must not change."""
-    rng, step, results, expected = np.random.default_rng(0), xgrad.capture(function), [], []
+    rng, step, results, expected = np.random.default_rng(0), xgrad.capture(PURE[name]), [], []
     for _ in range(5):
         arrays = [rng.standard_normal(shape).astype(np.float32) for shape in ((8, 6), (3, 6))]
         args = [xgrad.asarray(x, device=device) for x in arrays]
         results += step(*args)
-        expected += function(*args)
+        expected += PURE[name](*args)
     assert step.refusal is None, step.refusal
-    assert_close(results, expected)
+    assert_close(results, expected, *[] if name in TO_ROUNDING else (0, 0))
 
 
 #: Why ops are not captured: solvers wait for the GPU, SciPy's functions run on the host, shapes depend on values.
