@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -37,7 +38,7 @@ MODULES: dict[str, list[str]] = {
     "cupy.cuda.thrust": ["device_algorithms.cpp"],
 }
 
-FLAGS = ["-std=c++17", "-O3", "-Wall", "-fPIC"]
+FLAGS = ["-std=c++17", "-O2", "-ftree-vectorize", "-Wall", "-fPIC"]
 KERNEL_FLAGS = ["-std=c++20", "-O1", "-w", "-fPIC", "-fwhole-program", "-ffp-contract=off"]
 
 
@@ -72,29 +73,50 @@ def cuda_headers() -> Path:
 
 def build(folder: Path) -> None:
     """Build all into a folder, and put CuPy's rebuilt modules into the environment that runs this."""
-    library, include = folder / "lib", folder / "include"
-    for path in (library, include):
+    library, objects, source = folder / "lib", folder / "objects", cupy_source(folder)
+    for path in (library, objects, folder / "include"):
         path.mkdir(parents=True, exist_ok=True)
-    source = cupy_source(folder)
-    for name, (files, module, prefix) in LIBRARIES.items():
-        sources = [HERE / file for file in files]
-        if prefix:
-            sources += [library / "libcuda.so.1", missing(module_file(module), prefix, library, sources)]
-        shared(library / name, sources)
-    for name in MODULES:
-        rebuild(name, source, library)
-    kernel_headers(folder)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        headers = pool.submit(kernel_headers, folder)
+        rebuilt = {name: pool.submit(compile_module, name, source, objects) for name in MODULES}
+        files = {path.name: pool.submit(compile_file, path, objects, source) for path in HERE.glob("*.cpp")}
+        for name, (needed, module, prefix) in LIBRARIES.items():
+            parts = [files[file].result() for file in needed]
+            if prefix:
+                parts += [missing(module_file(module), prefix, objects, parts), library / "libcuda.so.1"]
+            link(library / name, parts)
+        for name, needed in MODULES.items():
+            parts = [rebuilt[name].result(), *[files[file].result() for file in needed], library / "libcuda.so.1"]
+            made = objects / module_file(name).name
+            run(compiler(), "-shared", "-fPIC", "-w", missing(parts[0], "cuda", objects, parts), *parts, "-o", made)
+            shutil.copy(made, module_file(name))
+        headers.result()
+    folder.joinpath("version").write_text(f"// {version()}\n")  # last: what says that all is built
 
 
-def shared(target: Path, sources: list[Path]) -> None:
-    """Compile a shared library, with versions of its symbols, which CuPy's modules ask for."""
-    versions, empty = target.with_suffix(".map"), target.with_suffix(".cpp")
+def compile_file(path: Path, objects: Path, source: Path, *flags: str) -> Path:
+    """Compile a source to an object."""
+    target, cupy = objects / f"{path.stem}.o", site() / "cupy/_core/include/cupy/_cccl"
+    paths = [HERE / "include", cuda_headers(), cupy / "thrust", cupy / "libcudacxx", source / "cupy/cuda"]
+    include = [f"-I{each}" for each in [*paths, sysconfig.get_path("include")]]
+    run(compiler(), *FLAGS, *flags, *include, "-c", path, "-o", target)
+    return target
+
+
+def compile_module(name: str, source: Path, objects: Path) -> Path:
+    """Compile a module of CuPy from its source."""
+    path = source.joinpath(*name.split("."))
+    run(sys.executable, "-c", CYTHONIZE, name, path.relative_to(source).with_suffix(".pyx"), cwd=source)
+    return compile_file(path.with_suffix(".cpp"), objects, source, "-O1", "-w")
+
+
+def link(target: Path, parts: list[Path]) -> None:
+    """Link a shared library, with versions of its symbols, which CuPy's modules ask for."""
+    versions = target.with_suffix(".map")
     versions.write_text(f"{target.name} {{ global: *; }};\n")
-    empty.write_text("")
-    options = [*FLAGS, "-shared", f"-I{cuda_headers()}", f"-Wl,-soname,{target.name}"]
-    run(compiler(), *options, f"-Wl,--version-script={versions}", empty, *sources, "-o", target, "-ldl")
+    options = ["-shared", "-fPIC", "-w", f"-Wl,-soname,{target.name}", f"-Wl,--version-script={versions}"]
+    run(compiler(), *options, *parts, "-o", target, "-ldl")
     versions.unlink()
-    empty.unlink()
 
 
 def cupy_source(folder: Path) -> Path:
@@ -122,47 +144,22 @@ cythonize([extension], language_level=3, compiler_directives=directives, compile
 """
 
 
-def rebuild(name: str, source: Path, library: Path) -> None:
-    """Compile a module of CuPy again, with functions of this folder in place of CUDA's."""
-    path = source.joinpath(*name.split("."))
-    run(sys.executable, "-c", CYTHONIZE, name, path.relative_to(source).with_suffix(".pyx"), cwd=source)
-    flags = ["-std=c++17", "-O1", "-w", "-fPIC", f"-I{sysconfig.get_path('include')}", f"-I{cuda_headers()}"]
-    flags += [
-        f"-I{site()}/cupy/_core/include/cupy/_cccl/thrust",
-        f"-I{site()}/cupy/_core/include/cupy/_cccl/libcudacxx",
-    ]
-    flags += [f"-I{HERE}/include", f"-I{source}/cupy/cuda", f"-I{source}/cupy/_core/include"]
-    compiled = path.with_suffix(".o")
-    run(compiler(), *flags, "-c", path.with_suffix(".cpp"), "-o", compiled)
-    made = library / module_file(name).name
-    sources = [
-        compiled,
-        missing(compiled, "cuda", library, [library / "libcuda.so.1"]),
-        *[HERE / file for file in MODULES[name]],
-    ]
-    run(compiler(), *flags, "-shared", *sources, library / "libcuda.so.1", "-o", made)
-    made.replace(module_file(name))
+def missing(module: Path, prefix: str, objects: Path, parts: list[Path]) -> Path:
+    """Return a source with the functions that a module needs and other parts lack."""
 
+    def symbols(path: Path, kind: str) -> set[str]:
+        dynamic = ["-D"] if ".so" in path.name else []
+        return set(re.findall(rf" {kind} ({prefix}[A-Z]\w*)", run("nm", *dynamic, path)))
 
-def missing(module: Path, prefix: str, folder: Path, sources: list[Path]) -> Path:
-    """Return a source with the functions that a module needs and other sources lack."""
-    needed = set(re.findall(rf" U ({prefix}[A-Z]\w*)", run("nm", *(["-D"] if module.suffix == ".so" else []), module)))
-    for source in sources:
-        if source.suffix == ".cpp":
-            made = folder / f"{source.stem}.o"
-            run(compiler(), *FLAGS, "-c", source, "-o", made)
-            source = made
-        needed -= set(re.findall(r" T (\w+)", run("nm", *(["-D"] if ".so" in source.name else []), source)))
-    path = folder / f"missing_{prefix}.cpp"
+    path = objects / f"missing_{module.name.partition('.')[0]}.cpp"
     refuse = '{ fprintf(stderr, "cuda_without_gpu: %s is not covered\\n"); return 801; }'
-    path.write_text(
-        "#include <cstdio>\n" + "".join(f'extern "C" int {name}(...) {refuse % name}\n' for name in sorted(needed))
-    )
+    names = sorted(symbols(module, "U").difference(*[symbols(part, "T") for part in parts]))
+    path.write_text("#include <cstdio>\n" + "".join(f'extern "C" int {name}(...) {refuse % name}\n' for name in names))
     return path
 
 
 def kernel_headers(folder: Path) -> None:
-    """Precompile the headers of kernels, and write the command of the compiler and the version of both."""
+    """Precompile the headers of kernels, and write the command of the compiler."""
     cupy = site() / "cupy/_core/include"
     paths = [folder / "include", HERE / "include", *[cupy / f"cupy/_cccl/{x}" for x in ("cub", "thrust", "libcudacxx")]]
     command = [compiler(), *KERNEL_FLAGS, *[f"-I{path}" for path in [*paths, cupy]]]
@@ -170,11 +167,15 @@ def kernel_headers(folder: Path) -> None:
     shutil.copy(HERE / "include/kernels.h", header)
     run(*command, "-x", "c++-header", header, "-o", header.with_suffix(".h.gch"))
     folder.joinpath("compiler").write_text(shlex.join(command))
+
+
+def version() -> str:
+    """Return a digest of the compiler and of what kernels are made with."""
     digest = hashlib.sha256(run(compiler(), "--version").encode())
     for path in sorted([*HERE.glob("include/**/*"), HERE / "nvrtc.cpp"]):
         if path.is_file():
             digest.update(path.read_bytes())
-    folder.joinpath("version").write_text(f"// {digest.hexdigest()}\n")
+    return digest.hexdigest()
 
 
 def environment(folder: Path) -> dict[str, str]:
