@@ -52,6 +52,9 @@ PAGES = [
     ("xgrad.optim.lr_scheduler", "optim.lr_scheduler", ""),
     ("xgrad.optim.swa_utils", "optim.swa_utils", ""),
     ("xgrad.amp", "amp", ""),
+    ("xgrad.training", "training", ""),
+    ("xgrad.distributed", "distributed", ""),
+    ("xgrad.onnx", "onnx", ""),
     ("xgrad.data", "data", ""),
     ("xgrad.distributed", "distributed", ""),
     ("xgrad.ops", "ops", ""),
@@ -110,13 +113,13 @@ def segment(text: str, node: ast.AST) -> str:
 
 def declaration(op: Any) -> tuple[str, str] | None:
     """Return the file that declares an op, and its derivative rules with the helpers that they call; None without."""
-    rules = [inspect.unwrap(rule) for rule in op.function.rules if rule is not None]
-    if not rules:
+    functions = [inspect.unwrap(rule) for rule in op.function.rules if rule is not None]
+    if not functions:
         return None
-    lines = {rule.__code__.co_firstlineno for rule in rules}
-    file = rules[0].__code__.co_filename
+    lines = {function.__code__.co_firstlineno for function in functions}
+    file = functions[0].__code__.co_filename
     text, body = parsed(file)
-    functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+    helpers = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
     shown: list[ast.AST] = []
     for node in body:
         decorators = getattr(node, "decorator_list", [])
@@ -129,10 +132,11 @@ def declaration(op: Any) -> tuple[str, str] | None:
                 shown.append(node)
             else:
                 value = getattr(node, "value", None)
-                shown += [a for a in getattr(value, "args", []) if not isinstance(a, ast.Constant)]
+                values = [a for a in getattr(value, "args", []) if not isinstance(a, (ast.Constant, ast.Starred))]
+                shown += [a for a in values if not (isinstance(a, ast.Name) and a.id.isupper())]  # options
     for node in shown:  # grows by the helpers
         for part in ast.walk(node):
-            helper = functions.get(part.id) if isinstance(part, ast.Name) else None
+            helper = helpers.get(part.id) if isinstance(part, ast.Name) else None
             if helper is not None and helper not in shown:
                 shown.append(helper)
     source = "\n".join([segment(text, node).strip() for node in shown])
