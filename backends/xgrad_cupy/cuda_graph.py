@@ -54,12 +54,15 @@ class Executor:
     _plans: list[Any]  # of transforms
 
     def __init__(self, program: Program) -> None:
-        inputs = {value.storage for value in program.inputs}
+        inputs = [value.storage for value in program.inputs]
+        owners = [*inputs, *{value.storage for value in program.state}]
         for call in program.calls:
             if call.name == "from_words":
                 raise Unusable("random numbers are made on the host, which a CUDA graph cannot repeat", call.line)
-            if not inputs.isdisjoint([value.storage for value in call.writes]):
-                raise Unusable("an argument shares memory that the step writes to", call.line)
+            if any(x.storage in inputs and owners.count(x.storage) > 1 for x in call.writes):
+                raise Unusable("arguments share memory that the step writes to", call.line)
+        written = {x.storage for call in program.calls for x in call.writes}
+        self._written = [i for i, storage in enumerate(inputs) if storage in written]
         self._interpreter, self._program = Interpreter(program), program
         self._cp: Any = import_module("cupy")
         self._device = self._cp.cuda.Device()  # the current one
@@ -189,6 +192,7 @@ class Executor:
                 outputs, copies = self._outputs(args)
                 stream = self._cp.cuda.get_current_stream()
                 self._copy_in(args, stream)
+                copies += self._copies_out(args, stream)
                 _call_all([partial(self._graph.launch, stream), partial(self.done.append, outputs), *copies])
             except Exception as error:
                 if self.done:
@@ -222,6 +226,16 @@ class Executor:
                 static.data.copy_from_device_async(array.data, nbytes, stream)
             else:
                 static[...] = array
+
+    def _copies_out(self, args: Sequence[Any], stream: Any) -> list[Callable[[], Any]]:
+        """Return functions that queue copies of inputs that the graph writes to, to where they came from."""
+        copies: list[Callable[[], Any]] = []
+        for array, (static, nbytes) in [(args[i], self._inputs[i]) for i in self._written]:
+            if nbytes:
+                copies.append(partial(array.data.copy_from_device_async, static.data, nbytes, stream))
+            else:
+                copies.append(partial(operator.setitem, array, ..., static))
+        return copies
 
     def release(self) -> None:
         """Drop the graph, its memory and the arrays of the state, after its last run has finished."""

@@ -414,6 +414,30 @@ def test_indexing_by_array_after_update_is_captured(device: str) -> None:
     assert step.refusal is None and step.recordings == 1
 
 
+def test_moments_updated_in_place_and_then_replaced_equal_eager(graphs: Device) -> None:
+    """A fused kernel writes to moments, and a GradScaler replaces them by a choice; also arrays taken before it."""
+    runs = []
+    for capture in (lambda step: step, xgrad.capture):
+        p = xgrad.ones(4, device=graphs, requires_grad=True)
+        optimizer, scaler = optim.Adam([p], lr=0.1), xgrad.amp.GradScaler(graphs, init_scale=4.0, growth_interval=2)
+
+        @capture
+        def step(x: xgrad.Tensor, p: Any = p, optimizer: Any = optimizer, scaler: Any = scaler) -> None:
+            optimizer.zero_grad()
+            scaler.scale((p * x).sum()).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+        values = []
+        for i in range(6):
+            taken = optimizer.state[p]["exp_avg"] if i else p.detach()._data
+            step(xgrad.asarray([1.0, 2.0, 3.0, float("inf") if i == 3 else 4.0], device=graphs))
+            values += [taken.get().tolist(), p.tolist()]
+        runs.append(repr(values))
+    assert step.refusal is None and launches() >= 4
+    assert runs[0] == runs[1]
+
+
 def test_buffer_of_numbers_is_reused_after_its_copy(plain: Device) -> None:
     """Nothing waits for the device between steps: a pinned buffer must not change until it is copied."""
     p = xgrad.zeros(1, device=plain, requires_grad=True)
