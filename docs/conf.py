@@ -17,7 +17,7 @@ copyright = "the authors of xgrad"  # a name of Sphinx
 
 root_doc = "docs/index"
 include_patterns = ["docs/**", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "backends/README.md",
-                    "benchmarks/README.md", "benchmarks/results/*.md", "tests/peer_suites/results.md"]  # fmt: skip
+                    "benchmarks/README.md", "benchmarks/results/*.md", "tests/*/*.md"]  # fmt: skip
 exclude_patterns = [".*", "build", "docs/sphinx"]
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "graph_directive", "reference"]
 
