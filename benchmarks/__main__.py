@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     statuses = []
     for name in names:
         device = args.device if name == "gpu" else "cpu"
-        options = Options(args.quick, peers, args.threads, args.repeats, args.seconds, device, args.commit)
+        options = Options(args.quick, peers, args.threads, args.repeats, args.seconds, device, commit=args.commit)
         statuses.append(measure(name, options, args.output))
     return max(statuses)
 

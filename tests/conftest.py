@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,11 +34,6 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(
                 f"--peers: expected PyTorch, JAX and onnxruntime: {error}: make test-peers"
             ) from error
-
-
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out the examples of a module whose library is not installed."""
-    return True if collection_path.parts[-2:] == ("xgrad", "onnx.py") and not find_spec("ndonnx") else None
 
 
 def usable(name: str) -> bool:
@@ -80,7 +74,9 @@ def _wanted(item: pytest.Item, config: pytest.Config) -> bool:
     devices = [] if given is None else [given.params.get("device", ""), *given.params.get("devices", ())]
     if config.getoption("--device") and not fixtures & {"device", "capturing_device", "devices"}:
         return False
-    if not config.getoption("--peers") or item.path.parts[-2:] == ("xgrad", "onnx.py"):
+    if item.path.parts[-2:] == ("xgrad", "onnx.py"):  # its examples
+        return bool(find_spec("ndonnx"))
+    if not config.getoption("--peers"):
         return True
     return bool(fixtures & (PEERS | {"library"})) or any(d.startswith("torch") for d in devices)
 

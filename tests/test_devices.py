@@ -36,7 +36,7 @@ def test_devices_are_the_usable_ones_with_the_cpu_first() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("tpu", "unknown device 'tpu': the installed backends are cpu, cuda, strict"),
+        ("tpu", "unknown device 'tpu': the installed backends are cpu, cuda, dask, "),
         ("cpu:1", "unknown device 'cpu:1': this machine has 1 of type 'cpu'"),
         ("cpu:x", "unknown device 'cpu:x': expected a name such as 'cpu' or 'cuda:1'"),
         ("strict:7", "this machine has 3 of type 'strict'"),

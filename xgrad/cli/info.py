@@ -21,7 +21,7 @@ from xgrad.data import DataError, mnist
 REQUIRED = ("numpy", "array-api-compat", "safetensors")
 OPTIONAL = (
     "scipy", "tqdm", "matplotlib", "pillow", "threadpoolctl", "jinja2", "mpmath", "graphviz", "cupy-cuda12x",
-    "cupy-cuda13x", "array-api-strict", "tensorboardx", "torch",
+    "cupy-cuda13x", "array-api-strict", "dask", "jax", "mpi4py", "mpich", "ndonnx", "tensorboardx", "torch",
 )  # fmt: skip
 
 
