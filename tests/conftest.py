@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -66,6 +67,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = [item for item in items if _wanted(item, config)]
     config.hook.pytest_deselected(items=list(set(items) - set(kept)))
     items[:] = kept
+    gc.collect()
+    gc.freeze()  # or each collection, and each search for objects, would pass through all tests
 
 
 def _wanted(item: pytest.Item, config: pytest.Config) -> bool:

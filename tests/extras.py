@@ -1,4 +1,4 @@
-"""Install the wheel with each combination of extras, each in an environment of its own, and run `installed.py` there.
+"""Install the wheel with combinations of extras, each in an environment of its own, and run `installed.py` there.
 
 ``python tests/extras.py`` needs only the standard library; ``python tests/extras.py '' special,cli`` tests two of the
 combinations. Environments are made with the running Python, two at a time.
@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MATRIX = ("", "special", "threads", "cli", "special,cli", "parity", "test")
+MATRIX = ("", "special", "cli", "parity", "test")
 PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")
 
 

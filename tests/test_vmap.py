@@ -208,6 +208,7 @@ def test_same_as_pytorch(torch: Any) -> None:
 
 
 def test_gradients_of_samples_of_a_module() -> None:
+    xgrad.manual_seed(0)  # a sum that cancels would be out of tolerance
     net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 2))
     params = {name: p.detach() for name, p in net.named_parameters()}
     x, y = xgrad.random.randn((6, 3)), xgrad.random.randint(0, 2, (6,))
