@@ -84,7 +84,7 @@ test-distributed:
 	@$(MAKE) --no-print-directory with-distributed VENV="$(VENV:%=%-mpi)"
 
 with-distributed: $(call has,$(mpi_extras))
-	$(RUN) -m pytest tests/distributed $(ARGS)
+	OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest tests/distributed $(ARGS)
 
 # CuPy's wheel, with its modules that contain CUDA's runtime rebuilt: in an environment of its own.
 test-cuda-without-gpu:
