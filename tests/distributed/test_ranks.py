@@ -14,8 +14,11 @@ import numpy as np
 import pytest
 
 import xgrad
+from xgrad.capture import CaptureWarning
 from xgrad.cli import main
-from xgrad.distributed import launch, mpi, processes
+from xgrad.data import DataLoader, Subset, TensorDataset
+from xgrad.distributed import Communicator, DataParallel, launch, mpi, processes
+from xgrad.training import Trainer
 from xgrad_cupy import nccl
 
 HAS_MPIEXEC = any(shutil.which("mpiexec", path=path) for path in (str(Path(sys.executable).parent), None))
@@ -91,6 +94,61 @@ def test_process_without_launcher_is_one_rank() -> None:
         optimizer = xgrad.optim.Muon(model.parameters())
         with pytest.raises(ValueError, match="each element by itself for shard_state, got Muon"):
             xgrad.distributed.DataParallel(model, optimizer, ranks, shard_state=True)
+
+
+def of_three(rank: int) -> Communicator:
+    """Return a communicator that knows its rank, and no other process."""
+    ranks = Communicator()
+    ranks.rank, ranks.size = rank, 3
+    return ranks
+
+
+@pytest.mark.parametrize("kind", ["tensors", "subset", "list", "iterable"])
+def test_parts_of_a_batch_make_up_the_batch(kind: str) -> None:
+    tensors = TensorDataset(xgrad.arange(8))
+    datasets = {"tensors": tensors, "subset": Subset(tensors, range(8)), "list": [*range(8)], "iterable": {*range(8)}}
+
+    def batches(ranks: Communicator | None) -> list[list[int]]:
+        xgrad.manual_seed(1)
+        loader = DataLoader(datasets[kind], 5, shuffle=kind != "iterable", ranks=ranks)
+        return [(batch[0] if isinstance(batch, tuple) else batch).tolist() for batch in loader]
+
+    parts = zip(*(batches(of_three(rank)) for rank in range(3)), strict=True)
+    assert [a + b + c for a, b, c in parts] == batches(None)
+    with pytest.raises(ValueError, match="expected batches of at least 3 samples, one for each rank, got one of 2: "):
+        list(DataLoader(datasets[kind], 6, ranks=of_three(0)))
+
+
+def test_trainer_needs_the_ranks_of_its_loader() -> None:
+    model = xgrad.nn.Linear(1, 1)
+    optimizer = xgrad.optim.SGD(model.parameters())
+    ranks = Communicator()
+    parallel = DataParallel(model, optimizer, ranks, shard_state=True)
+    for loader_ranks, options in (
+        (ranks, {}),
+        (None, {"parallel": parallel}),
+        (ranks, {"parallel": parallel, "amp": True}),
+    ):
+        loader = DataLoader(TensorDataset(xgrad.ones((2, 1)), xgrad.ones((2, 1))), ranks=loader_ranks)
+        with pytest.raises(ValueError, match="expected a train_loader with the ranks of `parallel`"):
+            Trainer(model, optimizer, xgrad.nn.functional.mse_loss, loader, **options)
+
+
+def test_step_that_waits_for_ranks_is_not_captured() -> None:
+    model = xgrad.nn.Linear(1, 1)
+    optimizer = xgrad.optim.SGD(model.parameters())
+    parallel = DataParallel(model, optimizer, Communicator())
+
+    @xgrad.capture
+    def step(x: xgrad.Tensor) -> None:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        parallel.reduce_gradients()
+        optimizer.step()
+
+    step(xgrad.ones((2, 1)))
+    with pytest.warns(CaptureWarning, match="DataParallel.reduce_gradients waits for other processes: capture the"):
+        step(xgrad.ones((2, 1)))
 
 
 def test_nccl_calls_have_the_signatures_of_cupy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from xgrad.cli.training import FILES, SCHEDULES, Options, TrainingRun, note
 from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits
 from xgrad.data.catalog import SETS
 from xgrad.data.images import PUBLISHED
-from xgrad.distributed import Communicator, world
+from xgrad.distributed import Communicator, RankError, world
 from xgrad.distributed.processes import supervise
 from xgrad.support.files import DISK_FULL
 
@@ -177,6 +177,11 @@ def run(argv: Sequence[str]) -> int:
         try:
             with redirect_stdout(output), redirect_stderr(errors):
                 return start(top, args, ranks)
+        except RankError as error:
+            if ranks.size > 1:
+                raise
+            note(str(error))
+            return 1
         except UsageError as error:
             if ranks.size == 1:
                 raise

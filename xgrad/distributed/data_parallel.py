@@ -127,7 +127,10 @@ class DataParallel:
         check_not_traced("DataParallel.reduce_gradients")
         losses, weights = zip(*self.communicator.gather_objects((float(loss), samples)), strict=True)
         if wrong := [f"{x} on rank {rank}" for rank, x in enumerate(losses) if not math.isfinite(x)]:
-            raise RankError(f"expected finite losses, got {', '.join(wrong)}")
+            raise RankError(
+                f"expected finite losses, got {', '.join(wrong)}: look for such values in its samples, or choose a "
+                "smaller learning rate"
+            )
         for flat, _ in self.optimizer.pack():
             if flat.leaves[0].grad is not None:
                 with flat.device.active():
@@ -193,4 +196,7 @@ class DataParallel:
         sums = self.communicator.gather_objects(checksum)
         usual = Counter(sums).most_common(1)[0][0]
         if wrong := [f"rank {rank}" for rank, x in enumerate(sums) if x != usual]:
-            raise RankError(f"expected equal weights on all ranks, got others on {', '.join(wrong)}")
+            raise RankError(
+                f"expected equal weights on all ranks, got others on {', '.join(wrong)}: change parameters alike on "
+                "all ranks, or, if nothing changes them, test its memory"
+            )

@@ -16,7 +16,7 @@ from xgrad.distributed.communicator import Communicator
 
 #: Environment variables of a launched process, by launcher: MPICH, Open MPI, Slurm.
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
-SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
+SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
 def launched(names: tuple[str, ...]) -> int | None:

@@ -69,7 +69,7 @@ def world(device: str | Device = "cpu") -> Iterator[Communicator]:
 
 def connect(device: Device) -> Communicator:
     """Return the communicator of the launched processes, or of this one."""
-    if launched(RANKS) is None or launched(SIZES) == 1:
+    if launched(RANKS) is None or launched(SIZES) in (None, 1):
         return Communicator()
     if (name := device.backend.communicator) is None:
         return MPICommunicator()
