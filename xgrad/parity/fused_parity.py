@@ -181,7 +181,8 @@ def _run(
             return device.xp.asarray(device.backend.from_host(np.array(value), device.index), copy=True)
         return value
 
-    arguments = [to_device(value) for value in case.arguments(dtype)]
+    given = case.arguments(dtype)
+    arguments = trees.rebuild(given, [to_device(value) for _, value in trees.leaves(given)])
     result = function(*arguments, **case.options)
     outputs = trees.leaves((result[0] if case.residual else result, arguments))
     return [device.backend.to_host(x) for _, x in outputs if getattr(x, "shape", ())]
