@@ -75,7 +75,12 @@ def _wanted(item: pytest.Item, config: pytest.Config) -> bool:
     fixtures = set(getattr(item, "fixturenames", ()))
     given = getattr(item, "callspec", None)
     devices = [] if given is None else [given.params.get("device", ""), *given.params.get("devices", ())]
-    if config.getoption("--device") and not fixtures & {"device", "capturing_device", "devices"}:
+    chosen = config.getoption("--device") or []
+    if (
+        chosen
+        and not fixtures & {"device", "capturing_device", "devices"}
+        and not ("cuda" in chosen and "cuda" in fixtures)
+    ):
         return False
     if item.path.parts[-2:] == ("xgrad", "onnx.py"):  # its examples
         return bool(find_spec("ndonnx"))
@@ -112,6 +117,14 @@ def strict() -> Any:
     """The device of array-api-strict; a test without it is skipped."""
     pytest.importorskip("array_api_strict", reason="needs array-api-strict: pip install 'xgrad[test]'")
     return xgrad.Device("strict")
+
+
+@pytest.fixture(scope="session")
+def cuda() -> Any:
+    """The device of CuPy; a test without it is skipped."""
+    if not usable("cuda"):
+        pytest.skip("needs a GPU, or its emulation: make test-cuda-without-gpu")
+    return xgrad.Device("cuda")
 
 
 @pytest.fixture(scope="session", autouse=True)

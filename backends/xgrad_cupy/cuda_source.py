@@ -1,6 +1,6 @@
 """CUDA C++ of the fused kernels: bodies for CuPy's ElementwiseKernel, and whole kernels for its RawKernel.
 
-Apart from CUDA's own names it is plain C++, which the tests compile for the host (``tests/host_cuda.py``).
+Apart from CUDA's own names it is plain C++, which the tests compile for the host (``tests/cuda_without_gpu``).
 """
 
 from __future__ import annotations
