@@ -1,10 +1,11 @@
-"""Calls of modules: forward hooks, and notes that name the layer in which an error was raised."""
+"""Calls of modules: hooks, and notes that name the layer in which an error was raised."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from xgrad.nn.backward_hooks import BackwardHooks
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
@@ -13,8 +14,8 @@ class Hook(NamedTuple):
     """A function that is called before or after a module, with or without the keyword arguments of the call."""
 
     function: Callable[..., Any]
-    before: bool
-    with_kwargs: bool
+    kind: str  # "before", "after" or "backward"
+    with_kwargs: bool = False
 
 
 class ModuleHookHandle:
@@ -51,8 +52,9 @@ class CallableModule:
             raise
 
     def _call_with_hooks(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        for function, before, with_kwargs in self._hooks:
-            if not before:
+        backward = [function for function, kind, _ in self._hooks if kind == "backward"]
+        for function, kind, with_kwargs in self._hooks:
+            if kind != "before":
                 continue
             changed = function(self, inputs, options) if with_kwargs else function(self, inputs)
             if changed is None:
@@ -66,13 +68,15 @@ class CallableModule:
                     f"{type(self).__name__}: expected None or a pair (args, kwargs) from a forward pre-hook with "
                     f"kwargs, got {shown(changed)}"
                 )
+        watch = BackwardHooks(self, backward) if backward else None
+        inputs = watch.inputs(inputs) if watch else inputs
         output = self.forward(*inputs, **options)
-        for function, before, with_kwargs in self._hooks:  # which may have been added or removed since
-            if not before:
+        for function, kind, with_kwargs in self._hooks:  # which may have been added or removed since
+            if kind == "after":
                 args = (self, inputs, options, output) if with_kwargs else (self, inputs, output)
                 changed = function(*args)
                 output = output if changed is None else changed
-        return output
+        return watch.output(output) if watch else output
 
     @documented()
     def register_forward_pre_hook(
@@ -93,7 +97,7 @@ class CallableModule:
         >>> layer(xgrad.ones(2))
         Tensor([2., 2.])
         """
-        return self._register_hook("register_forward_pre_hook", Hook(hook, True, with_kwargs), prepend)
+        return self._register_hook("register_forward_pre_hook", Hook(hook, "before", with_kwargs), prepend)
 
     @documented()
     def register_forward_hook(
@@ -118,7 +122,33 @@ class CallableModule:
         [(5, 4)]
         >>> handle.remove()
         """
-        return self._register_hook("register_forward_hook", Hook(hook, False, with_kwargs), prepend)
+        return self._register_hook("register_forward_hook", Hook(hook, "after", with_kwargs), prepend)
+
+    @documented()
+    def register_full_backward_hook(self, hook: Callable[..., Any], *, prepend: bool = False) -> ModuleHookHandle:
+        """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs of a call are complete.
+
+        Both gradients are tuples: `grad_input` has one for each positional argument of the call, None for one that
+        requires no gradient, and `grad_output` one for the output, or for each element of a tuple. The gradients of
+        elements that nothing depends on are zeros. If no argument requires a gradient, the hook is called as soon as
+        `grad_output` is known. Gradients of parameters are not changed by what it returns.
+
+        hook : callable -- It returns None, or other gradients of the arguments: a tuple as `grad_input`.
+        prepend : bool, default False -- Whether it is called before the hooks that exist, not after them.
+        returns ModuleHookHandle -- Its method ``remove()`` removes the hook from later calls of the module.
+        raises TypeError -- If `hook` cannot be called; in a backward pass, if it returns another object than None or
+            such a tuple.
+        raises ValueError -- In a backward pass, if a gradient has another shape, dtype or device than the argument.
+        warns UserWarning -- In a call of the module, if its output is neither a tensor nor a tuple: the hook is not
+            called.
+
+        >>> layer, x = xgrad.nn.Tanh(), xgrad.zeros(2, requires_grad=True)
+        >>> handle = layer.register_full_backward_hook(lambda module, grad_input, grad_output: (3 * grad_input[0],))
+        >>> layer(x).sum().backward()
+        >>> x.grad
+        Tensor([3., 3.])
+        """
+        return self._register_hook("register_full_backward_hook", Hook(hook, "backward"), prepend)
 
     def _register_hook(self, method: str, hook: Hook, prepend: bool) -> ModuleHookHandle:
         if not callable(hook.function):

@@ -1,0 +1,98 @@
+"""Backward hooks of modules: identities around a call, which see the gradients of its outputs and of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xgrad.core.function import Function
+from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.lost_gradients import warn_user
+from xgrad.core.tensor import Tensor, from_placement
+from xgrad.support.hints import shown
+
+Gradients = tuple[Tensor | None, ...]
+
+
+class BackwardHooks:
+    """The backward hooks of one call of a module.
+
+    A pass sees the gradients of the outputs before those of the inputs, with which it calls the hooks. If no input
+    requires a gradient, it calls them with those of the outputs. A gradient that reaches the inputs by another way
+    than through the outputs alone calls none.
+    """
+
+    def __init__(self, module: Any, hooks: Sequence[Callable[..., Any]]) -> None:
+        self.module, self.hooks = module, hooks
+        self.grad_output: Gradients | None = None
+
+    def inputs(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the inputs of the call, whose gradients call the hooks."""
+        watched = _watched(values, self._call)
+        self.count, self.any_input = len(values), watched is not values
+        return watched
+
+    def output(self, output: Any) -> Any:
+        """Return the output of the call, whose gradients are passed to the hooks."""
+        if isinstance(output, Tensor):
+            return _watched((output,), self._keep)[0]
+        if not isinstance(output, tuple):
+            warn_user(
+                f"{type(self.module).__name__}: expected a tensor or a tuple of them for backward hooks, got "
+                f"{type(output).__name__}: they are not called",
+                UserWarning,
+            )
+            return output
+        watched = _watched(output, self._keep)
+        return watched if type(output) is tuple else type(output)(*watched)  # a named tuple
+
+    def _keep(self, gradients: Gradients) -> Gradients:
+        self.grad_output = gradients
+        if not self.any_input:
+            self._call((None,) * self.count)
+        return gradients
+
+    def _call(self, gradients: Gradients) -> Gradients:
+        if self.grad_output is None:
+            return gradients
+        for hook in self.hooks:
+            new = hook(self.module, gradients, self.grad_output)
+            gradients = gradients if new is None else self._checked(new, gradients)
+        self.grad_output = None
+        return gradients
+
+    def _checked(self, new: Any, gradients: Gradients) -> Gradients:
+        name = f"{type(self.module).__name__}.register_full_backward_hook"
+        if not isinstance(new, (tuple, list)) or len(new) != len(gradients):
+            raise TypeError(
+                f"{name}: expected a hook to return None or a tuple of {len(gradients)} gradients, one for each "
+                f"positional argument, got {shown(new)}"
+            )
+        for i, (changed, gradient) in enumerate(zip(new, gradients, strict=True)):
+            if gradient is not None and changed is not None:
+                gradient._check_gradient(f"{name}, argument {i}", changed)
+            elif changed is not None:
+                raise TypeError(f"{name}: expected None for argument {i}, which has no gradient, got {shown(changed)}")
+        return tuple(new)
+
+
+def _watched(values: tuple[Any, ...], see: Callable[[Gradients], Gradients]) -> tuple[Any, ...]:
+    """Return values, with those that require gradients passed through an identity; `see` may replace the gradients."""
+    indices = [i for i, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad]
+    if not indices or not grad_enabled.get():
+        return values
+    count, placements = len(values), [values[i]._placement for i in indices]
+
+    def backward(xp: Any, g: Any) -> list[Any]:
+        recorded = isinstance(g[0], Tensor)
+        gradients: list[Tensor | None] = [None] * count
+        for i, part, placement in zip(indices, g, placements, strict=True):
+            gradients[i] = part if recorded else from_placement(part, placement)
+        new = see(tuple(gradients))
+        return [x if recorded or x is None else x._data for x in (new[i] for i in indices)]
+
+    identity = Function.of("backward_hooks", lambda xp, *xs: xs, [backward], joint=True, holomorphic=False)
+    watched = list(values)
+    for i, x in zip(indices, identity(*(values[i] for i in indices)), strict=True):
+        watched[i] = x
+    return tuple(watched)
