@@ -106,7 +106,7 @@ def test_median_op_with_its_rules_takes_at_most_three_lines() -> None:
                         own = (rules.end_lineno or 0) - rules.lineno + 1
                         lengths[node.name] = own + length(node) + sum(helpers[name] for name in used)
     assert len(lengths) > 70
-    assert statistics.median(lengths.values()) <= 3
+    assert statistics.median(lengths.values()) <= 3, "write a new op more briefly, or shorten others that take 4 lines"
 
 
 def name_of(call: ast.Call) -> str:

@@ -194,8 +194,7 @@ log10 = elementwise("log10", lambda g, x: g / (x * math.log(10)),
     doc="Return the logarithm to base 10.", example="[1.0, 10.0] -> [0., 1.]", kind=FLOATING)
 logaddexp = elementwise("logaddexp",
     lambda g, xp, x1, x2: _logistic_weight(g, xp, x1 - x2), lambda g, xp, x1, x2: _logistic_weight(g, xp, x2 - x1),
-    doc="Return log(exp(x1) + exp(x2)), without overflow.", example="[1e4, 0.0], 1e4 -> [10000.693, 10000.   ]",
-    kind=FLOATING, forward=_logaddexp)
+    doc="Return log(exp(x1) + exp(x2)), without overflow.", example="[1e4, 0.0], 1e4 -> [10000.693, 10000.   ]", kind=FLOATING, forward=_logaddexp)
 pow: Binary = elementwise("pow", _pow_base, _pow_exponent,
     doc="Raise the first to the power of the second.", example="[1.0, 2.0], 3 -> [1., 8.]", forward=_pow,
     notes="Differentiable to any order; by the exponent at a base of 0 the derivative is 0, or infinite where the power is.")

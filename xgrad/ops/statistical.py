@@ -41,15 +41,13 @@ def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
     return share * ties
 
 
-max = reduction("max", _extremum_rule,
+max = reduction("max", _extremum_rule, raises="If there are no elements to reduce.", highest=FLOATING,
     doc="Return the largest element along axes; those that tie share the gradient equally.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [3., 4.]", raises="If there are no elements to reduce.",
-    highest=FLOATING)  # fmt: skip
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [3., 4.]")  # fmt: skip
 
-min = reduction("min", _extremum_rule,
+min = reduction("min", _extremum_rule, raises="If there are no elements to reduce.", highest=FLOATING,
     doc="Return the smallest element along axes; those that tie share the gradient equally.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [1., 2.]", raises="If there are no elements to reduce.",
-    highest=FLOATING)  # fmt: skip
+    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [1., 2.]")  # fmt: skip
 
 
 def exclusive_cumprod(xp: Any, x: Any) -> Any:
