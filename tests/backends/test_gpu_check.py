@@ -292,16 +292,26 @@ def test_tests_are_cases(tmp_path: Path) -> None:
 )
 def test_part_passes_on_a_device(name: str, cases: list[str], device: str) -> None:
     known = gpu_parts.CASES[name](device)
-    if name == "fused" and not known:
-        pytest.skip(f"{device} has no fused kernels")
     kinds = Counter("skipped" in (known[case]() or {}) for case in cases)
     assert kinds[True] <= (1 if xgrad.Device(device).backend.executor else len(cases))
 
 
 def test_smoke_passes_on_a_device(device: str) -> None:
-    for name, case in gpu_parts.smoke(device).items():
-        if name != "captured training step" or xgrad.Device(device).backend.executor:
-            case()
+    for case in gpu_parts.smoke(device).values():
+        case()
+
+
+@pytest.mark.usefixtures("strict")
+@pytest.mark.parametrize(
+    ("name", "case", "reason"),
+    [
+        ("smoke", "captured training step", "strict does not replay"),
+        ("capture", "add", "strict does not replay"),
+        ("fused", "SGD float32", "strict has no kernel for it"),
+    ],
+)
+def test_case_that_a_device_lacks_is_skipped_with_the_reason(name: str, case: str, reason: str) -> None:
+    assert gpu_parts.CASES[name]("strict")[case]() == {"skipped": reason}
 
 
 def test_wrong_results_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
