@@ -23,13 +23,18 @@ def test_mnist_is_used_if_it_is_found(run, tmp_path, small_mnist, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "options", [(), ("mnist", "--fallback", "digits"), ("mnist", "--fallback=digits", "--no-download")]
+    ("options", "reason"),
+    [
+        ((), "was not found in the cache"),
+        (("mnist", "--fallback", "digits"), "could not be downloaded"),
+        (("mnist", "--fallback=digits", "--no-download"), "was not found in the cache"),
+    ],
 )
-def test_digits_replace_missing_mnist(run, options, monkeypatch):
+def test_digits_replace_missing_mnist(run, options, reason, monkeypatch):
     result = run("train", *options, *DIGITS)
     assert result.status == 0 and result.out.startswith("digits: 1437 training")
     assert result.err.splitlines()[-1] == (
-        "xgrad train: MNIST was not found in the cache: training on the embedded 8x8 digits instead "
+        f"xgrad train: MNIST {reason}: training on the embedded 8x8 digits instead "
         "(for MNIST set XGRAD_DATA to its folder, or download it with `xgrad train mnist`)"
     )
     monkeypatch.setenv("XGRAD_DATA", "nowhere")

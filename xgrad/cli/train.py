@@ -306,6 +306,7 @@ def find_data(args: Namespace) -> TrainTestImages:
     title, load = SETS[name].title, PUBLISHED[name]
     chosen = folder or os.environ.get("XGRAD_DATA")
     automatic = args.dataset == "auto" and folder is None
+    reason = f"was not found in {chosen or 'the cache'}"
     try:
         try:
             return load(folder, download=False)
@@ -314,12 +315,13 @@ def find_data(args: Namespace) -> TrainTestImages:
                 raise
             size = SETS[name].megabytes
             note(f"{title} is not on this machine yet: downloading it ({size} MB) into the user's cache")
+            reason = "could not be downloaded"
             return load()
     except (DataError, OSError) as error:
         if not isinstance(error, DataNotFoundError) or not (automatic or hasattr(args, "fallback")):
             raise UsageError(f"{error}; or `xgrad train digits`") from error
     note(
-        f"{title} was not found in {chosen or 'the cache'}: training on the embedded 8x8 digits instead "
+        f"{title} {reason}: training on the embedded 8x8 digits instead "
         f"(for {title} set XGRAD_DATA to its folder, or download it with `xgrad train {name}`)"
     )
     return digits()
