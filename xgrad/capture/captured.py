@@ -300,7 +300,7 @@ class Captured(Generic[P, R]):
             self.refusal = reason
             for key in list(self._programs):
                 self._drop(key)
-            warn_user(f"capture: {reason}: the step runs eagerly from now on", CaptureWarning)
+            warn_user(f"capture: {reason}: the step runs eagerly from now on; see docs/capture.md", CaptureWarning)
 
     def _warn_of_limit(self) -> None:
         if not self._warned:
