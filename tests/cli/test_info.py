@@ -6,13 +6,16 @@ import json
 import re
 import sys
 from importlib import metadata
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import xgrad
 from xgrad.backend import DeviceError
+from xgrad.backend.registry import open_backend
 from xgrad.cli import info
+from xgrad_numpy import NumpyBackend
 
 
 def test_report_lists_versions_devices_and_data(run, tmp_path):
@@ -42,7 +45,7 @@ def test_report_is_json_on_request(run, small_mnist, monkeypatch):
 
 
 def test_unusable_devices_and_missing_packages_are_reported(run, monkeypatch):
-    open_backend, version = info.open_backend, metadata.version
+    version = metadata.version
 
     def broken(kind):
         if kind == "cuda":
@@ -58,7 +61,23 @@ def test_unusable_devices_and_missing_packages_are_reported(run, monkeypatch):
     monkeypatch.setattr(metadata, "version", missing)
     out = run("info").out
     assert "  cuda              not usable: the driver is missing: install it\n" in out
+    assert "\nCUDA\n  driver, runtime, TF32 and memory pools are not known: the driver is missing: install it\n" in out
     assert "  matplotlib        not installed\n" in out
+    assert json.loads(run("info", "--json").out)["cuda"].endswith("not known: the driver is missing: install it")
+
+
+def test_cuda_and_memory_are_reported(run, monkeypatch):
+    versions, memory = (
+        {"cupy": "14.2.0", "cuda_runtime": "13.2", "cuda_driver": "13.0"},
+        {"used": 512, "total": 8 << 30},
+    )
+    gpu = SimpleNamespace(versions=lambda: versions, tf32=True)
+    monkeypatch.setattr(info, "open_backend", lambda kind: gpu if kind == "cuda" else open_backend(kind))
+    monkeypatch.setattr(NumpyBackend, "memory", lambda self, index: memory)
+    out, report = run("info").out, json.loads(run("info", "--json").out)
+    assert "\nCUDA\n  cupy              14.2.0\n  cuda_runtime      13.2\n  cuda_driver       13.0\n" in out
+    assert "\n  tf32              on\n" in out and "\n                    memory: 512 bytes used, 8 GiB total\n" in out
+    assert report["cuda"] == versions | {"tf32": True} and report["devices"][0]["memory"] == memory
 
 
 def test_threads_of_blas_are_reported(run, monkeypatch):

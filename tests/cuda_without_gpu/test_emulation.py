@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,8 @@ if "CUDA_WITHOUT_GPU" not in os.environ:
     pytest.skip("needs the emulation of CUDA: make test-cuda-without-gpu", allow_module_level=True)
 
 import cupy as cp
+
+from xgrad import cli
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((70, 900)).astype(np.float32)
@@ -126,3 +129,11 @@ def test_copy_to_memory_of_the_host_as_if_of_the_device_is_refused() -> None:
 def test_launch_beyond_limits_is_refused(grid: tuple[int, ...], block: tuple[int, ...]) -> None:
     with pytest.raises(cp.cuda.driver.CUDADriverError, match="cudaErrorInvalidValue"):
         cp.RawKernel(BARRIERS, "diverging")(grid, block, (cp.zeros(1),))
+
+
+def test_info_tells_versions_and_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["info", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["cuda"].keys() == {"cupy", "cuda_runtime", "cuda_driver", "tf32"}
+    (gpu,) = (device for device in report["devices"] if device["name"].startswith("cuda"))
+    assert gpu["memory"].keys() == {"used", "reserved", "free", "total"}

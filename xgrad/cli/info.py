@@ -1,4 +1,4 @@
-"""``xgrad info``: versions, usable devices, data folders."""
+"""``xgrad info``: versions, usable devices, CUDA, data folders."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from xgrad.backend.devices import device_types
 from xgrad.backend.registry import PlugInErrors, device_count, open_backend
 from xgrad.backend.threads import blas_libraries
 from xgrad.cli.arguments import Parser
+from xgrad.core.memory import readable_bytes
 from xgrad.data import DataError, mnist
 
 REQUIRED = ("numpy", "array-api-compat", "safetensors")
@@ -27,7 +28,9 @@ OPTIONAL = (
 
 def run(argv: Sequence[str]) -> int:
     """Print the report."""
-    parser = Parser("info", "Print versions, usable devices, why others are not usable, and data folders.")
+    parser = Parser(
+        "info", "Print versions, usable devices and their memory, why others are not usable, CUDA, and data folders."
+    )
     parser.add_argument("--json", action="store_true", default=False, help="print JSON")
     report = gather()
     print(json.dumps(report, indent=2) if parser.parse_args(argv).json else as_text(report))
@@ -56,8 +59,22 @@ def blas() -> list[dict[str, Any]] | str:
         return f"not known: {str(error).partition(': ')[2]}"
 
 
+def cuda() -> dict[str, Any] | str:
+    """Return the versions of CuPy, CUDA's runtime and the driver, and whether TF32 is on, or why they are unknown."""
+    try:
+        backend = open_backend("cuda")
+        with PlugInErrors("cuda"):
+            return backend.versions() | {"tf32": backend.tf32}
+    except DeviceError as error:
+        return f"driver, runtime, TF32 and memory pools are not known: {_reason('cuda', error)}"
+
+
+def _reason(kind: str, error: DeviceError) -> str:
+    return str(error).removeprefix(f"{kind}: ")
+
+
 def gather() -> dict[str, Any]:
-    """Return versions, devices and data for JSON."""
+    """Return versions, devices, CUDA and data for JSON."""
     devices: list[dict[str, Any]] = []
     for kind in device_types():
         try:
@@ -70,7 +87,7 @@ def gather() -> dict[str, Any]:
                     for device in names
                 ]
         except DeviceError as error:
-            devices.append({"name": kind, "usable": False, "description": str(error).removeprefix(f"{kind}: ")})
+            devices.append({"name": kind, "usable": False, "description": _reason(kind, error)})
     try:
         images = mnist(download=False)
         source = os.environ.get("XGRAD_DATA") or "the user's cache"
@@ -82,6 +99,7 @@ def gather() -> dict[str, Any]:
         "platform": platform.platform(),
         "blas": blas(),
         "devices": devices,
+        "cuda": cuda(),
         "data": {
             "XGRAD_DATA": os.environ.get("XGRAD_DATA"),
             "mnist": data,
@@ -92,19 +110,29 @@ def gather() -> dict[str, Any]:
 
 def as_text(report: dict[str, Any]) -> str:
     """Return the report as text."""
-    libraries = report["blas"]
-    if isinstance(libraries, str):
-        blas_lines = [f"  {libraries}"]
-    else:
-        blas_lines = [f"  {x['library']:18}{x['version']}, threads: {x['threads']}" for x in libraries]
-    devices = [(x["name"], "" if x["usable"] else "not usable: ", x["description"]) for x in report["devices"]]
+    libraries, cuda = report["blas"], report["cuda"]
+    if not isinstance(libraries, str):
+        libraries = [_line(x["library"], f"{x['version']}, threads: {x['threads']}") for x in libraries]
+    if not isinstance(cuda, str):
+        cuda = [_line(name, {True: "on", False: "off"}.get(value, value)) for name, value in cuda.items()]
+    devices = []
+    for device in report["devices"]:
+        devices.append(_line(device["name"], "not usable: " * (not device["usable"]) + device["description"]))
+        if memory := device.get("memory"):
+            figures = ", ".join(f"{readable_bytes(size)} {name}" for name, size in memory.items())
+            devices.append(_line("", f"memory: {figures}"))
     sections = {
-        "versions": [f"  {name:18}{version or 'not installed'}" for name, version in report["versions"].items()],
-        "BLAS": blas_lines,
-        "devices": [f"  {name:18}{problem}{description}" for name, problem, description in devices],
-        "data": [f"  {name:18}{text or 'not set'}" for name, text in report["data"].items()],
+        "versions": [_line(name, version or "not installed") for name, version in report["versions"].items()],
+        "BLAS": libraries,
+        "devices": devices,
+        "CUDA": cuda,
+        "data": [_line(name, text or "not set") for name, text in report["data"].items()],
     }
     lines = [f"xgrad on {report['platform']}"]
     for title, section in sections.items():
-        lines += ["", title, *section]
+        lines += ["", title, *([f"  {section}"] if isinstance(section, str) else section)]
     return "\n".join(lines)
+
+
+def _line(name: str, text: str) -> str:
+    return f"  {name:18}{text}"

@@ -63,8 +63,8 @@ def memory_held(device: str | Device | None = None) -> dict[str, int]:
 def report(device: Device) -> str:
     """Return what holds the memory of a device, for an error."""
     held = memory_held(device)
-    parts = [f"{_shown(size)} {kind}" for kind, size in held.items()]
-    return f"held on {device}: {_shown(sum(held.values()))}: {', '.join(parts) or 'nothing by tensors'}"
+    parts = [f"{readable_bytes(size)} {kind}" for kind, size in held.items()]
+    return f"held on {device}: {readable_bytes(sum(held.values()))}: {', '.join(parts) or 'nothing by tensors'}"
 
 
 #: The order in which memory is attributed; what ops saved has the rank 3.
@@ -103,7 +103,7 @@ def _bytes(owner: Any, device: Device) -> int:
     return int(math.prod(owner.shape) * device.backend.numpy_dtype(owner.dtype).itemsize)
 
 
-def _shown(size: float) -> str:
+def readable_bytes(size: float) -> str:
     """Return a number of bytes with a unit."""
     power = min(int(math.log2(max(size, 1))) // 10, 4)
     return f"{size / 2 ** (10 * power):.4g} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
