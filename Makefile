@@ -92,9 +92,9 @@ test-cuda-without-gpu:
 
 with-cuda-emulation: $(if $(shell command -v g++),$(VENV)/cuda/version)
 	$(if $<,$(EMULATED) $(or $(ARGS),tests/cuda_without_gpu),@echo "skipped: the emulation of CUDA needs g++")
-	$(if $<,$(if $(ARGS),,$(EMULATED) --device cuda tests/backends/test_cuda_graph.py tests/backends/test_fused.py \
-	  tests/parity/test_compare.py tests/test_ops.py -k 'test_cuda_graph or test_fused or matmul or softmax or relu or \
-	  sigmoid or softplus or tanh or cross_entropy or dropout'))
+	$(if $<,$(if $(ARGS),,$(EMULATED) --device cuda tests/backends/test_cuda_graph.py \
+	  tests/backends/test_cupy.py tests/backends/test_fused.py tests/parity/test_compare.py tests/test_ops.py \
+	  -k 'test_cu or test_fused or matmul or softmax or relu or sigmoid or softplus or tanh or cross_entropy or dropout'))
 
 test-extras:
 	$(PYTHON) tests/extras.py $(ARGS)

@@ -1,6 +1,6 @@
 """Matrix products by a separate cuBLAS handle, which a stream can capture: CuPy refuses capture with its own.
 
-Not yet run on a GPU. The tests check each call with a stand-in that computes from its arguments alone.
+Not yet run on a GPU, only on an emulation of CUDA (``tests/cuda_without_gpu``).
 
 References
 ----------

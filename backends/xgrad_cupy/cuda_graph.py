@@ -2,7 +2,7 @@
 
 `Executor.link` makes the calls once while a stream captures, in memory of a private pool. `Executor.run` copies inputs
 and numbers to fixed addresses, launches the graph on the current stream, and copies its results. Not yet run on a GPU,
-only on a stand-in (``tests/host_graph.py``).
+only on an emulation of CUDA (``tests/cuda_without_gpu``).
 
 References
 ----------
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -28,7 +29,7 @@ from xgrad.core.memory import owner_of
 from xgrad_cupy import cublas, takes_tf32
 from xgrad_cupy.interpreter import Interpreter, NumberOperand
 from xgrad_cupy.matmul import Products
-from xgrad_cupy.pools import free_retired, new_pool, retire
+from xgrad_cupy.pools import new_pool, retire
 
 _BUFFERS = 8  # runs for which copies of numbers may be pending
 _WIDTH = 16  # bytes for a number
@@ -92,14 +93,15 @@ class Executor:
                     self._capture(list(arrays))
                 return
             except Exception as error:
+                for each in filter(None, (error, error.__cause__)):
+                    traceback.clear_frames(each.__traceback__)  # they refer to memory
                 self.release()
                 if isinstance(error, Unusable):
                     raise
                 if last or not isinstance(error, MemoryError):
                     raise Unusable(f"CUDA does not capture the step: {type(error).__name__}: {error}") from error
-            free_retired()  # after the error, which referred to memory
-            with self._device:
-                self._cp.get_default_memory_pool().free_all_blocks()
+                with self._device:
+                    self._cp.get_default_memory_pool().free_all_blocks()
 
     def _capture(self, arrays: list[Any]) -> None:
         cp, program, pool = self._cp, self._program, new_pool(self._cp)

@@ -21,16 +21,11 @@ def pools() -> list[Any]:
 
 
 def retire(device: Any, pool: Any) -> None:
-    """Free the memory of a pool, now or once nothing refers to it: CuPy does not do it when it drops the pool."""
+    """Free the memory of retired pools as far as nothing refers to it: CuPy does not do it when it drops a pool."""
     _pools[pool] = device
-    free_retired()
-
-
-def free_retired() -> None:
-    """Free the memory of retired pools as far as nothing refers to it."""
-    for pool, device in list(_pools.items()):
-        if device is not None:
-            with contextlib.suppress(Exception), device:  # another thread may free it
-                pool.free_all_blocks()
-                if not pool.total_bytes():
-                    _pools.pop(pool, None)
+    for retired, of in list(_pools.items()):
+        if of is not None:
+            with contextlib.suppress(Exception), of:  # another thread may free it
+                retired.free_all_blocks()
+                if not retired.total_bytes():
+                    _pools.pop(retired, None)

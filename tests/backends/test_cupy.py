@@ -1,4 +1,4 @@
-"""Parts of the CuPy backend that need no GPU; those that need CuPy are skipped without it."""
+"""Parts of the CuPy backend; what needs CuPy is tested on CUDA emulated on the host, or on a GPU."""
 
 from __future__ import annotations
 
@@ -14,15 +14,11 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-import host_graph
 import xgrad
 import xgrad_cupy
 from xgrad.backend import DeviceError
-from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.ops.matrix_products import matmul_into
 from xgrad.optim.buffers import BufferLayout
-from xgrad_cupy.fused_kernels import Kernels
-from xgrad_numpy import NumpyBackend
 
 PACKAGE = Path(xgrad.__file__).parent
 
@@ -220,14 +216,10 @@ VIEWS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("look", VIEWS.values(), ids=VIEWS)
-def test_view_of_buffer_is_counted(look: Callable[[Any, Any], Any]) -> None:
-    """With CuPy's arrays over memory that nothing reads, which needs no GPU."""
-    cupy = pytest.importorskip("cupy")
-    memory = cupy.cuda.UnownedMemory(1 << 40, 1 << 20, None, device_id=0)
-    buffer = cupy.ndarray((1000,), np.float32, memptr=cupy.cuda.MemoryPointer(memory, 0))
-    backend: Any = object.__new__(xgrad_cupy.CupyBackend)
-    xp = backend.xp = xgrad_cupy.namespace(cupy)
-    placement: Any = SimpleNamespace(device=SimpleNamespace(xp=xp), dtype=np.float32)
+def test_view_of_buffer_is_counted(look: Callable[[Any, Any], Any], cuda: xgrad.Device) -> None:
+    backend, xp = cuda.backend, cuda.xp
+    buffer = xp.zeros(1000, dtype=np.float32)
+    placement: Any = SimpleNamespace(device=cuda, dtype=np.float32)
     views = BufferLayout([(10, 10), (10, 10), ()], placement).views(buffer)
     before = backend.buffer_refcount(buffer)
     view = look(xp, views[1])
@@ -237,53 +229,29 @@ def test_view_of_buffer_is_counted(look: Callable[[Any, Any], Any]) -> None:
     assert after == before < during
 
 
-def test_cupy_parses_the_declarations_of_kernels() -> None:
-    """They are compiled at their first calls, which needs a GPU."""
-    cupy = pytest.importorskip("cupy")
-    kernels = Kernels(cupy, xgrad_cupy.namespace(cupy)).table()
-    assert set(OVERRIDABLE) <= set(kernels) | set(NumpyBackend().kernels)
-
-
 # TF32
 
 
-def gpu(capability: str) -> xgrad.Device:
-    """Return a device for a GPU of some compute capability, which computes nothing."""
-    backend: Any = object.__new__(xgrad_cupy.CupyBackend)
-    backend._cp, backend.xp, backend.array_type = host_graph.module(), SimpleNamespace(), np.ndarray
-    backend.devices = [SimpleNamespace(id=0, compute_capability=capability)]
-    backend.describe = lambda index: f"a GPU of {capability}"
-    return xgrad.Device.of("cuda", backend)
+def test_tf32_is_off_by_default_and_can_be_set(cuda: xgrad.Device) -> None:
+    assert cuda.backend.tf32 is False
+    xgrad.set_tf32(True, cuda)
+    assert cuda.backend.tf32 is True
+    xgrad.set_tf32(False, cuda)
+    assert cuda.backend.tf32 is False
 
 
-def test_tf32_is_off_by_default_and_can_be_set() -> None:
-    device = gpu("90")
-    assert device.backend.tf32 is False
-    xgrad.set_tf32(True, device)
-    assert device.backend.tf32 is True
-    xgrad.set_tf32(False, device)
-    assert device.backend.tf32 is False
-
-
-def test_tf32_is_refused_on_old_gpu() -> None:
-    device = gpu("75")
-    with pytest.raises(DeviceError, match=r"expected GPUs of compute capability .* or more, got a GPU of 75"):
-        xgrad.set_tf32(True, device)
-    xgrad.set_tf32(False, device)
-    assert device.backend.tf32 is False
+def test_tf32_is_refused_on_old_gpu(cuda: xgrad.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda.backend, "devices", [SimpleNamespace(id=0, compute_capability="75")])
+    with pytest.raises(DeviceError, match=r"expected GPUs of compute capability .* or more, got "):
+        xgrad.set_tf32(True, cuda)
+    xgrad.set_tf32(False, cuda)
+    assert cuda.backend.tf32 is False
 
 
 @pytest.mark.parametrize("nonsense", [1, "yes", None, np.True_])
 def test_tf32_other_than_bool_is_refused(nonsense: Any) -> None:
     with pytest.raises(TypeError, match="set_tf32: expected True or False, got "):
         xgrad.set_tf32(nonsense, "cpu")
-
-
-def test_cupy_has_the_setting_of_tf32() -> None:
-    core = pytest.importorskip("cupy")._core
-    kinds = core._routines_linalg
-    core.set_compute_type(np.float32, kinds.COMPUTE_TYPE_DEFAULT)
-    assert core.get_compute_type(np.float32) == kinds.COMPUTE_TYPE_DEFAULT != kinds.COMPUTE_TYPE_TF32
 
 
 # The namespace
@@ -306,37 +274,33 @@ def used_names() -> Iterator[str]:
                     yield name
 
 
-def test_namespace_has_the_used_functions() -> None:
+def test_namespace_has_the_used_functions(cuda: xgrad.Device) -> None:
     names = set(used_names())
     assert {"matmul", "index_add", "exp", "bitwise_invert", "linspace", "zeros", "where"} <= names
-    namespace = xgrad_cupy.namespace(pytest.importorskip("cupy"))
     missing = []
-    for name in names - {"index_add", "kernels", "newaxis"}:  # the backend adds them; None
-        function: Any = namespace
+    for name in names - {"kernels", "newaxis"}:  # of the backend; None
+        function: Any = cuda.xp
         for part in name.split("."):
             function = getattr(function, part, None)
-        if function is None and not name.startswith("special"):
+        if function is None:
             missing.append(name)
     assert not missing
 
 
-def test_namespace_has_the_functions_of_the_standard() -> None:
-    strict = pytest.importorskip("array_api_strict")
-    own = xgrad_cupy.namespace(pytest.importorskip("cupy"))
+def test_namespace_has_the_functions_of_the_standard(cuda: xgrad.Device) -> None:
+    strict, own = pytest.importorskip("array_api_strict"), cuda.xp
     for namespace, standard in ((own, strict), (own.linalg, strict.linalg), (own.fft, strict.fft)):
         public = {name for name in standard.__all__ if not name.startswith("_") and "trict" not in name}
         assert [name for name in public - {"Device"} if not hasattr(namespace, name)] == []
 
 
 @pytest.mark.parametrize("name", ["arange", "zeros", "ones", "full", "eye", "linspace", "empty", "asarray"])
-def test_creation_function_uses_its_device(name: str) -> None:
+def test_creation_function_uses_its_device(name: str, cuda: xgrad.Device) -> None:
     """By the error for a GPU that does not exist."""
-    cupy = pytest.importorskip("cupy")
-    if cupy.cuda.is_available():
-        pytest.skip("there is a GPU")
+    cp = pytest.importorskip("cupy")
     arguments = {"full": (2, 1.0), "linspace": (0, 1, 3)}.get(name, (2,))
-    with pytest.raises(cupy.cuda.runtime.CUDARuntimeError):
-        getattr(xgrad_cupy.namespace(cupy), name)(*arguments, device=cupy.cuda.Device(0))
+    with pytest.raises(cp.cuda.runtime.CUDARuntimeError):
+        getattr(cuda.xp, name)(*arguments, device=cp.cuda.Device(len(cuda.backend.devices)))
 
 
 def test_time_between_marks_is_in_seconds() -> None:

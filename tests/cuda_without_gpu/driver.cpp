@@ -44,7 +44,6 @@ struct Event {
     std::chrono::steady_clock::time_point time;
 };
 
-const size_t capacity = (size_t)8 << 30;
 const long longest_queue = 1000;
 const int sms = 16;
 
@@ -57,6 +56,8 @@ cudaError_t failed = cudaSuccess;     // of a kernel, and then for good
 cudaError_t last = cudaSuccess;
 // Counters for tests: kernels run, allocations, launches of graphs
 struct Counters { long kernels, allocations, graphs; } counters;
+
+size_t capacity = (size_t)8 << 30;  // which tests change
 
 cudaError_t error(cudaError_t status) { return status == cudaSuccess ? status : (last = status); }
 
@@ -411,6 +412,9 @@ CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
 CUresult cuCtxGetDevice(CUdevice *device) { *device = 0; return CUDA_SUCCESS; }
 CUresult cuStreamGetCtx(CUstream, CUcontext *context) { return cuCtxGetCurrent(context); }
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
+    Guard guard(lock);
+    // CUDA may load it, or wait for the device and fail, so nothing should depend on it
+    for (auto stream : streams) if (refuse_capture(stream)) return (CUresult)last;
     auto header = (const Elf64_Ehdr *)image;
     if (memcmp(header->e_ident, ELFMAG, SELFMAG)) return CUDA_ERROR_INVALID_IMAGE;
     return load(module, (const char *)image, header->e_shoff + header->e_shnum * header->e_shentsize);
@@ -467,3 +471,4 @@ int cuda_host_submit(void *stream, Work *work) {
 }
 bool cuda_host_owns(const void *address, size_t size) { Guard guard(lock); return owns(address, size); }
 extern "C" Counters *cuda_host_counters() { return &counters; }
+extern "C" size_t *cuda_host_capacity() { return &capacity; }

@@ -96,7 +96,7 @@ def test_work_waits_for_a_synchronization() -> None:
 
 def test_graph_repeats_its_launches() -> None:
     x, stream = cp.zeros(3), cp.cuda.Stream(non_blocking=True)
-    x + 1  # compiled before
+    x.copy().__iadd__(1).__iadd__(x)  # compiled before
     cp.cuda.Device().synchronize()
     with stream:
         stream.begin_capture()
@@ -117,6 +117,15 @@ def test_synchronization_is_refused_in_a_capture() -> None:
         stream.synchronize()
     with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="cudaErrorStreamCaptureInvalidated"):
         stream.end_capture()
+
+
+def test_kernel_is_not_loaded_in_a_capture() -> None:
+    with cp.cuda.Stream(non_blocking=True) as stream:
+        stream.begin_capture()
+        with pytest.raises(cp.cuda.driver.CUDADriverError, match="cudaErrorStreamCaptureUnsupported"):
+            cp.RawKernel(BARRIERS.replace("reversed", "loaded"), "loaded").compile()
+        with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="cudaErrorStreamCaptureInvalidated"):
+            stream.end_capture()
 
 
 def test_copy_to_memory_of_the_host_as_if_of_the_device_is_refused() -> None:
