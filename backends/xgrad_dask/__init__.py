@@ -1,21 +1,25 @@
 """Dask's arrays as the device ``dask``: rules build Dask's graphs, which its schedulers run, on a cluster too.
 
-Dask's arrays are immutable: tensors hold mutable ones over them. Nothing is computed until values are read: by
-``.numpy()``, ``.item()``, or a condition. Differences from ``cpu``:
+Dask's arrays are immutable: tensors hold mutable ones over them. Values are computed when they are read: by
+``.numpy()``, ``.item()``, or a condition. Arrays that were written to in place, such as parameters, the state of an
+optimizer and running statistics, are computed together at the end of an optimizer's step, or by
+``device.synchronize()``; data stay in chunks. Differences from ``cpu``:
 
 - Checks of values are left out, for they would compute the graph.
-- NumPy computes on whole arrays, not by chunks, in decompositions of matrices, in indexing by several arrays, and in
-  sums of repeated indices.
-- Functions whose shapes depend on values are refused.
+- NumPy computes on whole arrays, not by chunks, in decompositions of matrices, in indexing by several arrays, in
+  ``searchsorted``, and in sums of repeated indices.
+- Functions whose shapes depend on values raise a NotImplementedError.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -24,7 +28,7 @@ from xgrad.backend.mutable import MutableArray, MutableNamespace, unwrapped
 from xgrad.backend.scipy_kernels import SciPyKernels
 
 _LINALG = "cholesky cross det eig eigh eigvals eigvalsh inv matrix_rank pinv qr slogdet solve svd svdvals".split()
-_WHOLE = "repeat searchsorted take_along_axis".split()
+_UNKNOWN = "expected a shape that is known without values, got one that depends on them: move the inputs by .to('cpu')"
 
 
 def whole(function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
@@ -67,10 +71,31 @@ def _parts(key: Any) -> tuple[Any, ...]:
     return key if isinstance(key, tuple) else (key,)
 
 
+def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
+    if not isinstance(repeats, int):
+        raise NotImplementedError(_UNKNOWN)
+    return whole(np.repeat, x, repeats, axis=axis)
+
+
+def _take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
+    """Take elements along an axis, chunk by chunk along the others."""
+    kept, taken = list(range(x.ndim)), list(range(x.ndim))
+    taken[axis] = x.ndim
+    function = partial(np.take_along_axis, axis=axis)
+    blockwise = import_module("dask.array").blockwise
+    return blockwise(function, taken, x, kept, indices, taken, dtype=x.dtype, concatenate=True)
+
+
 class DaskArray(MutableArray):
     """A mutable array over Dask's."""
 
     __slots__ = ()
+    written: ClassVar[WeakValueDictionary[int, DaskArray]] = WeakValueDictionary()  # and not computed since; by id
+
+    def __init__(self, native: Any, base: MutableArray | None = None, take: Callable[[Any], Any] | None = None) -> None:
+        if any(map(math.isnan, native.shape)):
+            raise NotImplementedError(_UNKNOWN)
+        super().__init__(native, base, take)
 
     @staticmethod
     def namespace() -> Any:
@@ -85,6 +110,10 @@ class DaskArray(MutableArray):
             new[key] = value
         return new
 
+    def write(self, native: Any) -> None:
+        super().write(native)
+        self.written[id(self)] = self
+
     @property
     def device(self) -> str:
         return "cpu"
@@ -95,31 +124,48 @@ class DaskArray(MutableArray):
         return super().__getitem__(key)
 
 
+class DaskSpecial(SciPyKernels):
+    """SciPy's special functions, chunk by chunk."""
+
+    def adapted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def kernel(*inputs: Any) -> Any:
+            if not any(isinstance(x, DaskArray) for x in inputs):
+                return function(*inputs)
+            out = import_module("dask.array.core").elemwise(function, *unwrapped(inputs))
+            floats = [x.dtype for x in inputs if hasattr(x, "dtype") and x.dtype.kind in "fc"]
+            return DaskArray(out.astype(np.result_type(*floats)) if floats else out)
+
+        return kernel
+
+
 class DaskBackend(Backend):
     """Dask, through array-api-compat."""
 
     library = "dask"
     devices = ("cpu",)
     array_type = DaskArray
-    asynchronous = True
+    asynchronous = lazy = True
 
     def __init__(self) -> None:
         try:
-            self._da: Any = import_module("dask.array")
+            self._dask, self._da = import_module("dask"), import_module("dask.array")
             namespace = DaskArray.namespace()
         except ImportError as error:
             raise DeviceError("dask: the package Dask is missing: pip install 'xgrad[dask]'") from error
+        self.native_types = (self._da.Array,)
         linalg = {name: partial(whole, getattr(np.linalg, name)) for name in _LINALG}
-        added: dict[str, Any] = {name: partial(whole, getattr(np, name)) for name in _WHOLE}
+        added: dict[str, Any] = {"repeat": _repeat, "take_along_axis": _take_along_axis}
+        added |= {"searchsorted": partial(whole, np.searchsorted)}
         added["linalg"] = SimpleNamespace(**vars(namespace.linalg) | linalg)
         library = SimpleNamespace(**vars(namespace) | added)
-        self.xp = MutableNamespace(library, DaskArray, index_add=self.index_add, special=SciPyKernels(self))
+        self.xp = MutableNamespace(library, DaskArray, index_add=self.index_add, special=DaskSpecial(self))
+        self.kernels = {"cross_entropy": self._cross_entropy}
 
     def versions(self) -> dict[str, str]:
-        return {"dask": import_module("dask").__version__}
+        return {"dask": self._dask.__version__}
 
     def describe(self, index: int) -> str:
-        return f"Dask {import_module('dask').__version__}"
+        return f"Dask {self._dask.__version__}"
 
     def to_host(self, x: Any) -> np.ndarray:
         return np.array(x.native.compute())
@@ -128,7 +174,33 @@ class DaskBackend(Backend):
         return DaskArray(self._da.from_array(np.array(x)))
 
     def array_converter(self, index: int) -> Callable[[Any], Any]:
-        return lambda value: DaskArray(value) if hasattr(value, "dask") else self.from_host(np.asarray(value), index)
+        return lambda value: (
+            DaskArray(value) if isinstance(value, self._da.Array) else self.from_host(np.asarray(value), index)
+        )
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         return DaskArray(whole(_added, x.native, unwrapped(values), *unwrapped(_parts(key))))
+
+    def synchronize(self, index: int) -> None:
+        """Compute all arrays that were written to, at once, and replace their graphs by the values.
+
+        The values stay in the memory of the cluster, if there is one. It is waited for: if the next step were queued,
+        too, chunks of data that both need would be held in memory between.
+        """
+        arrays = list(DaskArray.written.values())
+        computed = self._dask.persist(*[x.native for x in arrays])
+        futures = [value for x in computed for value in x.dask.values() if hasattr(value, "exception")]
+        for error in [future.exception() for future in futures]:  # which waits
+            if error is not None:
+                raise error
+        for x, values in zip(arrays, computed, strict=True):
+            x.write(values)
+            DaskArray.written.pop(id(x))
+
+    def _cross_entropy(self, input: Any, target: Any, **options: Any) -> Any:
+        """Apply the generic rule to three axes: for two, it indexes by two arrays, which takes whole ones."""
+        rule, xp = import_module("xgrad.ops.class_losses")._cross_entropy.function.forward, self.xp
+        if len(input.shape) != 2:
+            return rule(xp, input, target, **options)
+        out, scale = rule(xp, xp.expand_dims(input, axis=2), xp.expand_dims(target, axis=1), **options)
+        return xp.reshape(out, out.shape[:1]), tuple([xp.squeeze(part, axis=2) for part in scale])

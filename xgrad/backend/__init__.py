@@ -31,6 +31,8 @@ class Backend:
         names; by default SciPy's own, for which arrays pass through the host.
     array_type : type
         The class of its arrays. Results of other types pass through `array_converter`.
+    native_types : tuple of type
+        Other classes of arrays of the library, which `array_converter` takes: those that `array_type` wraps.
     devices : sequence
         The library's device objects, the ``device=`` of its creation functions and ``x.device`` of its arrays.
     kernels : mapping of str to callable
@@ -38,6 +40,8 @@ class Backend:
         Each takes the arguments of the rule but `xp`.
     asynchronous : bool
         Whether reading a value waits for the device. Values are not checked then.
+    lazy : bool
+        Whether writes extend a graph of queued work until `synchronize`, which optimizers call at the end of a step.
     supports_out : bool
         Whether the namespace's `matmul` takes ``out``, an array for the result, of its dtype and in C order.
     tf32 : bool
@@ -53,9 +57,11 @@ class Backend:
     library: ClassVar[str]
     xp: Any
     array_type: type
+    native_types: tuple[type, ...] = ()
     devices: Sequence[Any] = (None,)
     kernels: Mapping[str, Callable[..., Any]] = {}
     asynchronous: bool = False
+    lazy: bool = False
     supports_out: bool = False
     tf32: bool = False
     tile_size: int | None = None

@@ -47,8 +47,9 @@ def device_of(x: Any) -> Device | None:
             if backend_class(name).library != root:
                 continue
             with PlugInErrors(name, passed=TypeError):  # for an array that the backend refuses
-                if isinstance(x, open_backend(name).array_type):
-                    return Device(f"{name}:{open_backend(name).index_of(x)}")
+                backend = open_backend(name)
+                if isinstance(x, (backend.array_type, *backend.native_types)):
+                    return Device(f"{name}:{backend.index_of(x)}")
         except DeviceError:
             continue
     return None

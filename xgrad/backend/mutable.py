@@ -60,6 +60,10 @@ class MutableArray:
         """The array itself, or the one that it is a view of."""
         return self if self._base is None else self._base
 
+    def write(self, native: Any) -> None:
+        """Hold another array of the library, of the same shape and dtype, which views follow; not for a view."""
+        self._native, self._version = native, self._version + 1
+
     def view(self, take: Callable[[Any], Any]) -> MutableArray:
         """Return a view, given the function that takes it."""
         inner = self._take
@@ -75,14 +79,13 @@ class MutableArray:
     def __setitem__(self, key: Any, value: Any) -> None:
         base, key, value = self.root, unwrapped(key), unwrapped(value)
         if self._take is None:
-            base._native = self.replaced(base.native, key, value)
+            base.write(self.replaced(base.native, key, value))
         else:  # the elements of the base, by their positions
             xp, flat = self.namespace(), (-1,)
             selected = self._take(xp.reshape(xp.asarray(np.arange(base.size)), base.shape))[key]
             value = xp.reshape(xp.broadcast_to(xp.asarray(value, dtype=base.dtype), selected.shape), flat)
             new = self.replaced(xp.reshape(base.native, flat), xp.reshape(selected, flat), value)
-            base._native = xp.reshape(new, base.shape)
-        base._version += 1
+            base.write(xp.reshape(new, base.shape))
 
     # fmt: off
     @property
@@ -120,7 +123,7 @@ def _updated(function: Callable[[Any, Any], Any]) -> Callable[[MutableArray, Any
         if (tuple(new.shape), new.dtype) != (x.shape, x.dtype):
             raise ValueError(f"in place: expected shape {x.shape}, {x.dtype}, got {tuple(new.shape)}, {new.dtype}")
         if x._base is None:
-            x._native, x._version = new, x._version + 1
+            x.write(new)
         else:
             x[...] = type(x)(new)
         return x

@@ -27,9 +27,13 @@ class SciPyKernels:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):
             raise AttributeError(name)
-        kernel = _through_the_host(self._backend, getattr(_scipy_special(name), name))
+        kernel = self.adapted(getattr(_scipy_special(name), name))
         setattr(self, name, kernel)
         return kernel
+
+    def adapted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of SciPy as one of arrays of the backend."""
+        return _through_the_host(self._backend, function)
 
 
 @cache

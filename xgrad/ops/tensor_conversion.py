@@ -106,6 +106,7 @@ def _to_array(
     elif not host and (device_of_data := device_of(data)) is not None:
         source = device_of_data
         raw = _host_array(data, data.dtype) if isinstance(data, np.ndarray) else data
+        raw = raw if isinstance(raw, source.array_type) else source.as_array(raw)
     else:
         if copy is False and host:
             raise ValueError(f"asarray: copy=False, but a {type(data).__name__} must be copied")

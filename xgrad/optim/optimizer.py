@@ -167,8 +167,11 @@ class Optimizer:
 
     def apply_update(self, update: Update) -> None:
         """Update each parameter that has a gradient, by a rule that is called as `update` is."""
-        for flat, group in self.pack():
+        flats = self.pack()
+        for flat, group in flats:
             flat.step(update, group)
+        for device in {flat.device for flat, _ in flats if flat.device.backend.lazy}:
+            device.synchronize()
 
     def pack(self) -> list[tuple[FlatParameters, dict[str, Any]]]:
         """Pack the parameters, with the gradients that they have now, and return them with their groups."""
