@@ -69,6 +69,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
     gc.collect()
     gc.freeze()  # or each collection, and each search for objects, would pass through all tests
+    gc.collect()  # of nothing, from whose size Python decides when a full collection is due
 
 
 def _wanted(item: pytest.Item, config: pytest.Config) -> bool:

@@ -159,9 +159,13 @@ class Function(Op):
                 with device.device_context():
                     out = kernel(*raws, **options)
         except Exception as error:
-            if (explained := errors.explain(self, error, inputs)) is error:
-                raise
-            raise explained from error
+            explained = errors.explain(self, error, inputs)
+            try:
+                if explained is error:
+                    raise
+                raise explained from error
+            finally:
+                del explained  # whose traceback holds this frame: a reference cycle would keep the inputs
         if self.residual:
             out, residual = out
         if self.cross_device:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -47,8 +48,8 @@ class CallableModule:
             if self._hooks:
                 return self._call_with_hooks(inputs, options)
             return self.forward(*inputs, **options)
-        except Exception as error:
-            _note_layer(error, self)
+        except Exception:  # without a name, which `_note_layer` would find among the locals of this frame: a cycle
+            _note_layer(self)
             raise
 
     def _call_with_hooks(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -163,9 +164,10 @@ class LayerNote(str):
     __slots__ = ()
 
 
-def _note_layer(error: Exception, outer: CallableModule) -> None:
+def _note_layer(outer: CallableModule) -> None:
     """Note the path in a module of the innermost layer in which an error was raised, in place of a shorter path."""
     layer: Any = outer
+    error: Any = sys.exception()
     traceback = error.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_code is _CALL:
