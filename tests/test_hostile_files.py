@@ -32,6 +32,7 @@ from xgrad.serialization import _checksum
 resource = pytest.importorskip("resource", reason="needs a system that measures memory")
 
 MUTATIONS = int(os.environ.get("XGRAD_FUZZ", "150"))
+SEED = os.environ.get("FUZZ_SEED", "")
 MEGABYTES, SECONDS = 300, 10.0  # bounds for all mutations of a format, and for one
 TOKENS = [b"1e999", b"-1", b"NaN", b"null", b"{}", b"[", b'"', b"\0", b"\xff" * 8, b"\x7f" + b"\xff" * 7]
 TOKENS += [b"9" * 25, b"9" * 5000, b"[" * 5000, b"(" * 300, b'{"a":' * 2000, b"\\ud800", b"O8", b">f8", b"1" * 10]
@@ -128,7 +129,7 @@ def bounded_memory():
 def test_mutated_file_is_read_or_refused_as_documented(name, tmp_path):
     make, read, errors = FORMATS[name]
     content, path, refused = make(tmp_path), tmp_path / name, 0
-    chance = random.Random(name + os.environ.get("FUZZ_SEED", ""))
+    chance = random.Random(name + SEED)
     with bounded_memory():
         for number in range(MUTATIONS):
             data = mutated(content, chance)
@@ -168,7 +169,7 @@ def test_mutated_state_with_a_right_checksum_is_read_or_refused(tmp_path):
     (tmp_path / "valid").write_bytes(checkpoint(tmp_path))
     with safe_open(tmp_path / "valid", "np") as file:
         state, arrays = file.metadata()["xgrad.state"], {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    refused, chance = 0, random.Random(1)
+    refused, chance = 0, random.Random(SEED)
     with bounded_memory():
         for number in range(MUTATIONS):
             text = mutated(state.encode(), chance).decode(errors="replace")
@@ -253,7 +254,7 @@ def folder(trained, tmp_path):
 
 @pytest.mark.parametrize("image", [False, True], ids=["data set", "image"])
 def test_mutated_configuration_is_used_or_refused_in_one_line(image, folder, capsys):
-    chance, refused = random.Random(image), 0
+    chance, refused = random.Random(f"{image}{SEED}"), 0
     # Without unused fields, so that more mutations hit the used ones.
     used = ("dataset", "hidden", "activation", "dropout", "image_shape", "classes", "class_names", "grey_values")
     config = json.loads((folder / "config.json").read_bytes())

@@ -234,7 +234,7 @@ def test_losses_match_pytorch(reduction, device, torch):
         (lambda: nn.init.normal_(xgrad.ones(3, dtype=xgrad.int64)), TypeError, "normal: expected a dtype of"),
         (lambda: nn.utils.clip_grad_norm_([], -1.0), ValueError, r"clip_grad_norm_: expected max_norm >= 0, got -1\.0"),
         (lambda: nn.MSELoss()(xgrad.ones(2), xgrad.ones((2, 1))), ValueError, "mse_loss: expected .* one shape"),
-        (lambda: nn.MSELoss("max")(xgrad.ones(2), xgrad.ones(2)), ValueError, "mse_loss: expected a reduction"),
+        (lambda: nn.MSELoss("max")(xgrad.ones(2), xgrad.ones(2)), ValueError, "MSELoss: expected a reduction"),
     ],
 )
 def test_invalid_arguments_are_refused(call, error, text):

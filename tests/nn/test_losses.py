@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import numpy as np
 import pytest
 
 import xgrad
 from helpers import check_error, host
+from nn.module_cases import CASES
+from nn.test_modules import tensors
 from xgrad import nn
 
 F = nn.functional
@@ -120,3 +124,41 @@ def test_weights_are_buffers():
 )  # fmt: skip
 def test_invalid_arguments_are_refused(call, error):
     check_error(call, error, F=F)
+
+
+LOSSES = sorted(name for name in nn.__all__ if name.endswith("Loss"))
+#: What each option takes, in words of an error, and values that it refuses.
+OPTIONS: dict[str, tuple[str, list[object]]] = {
+    "reduction": ("a reduction of .*'mean', 'sum'.* or 'none'", ["max", 3, None]),
+    "ignore_index": ("an int", ["x", 0.5, True]),
+    **dict.fromkeys(("eps", "margin", "p"), ("a number", ["x", None, (1.0,), 1j, True])),
+    "beta": ("(a number|beta >= 0)", ["x", None, -0.5, float("nan")]),
+    "delta": ("(a number|delta > 0)", ["x", None, 0, float("nan")]),
+    "label_smoothing": ("(a number|label_smoothing from 0 to 1)", ["x", None, -0.1, 2]),
+    **dict.fromkeys(("full", "log_input", "log_target", "swap"), ("a bool", ["x", None, 1, 0.5])),
+    **dict.fromkeys(("weight", "pos_weight"), ("a Tensor or None", ["x", 1.0, [1.0]])),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_option_of_another_type_or_out_of_range_is_refused_by_name(name):
+    loss = getattr(nn, name)
+    inputs, _ = tensors(next(case for case in CASES if case.name == name))
+    for option in signature(loss).parameters:
+        expected, refused = OPTIONS[option]
+        for value in refused:
+            with pytest.raises((TypeError, ValueError), match=rf"^{name}\b.*expected {expected}"):
+                loss(**{option: value})
+            if not option.endswith("weight"):
+                with pytest.raises((TypeError, ValueError), match=rf"^{loss.function.__name__}: expected {expected}"):
+                    loss.function(*inputs, **{option: value})
+
+
+def test_ranges_of_single_losses_are_checked_when_they_are_made():
+    for call, expected in (
+        ("nn.TripletMarginLoss(0)", "ValueError: TripletMarginLoss: expected margin > 0, got 0"),
+        ("nn.MultiMarginLoss(3)", "ValueError: MultiMarginLoss: expected p of 1 or 2, got 3"),
+        ("nn.MSELoss('batchmean')", "ValueError: MSELoss: expected a reduction of 'mean', 'sum' or 'none', got 'batc…"),
+    ):
+        check_error(call, expected, nn=nn)
+    assert nn.KLDivLoss("batchmean").reduction == "batchmean"

@@ -197,13 +197,24 @@ def test_state_of_an_optimizer_with_a_schedule_fits_one_without():
     ("m.SequentialLR(o, [m.StepLR(p, 1)], [])", "ValueError: … expected schedulers of one optimizer"),
     ("m.SequentialLR(o, [m.StepLR(o, 1)] * 3, [5, 2])", "ValueError: … milestones in ascending order, got [5, 2]"),
     ("m.ChainedScheduler([])", "ValueError: ChainedScheduler: expected schedulers, got none"),
+    ("m.SequentialLR(o, [m.StepLR(o, 1)] * 2, None)", "TypeError: … expected a list for milestones, got None"),
+    ("m.SequentialLR(o, [m.StepLR(o, 1)] * 2, ['x'])", "ValueError: SequentialLR: … 0 or more for milestones, got 'x'"),
+    ("m.SequentialLR(o, 3, [1])", "TypeError: SequentialLR: expected a list for schedulers, got 3"),
+    ("m.ChainedScheduler(3)", "TypeError: ChainedScheduler: expected a list for schedulers, got 3"),
+    ("m.MultiStepLR(o, 3)", "TypeError: MultiStepLR: expected a list for milestones, got 3"),
+    ("m.OneCycleLR(o, 1.0, 5, div_factor=0)", "ValueError: … expected a number above 0 for div_factor, got 0"),
+    ("m.OneCycleLR(o, 1.0, 5, final_div_factor=-1.0)", "ValueError: … above 0 for final_div_factor, got -1.0"),
+    ("m.OneCycleLR(o, 1.0, 5, epochs='x')", "ValueError: OneCycleLR: expected an int of 1 or more for epochs, got 'x'"),
+    ("m.OneCycleLR(o, 1.0, 5, cycle_momentum='x')", "TypeError: … expected a bool for cycle_momentum, got 'x'"),
+    ("m.OneCycleLR(o, 1.0, 5, three_phase=1)", "TypeError: OneCycleLR: expected a bool for three_phase, got 1"),
+    ("m.ExponentialLR(o, math.nan)", "ValueError: ExponentialLR: expected a number for gamma, got nan"),
     ("m.StepLR(o, 1).load_state_dict({'gamma': 1})", "ValueError: StepLR.load_state_dict: expected ['_last_lr', …"),
     ("m.LRScheduler(o)", "NotImplementedError: LRScheduler: expected a method get_lr, found none: define it"),
 ])  # fmt: skip
 def test_errors(call, expected):
     optimizer, _ = started(xgrad, "StepLR")
     params = [xgrad.ones(2, requires_grad=True)]
-    check_error(call, expected, m=lr_scheduler, o=optimizer, p=optim.SGD(params), g=optim.Adagrad(params))
+    check_error(call, expected, math=math, m=lr_scheduler, o=optimizer, p=optim.SGD(params), g=optim.Adagrad(params))
 
 
 @pytest.mark.parametrize(("kind", "arguments"), [
@@ -216,7 +227,7 @@ def test_hyperparameter_of_another_type_is_refused_by_name(kind, arguments):
     optimizer, _ = started(xgrad, "StepLR")
     defaults = {name: x.default for name, x in signature(getattr(lr_scheduler, kind)).parameters.items()}
     for name, value in (defaults | arguments).items():
-        if type(value) in (int, float, list) and name != "last_epoch":
+        if type(value) in (int, float, list):
             with pytest.raises(ValueError, match=rf"^{kind}: expected .*\b{name}, got 'x'"):
                 getattr(lr_scheduler, kind)(optimizer, **arguments | {name: "x"})
 

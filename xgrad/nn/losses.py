@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from xgrad.core.tensor import Tensor
 from xgrad.nn import functional as F
 from xgrad.nn.module import Module
+from xgrad.ops.loss_reductions import check_options
 from xgrad.support.docstrings import by_name, documented
 
 _SHARED = by_name(
@@ -15,6 +16,7 @@ _SHARED = by_name(
     "weight : Tensor, optional -- Of each class, of shape (classes,); a buffer.",
     "ignore_index : int, optional -- The class of targets that do not count; by default -100, which on ``cuda`` has to "
     "be given.",
+    "TypeError, ValueError -- If an option is of another type, or out of range.",
 )
 
 
@@ -27,8 +29,11 @@ class _Loss(Module):
     def __init__(self, **options: Any) -> None:
         super().__init__()
         vars(self)["options"] = tuple(options)
+        tensors = ("weight", "pos_weight")
+        numbers = {name: value for name, value in options.items() if name not in tensors}
+        check_options(type(self).function.__name__, type(self).__name__, **numbers)
         for name, value in options.items():
-            if name in ("weight", "pos_weight"):
+            if name in tensors:
                 self.register_buffer(name, value)
             else:
                 setattr(self, name, value)
@@ -48,6 +53,7 @@ class CrossEntropyLoss(_Loss):
     weight, ignore_index, reduction
     label_smoothing : float, default 0 -- The share of the target probability that is distributed evenly over all
         classes, from 0 to 1.
+    raises TypeError, ValueError
     raises ValueError, TypeError, IndexError -- In the call, as `functional.cross_entropy`.
 
     >>> loss = xgrad.nn.CrossEntropyLoss()
@@ -73,6 +79,7 @@ class NLLLoss(_Loss):
     """The negative logarithm of the probability of classes: see `functional.nll_loss`.
 
     weight, ignore_index, reduction
+    raises TypeError, ValueError
     raises ValueError, TypeError, IndexError -- In the call, as `functional.nll_loss`.
 
     >>> xgrad.nn.NLLLoss()(xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([1]))
@@ -92,7 +99,8 @@ class MSELoss(_Loss):
     """The squared error: see `functional.mse_loss`.
 
     reduction
-    raises ValueError -- In the call, if the shapes differ, or `reduction` is unknown.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes differ.
 
     >>> xgrad.nn.MSELoss("sum")(xgrad.ones(3), xgrad.zeros(3))
     Tensor(3.)
@@ -109,7 +117,8 @@ class L1Loss(_Loss):
     """The absolute error: see `functional.l1_loss`.
 
     reduction
-    raises ValueError -- In the call, if the shapes differ, or `reduction` is unknown.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes differ.
 
     >>> xgrad.nn.L1Loss()(xgrad.ones(3), xgrad.zeros(3))
     Tensor(1.)
@@ -127,7 +136,8 @@ class SmoothL1Loss(_Loss):
 
     reduction
     beta : float, default 1 -- The error from which the loss is linear, 0 or more.
-    raises ValueError -- In the call, if the shapes differ, `beta` is negative, or `reduction` is unknown.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes differ.
 
     >>> xgrad.nn.SmoothL1Loss()(xgrad.ones(3), xgrad.zeros(3))
     Tensor(0.5)
@@ -145,7 +155,8 @@ class HuberLoss(_Loss):
 
     reduction
     delta : float, default 1 -- The error from which the loss is linear, above 0.
-    raises ValueError -- In the call, if the shapes differ, `delta` is not above 0, or `reduction` is unknown.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes differ.
 
     >>> xgrad.nn.HuberLoss()(xgrad.ones(3), xgrad.zeros(3))
     Tensor(0.5)
@@ -164,7 +175,8 @@ class BCEWithLogitsLoss(_Loss):
     weight : Tensor, optional -- Of each loss, of a shape that broadcasts; a buffer.
     reduction
     pos_weight : Tensor, optional -- Of the positive class, of a shape that broadcasts; a buffer.
-    raises ValueError -- In the call, if the shapes differ, or `reduction` is unknown.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes differ.
 
     >>> xgrad.nn.BCEWithLogitsLoss()(xgrad.zeros(3), xgrad.ones(3))
     Tensor(0.6931472)
@@ -184,7 +196,8 @@ class KLDivLoss(_Loss):
 
     reduction : {"mean", "sum", "batchmean", "none"}, default "mean" -- The reduction; "batchmean" is the divergence.
     log_target : bool, default False -- Whether the target has logarithms.
-    raises ValueError -- In the call, if the shapes differ, or `reduction` is unknown.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes differ.
 
     >>> xgrad.nn.KLDivLoss("batchmean")(xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([[0.0, 1.0]]))
     Tensor(2.)
@@ -202,7 +215,8 @@ class BCELoss(_Loss):
 
     weight : Tensor, optional -- Of each loss, of a shape that broadcasts; a buffer.
     reduction
-    raises ValueError -- In the call, if the shapes differ, `reduction` is unknown, or inputs are not from 0 to 1.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes differ, or inputs are not from 0 to 1.
 
     >>> xgrad.nn.BCELoss()(xgrad.asarray([0.5]), xgrad.ones(1))
     Tensor(0.6931472)
@@ -222,7 +236,8 @@ class PoissonNLLLoss(_Loss):
     full : bool, default False -- Whether to add ``log(target!)``, approximately.
     eps : float, default 1e-8 -- Added to a rate before its logarithm.
     reduction
-    raises ValueError -- In the call, if the shapes differ, or `reduction` is unknown.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes differ.
 
     >>> xgrad.nn.PoissonNLLLoss()(xgrad.zeros(3), xgrad.ones(3))
     Tensor(1.)
@@ -245,7 +260,8 @@ class GaussianNLLLoss(_Loss):
     full : bool, default False -- Whether to add the constant ``log(2 pi) / 2``.
     eps : float, default 1e-6 -- The least variance.
     reduction
-    raises ValueError -- In the call, if the shapes do not fit, `reduction` is unknown, or a variance is negative.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes do not fit, or a variance is negative.
 
     >>> xgrad.nn.GaussianNLLLoss()(xgrad.zeros(3), xgrad.ones(3), xgrad.ones(3))
     Tensor(0.5)
@@ -263,7 +279,8 @@ class HingeEmbeddingLoss(_Loss):
 
     margin : float, default 1 -- The distance from which the loss of other pairs is 0.
     reduction
-    raises ValueError -- In the call, if the shapes differ, or `reduction` is unknown.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes differ.
 
     >>> xgrad.nn.HingeEmbeddingLoss()(xgrad.asarray([0.25]), xgrad.asarray([-1]))
     Tensor(0.75)
@@ -281,7 +298,8 @@ class CosineEmbeddingLoss(_Loss):
 
     margin : float, default 0 -- The cosine up to which the loss of other pairs is 0.
     reduction
-    raises ValueError -- In the call, if the shapes do not fit, or `reduction` is unknown.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes do not fit.
 
     >>> x = xgrad.asarray([[1.0, 0.0]])
     >>> xgrad.nn.CosineEmbeddingLoss()(x, xgrad.asarray([[0.0, 1.0]]), xgrad.asarray([1]))
@@ -300,7 +318,8 @@ class MarginRankingLoss(_Loss):
 
     margin : float, default 0 -- The difference from which the loss is 0.
     reduction
-    raises ValueError -- In the call, if the shapes differ, or `reduction` is unknown.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes differ.
 
     >>> xgrad.nn.MarginRankingLoss()(xgrad.zeros(3), xgrad.ones(3), xgrad.ones(3))
     Tensor(1.)
@@ -317,7 +336,8 @@ class SoftMarginLoss(_Loss):
     """The cross-entropy of the classes 1 and -1: see `functional.soft_margin_loss`.
 
     reduction
-    raises ValueError -- In the call, if the shapes differ, or `reduction` is unknown.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes differ.
 
     >>> xgrad.nn.SoftMarginLoss()(xgrad.zeros(2), xgrad.asarray([1, -1]))
     Tensor(0.6931472)
@@ -338,7 +358,8 @@ class TripletMarginLoss(_Loss):
     eps : float, default 1e-6 -- Added to each difference.
     swap : bool, default False -- Whether the smaller distance of the other one counts.
     reduction
-    raises ValueError -- In the call, if the shapes differ, `margin` is not above 0, or `reduction` is unknown.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes differ.
 
     >>> x = xgrad.zeros((1, 2))
     >>> xgrad.nn.TripletMarginLoss()(x, x, x)
@@ -360,6 +381,7 @@ class MultiMarginLoss(_Loss):
     p : {1, 2}, default 1 -- The power.
     margin : float, default 1 -- The difference of scores from which the loss is 0.
     weight, reduction
+    raises TypeError, ValueError
     raises ValueError, TypeError, IndexError -- In the call, as `functional.multi_margin_loss`.
 
     >>> xgrad.nn.MultiMarginLoss()(xgrad.asarray([[0.5, 0.0, 2.0]]), xgrad.asarray([0]))
@@ -379,7 +401,8 @@ class MultiLabelSoftMarginLoss(_Loss):
     """The cross-entropy of classes that do not exclude each other: see `functional.multilabel_soft_margin_loss`.
 
     weight, reduction
-    raises ValueError -- In the call, if the shapes do not fit, or `reduction` is unknown.
+    raises TypeError, ValueError
+    raises ValueError -- In the call, if the shapes do not fit.
 
     >>> xgrad.nn.MultiLabelSoftMarginLoss()(xgrad.zeros((1, 3)), xgrad.ones((1, 3)))
     Tensor(0.6931472)

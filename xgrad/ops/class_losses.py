@@ -17,7 +17,7 @@ from xgrad.ops.declare import derivative
 from xgrad.ops.elementwise import relu
 from xgrad.ops.embedding import check_numbers
 from xgrad.ops.indexing import take, take_along_axis
-from xgrad.ops.loss_reductions import check_reduction, reduce_losses, reduced
+from xgrad.ops.loss_reductions import check_options, check_reduction, reduce_losses, reduced
 from xgrad.ops.manipulation import expand_dims, reshape, squeeze
 from xgrad.ops.nn import log_softmax, softmax
 from xgrad.ops.searching import where
@@ -298,13 +298,11 @@ def multi_margin_loss(
     Tensor(1.)
     """
     op = "multi_margin_loss"
-    check_reduction(op, reduction)
+    check_options(op, reduction=reduction, p=p, margin=margin)
     input, target = widened(as_tensor(op, "input", input), as_tensor(op, "target", target))
     _check_classes(op, input, target)
     if input.ndim > 2:
         raise ValueError(f"{op}: expected input of shape (batch, classes), got {input.shape}")
-    if p not in (1, 2):
-        raise ValueError(f"{op}: expected p of 1 or 2, got {p}")
     count = input.shape[-1]
     target = astype(target, int64, copy=False)
     check_numbers(op, "target", target, count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import as_number, as_tensor
 from xgrad.core.autocast import widened
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import front_axis
@@ -31,7 +31,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
     """
     op = "cosine_similarity"
     x1, x2 = broadcast_arrays(*widened(as_tensor(op, "x1", x1), as_tensor(op, "x2", x2)))
-    axis = front_axis(op, x1, axis)
+    axis, eps = front_axis(op, x1, axis), as_number(op, "eps", eps)
     norms = [clip(vector_norm(x, axis=axis), eps) for x in (x1, x2)]
     return sum(x1 * x2, axis=axis) / (norms[0] * norms[1])
 
@@ -51,7 +51,9 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     >>> xgrad.nn.functional.pairwise_distance(xgrad.asarray([[3.0, 0.0]]), xgrad.asarray([[0.0, 4.0]]), eps=0.0)
     Tensor([5.])
     """
-    x1, x2 = widened(as_tensor("pairwise_distance", "x1", x1), as_tensor("pairwise_distance", "x2", x2))
+    op = "pairwise_distance"
+    x1, x2 = widened(as_tensor(op, "x1", x1), as_tensor(op, "x2", x2))
+    p, eps = as_number(op, "p", p), as_number(op, "eps", eps)
     return vector_norm(x1 - x2 + eps, axis=-1, keepdims=keepdims, ord=p)
 
 
@@ -72,5 +74,5 @@ def normalize(input: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12) 
             [0. , 0. ]])
     """
     input = as_tensor("normalize", "input", input)
-    axis = front_axis("normalize", input, axis)
-    return input / clip(vector_norm(input, axis=axis, keepdims=True, ord=p), eps)
+    axis, eps = front_axis("normalize", input, axis), as_number("normalize", "eps", eps)
+    return input / clip(vector_norm(input, axis=axis, keepdims=True, ord=as_number("normalize", "p", p)), eps)

@@ -7,7 +7,7 @@ import math
 from xgrad.core.arguments import as_tensor
 from xgrad.core.tensor import Tensor
 from xgrad.ops.elementwise import clip, exp, log, square
-from xgrad.ops.loss_reductions import loss_inputs, reduce_losses
+from xgrad.ops.loss_reductions import check_options, loss_inputs, reduce_losses
 from xgrad.ops.manipulation import expand_dims
 from xgrad.ops.searching import where
 from xgrad.ops.statistical import all
@@ -38,6 +38,7 @@ def poisson_nll_loss(
     >>> xgrad.nn.functional.poisson_nll_loss(xgrad.asarray([0.0, 0.0]), xgrad.asarray([1.0, 5.0]))
     Tensor(1.)
     """
+    check_options("poisson_nll_loss", log_input=log_input, full=full, eps=eps)
     input, target = loss_inputs("poisson_nll_loss", reduction, input=input, target=target)
     losses = exp(input) - target * input if log_input else input - target * log(input + eps)
     if full:
@@ -75,6 +76,7 @@ def gaussian_nll_loss(
     Tensor(1.25)
     """
     op = "gaussian_nll_loss"
+    check_options(op, full=full, eps=eps)
     input, target = loss_inputs(op, reduction, input=input, target=target)
     var = as_tensor(op, "var", var)
     if var.ndim != input.ndim and var.shape == input.shape[:-1]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from xgrad.core.arguments import as_tensor
+import numpy as np
+
+from xgrad.core.arguments import as_int, as_number, as_tensor
 from xgrad.core.autocast import widened
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
@@ -22,10 +25,40 @@ def reduce_losses(losses: Tensor, reduction: str, weight: Tensor | None = None) 
     return out
 
 
-def check_reduction(name: str, reduction: str) -> None:
+def check_reduction(name: str, reduction: str, *others: str) -> None:
     """Raise ValueError unless there is a reduction of this name."""
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{name}: expected a reduction of 'mean', 'sum' or 'none', got {shown(reduction)}")
+    if not isinstance(reduction, str) or reduction not in ("mean", "sum", "none", *others):
+        known = ", ".join(map(repr, (*others, "mean", "sum")))
+        raise ValueError(f"{name}: expected a reduction of {known} or 'none', got {shown(reduction)}")
+
+
+#: Ranges of numbers among the options of losses, by the option, or by the loss and the option.
+_RANGES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "beta": (">= 0", lambda x: x >= 0),
+    "delta": ("> 0", lambda x: x > 0),
+    "label_smoothing": ("from 0 to 1", lambda x: 0 <= x <= 1),
+    "multi_margin_loss p": ("of 1 or 2", lambda x: x in (1, 2)),
+    "triplet_margin_loss margin": ("> 0", lambda x: x > 0),
+}
+_FLAGS = ("full", "log_input", "log_target", "swap")
+
+
+def check_options(op: str, title: str = "", /, **options: Any) -> None:
+    """Raise TypeError for options of a loss of another type, ValueError for others; `title` is its name in errors."""
+    title = title or op
+    for name, value in options.items():
+        if name == "reduction":
+            check_reduction(title, value, *(["batchmean"] if op == "kl_div" else []))
+        elif name == "ignore_index":
+            as_int(title, name, -100 if value is None else value)
+        elif name in _FLAGS:
+            if not isinstance(value, (bool, np.bool_)):
+                raise TypeError(f"{title}: expected a bool for {name}, got {shown(value)}")
+        else:
+            as_number(title, name, value)
+            text, holds = _RANGES.get(name) or _RANGES.get(f"{op} {name}") or ("", lambda x: True)
+            if not holds(value):
+                raise ValueError(f"{title}: expected {name} {text}, got {value}")
 
 
 def loss_inputs(op: str, reduction: str, **inputs: Any) -> list[Tensor]:

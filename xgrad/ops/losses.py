@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.core.arguments import as_number, as_tensor
+from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
 from xgrad.ops.elementwise import abs
-from xgrad.ops.loss_reductions import check_reduction, loss_inputs, reduce_losses, reduced
+from xgrad.ops.loss_reductions import check_options, check_reduction, loss_inputs, reduce_losses, reduced
 from xgrad.support.docstrings import documented
 
 
@@ -92,9 +92,8 @@ def huber_loss(input: Tensor, target: Tensor, *, delta: float = 1.0, reduction: 
     >>> xgrad.nn.functional.huber_loss(xgrad.asarray([0.5, 3.0]), xgrad.zeros(2), reduction="none")
     Tensor([0.125, 2.5  ])
     """
+    check_options("huber_loss", delta=delta)
     input, target = loss_inputs("huber_loss", reduction, input=input, target=target)
-    if not as_number("huber_loss", "delta", delta) > 0:
-        raise ValueError(f"huber_loss: expected delta > 0, got {delta}")
     return reduce_losses(_huber(input - target, delta, 1.0), reduction)
 
 
@@ -111,9 +110,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, beta: float = 1.0, reductio
     >>> xgrad.nn.functional.smooth_l1_loss(xgrad.asarray([1.0, 3.0]), xgrad.zeros(2), beta=2.0, reduction="none")
     Tensor([0.25, 2.  ])
     """
+    check_options("smooth_l1_loss", beta=beta)
     input, target = loss_inputs("smooth_l1_loss", reduction, input=input, target=target)
-    if not as_number("smooth_l1_loss", "beta", beta) >= 0:
-        raise ValueError(f"smooth_l1_loss: expected beta >= 0, got {beta}")
     losses = _huber(input - target, beta, 1 / beta) if beta else abs(input - target)
     return reduce_losses(losses, reduction)
 
@@ -215,7 +213,8 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     >>> xgrad.nn.functional.kl_div(xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([[0.0, 1.0]]), reduction="batchmean")
     Tensor(2.)
     """
-    input, target = loss_inputs("kl_div", "sum" if reduction == "batchmean" else reduction, input=input, target=target)
+    check_options("kl_div", reduction=reduction, log_target=log_target)
+    input, target = loss_inputs("kl_div", "none", input=input, target=target)
     if log_target:
         losses = namespace.exp(target) * (target - input)
     else:

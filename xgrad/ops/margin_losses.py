@@ -6,7 +6,7 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.tensor import Tensor
 from xgrad.ops.distances import cosine_similarity, pairwise_distance
 from xgrad.ops.elementwise import clip, minimum, softplus
-from xgrad.ops.loss_reductions import loss_inputs, reduce_losses
+from xgrad.ops.loss_reductions import check_options, loss_inputs, reduce_losses
 from xgrad.ops.losses import binary_cross_entropy_with_logits
 from xgrad.ops.searching import where
 from xgrad.ops.statistical import mean
@@ -33,6 +33,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, 
     >>> xgrad.nn.functional.hinge_embedding_loss(xgrad.asarray([0.25, 0.25]), target, reduction="none")
     Tensor([0.25, 0.75])
     """
+    check_options("hinge_embedding_loss", margin=margin)
     input, target = loss_inputs("hinge_embedding_loss", reduction, input=input, target=target)
     losses = where(target != -1, input, 0) + where(target != 1, clip(margin - input, 0), 0)
     return reduce_losses(losses, reduction)
@@ -56,6 +57,7 @@ def cosine_embedding_loss(
     Tensor([1., 1.])
     """
     op = "cosine_embedding_loss"
+    check_options(op, margin=margin)
     input1, input2 = loss_inputs(op, reduction, input1=input1, input2=input2)
     target = as_tensor(op, "target", target)
     if input1.ndim not in (1, 2) or target.shape != input1.shape[:-1]:
@@ -85,6 +87,7 @@ def margin_ranking_loss(
     >>> xgrad.nn.functional.margin_ranking_loss(scores, xgrad.asarray([0.0, 1.0]), target)
     Tensor(1.)
     """
+    check_options("margin_ranking_loss", margin=margin)
     input1, input2, target = loss_inputs("margin_ranking_loss", reduction, input1=input1, input2=input2, target=target)
     return reduce_losses(clip(margin - target * (input1 - input2), 0), reduction)
 
@@ -137,9 +140,8 @@ def triplet_margin_loss(
     Tensor(0.5)
     """
     op = "triplet_margin_loss"
+    check_options(op, margin=margin, p=p, eps=eps, swap=swap)
     anchor, positive, negative = loss_inputs(op, reduction, anchor=anchor, positive=positive, negative=negative)
-    if not margin > 0:
-        raise ValueError(f"{op}: expected margin > 0, got {margin}")
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = minimum(far, pairwise_distance(positive, negative, p, eps))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from numbers import Real
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 from xgrad.backend.device import tracing
@@ -67,6 +67,7 @@ class LRScheduler:
         name = type(self).__name__
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{name}: expected an optimizer, got {type(optimizer).__name__}")
+        count(name, "last_epoch", last_epoch, -1)
         for group in optimizer.param_groups:
             if last_epoch == -1:
                 group.setdefault("initial_lr", group["lr"])
@@ -138,24 +139,45 @@ class LRScheduler:
 
 def count(name: str, argument: str, value: Any, least: int = 0) -> int:
     """Return a number of epochs; ValueError unless it is an int of `least` or more."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name}: expected an int of {least} or more for {argument}, got {shown(value)}")
-    return value
+    return int(value)
 
 
 def number(name: str, argument: str, value: Any) -> float:
-    """Return a number; ValueError for anything else."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    """Return a number; ValueError for anything else, such as NaN."""
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
         raise ValueError(f"{name}: expected a number for {argument}, got {shown(value)}")
     return float(value)
 
 
+def divisor(name: str, argument: str, value: Any) -> float:
+    """Return a number above 0; ValueError for anything else."""
+    if not number(name, argument, value) > 0:
+        raise ValueError(f"{name}: expected a number above 0 for {argument}, got {shown(value)}")
+    return float(value)
+
+
+def flag(name: str, argument: str, value: Any) -> bool:
+    """Return a bool; TypeError for anything else."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}: expected a bool for {argument}, got {shown(value)}")
+    return value
+
+
+def items(name: str, argument: str, value: Any) -> list[Any]:
+    """Return the elements of a sequence; TypeError for anything else."""
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{name}: expected a list for {argument}, got {shown(value)}")
+    return list(value)
+
+
 def fraction(name: str, argument: str, value: Any, positive: bool = False) -> float:
     """Return a factor; ValueError unless it is from 0 to 1, and above 0 if it must be `positive`."""
-    if not isinstance(value, (int, float)) or not 0 <= value <= 1 or (positive and not value):
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1 or (positive and not value):
         bounds = "above 0 and at most 1" if positive else "from 0 to 1"
         raise ValueError(f"{name}: expected a number {bounds} for {argument}, got {shown(value)}")
-    return value
+    return float(value)
 
 
 def one_for_each(name: str, argument: str, value: Any, optimizer: Optimizer) -> list[Any]:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler
+from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, items
 from xgrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.docstrings import documented
@@ -17,7 +17,7 @@ class _Combined(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler]) -> None:
         name = type(self).__name__
-        self._schedulers = list(schedulers)
+        self._schedulers = items(name, "schedulers", schedulers)
         if not self._schedulers:
             raise ValueError(f"{name}: expected schedulers, got none")
         for i, scheduler in enumerate(self._schedulers):
@@ -44,7 +44,7 @@ class _Combined(LRScheduler):
         super().load_state_dict(state_dict)
         states, self._schedulers = self._schedulers, schedulers
         for scheduler, state in zip(schedulers, states, strict=True):
-            scheduler.load_state_dict(state)  # type: ignore[arg-type]
+            scheduler.load_state_dict(state)
 
 
 @documented(shared=SHARED)
@@ -68,7 +68,9 @@ class SequentialLR(_Combined):
     """
 
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int]) -> None:
-        self._milestones = list(milestones)
+        schedulers = items("SequentialLR", "schedulers", schedulers)
+        milestones = items("SequentialLR", "milestones", milestones)
+        self._milestones = [count("SequentialLR", "milestones", epoch) for epoch in milestones]
         if len(self._milestones) != len(schedulers) - 1:
             raise ValueError(
                 f"SequentialLR: expected one milestone less than schedulers, got {len(self._milestones)} and "
@@ -109,6 +111,7 @@ class ChainedScheduler(_Combined):
     """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        schedulers = items("ChainedScheduler", "schedulers", schedulers)
         known: Any = getattr(schedulers[0], "optimizer", None) if schedulers else None
         super().__init__(known if optimizer is None else optimizer, schedulers)
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, fraction, number, one_for_each
+from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, fraction, items, number, one_for_each
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
@@ -103,7 +103,9 @@ class MultiStepLR(Multiplied):
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
-        self.milestones = Counter([count("MultiStepLR", "milestones", epoch) for epoch in milestones])
+        self.milestones = Counter(
+            [count("MultiStepLR", "milestones", epoch) for epoch in items("MultiStepLR", "milestones", milestones)]
+        )
         self.gamma = number("MultiStepLR", "gamma", gamma)
         super().__init__(optimizer, last_epoch)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, fraction, number, numbers
+from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, divisor, flag, fraction, numbers
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
@@ -59,20 +59,22 @@ class OneCycleLR(LRScheduler):
         three_phase: bool = False,
         last_epoch: int = -1,
     ) -> None:
+        numbers_of_steps = {"total_steps": total_steps, "epochs": epochs, "steps_per_epoch": steps_per_epoch}
+        given = {name: count("OneCycleLR", name, n, 1) for name, n in numbers_of_steps.items() if n is not None}
         if total_steps is None:
-            if epochs is None or steps_per_epoch is None:
+            if len(given) < 2:
                 raise ValueError("OneCycleLR: expected total_steps, or epochs and steps_per_epoch, got neither")
-            total_steps = count("OneCycleLR", "epochs", epochs, 1)
-            total_steps *= count("OneCycleLR", "steps_per_epoch", steps_per_epoch, 1)
-        self.total_steps = count("OneCycleLR", "total_steps", total_steps, 1)
+            total_steps = given["epochs"] * given["steps_per_epoch"]
+        self.total_steps = total_steps
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"OneCycleLR: expected anneal_strategy 'cos' or 'linear', got {shown(anneal_strategy)}")
         rise, self.anneal_strategy = fraction("OneCycleLR", "pct_start", pct_start) * total_steps, anneal_strategy
         highs = numbers("OneCycleLR", "max_lr", max_lr, optimizer)
         low_momenta = numbers("OneCycleLR", "base_momentum", base_momentum, optimizer)
         high_momenta = numbers("OneCycleLR", "max_momentum", max_momentum, optimizer)
-        starts = [high / number("OneCycleLR", "div_factor", div_factor) for high in highs]
-        ends = [start / number("OneCycleLR", "final_div_factor", final_div_factor) for start in starts]
+        starts = [high / divisor("OneCycleLR", "div_factor", div_factor) for high in highs]
+        ends = [start / divisor("OneCycleLR", "final_div_factor", final_div_factor) for start in starts]
+        flag("OneCycleLR", "three_phase", three_phase)
         #: The ends of the phases, and for each group the learning rates and momenta at the beginning and these ends.
         self.phases = [rise - 1, 2 * rise - 2, total_steps - 1.0] if three_phase else [rise - 1, total_steps - 1.0]
         middle = [starts] if three_phase else []
@@ -80,7 +82,7 @@ class OneCycleLR(LRScheduler):
         self.momenta = [
             [high, low, *([high] * len(middle)), high] for low, high in zip(low_momenta, high_momenta, strict=True)
         ]
-        self.cycle_momentum = cycle_momentum
+        self.cycle_momentum = flag("OneCycleLR", "cycle_momentum", cycle_momentum)
         if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
             raise ValueError(
                 f"OneCycleLR: expected an optimizer with momentum or betas, got {type(optimizer).__name__}: set "
