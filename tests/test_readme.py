@@ -64,6 +64,7 @@ PRINTED = {
     "docs/gallery.md": [],
     "docs/promises.md": [],
     "docs/optimizers.md": [r"loss \d\.\d, of the average \d\.\d\n1 recording\n", r"float16 float32 float32\n"],
+    "docs/gpu.md": [r"\A(cpu|cuda) \{.*\}\n"],
     "docs/distributed.md": [r"ranks: 1, loss: \d\.\d\d\n"],
     "docs/training.md": [r"epoch \d+: validation accuracy [89]\d\.\d%\n"],
     "docs/pytorch.md": [r"in layer 'head' \(Linear\) of Sequential"],  # test_docs_tables.py evaluates its table
