@@ -49,6 +49,8 @@ PRINTED = {
     "docs/debugging.md": [
         r"sqrt: infinity in 1 of 2 elements of the gradient of x [^\n]*debugging\.md:7: [^\n]*\n"
         r"linear: NaN in 5 of 10 elements of the result [^\n]*debugging\.md:22: [^\n]*\(net\.2\.weight\) has NaN, ",
+        r"sum: add: infinity in 3 of 9 elements of the result of [^\n]*debugging\.md:8: [^\n]*\(mask\) has infinity\n"
+        r"masked_fill: no anomaly\nwhere: no anomaly\nclip: no anomaly\nattention: no anomaly\n",
         r"(\[.*\], batches of \d+: \d+\.\d times the time\n){3}",
         r"\[1\.0, 1\.0\] \[2\.0, 4\.0\]\n",
         r"\d+ bytes: .*saved by linear",
