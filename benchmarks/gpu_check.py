@@ -1,9 +1,9 @@
 """Check xgrad on the GPU of this machine: ``python -m benchmarks.gpu_check``, which ``make gpu-check`` calls.
 
-The `PARTS` run one after the other, each for at most its number of seconds. Their cases are shared by processes
-(`benchmarks.gpu_parts`), and each result is appended to a file of lines of JSON, named after the GPU. Another call
-continues there. After each part, a report is written beside it as JSON and as Markdown. Without a usable GPU, the
-reason is printed in one line. ``--device cpu`` or ``torch`` is a rehearsal without a GPU.
+The `PARTS` run one after the other, each for its number of seconds and what others leave of theirs. Their
+cases are shared by processes (`benchmarks.gpu_parts`), and each result is appended to a file of lines of JSON, named
+after the GPU. Another call continues there. After each part, a report is written beside it as JSON and as Markdown.
+Without a usable GPU, the reason is printed in one line. ``--device cpu`` or ``torch`` is a rehearsal without a GPU.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Part:
     command: tuple[str, ...] = (sys.executable, "-m", "benchmarks.gpu_parts", "PART", "DEVICE", "SHARE")
 
 
-#: The most telling first. The last has what remains of the time.
+#: The most telling first. Each has also what earlier and completed ones leave of the time.
 PARTS = (
     Part("smoke", 40, processes=1),
     Part("ops", 100),
@@ -204,12 +204,13 @@ class Share:
 def run(
     parts: Sequence[Part], device: str, progress: Progress, note: Callable[[str], Any], budget: float = BUDGET
 ) -> None:
-    """Run all parts within a number of seconds; `note` is called after each."""
+    """Run all parts within a number of seconds, of which later parts keep theirs; `note` is called after each."""
     end, lock = time.monotonic() + budget, Lock()
-    for part in parts:
+    for i, part in enumerate(parts):
         if not progress.complete(part.name):
             start = time.monotonic()
-            deadline = end if part is parts[-1] else min(end, start + part.seconds)
+            later = sum(other.seconds for other in parts[i + 1 :] if not progress.complete(other.name))
+            deadline = min(end, max(start + part.seconds, end - later))
             count = min(part.processes, cores())
             shares = [Share(part, device, f"{i}/{count}", deadline, progress, lock) for i in range(count)]
             with ThreadPoolExecutor(count) as threads:
