@@ -8,6 +8,7 @@ import math
 import sys
 import tokenize
 import weakref
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,37 @@ def test_loaded_state_continues_to_the_same_bits(step: int, capture: bool, tmp_p
     assert resumed.fit(3) == whole.history and len(whole.history) == 3
     states = [xgrad.serialization.serialized({**t.state_dict(), "timing": 0}) for t in (whole, resumed)]
     assert states[0] == states[1]
+
+
+@pytest.mark.parametrize("saves", [False, True])
+@pytest.mark.parametrize(("where", "number"), [("loss", 1), ("loss", 2), ("loss", 5), ("callback", 3), ("metric", 6)])
+def test_fit_after_an_exception_continues_to_the_same_bits(where: str, number: int, saves: bool) -> None:
+    whole, calls = trainer(), Counter[str]()
+    whole.fit(3)
+
+    def failing(name: str, function: Any) -> Any:
+        def call(*args: Any) -> Any:
+            calls[name] += 1
+            if name == where and calls[name] == number:
+                raise KeyboardInterrupt
+            return function(*args)
+
+        return call
+
+    def made() -> Trainer:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(nn.functional, "mse_loss", failing("loss", nn.functional.mse_loss))
+            metrics = {"error": failing("metric", METRICS["error"])}  # the sixth batch is one of the validation
+            return trainer(callbacks=[hook("on_batch_end", failing("callback", lambda t: None))], metrics=metrics)
+
+    stopped = made()
+    with pytest.raises(KeyboardInterrupt):
+        stopped.fit(3)
+    if saves:
+        state, stopped = stopped.state_dict(), made()
+        stopped.load_state_dict(state)
+    assert stopped.fit(3) == whole.history and stopped.steps == whole.steps == 9
+    assert [p.tolist() for p in stopped.model.parameters()] == [p.tolist() for p in whole.model.parameters()]
 
 
 def test_ema_is_evaluated_in_place_of_the_model() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
-from contextlib import closing, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -350,3 +350,25 @@ class DataLoader:
                 )
             self._exhausted = True
         return iterator
+
+
+@contextmanager
+def continued_after_errors(loader: DataLoader) -> Iterator[Callable[[], None]]:
+    """Yield a function to call after each step on a batch of a loader, in a block with its iteration.
+
+    After an exception in the block, the next iteration begins with the batch after the last such step, and the default
+    generator is as after it if a batch has been taken since.
+    """
+    position, generator = loader.state_dict(), random.get_state()
+
+    def done() -> None:
+        nonlocal position, generator
+        position, generator = loader.state_dict(), random.get_state()
+
+    try:
+        yield done
+    except BaseException:
+        if loader.state_dict() != position:
+            random.set_state(generator)
+        loader.load_state_dict(position)
+        raise

@@ -15,6 +15,7 @@ from xgrad.core.dtypes import float64
 from xgrad.core.grad_mode import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.data import DataLoader
+from xgrad.data.loader import continued_after_errors
 from xgrad.distributed import Communicator, DataParallel
 from xgrad.nn import Module
 from xgrad.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
@@ -111,9 +112,7 @@ class Trainer:
         if isinstance(scheduler, ReduceLROnPlateau) and validation_loader is None:
             raise ValueError("Trainer: expected a validation_loader, whose loss ReduceLROnPlateau follows, got None")
         if train_loader.ranks is not (parallel and parallel.communicator) or (amp and parallel and parallel.sharded):
-            raise ValueError(
-                "Trainer: expected a train_loader with the ranks of `parallel`, and no amp with its shards"
-            )
+            raise ValueError("Trainer: expected a train_loader with the ranks of `parallel`, and no amp with shards")
         self.ranks = parallel.communicator if parallel else Communicator()
         self.model = self.eval_model = model
         self.optimizer, self.scheduler, self.callbacks = optimizer, scheduler, callbacks
@@ -167,7 +166,8 @@ class Trainer:
     def fit(self, epochs: int) -> list[dict[str, float]]:
         """Train up to a number of epochs, with those of `load_state_dict`, and return the history.
 
-        An exception, such as KeyboardInterrupt or one of a callback, leaves the state after the last step.
+        An exception, such as KeyboardInterrupt or one of a callback, leaves the state after the last step: another
+        call continues with the next batch, as does a trainer that loads `state_dict`.
         """
         self.epochs, self.should_stop = epochs, False
         try:
@@ -186,16 +186,18 @@ class Trainer:
         """Take the steps of an epoch, or the rest of them, and evaluate."""
         self.model.train()
         resumed = time.perf_counter() - self.seconds
-        for inputs, targets in self.train_loader:
-            self.totals = self.train_step(inputs, targets, *self.totals)
-            if self.scheduler and not isinstance(self.scheduler, ReduceLROnPlateau):
-                self.scheduler.step()
-            self.steps, self.samples = self.steps + 1, self.samples + len(targets)
-            self.seconds = time.perf_counter() - resumed
-            self._call("on_batch_end")
-        means = self.means(*self.ranks.sums(self.totals, self.samples))
-        trained = time.perf_counter()
-        validation = self.evaluate(self.validation_loader) if self.validation_loader else {}
+        with continued_after_errors(self.train_loader) as done:
+            for inputs, targets in self.train_loader:
+                self.totals = self.train_step(inputs, targets, *self.totals)
+                done()
+                if self.scheduler and not isinstance(self.scheduler, ReduceLROnPlateau):
+                    self.scheduler.step()
+                self.steps, self.samples = self.steps + 1, self.samples + len(targets)
+                self.seconds = time.perf_counter() - resumed
+                self._call("on_batch_end")
+            means = self.means(*self.ranks.sums(self.totals, self.samples))
+            trained = time.perf_counter()
+            validation = self.evaluate(self.validation_loader) if self.validation_loader else {}
         epoch, is_captured = len(self.history) + 1, getattr(self.captured, "refusal", "") is None
         times = {"train_seconds": trained - resumed, "validation_seconds": time.perf_counter() - trained}
         self.history.append(dict(zip(self.columns, (epoch, *means.values(), *validation.values()), strict=True)))
