@@ -112,6 +112,8 @@ class CupyBackend(Backend):
             return host
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
+        if not x.ndim and x.dtype.kind in "fc" and not x:  # CuPy makes a scalar zero by memset, without its sign
+            return self.from_host(x.reshape(1), index).reshape(())
         with self.devices[index]:
             if x.nbytes >= _PINNED.stop:
                 x = np.ascontiguousarray(x, np.dtype(x.dtype.type))  # in native byte order

@@ -88,9 +88,10 @@ T rest = fmod(x1, x2);
 bool opposite = rest != 0 && (rest < 0) != (x2 < 0);
 """
 
-_FLOOR_DIVIDE = """
+# As Python's: CuPy's rounds the quotient, and is infinite for an infinite dividend
+_FLOOR_QUOTIENT = """
 T quotient = x1 / x2, whole = (x1 - rest) / x2 - (T)opposite, down = floor(whole);
-if (isinf(x1) || isinf(x2) || x2 == 0) out = quotient;
+if (x2 == 0) out = quotient;
 else if (whole == 0) out = copysign((T)0, quotient);
 else out = whole - down > (T)0.5 ? down + 1 : down;
 """
@@ -146,7 +147,10 @@ ELEMENTWISE = {
     "remainder": Elementwise(
         "T x1, T x2", "T out", _FMOD + "out = rest == 0 ? copysign(rest, x2) : opposite ? rest + x2 : rest"
     ),
-    "floor_divide": Elementwise("T x1, T x2", "T out", _FMOD + _FLOOR_DIVIDE),
+    "floor_quotient": Elementwise("T x2, T x1", "T out", _FMOD + _FLOOR_QUOTIENT),
+    "floor_divide": Elementwise(
+        "T x1, T x2", "T out", _FMOD + _FLOOR_QUOTIENT + "if (isinf(x1) || isinf(x2)) out = quotient;"
+    ),
     "sgd": Elementwise("T g, float64 lr, float64 decay, bool maximize", "T p", _SGD),
     "sgd_with_momentum": Elementwise(_MOMENTUM_INPUTS, "T p, T buffer", _SGD_WITH_MOMENTUM),
     "adam": Elementwise(_ADAM_INPUTS, "T p, T m, T v", _ADAM.format(largest="")),

@@ -21,6 +21,7 @@ from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.ops import floor_divide, log_softmax, remainder, sigmoid, softmax, softplus
 from xgrad.ops.class_losses import _cross_entropy
 from xgrad.ops.dropout import _dropout, dropout_scale
+from xgrad.ops.elementwise import _floor_quotient
 from xgrad_cupy import cuda_source
 
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
@@ -44,7 +45,9 @@ class Kernels:
 
     def table(self) -> Mapping[str, Callable[..., Any]]:
         """Return the kernels by the names of the rules that they replace: see ``Backend.kernels``."""
-        ops: Any = sigmoid, floor_divide, remainder, softplus, softmax, log_softmax, _cross_entropy, _dropout
+        ops: Any = (
+            sigmoid, floor_divide, remainder, _floor_quotient, softplus, softmax, log_softmax, _cross_entropy, _dropout
+        )  # fmt: skip
         generic = {op.function.name: op.function.forward for op in ops}
         generic |= {name: part.generic for name, part in OVERRIDABLE.items()}
         kernels: dict[str, Any] = self._elementwise | {

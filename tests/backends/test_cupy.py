@@ -303,6 +303,12 @@ def test_creation_function_uses_its_device(name: str, cuda: xgrad.Device) -> Non
         getattr(cuda.xp, name)(*arguments, device=cp.cuda.Device(len(cuda.backend.devices)))
 
 
+@pytest.mark.parametrize("value", [-0.0, complex(0.0, -0.0)])
+def test_scalar_zero_keeps_its_sign(value: complex, cuda: xgrad.Device) -> None:
+    moved = xgrad.asarray(value, device=cuda)
+    assert moved.shape == () and repr(moved.cpu().numpy()[()]) == repr(xgrad.asarray(value).numpy()[()])
+
+
 def test_time_between_marks_is_in_seconds() -> None:
     recorded: list[Any] = []
 
