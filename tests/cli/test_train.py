@@ -107,6 +107,17 @@ def test_training_run_writes_all_files(run, tmp_path, pictures):
     assert shapes == {"0.weight": (16, 64), "0.bias": (16,), "2.weight": (10, 16), "2.bias": (10,)}
 
 
+def test_files_of_a_run_killed_while_it_replaced_them_are_not_overwritten(run, tmp_path, out):
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    for name in FILES:
+        (killed / f"{name}.xgrad-old").write_bytes((out / name).read_bytes())
+    before = contents(killed)
+    result = run(*FAST, "--out", "killed", "--quiet")
+    assert result.status == 0 and result.out.endswith(f"; see killed-2{os.sep}\n")
+    assert contents(killed) == before
+
+
 def test_curves_of_one_epoch_have_one_tick(monkeypatch, pictures):
     monkeypatch.setattr(plots, "_png", lambda figure: figure)
     line = {"epoch": 1, "train_loss": 0.5, "test_loss": 0.4, "train_accuracy": 0.9, "test_accuracy": 0.8}

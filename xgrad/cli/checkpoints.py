@@ -16,7 +16,7 @@ from typing import Any
 import xgrad
 from xgrad.cli.arguments import UsageError
 from xgrad.serialization import snapshot
-from xgrad.support.files import write
+from xgrad.support.files import BACKUP, write
 
 if sys.platform != "win32":
     import fcntl
@@ -118,8 +118,10 @@ def stop_signals() -> Iterator[list[int]]:
 def new_folder(out: Path, files: tuple[str, ...]) -> Iterator[Path]:
     """Make and lock a folder without a run, of this name or the next one: ``out``, ``out-2``, ``out-3``.
 
-    A folder has a run if another process has locked it, or if it has one of the `files`, or checkpoints.
+    A folder has a run if another process has locked it, or if it has one of the `files`, or checkpoints. A process that
+    was killed while it replaced the files may have left them under the names of backups.
     """
+    files = (*files, *(name + BACKUP for name in files))
     base = out if out.name not in ("", "..") else Path(os.path.realpath(out))
     for number in count(1):
         folder = out if number == 1 else base.with_name(f"{base.name}-{number}")
