@@ -254,7 +254,7 @@ def namespace(cp: Any) -> SimpleNamespace:
     own.linalg = SimpleNamespace(**vars(compat.linalg) | eigen)
     own.sign = cp.sign  # compat's synchronizes
     own.clip = lambda x, /, min=None, max=None: x.clip(min, max)  # compat's synchronizes
-    own.matmul = _matmul
+    own.matmul, own.vecdot = _matmul, _vecdot
     own.cumulative_sum = partial(_scan, cp.cumsum, compat.cumulative_sum)
     own.cumulative_prod = partial(_scan, cp.cumprod, compat.cumulative_prod)
     return own
@@ -298,6 +298,12 @@ def _matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
         rows = x1.reshape(math.prod(x1.shape[:-1]), x1.shape[-1])
         return (rows @ x2).reshape(*x1.shape[:-1], x2.shape[1])
     return x1 @ x2
+
+
+def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Return the sums of products along an axis, elementwise: compat's are products of stacks of 1 by 1 matrices."""
+    products = x1.conj() * x2
+    return products.sum(axis=axis, dtype=products.dtype)
 
 
 def _scan(flat: Callable[..., Any], general: Callable[..., Any], x: Any, /, **options: Any) -> Any:

@@ -20,7 +20,6 @@ class Products:
             "matmul": self.matmul,
             "imatmul": self.matmul,  # CuPy's arrays have no @= that writes in place
             "tensordot": self.tensordot,
-            "vecdot": self.vecdot,
         }
 
     def capturable(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,7 +97,3 @@ class Products:
         columns = x2.transpose(tuple(summed[1] + free[1])).reshape(count, math.prod([x2.shape[i] for i in free[1]]))
         shape = tuple([x.shape[i] for x, each in zip((x1, x2), free, strict=True) for i in each])
         return self.matmul(rows, columns).reshape(shape)
-
-    def vecdot(self, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-        """Return the sums of products along an axis, elementwise: too little work for cuBLAS."""
-        return (x1.conj() * x2).sum(axis=axis)

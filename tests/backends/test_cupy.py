@@ -303,6 +303,16 @@ def test_creation_function_uses_its_device(name: str, cuda: xgrad.Device) -> Non
         getattr(cuda.xp, name)(*arguments, device=cp.cuda.Device(len(cuda.backend.devices)))
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float32", "complex64"])
+def test_vecdot_has_the_dtype_of_its_operands_and_the_same_bits_in_a_graph(dtype: str, cuda: xgrad.Device) -> None:
+    rng = np.random.default_rng(0)
+    a, b = [(rng.normal(size=(3, 40)) * 9 + (1j if dtype[0] == "c" else 0)).astype(dtype) for _ in range(2)]
+    x, y = xgrad.asarray(a, device=cuda), xgrad.asarray(b, device=cuda)
+    eager, step = xgrad.vecdot(x, y), xgrad.capture(xgrad.vecdot)
+    np.testing.assert_allclose(eager.cpu().numpy(), (a.conj() * b).sum(-1, dtype=dtype), rtol=1e-4, strict=True)
+    assert [step(x, y).cpu().numpy().tobytes() for _ in range(2)] == [eager.cpu().numpy().tobytes()] * 2
+
+
 @pytest.mark.parametrize("value", [-0.0, complex(0.0, -0.0)])
 def test_scalar_zero_keeps_its_sign(value: complex, cuda: xgrad.Device) -> None:
     moved = xgrad.asarray(value, device=cuda)
