@@ -9,6 +9,7 @@ import sys
 import tokenize
 import weakref
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,19 @@ def test_fit_after_an_exception_continues_to_the_same_bits(where: str, number: i
         stopped.load_state_dict(state)
     assert stopped.fit(3) == whole.history and stopped.steps == whole.steps == 9
     assert [p.tolist() for p in stopped.model.parameters()] == [p.tolist() for p in whole.model.parameters()]
+
+
+def test_validation_loader_may_have_no_length_or_no_samples() -> None:
+    class Stream:
+        def __iter__(self) -> Iterator[Any]:
+            return iter([held[i] for i in range(len(held))])
+
+    t = trainer()
+    held, t.validation_loader = t.validation_loader.dataset, DataLoader(Stream(), 16)
+    (line,) = t.fit(1)
+    assert t.evaluate(DataLoader(held, 16))["loss"] == line["validation_loss"]
+    t.validation_loader = DataLoader(TensorDataset(xgrad.ones((0, 3)), xgrad.ones((0, 1))))
+    assert math.isnan(t.fit(2)[1]["validation_loss"])
 
 
 def test_ema_is_evaluated_in_place_of_the_model() -> None:

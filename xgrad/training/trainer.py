@@ -197,7 +197,7 @@ class Trainer:
                 self._call("on_batch_end")
             means = self.means(*self.ranks.sums(self.totals, self.samples))
             trained = time.perf_counter()
-            validation = self.evaluate(self.validation_loader) if self.validation_loader else {}
+            validation = {} if self.validation_loader is None else self.evaluate(self.validation_loader)
         epoch, is_captured = len(self.history) + 1, getattr(self.captured, "refusal", "") is None
         times = {"train_seconds": trained - resumed, "validation_seconds": time.perf_counter() - trained}
         self.history.append(dict(zip(self.columns, (epoch, *means.values(), *validation.values()), strict=True)))
@@ -218,8 +218,8 @@ class Trainer:
         return self.means(*self.ranks.sums(totals, count))
 
     def means(self, totals: Totals, count: int) -> dict[str, float]:
-        """Return totals divided by a number of samples, by name. This waits for the device."""
-        return {name: total.item() / count for name, total in zip(self.names, totals, strict=True)}
+        """Return totals divided by a number of samples, by name; NaN if it is 0. This waits for the device."""
+        return {name: total.item() / (count or math.nan) for name, total in zip(self.names, totals, strict=True)}
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to continue after the last step, to the same bits, for `xgrad.save`."""
