@@ -255,8 +255,8 @@ LOSSES = [
         for options in ({"weight": WEIGHTS}, {"ignore_index": 1}, {"weight": WEIGHTS, "ignore_index": 0})
     ],
     *[
-        case("CrossEntropyLoss", of=((4, 3), target), label_smoothing=0.2, reduction=reduction, **options)
-        for target in (np.array([0, -100, 2, 1]), (4, 3))
+        case("CrossEntropyLoss", of=((4, 3), target), label_smoothing=0.2, reduction=reduction, **ignored, **options)
+        for target, ignored in ((np.array([0, -100, 2, 1]), {"ignore_index": -100}), ((4, 3), {}))  # no default on cuda
         for reduction in ("mean", "sum", "none")
         for options in ({}, {"weight": WEIGHTS})
     ],
