@@ -72,6 +72,7 @@ FAILING: dict[str, Callable[[xgrad.Tensor], Any]] = {
     "layer": lambda x: nn.Sequential(nn.Linear(3, 2), nn.Linear(3, 2))(x),
     "forward hook": lambda x: hooked("register_forward_hook")(x),
     "backward hook": lambda x: hooked("register_full_backward_hook")(x).sum().backward(),
+    "call with a backward hook": lambda x: hooked("register_full_backward_hook")(x[:, :2]),
     "recomputation": lambda x: xgrad.autograd.checkpoint(fail, x),
     "transform": lambda x: xgrad.vmap(xgrad.grad(fail))(x),
     "captured step": lambda x: xgrad.capture(fail)(x),

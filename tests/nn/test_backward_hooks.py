@@ -203,6 +203,15 @@ def test_invalid_hooks_and_gradients_are_refused(layer, call, expected):
     check_error(call, expected.replace("NAME", name), register=register, backward=backward, x=x)
 
 
+@pytest.mark.parametrize("write", ["x += 1", "x[0] = y", "x[:1] *= 2"])
+def test_call_that_writes_to_an_argument_is_refused_as_by_pytorch(write, torch):
+    for library, module in ((xgrad, "Custom"), (torch, "Output")):
+        s = Scenario(library)
+        writing = s.module(lambda self, y, x: (exec(write, {"x": x, "y": y[0]}), x)[1])
+        with pytest.raises(RuntimeError, match=f"^{module}.* (argument 1: write to a copy|modified inplace)"):
+            writing(s.y, s.x * 2)
+
+
 def test_output_without_tensors_warns_at_the_call():
     module = Scenario(xgrad).module(lambda self, x: [x])
     with pytest.warns(

@@ -26,14 +26,23 @@ class BackwardHooks:
         self.module, self.hooks = module, hooks
         self.grad_output: Gradients | None = None
 
-    def inputs(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the inputs of the call, whose gradients call the hooks."""
+    def inputs(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
+        """Return the inputs of the call, whose gradients call the hooks, and the arrays of those, for `output`."""
         watched = _watched(values, self._call)
         self.count, self.any_input = len(values), watched is not values
-        return watched
+        return watched, [None if x is value else x._data for x, value in zip(watched, values, strict=True)]
 
-    def output(self, output: Any) -> Any:
-        """Return the output of the call, whose gradients are passed to the hooks."""
+    def output(self, output: Any, inputs: tuple[Any, ...], arrays: list[Any]) -> Any:
+        """Return the output of the call, whose gradients are passed to the hooks.
+
+        RuntimeError is raised if the call wrote to an input: the tensor of the caller would not have the new values.
+        """
+        for i, (x, array) in enumerate(zip(inputs, arrays, strict=True)):
+            if array is not None and x._data is not array:
+                raise RuntimeError(
+                    f"{type(self.module).__name__}: expected a call with backward hooks that does not write to its "
+                    f"arguments, got a write to argument {i}: write to a copy of it"
+                )
         if isinstance(output, Tensor):
             return _watched((output,), self._keep)[0]
         if not isinstance(output, tuple):

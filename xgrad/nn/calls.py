@@ -70,14 +70,14 @@ class CallableModule:
                     f"kwargs, got {shown(changed)}"
                 )
         watch = BackwardHooks(self, backward) if backward else None
-        inputs = watch.inputs(inputs) if watch else inputs
+        inputs, arrays = watch.inputs(inputs) if watch else (inputs, [])
         output = self.forward(*inputs, **options)
         for function, kind, with_kwargs in self._hooks:  # which may have been added or removed since
             if kind == "after":
                 args = (self, inputs, options, output) if with_kwargs else (self, inputs, output)
                 changed = function(*args)
                 output = output if changed is None else changed
-        return watch.output(output) if watch else output
+        return watch.output(output, inputs, arrays) if watch else output
 
     @documented()
     def register_forward_pre_hook(
@@ -140,6 +140,7 @@ class CallableModule:
         raises TypeError -- If `hook` cannot be called; in a backward pass, if it returns another object than None or
             such a tuple.
         raises ValueError -- In a backward pass, if a gradient has another shape, dtype or device than the argument.
+        raises RuntimeError -- In a call of the module, if it writes to an argument that requires a gradient.
         warns UserWarning -- In a call of the module, if its output is neither a tensor nor a tuple: the hook is not
             called.
 
