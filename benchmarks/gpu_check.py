@@ -327,7 +327,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         file.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
         file.with_suffix(".md").write_text(page(report), "utf-8")
         if part := report["parts"].get(name):
-            counts = f"{part['passed']} of {part['cases']} passed, {len(part['failed'])} failed"
+            skipped = sum(part["skipped"].values())
+            counts = f"{part['passed']} of {part['cases']} passed, {skipped} skipped, {len(part['failed'])} failed"
             print(f"{name:8} {part['seconds']:6.1f} s  {counts}", flush=True)
         return report
 
