@@ -42,7 +42,10 @@ class LambdaLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """Return the learning rates of epoch `last_epoch`."""
-        return [lr * factor(self.last_epoch) for lr, factor in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+        factors = [
+            number("LambdaLR", "a result of lr_lambda", function(self.last_epoch)) for function in self.lr_lambdas
+        ]
+        return [lr * factor for lr, factor in zip(self.base_lrs, factors, strict=True)]
 
 
 class Multiplied(LRScheduler):

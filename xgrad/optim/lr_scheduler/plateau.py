@@ -72,7 +72,10 @@ class ReduceLROnPlateau(LRScheduler):
         """Compare a metric, a number or a tensor, with the best one so far, and reduce the learning rates."""
         if (trace := tracing.get()) is not None:
             trace.refuse("ReduceLROnPlateau.step reads a metric: call it after the captured step")
-        value = float(metrics)
+        try:
+            value = float(metrics)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"ReduceLROnPlateau.step: expected a number for metrics, got {shown(metrics)}") from error
         self.last_epoch += 1
         if self._improves(value):
             self.best, self.num_bad_epochs = value, 0
