@@ -9,10 +9,12 @@ Without a usable GPU, the reason is printed in one line. ``--device cpu`` or ``t
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock, Timer
 from typing import Any
@@ -156,14 +158,21 @@ class Share:
         while time.monotonic() < self.deadline and self._run():
             pass
 
+    def kill(self) -> None:
+        """End the process and those that it has started, such as workers of a benchmark, which would use the GPU."""
+        if self.process:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL) if os.name == "posix" else self.process.kill()
+
     def _run(self) -> bool:
         """Run one process, and return whether another one is needed."""
         case, finished, overdue, results = "", False, False, 0
         env = os.environ | (dict.fromkeys(THREADS, "1") if self.part.processes > 1 else {})
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as noise:
             process = self.process = subprocess.Popen(
-                self.command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=noise, text=True
-            )
+                self.command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=noise, text=True,
+                process_group=0 if os.name == "posix" else None,
+            )  # fmt: skip
             assert process.stdin
             assert process.stdout
             with self.lock:
@@ -175,7 +184,7 @@ class Share:
                 pass  # the exit status tells
             while True:
                 limit = CASE if case and self.part.processes > 1 else float("inf")
-                timer = Timer(min(limit, max(0.0, self.deadline - time.monotonic())), process.kill)
+                timer = Timer(min(limit, max(0.0, self.deadline - time.monotonic())), self.kill)
                 timer.start()
                 line = process.stdout.readline()
                 timer.cancel()
@@ -189,6 +198,8 @@ class Share:
                         self.progress.add(part=self.part.name, **event)
             process.stdout.close()
             status, overdue = process.wait(), time.monotonic() >= self.deadline
+            self.kill()
+            self.process = None
             if finished or overdue:
                 return False
             if case or not results:
@@ -220,8 +231,7 @@ def run(
                 finally:  # of an interruption
                     for share in shares:
                         share.deadline = 0.0
-                        if share.process:
-                            share.process.kill()
+                        share.kill()
                     progress.add(part=part.name, spent=time.monotonic() - start)
         note(part.name)
 
@@ -303,6 +313,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--device", default="cuda", help="cuda, cuda:1 ..., or cpu or torch as a rehearsal (default: %(default)s)")
     add("--budget", type=float, default=BUDGET, help="seconds for all parts (default: %(default)s)")
     add("--parts", default="", metavar="NAME,...", help=f"some of {', '.join(part.name for part in PARTS)}")
+    add("--quick", action="store_true", help="tiny sizes in the part speed, as a test: its figures mean nothing")
     add("--fresh", action="store_true", help="do not continue a previous call")
     results = ROOT / "benchmarks" / "results" / "gpu"
     add("--out", type=Path, default=results, help="folder for the results (default: benchmarks/results/gpu)")
@@ -313,8 +324,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"gpu-check: {error}")
         return 1
     names = options.parts.split(",") if options.parts else [part.name for part in PARTS]
-    parts = [part for part in PARTS if part.name in names]
-    machine = describe(device)
+    words = ("--quick",) * options.quick
+    parts = [replace(part, command=(*part.command, *words)) for part in PARTS if part.name in names]
+    machine = describe(device) | dict.fromkeys(["speed"] * options.quick, "tiny sizes, as a test")
     file = options.out / f"{slug(machine['device'].partition(',')[0])}.jsonl"
     if options.fresh:
         file.unlink(missing_ok=True)

@@ -320,6 +320,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("part", choices=[*CASES, "tests"])
     parser.add_argument("device")
     parser.add_argument("share", metavar="I/N")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes in the part speed")
     options = parser.parse_args(arguments)
     events = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
     os.dup2(2, 1)  # output of the cases goes to standard error
@@ -329,7 +330,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         settings = ("-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", "--device", options.device)
         pytest.main([str(ROOT / "tests"), f"--rootdir={ROOT}", *settings], plugins=[TestReporter(reporter)])
     else:
-        reporter.run(CASES[options.part](options.device))
+        cases = partial(speed, quick=options.quick) if options.part == "speed" else CASES[options.part]
+        reporter.run(cases(options.device))
     reporter.write(end=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import time
@@ -93,6 +94,20 @@ def test_case_without_an_end_is_killed_in_a_part_of_several_processes(
     assert results(run, "one") == (3, ["b"]) and run["parts"]["one"]["failed"]["b"] == "no result within 0.3 s"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs groups of processes")
+def test_processes_of_a_part_end_with_it(tmp_path: Path) -> None:
+    import fcntl
+
+    held = tmp_path / "held"
+    lock = f"import fcntl, time; f = open({str(held)!r}, 'w'); fcntl.flock(f, 2); print(flush=True); time.sleep(60)"
+    worker = f"from subprocess import *; Popen([sys.executable, '-Sc', {lock!r}], stdout=PIPE).stdout.readline()"
+    start = time.monotonic()
+    checked([part("one", 0.6, a=worker + "; time.sleep(60)"), part("two")], tmp_path)
+    with held.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # waits for the worker
+    assert time.monotonic() - start < 30
+
+
 def test_process_that_does_not_start_is_tried_once_a_call(tmp_path: Path) -> None:
     broken = Part("one", 60, 1, False, (sys.executable, "-S", "-c", "raise SystemExit('no such module')"))
     run, _ = checked([broken], tmp_path)
@@ -176,7 +191,7 @@ def test_check_without_gpu_prints_one_line(
 def test_command_writes_a_page_and_json_named_after_the_device(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    status = gpu_check.main(["--device", "cpu", "--parts", "smoke", "--out", str(tmp_path)])
+    status = gpu_check.main(["--device", "cpu", "--quick", "--parts", "smoke", "--out", str(tmp_path)])
     assert status == 1  # the other parts are missing
     (page,) = tmp_path.glob("numpy-*.md")
     report = json.loads(page.with_suffix(".json").read_text("utf-8"))
