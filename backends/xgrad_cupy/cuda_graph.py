@@ -243,7 +243,7 @@ class Executor:
         """Drop the graph, its memory and the arrays of the state, after its last run has finished."""
         if self._last_stream is not None:
             with contextlib.suppress(Exception), self._device:
-                self._device.synchronize()
+                self._last_stream.synchronize()  # not the device, on which another thread may capture
         pool = self._pool
         self._clear()
         if pool is not None:

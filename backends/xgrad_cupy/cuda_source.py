@@ -106,9 +106,11 @@ p -= (T)lr * step;
 _SGD_WITH_MOMENTUM = """
 T step = maximize ? -g : g;
 if (decay != 0) step = step + (T)decay * p;
-T next = begins ? step : buffer * (T)momentum + (T)fresh * step;
-buffer = next;
-step = nesterov ? step + (T)momentum * next : next;
+if (momentum != 0) {
+    T next = begins ? step : buffer * (T)momentum + (T)fresh * step;
+    buffer = next;
+    step = nesterov ? step + (T)momentum * next : next;
+}
 p -= (T)lr * step;
 """
 

@@ -56,6 +56,8 @@ class Products:
     def _multiply(self, a: Any, b: Any, shape: tuple[int, ...], out: Any) -> Any:
         """Return the product of stacks of matrices, in `out` if that is given and cuBLAS can write to it."""
         stack = shape[:-2]
+        if shape == (1, 1) and a.size:  # CuPy sums such products without cuBLAS: the bits of eager mode
+            return self._cp.dot(a.ravel(), b.ravel()).reshape(1, 1)
         if b.ndim == 2 and a.ndim > 2:  # a stack by one matrix is one product
             rows = a.reshape(math.prod(a.shape[:-1]), a.shape[-1])
             return self._multiply(rows, b, (rows.shape[0], shape[-1]), None).reshape(shape)

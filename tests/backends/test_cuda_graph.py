@@ -9,6 +9,7 @@ import gc
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,16 +18,23 @@ import xgrad
 from xgrad import nn, optim
 from xgrad.backend.device import Device
 from xgrad.capture import CaptureWarning
+from xgrad.capture.tracing_device import TracingDevice
 from xgrad_cupy import cublas, cuda_graph
 from xgrad_cupy.matmul import Products
 
 
+@pytest.fixture
+def generic(cuda: Device, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
+    """The device without fused kernels."""
+    monkeypatch.setattr(TracingDevice, "_devices", {})
+    with mock.patch.dict(cuda.backend.kernels, clear=True):  # type: ignore[arg-type]
+        yield cuda
+
+
 @pytest.fixture(params=["generic", "fused"])
-def graphs(request: pytest.FixtureRequest, cuda: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
+def graphs(request: pytest.FixtureRequest, cuda: Device) -> Device:
     """The device without and with fused kernels."""
-    if request.param == "generic":
-        monkeypatch.setattr(cuda.backend, "kernels", {})
-    return cuda
+    return request.getfixturevalue("generic") if request.param == "generic" else cuda
 
 
 def assert_close(results: list[Any], expected: list[Any], rtol: float = 1e-4, atol: float = 1e-5) -> None:
@@ -309,8 +317,8 @@ def test_buffer_of_numbers_is_reused_after_its_copy(cuda: Device) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_numbers_do_not_promote(dtype: str, cuda: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda.backend, "kernels", {})
+@pytest.mark.usefixtures("generic")
+def test_numbers_do_not_promote(dtype: str, cuda: Device) -> None:
     p = xgrad.ones(3, dtype=dtype, device=cuda, requires_grad=True)
     optimizer = optim.Adam([p], lr=0.1)
 

@@ -30,7 +30,7 @@ template <typename T, typename S> void multiply(const Shape &s, S alpha, const T
             for (int i = 0; i < s.m; ++i) sums[i] += source[i] * factor;
         }
         T *target = c + (size_t)column * s.ldc;
-        for (int i = 0; i < s.m; ++i) target[i] = (T)(alpha * sums[i] + (beta == S(0) ? S(0) : beta * (S)target[i]));
+        for (int i = 0; i < s.m; ++i) target[i] = (T)(beta == S(0) ? alpha * sums[i] : alpha * sums[i] + beta * (S)target[i]);
     }
 }
 

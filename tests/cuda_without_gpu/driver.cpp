@@ -18,6 +18,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "blocks.h"
@@ -35,6 +36,7 @@ struct Stream {
     long submitted = 0, done = 0;
     bool invalid = false;
     std::unique_ptr<Graph> capture;
+    std::thread::id capturer;
 };
 
 struct Event {
@@ -339,6 +341,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode) {
     if (!streams.count(stream) && !blocking.count(stream)) return error(cudaErrorStreamCaptureUnsupported);
     if (stream->capture) return error(cudaErrorIllegalState);
     stream->capture = std::make_unique<Graph>();
+    stream->capturer = std::this_thread::get_id();
     stream->invalid = false;
     return cudaSuccess;
 }
@@ -414,7 +417,7 @@ CUresult cuStreamGetCtx(CUstream, CUcontext *context) { return cuCtxGetCurrent(c
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     Guard guard(lock);
     // CUDA may load it, or wait for the device and fail, so nothing should depend on it
-    for (auto stream : streams) if (refuse_capture(stream)) return (CUresult)last;
+    for (auto stream : streams) if (stream->capturer == std::this_thread::get_id() && refuse_capture(stream)) return (CUresult)last;
     auto header = (const Elf64_Ehdr *)image;
     if (memcmp(header->e_ident, ELFMAG, SELFMAG)) return CUDA_ERROR_INVALID_IMAGE;
     return load(module, (const char *)image, header->e_shoff + header->e_shnum * header->e_shentsize);

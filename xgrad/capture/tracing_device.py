@@ -76,7 +76,7 @@ class TracedArray:
     def __len__(self) -> int: return int(self.shape[0])
     def __getitem__(self, key: Any) -> Any: return record(operator.getitem, (self, key))
     def __setitem__(self, key: Any, value: Any) -> None: record(operator.setitem, (self, key, value), _NONE, (0,))
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: return np.asarray(self.read(), dtype)
+    def __array__(self, *to: Any, **_: Any) -> Any: return np.asarray(self.trace.real.backend.to_host(self.read()), *to)
     def __bool__(self) -> bool: return bool(self.read())
     def __int__(self) -> int: return int(self.read())
     def __float__(self) -> float: return float(self.read())
