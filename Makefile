@@ -94,7 +94,8 @@ with-cuda-emulation: $(if $(shell command -v g++),$(VENV)/cuda/version)
 	$(if $<,$(EMULATED) $(or $(ARGS),tests/cuda_without_gpu),@echo "skipped: the emulation of CUDA needs g++")
 	$(if $<,$(if $(ARGS),,$(EMULATED) --device cuda tests/backends/test_cuda_graph.py \
 	  tests/backends/test_cupy.py tests/backends/test_fused.py tests/parity/test_compare.py tests/test_ops.py \
-	  -k 'test_cu or test_fused or matmul or softmax or relu or sigmoid or softplus or tanh or cross_entropy or dropout'))
+	  tests/capture/test_changes.py tests/capture/test_special_values.py -k 'test_cu or test_fused or matmul or softmax or \
+	  relu or sigmoid or softplus or tanh or cross_entropy or dropout or test_change_between or test_special'))
 
 test-extras:
 	$(PYTHON) tests/extras.py $(ARGS)

@@ -55,7 +55,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = metafunc.config.getoption("--device") or [name for name in DEVICES if usable(name)]
     if "device" in metafunc.fixturenames:
         metafunc.parametrize("device", names)
-    if "capturing_device" in metafunc.fixturenames:
+    given = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "capturing_device" in metafunc.fixturenames and "capturing_device" not in given:
         executors = [name for name in names if xgrad.Device(name).backend.executor]
         metafunc.parametrize("capturing_device", executors)
     if "devices" in metafunc.fixturenames:
@@ -76,13 +77,11 @@ def _wanted(item: pytest.Item, config: pytest.Config) -> bool:
     fixtures = set(getattr(item, "fixturenames", ()))
     given = getattr(item, "callspec", None)
     devices = [] if given is None else [given.params.get("device", ""), *given.params.get("devices", ())]
-    chosen = config.getoption("--device") or []
-    if (
-        chosen
-        and not fixtures & {"device", "capturing_device", "devices"}
-        and not ("cuda" in chosen and "cuda" in fixtures)
-    ):
-        return False
+    if chosen := config.getoption("--device"):
+        if not fixtures & {"device", "capturing_device", "devices"} and not ("cuda" in chosen and "cuda" in fixtures):
+            return False
+        if given is not None and given.params.get("capturing_device", chosen[0]) not in chosen:
+            return False
     if item.path.parts[-2:] == ("xgrad", "onnx.py"):  # its examples
         return bool(find_spec("ndonnx"))
     if not config.getoption("--peers"):

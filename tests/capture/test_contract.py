@@ -85,8 +85,8 @@ def test_results_of_replays_are_the_callers_own() -> None:
     kept = [step(array(3, seed=i)) for i in range(6)]
     kept[2][2][0] = 5.0
     for i, (a, b, ones) in enumerate(kept):
-        np.testing.assert_array_equal(a.numpy(), np.exp(array(3, seed=i).numpy()))
-        np.testing.assert_array_equal(b.numpy(), 2 * array(3, seed=i).numpy())
+        np.testing.assert_allclose(a.cpu().numpy(), np.exp(array(3, seed=i).cpu().numpy()), rtol=1e-6)
+        assert b.tolist() == (2 * array(3, seed=i)).tolist()
         assert ones.tolist() == [5.0 if i == 2 else 1.0, 1, 1]
     assert step(array(3))[2].tolist() == [1, 1, 1] and step.recordings == 1
 
@@ -303,14 +303,14 @@ def test_python_value_changed_stays_as_it_was_traced_and_verify_raises(name: str
         step, change = CONSTANTS[name]()
         captured = xgrad.capture(step, verify=verify)
         for i in range(3):
-            np.testing.assert_array_equal(captured(array(3, seed=i)).numpy(), 2 * array(3, seed=i).numpy())
+            assert captured(array(3, seed=i)).tolist() == (2 * array(3, seed=i)).tolist()
         change()
-        assert not np.array_equal(step(array(3)).numpy(), 2 * array(3).numpy())
+        assert step(array(3)).tolist() != (2 * array(3)).tolist()
         if verify:
             with pytest.raises(CaptureError, match="differs"):
                 captured(array(3))
         else:
-            np.testing.assert_array_equal(captured(array(3)).numpy(), 2 * array(3).numpy())
+            assert captured(array(3)).tolist() == (2 * array(3)).tolist()
             assert captured.recordings == 1 and captured.refusal is None
 
 
@@ -361,7 +361,9 @@ FOREIGN: dict[str, tuple[Step, str]] = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_foreign_tensor_refuses_with_the_line_and_eager_results(name: str) -> None:
+def test_foreign_tensor_refuses_with_the_line_and_eager_results(name: str, capturing_device: str) -> None:
+    if name in ("value by NumPy", "dlpack") and capturing_device != "cpu":
+        pytest.skip("NumPy and cuda share no memory")
     step, reason = FOREIGN[name]
 
     def scenario(capture: Capture) -> Iterator[Any]:
@@ -430,9 +432,9 @@ refused(
     format=lambda w, kept: lambda x: (x * 2, f"{x.sum():.3f}"),  # here
     repr=lambda w, kept: lambda x: (x * 2, repr(x)),  # here
     tolist=lambda w, kept: lambda x: x * sum(x.tolist()),  # here
-    numpy=lambda w, kept: lambda x: x * float(x.numpy()[0]),  # here
-    asarray=lambda w, kept: lambda x: x * float(np.asarray(x)[0]),  # here
-    dlpack=lambda w, kept: lambda x: x * float(np.from_dlpack(x)[0]),  # here
+    numpy=lambda w, kept: lambda x: x * float(x.cpu().numpy()[0]),  # here
+    asarray=lambda w, kept: lambda x: x * float(np.asarray(x.cpu())[0]),  # here
+    dlpack=lambda w, kept: lambda x: x * float(np.from_dlpack(x.cpu())[0]),  # here
     pickle=lambda w, kept: lambda x: (x * 2, len(pickle.dumps(x))),  # here
     training=lambda w, kept: trained(w, lambda optimizer, x: x * xgrad.random.rand(3) * w.grad.sum().item()),
 )
@@ -536,7 +538,9 @@ refused("", "graph assigned to a tensor", of_the_state=graph_assigned)
 
 @ignored
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusal_names_the_line_once_and_results_are_those_of_eager(name: str) -> None:
+def test_refusal_names_the_line_once_and_results_are_those_of_eager(name: str, capturing_device: str) -> None:
+    if name.startswith("after a write") and capturing_device != "cpu":
+        pytest.skip("checks of values: inv is refused there, and take does not check")
     make, reason = REFUSED[name]
     runs: list[Any] = []
     for capture in (eager, xgrad.capture):
@@ -579,28 +583,20 @@ def nothing_traced_is_left() -> None:
             assert not any(isinstance(value, (TracedArray, Number)) for value in thing.saved or ())
 
 
-@pytest.fixture(autouse=True)
-def _objects_of_other_tests_are_frozen() -> Iterator[None]:
-    """Exclude objects from before the test from the search for traced arrays, which would take most of the time."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 def test_argument_with_a_graph_refuses_and_the_graph_is_walked() -> None:
     w = array(3, seed=1).requires_grad_()
     step = xgrad.capture(lambda x: (x * x).sum())
     with pytest.warns(CaptureWarning, match=r"test_contract.py:\d+: an argument was computed with a graph"):
         out = step(w * 2)
     out.backward()
-    np.testing.assert_allclose(w.grad.numpy(), 8 * w.detach().numpy(), rtol=1e-6)
+    np.testing.assert_allclose(w.grad.tolist(), (8 * w.detach()).tolist(), rtol=1e-6)
 
 
 MODES = {"grad mode": xgrad.no_grad, "default device": lambda: xgrad.default_device("cpu")}
 MODES["default dtype"] = lambda: xgrad.set_default_dtype(xgrad.float64)
 
 
+@twins.on_cpu
 @pytest.mark.parametrize("name", MODES)
 def test_mode_changed_by_the_step_refuses_and_stays_changed(name: str) -> None:
     step = xgrad.capture(lambda x: (MODES[name]().__enter__(), x * 2)[1])
@@ -653,7 +649,7 @@ def test_verify_compares_every_nth_call_only() -> None:
     captured = xgrad.capture(lambda x: (x * k[0], x + 1), verify=3)
     captured(array(3))
     k[0] = 3.0
-    np.testing.assert_array_equal(captured(array(3))[0].numpy(), 2 * array(3).numpy())
+    assert captured(array(3))[0].tolist() == (2 * array(3)).tolist()
     with pytest.raises(CaptureError, match=r"\[0\]"):
         captured(array(3))
     assert captured.recordings == 1
@@ -709,7 +705,7 @@ def test_capture_with_options_decorates_and_keeps_name_and_documentation() -> No
     for _ in range(4):
         random.random()  # no part of the step
         np.random.normal()
-        np.testing.assert_array_equal(double(array(3)).numpy(), 2 * array(3).numpy())
+        assert double(array(3)).tolist() == (2 * array(3)).tolist()
     assert double.recordings == 1 and double.refusal is None
 
 
@@ -732,7 +728,7 @@ class ScalerModule(Scaler, nn.Module):
 
 def check_scaler(scaler: Any, w: Any) -> None:
     for i in range(3):
-        np.testing.assert_array_equal(scaler.step(array(3, seed=i)).numpy(), (array(3, seed=i) * w).numpy())
+        assert scaler.step(array(3, seed=i)).tolist() == (array(3, seed=i) * w).tolist()
     assert scaler.step.recordings == 1 and scaler.step.refusal is None
 
 

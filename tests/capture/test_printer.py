@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 import xgrad
-from capture.twins import training_step
+from capture.twins import on_cpu, training_step
 from xgrad import nn, optim
+
+pytestmark = on_cpu
 
 
 def parts(text: str) -> tuple[list[str], list[str]]:

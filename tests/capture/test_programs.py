@@ -22,6 +22,8 @@ from xgrad.capture import CaptureWarning
 from xgrad.capture.tracing_device import TracedArray
 from xgrad.nn import functional
 
+pytestmark = twins.on_cpu
+
 ROOT = Path(xgrad.__file__).parent.parent
 CAPTURE_LINES = 2736
 

@@ -12,13 +12,13 @@ import pytest
 
 import xgrad
 from capture.twins import assert_same, snapshot
+from xgrad.backend.devices import current_device
 from xgrad.capture import CaptureWarning
 from xgrad.parity.cases import OP_CASES
 from xgrad.parity.op_case import OpCase, Sample
 from xgrad.parity.run_op import options, quiet, rounded, tensors
 from xgrad.support import trees
 
-CPU = xgrad.Device("cpu")
 REFUSED = {
     "repeat by an array": "the shape of what repeat returns depends on values",
     "getitem with a mask": "the shape of what x[mask] returns depends on values",
@@ -36,7 +36,7 @@ REFUSED = {
 
 def step_of(op: OpCase, sample: Sample, wanted: list[bool], order: int) -> Callable[[list[Any], Any], Any]:
     """Return a function of inputs and of a factor of the first gradient, which returns values and gradients."""
-    fn, fixed = op.fn, options(sample, CPU)  # not `op`, whose samples would be searched for state
+    fn, fixed = op.fn, options(sample, current_device())  # not `op`, whose samples would be searched for state
 
     def step(inputs: list[Any], scale: Any) -> Any:
         xs = [x.detach().requires_grad_() if wants else x for x, wants in zip(inputs, wanted, strict=True)]
@@ -59,7 +59,7 @@ def inputs_of(op: OpCase, sample: Sample, dtype: Any, factor: float) -> list[Any
     arrays = [
         np.asarray(x * factor) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else x for x in sample.inputs
     ]
-    return tensors(rounded(replace(sample, inputs=tuple(arrays)), dtype), CPU, dtype, False)
+    return tensors(rounded(replace(sample, inputs=tuple(arrays)), dtype), current_device(), dtype, False)
 
 
 CASES = [

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 import numpy as np
+import pytest
 
 import xgrad
 from xgrad import nn, optim
@@ -18,6 +19,7 @@ from xgrad.support import trees
 
 Capture = Callable[..., Any]
 Scenario = Callable[[Capture], Iterator[Any]]
+on_cpu = pytest.mark.parametrize("capturing_device", ["cpu"])  # of its executor, or of checks that `cuda` lacks
 
 
 def observed(value: Any) -> Any:
@@ -115,7 +117,7 @@ def assert_concrete(*things: Any) -> None:
     assert tracing.get() is None
     for thing in things:
         if isinstance(thing, xgrad.Tensor):
-            assert type(thing._data) is np.ndarray and type(thing._placement.device) is Device
+            assert type(thing._data) is thing.device.backend.array_type and type(thing._placement.device) is Device
             assert thing._leaf is None or type(thing._leaf.placement.device) is Device
             assert_concrete(getattr(thing._leaf, "grad", None))
         elif isinstance(thing, nn.Module):
