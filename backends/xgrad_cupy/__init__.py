@@ -250,8 +250,10 @@ def namespace(cp: Any) -> SimpleNamespace:
         setattr(own, name, _on_device(cp, getattr(cp, name), like=True))
     frequencies = {name: _on_device(cp, getattr(compat.fft, name)) for name in ("fftfreq", "rfftfreq")}
     own.fft = SimpleNamespace(**vars(compat.fft) | frequencies)
-    eigen = {name: _with_geev_hint(getattr(compat.linalg, name)) for name in ("eig", "eigvals")}
-    own.linalg = SimpleNamespace(**vars(compat.linalg) | eigen)
+    linalg = {name: _with_geev_hint(getattr(compat.linalg, name)) for name in ("eig", "eigvals")}
+    linalg["cholesky"] = _with_nan(cp, compat.linalg.cholesky)
+    own.linalg = SimpleNamespace(**vars(compat.linalg) | linalg)
+    own.log = partial(_log, cp)
     own.sign = cp.sign  # compat's synchronizes
     own.clip = lambda x, /, min=None, max=None: x.clip(min, max)  # compat's synchronizes
     own.matmul, own.vecdot = _matmul, _vecdot
@@ -275,6 +277,25 @@ def _with_geev_hint(solve: Callable[[Any], Any]) -> Callable[[Any], Any]:
             ) from error
 
     return solved
+
+
+def _with_nan(cp: Any, cholesky: Callable[..., Any]) -> Callable[..., Any]:
+    """Return NaN for a matrix that is not positive definite, of which CuPy returns what was factorized so far."""
+
+    def factorized(x: Any, /, *, upper: bool = False) -> Any:
+        out = cholesky(x, upper=upper)
+        positive = (out.diagonal(0, -2, -1).real > 0).all(axis=-1)
+        return cp.where(positive[..., None, None], out, np.nan)
+
+    return factorized
+
+
+def _log(cp: Any, x: Any, /) -> Any:
+    """Return the logarithm; CuPy's of a complex number with an infinite part and NaN has no infinite part."""
+    out = cp.log(x)
+    if x.dtype.kind == "c":
+        out.real[...] = cp.where(cp.isinf(x), np.inf, out.real)
+    return out
 
 
 def _on_device(cp: Any, create: Callable[..., Any], like: bool = False) -> Callable[..., Any]:

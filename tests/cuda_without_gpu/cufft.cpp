@@ -53,7 +53,10 @@ void transform(std::vector<Complex> &x, const std::vector<int> &shape, int sign)
     for (int axis = (int)shape.size() - 1; axis >= 0; --axis) {
         long n = shape[axis];
         std::vector<Complex> roots(n), line(n);
-        for (long k = 0; k < n; ++k) roots[k] = std::polar(1.0L, sign * 2 * 3.14159265358979323846264338327950288L * k / n);
+        for (long k = 0; k < n; ++k) {
+            roots[k] = std::polar(1.0L, sign * 2 * 3.14159265358979323846264338327950288L * k / n);
+            if (2 * k == n) roots[k] = -1;  // exactly: a real spectrum has no imaginary part there
+        }
         for (size_t start = 0; start < x.size(); ++start) {
             if (start / inner % n) continue;
             for (long k = 0; k < n; ++k) {

@@ -300,6 +300,8 @@ def linspace(
     endpoint : bool, default True -- Whether `stop` is one of them.
     """
     num = _integer("num", num)
+    if num < 0:
+        raise ValueError(f"linspace: expected a non-negative num, got {num}")
     numbers, dtype, device, recorded = _parse_bounds((start, stop), dtype, device, lowest=FLOATING)
     if not recorded or requires_grad:
         options = {"endpoint": endpoint, "requires_grad": requires_grad}
