@@ -272,8 +272,13 @@ REFUSED = [
 ]  # fmt: skip
 
 
+UNCHECKED = {"xp.one_hot(k - 1, 3)", "xp.one_hot(k + 1, 3)", "linalg.solve_triangular(0 * m, w, upper=True)"}
+
+
 @pytest.mark.parametrize(("call", "error"), REFUSED)
 def test_wrong_argument_is_named_with_what_was_expected(call: str, error: str, device: str) -> None:
+    if call in UNCHECKED and xgrad.Device(device).backend.asynchronous:
+        pytest.skip("a check of values would wait for the device")
     with xgrad.default_device(device):
         tensors = {name: xgrad.ones(shape) for name, shape in {"x": 3, "m": (2, 2), "w": (2, 3)}.items()}
         check_error(call, error, linalg=linalg, k=xgrad.arange(3), **tensors)

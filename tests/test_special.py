@@ -375,6 +375,8 @@ def test_complex_numbers_are_refused(name: str, device: str) -> None:
 def test_invalid_arguments_of_special_functions_are_refused(
     call: Any, error: type[Exception], message: str, device: str
 ) -> None:
+    if "every a" in message and xgrad.Device(device).backend.asynchronous:
+        pytest.skip("a check of values would wait for the device")
     with pytest.raises(error, match=message):
         call(xgrad.asarray([2.0, 3.0], device=device))
 

@@ -89,7 +89,7 @@ log: -0+0j -> -inf+3.141592653589793j, 0+0j -> -inf+0j, 1+infj -> inf+1.57079632
 log: -inf+1j -> inf+3.141592653589793j, inf+1j -> inf+0j, -inf+infj -> inf+2.356194490192345j
 real: -0+1j -> -0., inf+1j -> inf
 sign: 0+0j -> 0+0j, 3+4j -> 0.6+0.8j
-sinh: 0+0j -> 0+0j, inf+0j -> inf+0j, 0+infj -> 0+nanj
+sinh: 0+0j -> 0+0j, inf+0j -> inf+0j
 cosh: 0+0j -> 1+0j, inf+0j -> inf+0j
 sqrt: 0+0j -> 0+0j, -0+0j -> 0+0j, 1+infj -> inf+infj, -inf+1j -> 0+infj, inf+1j -> inf+0j
 tanh: 0+0j -> 0+0j, inf+1j -> 1+0j, inf+2j -> 1+0j, inf+4j -> 1+0j, inf-2j -> 1-0j, -inf+2j -> -1+0j, -inf-2j -> -1-0j
@@ -101,6 +101,7 @@ isfinite: 0-infj -> False, 1+nanj -> False, 1+0j -> True
 
 # The standard leaves the sign of a part open.
 UNSIGNED = """
+sinh: 0+infj -> 0+nanj
 expm1: -inf+infj -> -1+0j, -inf+nanj -> -1+0j
 tanh: inf+infj -> 1+0j, inf+nanj -> 1+0j, -inf+infj -> -1+0j
 """
