@@ -22,6 +22,8 @@ from xgrad.ops import floor_divide, log_softmax, remainder, sigmoid, softmax, so
 from xgrad.ops.class_losses import _cross_entropy
 from xgrad.ops.dropout import _dropout, dropout_scale
 from xgrad.ops.elementwise import _floor_quotient
+from xgrad.optim.adam import adam_step  # which makes it overridable
+from xgrad.optim.sgd import sgd_step
 from xgrad_cupy import cuda_source
 
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
@@ -54,8 +56,8 @@ class Kernels:
             "dropout": self.dropout,
             "cross_entropy": self.cross_entropy,
             "cross_entropy_gradient": self.cross_entropy_gradient,
-            "sgd_step": self.sgd_step,
-            "adam_step": self.adam_step,
+            sgd_step.__name__: self.sgd_step,
+            adam_step.__name__: self.adam_step,
         }
         for name in ("softmax", "log_softmax"):
             kernels[name] = partial(self._softmax, name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -82,6 +84,12 @@ def test_every_kernel_replaces_an_op_or_an_overridable_function(cuda: Device) ->
            if hasattr(x, "function")}  # fmt: skip
     assert set(cuda.backend.kernels) <= ops | set(OVERRIDABLE)
     assert set(OVERRIDABLE) <= set(cuda.backend.kernels) | set(NumpyBackend().kernels)
+
+
+def test_device_opened_before_optimizers_are_imported_has_their_kernels(cuda: Device) -> None:
+    code = f"import xgrad; print({{'adam_step', 'sgd_step'}} <= set(xgrad.Device('{cuda}').backend.kernels))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
 
 
 def test_overridable_with_used_name_or_unknown_argument_is_refused() -> None:
