@@ -92,10 +92,10 @@ test-cuda-without-gpu:
 
 with-cuda-emulation: $(if $(shell command -v g++),$(VENV)/cuda/version)
 	$(if $<,$(EMULATED) $(or $(ARGS),tests/cuda_without_gpu),@echo "skipped: the emulation of CUDA needs g++")
-	$(if $<,$(if $(ARGS),,$(EMULATED) --device cuda tests/backends/test_cuda_graph.py \
-	  tests/backends/test_cupy.py tests/backends/test_fused.py tests/parity/test_compare.py tests/test_ops.py \
-	  tests/capture/test_changes.py tests/capture/test_special_values.py -k 'test_cu or test_fused or matmul or softmax or \
-	  relu or sigmoid or softplus or tanh or cross_entropy or dropout or test_change_between or test_special'))
+	$(if $<,$(if $(ARGS),,$(EMULATED) --device cuda $(patsubst %,tests/%.py,backends/test_cuda_graph backends/test_cupy \
+	  backends/test_fused parity/test_compare test_ops capture/test_changes capture/test_special_values capture/test_table) \
+	  -k 'test_cu or test_fused or test_change_between or test_special or matmul or softmax or cross_entropy or dropout \
+	  or relu or sigmoid or tanh'))
 
 test-extras:
 	$(PYTHON) tests/extras.py $(ARGS)

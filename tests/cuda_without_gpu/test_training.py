@@ -89,19 +89,19 @@ def test_training_on_mnist_has_the_losses_of_cpu(model: Model, steps: int, captu
     assert losses[-5:].mean() < losses[:5].mean()
 
 
-@pytest.mark.parametrize("model", [mlp, lambda: lenet((28, 28), 10)], ids=["MLP", "CNN"])
-def test_replay_is_one_launch_and_allocates_nothing(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("model", "launches", "pool"),
+    [(mlp, 20, 33_642_496), (lambda: lenet((28, 28), 10), 203, 37_146_624)],
+    ids=["MLP", "CNN"],
+)
+def test_replay_is_one_launch_and_allocates_nothing(model: Model, launches: int, pool: int) -> None:
+    """Of a graph with so many kernels, copies of the host not counted, and so many bytes: 32 MiB are for cuBLAS."""
     training = Training(model, "cuda", True, size=16)
     training.run(5)
-    before, kept = counted(), cp.get_default_memory_pool().used_bytes()
+    before, used = counted(), cp.get_default_memory_pool().used_bytes()
     training.run(3)
-    kernels, allocations, graphs = np.subtract(counted(), before)
-    assert training.step.refusal is None and allocations == 0 and graphs == 3
-    assert cp.get_default_memory_pool().used_bytes() == kept
+    assert training.step.refusal is None
+    assert tuple(np.subtract(counted(), before)) == (3 * launches, 0, 3)
+    assert cp.get_default_memory_pool().used_bytes() == used
     (program,) = training.step._programs.values()
-    with capsys.disabled():
-        print(
-            f"\n{kernels // 3} kernels in a replay, {program.executor.nbytes:,} bytes in the pool of the graph, ",
-            end="",
-        )
-        print(f"{kept:,} bytes in use in the default pool: ", end="")
+    assert program.executor.nbytes == pool
