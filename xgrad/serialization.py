@@ -4,6 +4,7 @@ Tensors are those of the format; anything else is JSON in its metadata, beside a
 key that begins with ``$`` stands for a value that JSON lacks::
 
     {"$tensor": name}    {"$complex128": name}, whose parts are along a last axis
+    {"$transposed": name}, whose last two axes are exchanged
     {"$tuple": [...]}    {"$dict": [[key, value], ...]}
     {"$float": "nan"}    {"$complex": [real, imaginary]}    {"$generator": [seed, calls]}
 
@@ -16,7 +17,6 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -72,46 +72,46 @@ def save(state: Any, path: str | os.PathLike[str]) -> None:
     write(target, serialized(state))
 
 
-def serialized(state: Any) -> bytearray:
+def serialized(state: Any) -> memoryview:
     """Return the content of a file."""
-    encoder = _Encoder(copy=None)
-    return _content(encoder.encode(state, ()), encoder.arrays)
+    return _content(state, transposed=False)()
 
 
-def snapshot(state: Any) -> Callable[[], bytearray]:
+def snapshot(state: Any) -> Callable[[], memoryview]:
     """Return a function that returns the content of a file with the state as it is now: for another thread.
 
-    Copies are in the memory layout of the tensors, which is faster; the function converts them to that of the file.
+    Each tensor is copied once, in its memory layout: the file has the transpose of a matrix in Fortran order.
     """
-    encoder = _Encoder(copy=True)
-    return partial(_content, encoder.encode(state, ()), encoder.arrays)
+    return _content(state, transposed=True)
 
 
-def _content(tree: Any, arrays: Mapping[str, np.ndarray]) -> bytearray:
-    """Return the length of a header, the header in JSON, and the data of the tensors in C order."""
+def _content(state: Any, transposed: bool) -> Callable[[], memoryview]:
+    """Return a function that completes the length of a header, the header in JSON, and copies of the tensors."""
+    encoder = _Encoder(transposed)
+    tree, arrays = encoder.encode(state, ()), encoder.arrays
     metadata = {"format": FORMAT}
     if tree != {name: {"$tensor": name} for name in arrays}:
         metadata[STATE] = json.dumps(tree, allow_nan=False, separators=(",", ":"))
-    metadata[CHECKSUM] = f"{0:08x}"  # of the same length, until the data are in C order
+    metadata[CHECKSUM] = f"{0:08x}"  # of the same length
     header: dict[str, Any] = {"__metadata__": metadata}
     end = 0
     for name in sorted(arrays, key=lambda name: -arrays[name].itemsize):  # so that each is aligned
         start, end = end, end + arrays[name].nbytes
         header[name] = {"dtype": _code(arrays[name]), "shape": arrays[name].shape, "data_offsets": (start, end)}
     data = 8 + len(_header(header))
-    content = bytearray(data + end)
+    content = np.empty(data + end, np.uint8).data
     stored = {}
     for name, array in arrays.items():
         start, _ = header[name]["data_offsets"]
         stored[name] = np.ndarray(array.shape, array.dtype, content, data + start)
-        if array.flags.c_contiguous:
-            stored[name][...] = array
-        else:  # transposed, as the weights of an optimizer: blocks of columns, which stay in the cache
-            for i in range(0, array.shape[-1], 64):
-                stored[name][..., i : i + 64] = array[..., i : i + 64]
-    metadata[CHECKSUM] = _checksum(metadata.get(STATE, ""), stored)
-    content[:data] = (data - 8).to_bytes(8, "little") + _header(header)
-    return content
+        stored[name][...] = array
+
+    def completed() -> memoryview:
+        metadata[CHECKSUM] = _checksum(metadata.get(STATE, ""), stored)
+        content[:data] = (data - 8).to_bytes(8, "little") + _header(header)
+        return content
+
+    return completed
 
 
 def _header(header: Mapping[str, Any]) -> bytes:
@@ -120,10 +120,10 @@ def _header(header: Mapping[str, Any]) -> bytes:
 
 
 class _Encoder:
-    """The JSON of a state, and the arrays of its tensors by name, copied always or only where necessary (None)."""
+    """The JSON of a state, and the arrays of its tensors by name, `transposed` where that is their memory layout."""
 
-    def __init__(self, copy: bool | None) -> None:
-        self._copy = copy
+    def __init__(self, transposed: bool) -> None:
+        self._transposed = transposed
         self.arrays: dict[str, np.ndarray] = {}
         self._known: dict[int, tuple[Tensor, dict[str, str]]] = {}  # each tensor, so that its id is no other's
 
@@ -162,13 +162,15 @@ class _Encoder:
     def _tensor(self, tensor: Tensor, path: tuple[str | int, ...]) -> dict[str, str]:
         if id(tensor) not in self._known:
             # On the host; a name that UTF-8 or the format lacks is changed.
-            array = np.array(tensor.detach().cpu().numpy(), copy=self._copy)
+            array = tensor.detach().cpu().numpy()
             name = ".".join(map(str, path)).encode(errors="replace").decode()
             while name in self.arrays or name == "__metadata__":
                 name += "_"
             kind = "$tensor"
             if array.dtype == np.complex128:
                 kind, array = "$complex128", np.stack([array.real, array.imag], axis=-1)
+            elif self._transposed and array.ndim > 1 and not array.flags.c_contiguous:
+                kind, array = "$transposed", array.mT
             self.arrays[name], self._known[id(tensor)] = array, (tensor, {kind: name})
         return self._known[id(tensor)][1]
 
@@ -294,6 +296,11 @@ class _Decoder:
             self._tensors[name] = asarray(self._arrays[name], device=self._device)
         return self._tensors[name]
 
+    def _transposed(self, name: str) -> Tensor:
+        if name not in self._tensors:
+            self._tensors[name] = asarray(self._arrays[name].mT, device=self._device)
+        return self._tensors[name]
+
     def _complex128(self, name: str) -> Tensor:
         if name not in self._tensors:
             parts = self._arrays[name]
@@ -322,7 +329,10 @@ class _Decoder:
         return generator
 
 
-_KINDS = {f"${name}": f"_{name}" for name in ("tensor", "complex128", "tuple", "dict", "float", "complex", "generator")}
+_KINDS = {
+    f"${name}": f"_{name}"
+    for name in ("tensor", "transposed", "complex128", "tuple", "dict", "float", "complex", "generator")
+}
 
 _SUPPORTED = {"BOOL", "U8", "U16", "U32", "U64", "I8", "I16", "I32", "I64", "F16", "F32", "F64", "C64"}
 

@@ -15,7 +15,7 @@ if sys.platform != "win32":
 DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 TEMPORARY = ".xgrad-", ".tmp"  # start and end of the names of temporary files
 BACKUP = ".xgrad-old"  # appended to the name of a file while `write_together` replaces it
-Content = bytes | bytearray
+Content = bytes | memoryview
 
 
 def write(path: str | os.PathLike[str], content: Content) -> None:
@@ -35,7 +35,7 @@ def write(path: str | os.PathLike[str], content: Content) -> None:
     with _named(path, content):
         if _write_in_place(path, content):
             return
-        target = os.path.realpath(path)
+        target = _target(path)
         temporary = _temporary(target)
         try:
             with _stage(temporary, target, content):
@@ -61,7 +61,7 @@ def write_together(files: Mapping[str, Content | None]) -> None:
         for path, content in files.items():
             with _named(path, content):
                 if not _write_in_place(path, content):
-                    target = os.path.realpath(path)
+                    target = _target(path)
                     staged[target] = path, None
                     if content is not None:
                         temporary = _temporary(target)
@@ -96,7 +96,7 @@ def write_together(files: Mapping[str, Content | None]) -> None:
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise OSError where `write` is not permitted, without a change to any file."""
     with _named(path):
-        opened, target = _opened_in_place(path), os.path.realpath(path)
+        opened, target = _opened_in_place(path), _target(path)
         needed = [opened] if isinstance(opened, str) else []
         if opened is None:
             needed = [os.path.dirname(target), *([target] if os.path.exists(target) else [])]
@@ -147,6 +147,11 @@ def _opened_in_place(path: str | os.PathLike[str]) -> str | int | None:
             if os.path.samestat(status, os.fstat(descriptor)):
                 return descriptor
     return None if stat.S_ISREG(status.st_mode) else os.fspath(path)
+
+
+def _target(path: str | os.PathLike[str]) -> str:
+    """Return the path of the file to replace, with its folder: that of a symbolic link's target."""
+    return os.path.realpath(path) if os.path.islink(path) else os.path.join(os.curdir, path)
 
 
 def _write_in_place(path: str | os.PathLike[str], content: Content | None) -> bool:
