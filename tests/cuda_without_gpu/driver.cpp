@@ -410,6 +410,7 @@ CUresult cuGetErrorName(CUresult status, const char **text) { *text = cudaGetErr
 CUresult cuGetErrorString(CUresult, const char **text) { *text = "refused by tests/cuda_without_gpu"; return CUDA_SUCCESS; }
 CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
 CUresult cuDriverGetVersion(int *version) { *version = CUDA_VERSION; return CUDA_SUCCESS; }
+CUresult cuDeviceGetCount(int *count) { *count = 1; return CUDA_SUCCESS; }
 CUresult cuCtxGetCurrent(CUcontext *context) { *context = (CUcontext)1; return CUDA_SUCCESS; }
 CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
 CUresult cuCtxGetDevice(CUdevice *device) { *device = 0; return CUDA_SUCCESS; }

@@ -15,6 +15,7 @@ if "CUDA_WITHOUT_GPU" not in os.environ:
 
 import cupy as cp
 
+from benchmarks.cuda_major import cuda_major
 from xgrad import cli
 
 RNG = np.random.default_rng(0)
@@ -138,6 +139,10 @@ def test_copy_to_memory_of_the_host_as_if_of_the_device_is_refused() -> None:
 def test_launch_beyond_limits_is_refused(grid: tuple[int, ...], block: tuple[int, ...]) -> None:
     with pytest.raises(cp.cuda.driver.CUDADriverError, match="cudaErrorInvalidValue"):
         cp.RawKernel(BARRIERS, "diverging")(grid, block, (cp.zeros(1),))
+
+
+def test_cuda_of_the_driver_is_that_of_cupy() -> None:
+    assert cuda_major() == cp.cuda.runtime.driverGetVersion() // 1000
 
 
 def test_info_tells_versions_and_memory(capsys: pytest.CaptureFixture[str]) -> None:
