@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from xgrad import nn, optim
+from xgrad import nn, optim, serialization
 from xgrad.random import Generator
 from xgrad.serialization import serialized, snapshot
 
@@ -203,6 +203,17 @@ def test_state_is_nested_at_most_100_deep(path):
     for state in ([[deep]], cycle):
         with pytest.raises(ValueError, match="save: expected containers nested at most 100 deep"):
             xgrad.save(state, path)
+
+
+def test_state_of_more_than_the_format_has_room_for_is_refused_without_a_write(path, monkeypatch):
+    state, before = {"losses": ["0" * 64] * 16}, path.read_bytes()
+    monkeypatch.setattr(serialization, "MAX_HEADER", 1000)
+    with pytest.raises(ValueError, match=r"save: expected names, numbers and strings of at most 1000 bytes, .* got 12"):
+        xgrad.save(state, path)
+    assert path.read_bytes() == before
+    monkeypatch.undo()
+    xgrad.save(state, path)
+    assert xgrad.load(path) == state
 
 
 def test_full_disk_leaves_the_earlier_file_or_none(path, monkeypatch):

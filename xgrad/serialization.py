@@ -35,6 +35,7 @@ __all__ = ["load", "save"]
 
 FORMAT, STATE, CHECKSUM = "xgrad-3", "xgrad.state", "xgrad.crc32"
 MAX_DEPTH = 100  # levels of containers, each of at most three levels of JSON
+MAX_HEADER = 100_000_000  # bytes, above which readers of the format refuse a file
 
 
 @documented()
@@ -54,7 +55,8 @@ def save(state: Any, path: str | os.PathLike[str]) -> None:
         graphs and devices are not saved. A tensor that occurs several times is saved once.
     path : str or os.PathLike -- Path of the file.
     raises TypeError -- If the state has a value or a key of another type.
-    raises ValueError -- If it is nested more than 100 deep, or in itself, or the path has a null character.
+    raises ValueError -- If it is nested more than 100 deep, or in itself, its names, numbers and strings have more than
+        100 MB, or the path has a null character.
     raises OSError -- If the file cannot be written, such as on a full disk; FileNotFoundError if its folder does not
         exist, PermissionError if it is write-protected.
 
@@ -99,6 +101,11 @@ def _content(state: Any, transposed: bool) -> Callable[[], memoryview]:
         start, end = end, end + arrays[name].nbytes
         header[name] = {"dtype": _code(arrays[name]), "shape": arrays[name].shape, "data_offsets": (start, end)}
     data = 8 + len(_header(header))
+    if data - 8 > MAX_HEADER:
+        raise ValueError(
+            f"save: expected names, numbers and strings of at most {MAX_HEADER} bytes, the limit of the format, got "
+            f"{data - 8}: save long lists of numbers as tensors"
+        )
     content = np.empty(data + end, np.uint8).data
     stored = {}
     for name, array in arrays.items():
