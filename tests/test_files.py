@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from xgrad.support import files
-from xgrad.support.files import check_writable, read, write, write_together
+from xgrad.support.files import check_writable, make_folder, read, write, write_together
 
 if sys.platform != "win32":
     import fcntl
@@ -309,6 +309,26 @@ def test_error_among_several_files_names_the_file(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="broken") as caught:
         put(tmp_path, OLD)
     assert caught.value.filename == str(tmp_path / "third") and not list(tmp_path.iterdir())
+
+
+# Folders
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no fsync of folders")
+def test_names_of_new_folders_are_on_the_disk(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    for _ in range(2):  # the second time there is nothing to do
+        make_folder(tmp_path / "a" / "b")
+        assert (tmp_path / "a" / "b").is_dir() and set(synced) == {
+            tmp_path.stat().st_ino,
+            (tmp_path / "a").stat().st_ino,
+        }
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError):
+        make_folder(tmp_path / "file")
+    with pytest.raises(NotADirectoryError):
+        make_folder(tmp_path / "file" / "a")
 
 
 # Reading

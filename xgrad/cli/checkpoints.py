@@ -16,7 +16,7 @@ from typing import Any
 import xgrad
 from xgrad.cli.arguments import UsageError
 from xgrad.serialization import snapshot
-from xgrad.support.files import BACKUP, write
+from xgrad.support.files import BACKUP, make_folder, write
 
 if sys.platform != "win32":
     import fcntl
@@ -41,7 +41,7 @@ class Checkpoints:
     def write(self, step: int, state: Any) -> None:
         """Copy the state after a number of steps, and begin to write it; raise the error of the write before."""
         self.wait()
-        self.folder.mkdir(exist_ok=True)
+        make_folder(self.folder)
         content = snapshot(state)
 
         def write_and_prune() -> None:
@@ -125,7 +125,7 @@ def new_folder(out: Path, files: tuple[str, ...]) -> Iterator[Path]:
     base = out if out.name not in ("", "..") else Path(os.path.realpath(out))
     for number in count(1):
         folder = out if number == 1 else base.with_name(f"{base.name}-{number}")
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with lock(folder) as locked:
             if locked and not any((folder / name).exists() for name in files) and not Checkpoints(folder, 1).steps():
                 yield folder

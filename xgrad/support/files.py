@@ -93,6 +93,17 @@ def write_together(files: Mapping[str, Content | None]) -> None:
         _unlink(target + BACKUP)
 
 
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """Make a folder, and those above it that are missing; on return, their names are on the disk."""
+    missing, folder = list[str](), os.path.abspath(path)
+    while not os.path.exists(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    os.makedirs(path, exist_ok=True)
+    for made in missing:
+        _sync_folder(made)
+
+
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise OSError where `write` is not permitted, without a change to any file."""
     with _named(path):
