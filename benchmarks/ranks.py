@@ -1,4 +1,4 @@
-"""What each rank of the benchmark `distributed` measures: ``python -m benchmarks.ranks ARGUMENTS``, both in JSON."""
+"""Measurements of one rank, for the benchmark `distributed`: arguments and results in JSON."""
 
 from __future__ import annotations
 

@@ -193,13 +193,14 @@ class MutableNamespace(SimpleNamespace):
         def call(*args: Any, **options: Any) -> Any:
             return wrapped(function(*map(unwrapped, args), **{key: unwrapped(x) for key, x in options.items()}))
 
-        if name == "permute_dims":  # of which some libraries refuse negative axes
-            permuted = function
-            function = lambda x, axes: permuted(x, tuple([axis % len(axes) for axis in axes]))  # noqa: E731
+        def permute_dims(x: Any, axes: tuple[int, ...]) -> Any:
+            return function(x, tuple([axis % len(axes) for axis in axes]))  # some libraries refuse negative axes
+
+        convert = permute_dims if name == "permute_dims" else function
 
         def view(x: Any, /, *args: Any, **options: Any) -> Any:
             if options.pop("copy", None):
-                return array_type(function(x.native, *args, **options))
-            return x.view(lambda array: function(array, *args, **options))
+                return array_type(convert(x.native, *args, **options))
+            return x.view(lambda array: convert(array, *args, **options))
 
         return view if name in _VIEWS else call

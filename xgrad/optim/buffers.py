@@ -22,7 +22,8 @@ class BufferLayout:
 
     The weight of a linear layer lies in memory as (in, out), with which BLAS is fastest. The fastest kernels of cuBLAS
     need rows at multiples of 16 bytes, so sizes that are multiples of 8 come first, then those of 4, and so on: arrays
-    whose rows are multiples of 16 bytes begin at one, without gaps.
+    whose rows are multiples of 16 bytes begin at one. There are no gaps: an update by NaN, or a division by an ``eps``
+    of zero, would turn their zeros into NaN, which sums over the buffer would count.
     """
 
     def __init__(self, shapes: Sequence[tuple[int, ...]], placement: Placement) -> None:
