@@ -1,9 +1,10 @@
-"""The tables of differences in docs/, evaluated with PyTorch, JAX and NumPy."""
+"""The tables of differences and of dtypes in docs/, evaluated with PyTorch, JAX and NumPy."""
 
 from __future__ import annotations
 
 import re
 import warnings
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +113,68 @@ def test_documented_convention_for_a_gradient_is_that_of_jax(row: list[str], jax
     function = jax.nn.relu if row[0] == "`relu(x)`" else convention(row[0], "jax", jax.numpy)
     got = jax.grad(lambda x: function(x).sum())(x)
     np.testing.assert_allclose(np.asarray(got), np.broadcast_to(point(row[4]), x.shape))
+
+
+#: Expressions of a library, by the row of the table of dtypes.
+DTYPES = {
+    "`asarray([1.0])`, of Python numbers": lambda xp: xp.asarray([1.0]),
+    "int64 tensor + float32 tensor": lambda xp: xp.asarray([1]) + xp.ones(1, dtype=xp.float32),
+    "float32 tensor + float64 tensor of shape ()": lambda xp: (
+        xp.ones(1, dtype=xp.float32) + xp.asarray(1.0, dtype=xp.float64)
+    ),
+    "float32 tensor + Python float": lambda xp: xp.ones(1, dtype=xp.float32) + 1.5,
+    "`sum` of int8": lambda xp: xp.sum(xp.ones(1, dtype=xp.int8)),
+    "`mean` of int64": lambda xp: xp.mean(xp.asarray([1])),
+    "`asarray` of a float64 array of NumPy": lambda xp: xp.asarray(np.ones(1)),
+}
+DTYPE_ROWS = [row for row in rows("explanation/dtypes.md") if len(row) == 4 and row[0] != "expression"]
+
+
+def dtype_name(expression: str, xp: Any) -> str:
+    try:
+        return str(DTYPES[expression](xp).dtype).removeprefix("torch.")
+    except RuntimeError:
+        return "refused"
+
+
+@pytest.mark.parametrize(("expression", "ours", "numpy", "_"), DTYPE_ROWS, ids=lambda cell: cell[:20])
+def test_documented_dtype_is_that_of_xgrad_and_numpy(expression: str, ours: str, numpy: str, _: str) -> None:
+    assert (dtype_name(expression, xgrad), dtype_name(expression, np)) == (ours, numpy)
+
+
+def test_documented_dtypes_are_those_of_pytorch(torch: Any) -> None:
+    assert [dtype_name(row[0], torch) for row in DTYPE_ROWS] == [row[3] for row in DTYPE_ROWS]
+
+
+JAX_ROWS = [row for row in rows("howto/jax.md") if len(row) == 2 and row[0] != "in JAX"]
+
+
+def test_counterparts_of_jax_exist(jax: Any) -> None:
+    """Each name of the table, such as ``jax.lax.scan``, is one of its library."""
+    from jax import lax
+
+    for row in JAX_ROWS:
+        for library, cell in zip((jax, xgrad), row, strict=True):
+            for name in re.findall(r"`([\w.]+)", cell):
+                start, *path = name.split(".")
+                names = {library.__name__: library, "fori_loop": lax.fori_loop, "cond": lax.cond, "nn": xgrad.nn}
+                if start not in ("x", "key", "f", "if", "for", "Generator"):
+                    attrgetter(".".join(path))(names[start]) if path else names[start]
+
+
+def test_state_of_a_captured_function_is_a_constant_of_jit(jax: Any) -> None:
+    weight, constant = xgrad.ones(2), np.ones(2, np.float32)
+    ours, theirs = xgrad.capture(lambda x: x * weight), jax.jit(lambda x: x * constant)
+    ours(xgrad.ones(2)), theirs(np.ones(2))
+    weight[...] = constant[...] = 3.0
+    assert ours(xgrad.ones(2)).tolist() == [3.0, 3.0] and theirs(np.ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_assignment_to_an_element_is_differentiated_as_at_set(jax: Any) -> None:
+    def assigned(x: xgrad.Tensor) -> xgrad.Tensor:
+        y = x * 2
+        y[0] = 1.0
+        return xgrad.sum(y * y)
+
+    expected = jax.grad(lambda x: ((x * 2).at[0].set(1.0) ** 2).sum())(X[0])
+    np.testing.assert_allclose(xgrad.grad(assigned)(xgrad.asarray(X[0])).numpy(), expected)
