@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import xgrad
 from xgrad import nn, optim
+from xgrad.cli import main
 from xgrad.parity.cases import OP_CASES
 from xgrad.parity.op_case import OpCase
 from xgrad.parity.run_op import quiet, run_op
@@ -83,3 +85,13 @@ def test_training_gives_the_weights_of_cpu(kind: Any, library: xgrad.Device) -> 
     expected = trained(CPU)
     for name, got in trained(library).items():
         np.testing.assert_allclose(got, expected[name], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"] if WHOLE else ["torch"], indirect=True)  # JAX compiles for 20 s
+def test_train_command_gives_the_weights_of_cpu(library: xgrad.Device, tmp_path: Path) -> None:
+    for device in ("cpu", library.type):
+        options = ["--no-download", "--quiet", "--hidden=8", "--epochs=1", f"--out={tmp_path / device}"]
+        assert main(["train", "digits", f"--device={device}", *options]) == 0
+    expected, got = (xgrad.load(tmp_path / name / "weights.safetensors") for name in ("cpu", library.type))
+    for name, x in expected.items():
+        np.testing.assert_allclose(got[name].numpy(), x.numpy(), rtol=1e-5, atol=1e-6)
