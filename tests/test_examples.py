@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parent.parent / "examples"
 RUNS = {
     "char_lstm": (20, r"loss ([\d.]+)", 4.2, 3.3),
     "cnn": (100, r"loss ([\d.]+)", 2.4, 0.8),
+    "dask_fits": (3, r"then ([\d.]+)", 40, 1),
     "gan": (200, r"losses [\d.]+ and [\d.]+, (\d+)%", 101, 101),
     "gaussian_process": (60, r"loss ([\d.]+)", 1.2, 0.17),
     "gpt": (60, r"loss ([\d.]+)", 4.5, 2.7),
@@ -32,6 +33,8 @@ def test_all_examples_are_listed() -> None:
 
 @pytest.mark.parametrize("name", sorted(RUNS))
 def test_example(name: str) -> None:
+    if name == "dask_fits":
+        pytest.importorskip("distributed.client", reason="needs Dask: pip install 'dask[array,distributed]'")
     steps, pattern, first, last = RUNS[name]
     command = [sys.executable, "-W", "error", str(FOLDER / f"{name}.py"), "--steps", str(steps)]
     run = subprocess.run(

@@ -17,6 +17,8 @@ import math
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from itertools import chain, count, islice
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
@@ -33,14 +35,28 @@ _UNKNOWN = "expected a shape that is known without values, got one that depends 
 
 def whole(function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
     """Return the results of a function of NumPy of whole arrays; shapes and dtypes are those for other values."""
-    dask, da = import_module("dask"), import_module("dask.array")
     with np.errstate(all="ignore"):
         example = function(*[_example(x) for x in inputs], **options)
-    results = dask.delayed(function)(*inputs, **options)
+    function = partial(function, **options)
     if not isinstance(example, tuple):
-        return da.from_delayed(results, example.shape, dtype=example.dtype)
-    parts = [da.from_delayed(results[i], x.shape, dtype=x.dtype) for i, x in enumerate(example)]
+        return _of_wholes(function, example, *inputs)
+    results = _of_wholes(function, np.empty((), object), *inputs)  # one block, the tuple
+    parts = [_of_wholes(itemgetter(i), part, results) for i, part in enumerate(example)]
     return type(example)(*parts) if hasattr(example, "_fields") else tuple(parts)
+
+
+def _of_wholes(function: Callable[..., Any], like: Any, *inputs: Any) -> Any:
+    """Return the result of a function of whole arrays as one block, of the shape and dtype of another array.
+
+    Not by `dask.delayed`, which renames the tasks of its inputs: they would no longer be shared.
+    """
+    labels, axes = count(like.ndim), range(like.ndim)
+    indices = [tuple(islice(labels, x.ndim)) if hasattr(x, "dask") else None for x in inputs]
+    arguments = chain.from_iterable(zip(inputs, indices, strict=True))
+    options = {"new_axes": dict(zip(axes, like.shape, strict=True)), "dtype": like.dtype, "concatenate": True}
+    return import_module("dask.array").blockwise(
+        function, tuple(axes), *arguments, **options, meta=like[:0] if axes else like
+    )
 
 
 def _example(x: Any) -> Any:
@@ -69,6 +85,12 @@ def _added(x: Any, value: Any, *key: Any) -> Any:
 
 def _parts(key: Any) -> tuple[Any, ...]:
     return key if isinstance(key, tuple) else (key,)
+
+
+def _computed(*arrays: Any) -> tuple[Any, ...]:
+    """Return the values of arrays. Without fusion of tasks, which gives others to a cluster under the same keys."""
+    values: tuple[Any, ...] = import_module("dask").compute(*arrays, optimize_graph=False)
+    return values
 
 
 def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
@@ -168,10 +190,10 @@ class DaskBackend(Backend):
         return f"Dask {self._dask.__version__}"
 
     def to_host(self, x: Any) -> np.ndarray:
-        return np.array(x.native.compute())
+        return np.array(*_computed(x.native))
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
-        return DaskArray(self._da.from_array(np.array(x)))
+        return DaskArray(self._da.from_array(np.array(x), chunks=-1))
 
     def array_converter(self, index: int) -> Callable[[Any], Any]:
         return lambda value: (
@@ -182,20 +204,17 @@ class DaskBackend(Backend):
         return DaskArray(whole(_added, x.native, unwrapped(values), *unwrapped(_parts(key))))
 
     def synchronize(self, index: int) -> None:
-        """Compute all arrays that were written to, at once, and replace their graphs by the values.
+        """Compute all arrays of one chunk that were written to, at once, and replace their graphs by the values.
 
-        The values stay in the memory of the cluster, if there is one. It is waited for: if the next step were queued,
-        too, chunks of data that both need would be held in memory between.
+        The values are held here, not on a cluster (`persist`): its scheduler would remember the tasks of all steps.
         """
-        arrays = list(DaskArray.written.values())
-        computed = self._dask.persist(*[x.native for x in arrays])
-        futures = [value for x in computed for value in x.dask.values() if hasattr(value, "exception")]
-        for error in [future.exception() for future in futures]:  # which waits
-            if error is not None:
-                raise error
-        for x, values in zip(arrays, computed, strict=True):
-            x.write(values)
+        arrays = [x for x in DaskArray.written.values() if x.native.npartitions == 1]
+        for x, values in zip(arrays, _computed(*[x.native for x in arrays]), strict=True):
+            x.write(self.from_host(values, index).native)
             DaskArray.written.pop(id(x))
+
+    def wrote(self, x: Any) -> None:
+        DaskArray.written[id(x)] = x
 
     def _cross_entropy(self, input: Any, target: Any, **options: Any) -> Any:
         """Apply the generic rule to three axes: for two, it indexes by two arrays, which takes whole ones."""

@@ -1,7 +1,13 @@
-"""Dask: chunks of data, graphs of a training run, and shapes that depend on values."""
+"""Dask: chunks of data, graphs of a training run, a memory limit, a cluster, and shapes that depend on values."""
 
 from __future__ import annotations
 
+import os
+import runpy
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +17,68 @@ import xgrad
 from helpers import check_error
 from xgrad import nn, optim
 from xgrad.nn.functional import cross_entropy
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "dask_fits.py"
+LIMIT = 320  # MiB, for data of a process
+#: Gradient descent on chunks that are computed, not stored, by processes with a limit of the memory for data.
+FIT = """
+import resource, sys
+import dask, dask.array as da, numpy as np
+from dask.distributed import Client
+import xgrad
+from test_dask import LIMIT, chunk
+
+def limit_memory():
+    resource.setrlimit(resource.RLIMIT_DATA, (LIMIT << 20, LIMIT << 20))
+
+if __name__ == "__main__":
+    if "cluster" in sys.argv:
+        client = Client(n_workers=2, threads_per_worker=1, dashboard_address=None)
+        client.run(limit_memory)
+    else:
+        limit_memory()
+    count = int(sys.argv[2])
+    data = [da.from_delayed(dask.delayed(chunk)(i, count), chunk(0, count).shape, "f4") for i in range(count)]
+    x, weights = xgrad.asarray(da.concatenate(data)), xgrad.zeros(64, device="dask", requires_grad=True)
+    optimizer = xgrad.optim.SGD([weights], lr=0.2, momentum=0.5)
+    for _ in range(2):
+        optimizer.zero_grad()
+        ((x @ weights - 1) ** 2).mean().backward()
+        optimizer.step()
+    print(*weights.detach().numpy())
+    if "cluster" in sys.argv:
+        client.close()
+    else:
+        try:
+            np.concatenate([chunk(i, count) for i in range(count)])
+        except MemoryError:
+            print("MemoryError")
+"""
+
+
+def chunk(i: int, count: int) -> Any:
+    """Return one of some chunks of data, which have together four times the limit; of 64 features of float32."""
+    return noise((LIMIT << 22) // 256 // count) * np.float32(1 + i / count)
+
+
+@cache
+def noise(rows: int) -> Any:
+    """Return random numbers, the same in every process."""
+    return np.random.default_rng(0).standard_normal((rows, 64), dtype="f4")
+
+
+def expected_weights(count: int) -> Any:
+    """Return the weights after two steps, by the normal equations."""
+    gram, total = np.zeros((64, 64)), np.zeros(64)
+    for i in range(count):
+        x = chunk(i, count)
+        gram += x.T @ x
+        total += x.sum(axis=0)
+    weights, velocity, rows = np.zeros(64), np.zeros(64), (LIMIT << 22) // 256
+    for _ in range(2):
+        velocity = velocity / 2 + 2 * (gram @ weights - total) / rows
+        weights = weights - 0.2 * velocity
+    return weights
 
 
 @pytest.fixture
@@ -58,11 +126,64 @@ def test_graph_of_a_training_run_does_not_grow(library: xgrad.Device) -> None:
     net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)).to(library)
     optimizer = optim.Adam(net.parameters(), lr=0.01)
     x = xgrad.asarray(chunked(np.random.default_rng(0).normal(size=(8, 3)).astype(np.float32)), device=library)
+    mean = xgrad.zeros(2, device=library)
     sizes = []
     for _ in range(4):
         optimizer.zero_grad()
-        (net(x) ** 2).sum().backward()
+        out = net(x)
+        (out**2).sum().backward()
+        mean -= (mean - out.detach().mean(axis=0)) / 2
         optimizer.step()
-        state = [*net.parameters(), *net.buffers(), *map(xgrad.asarray, optimizer.state[net[0].weight].values())]
+        state = [*net.parameters(), *net.buffers(), *map(xgrad.asarray, optimizer.state[net[0].weight].values()), mean]
         sizes.append([len(t._data.native.dask) for t in state if t.device is library])
     assert sizes[-1] == sizes[0] and max(sizes[0]) < 10
+
+
+def test_fits_of_the_example_read_each_chunk_once_a_step_and_give_the_results_of_cpu(library: xgrad.Device) -> None:
+    import dask.array as da
+
+    example, generator = runpy.run_path(str(EXAMPLE)), np.random.default_rng(0)
+    centers = generator.normal(size=(8, 62))
+    clusters = generator.integers(0, 8, 400)
+    x = (centers[clusters] + generator.normal(size=(400, 62))).astype(np.float32)
+    reads = []
+
+    def read(chunk: Any) -> Any:
+        reads.append(len(chunk))
+        return chunk
+
+    lazy = da.map_blocks(read, chunked(x), dtype=x.dtype, meta=x[:0])
+    for name, data in {"least_squares": [x.sum(axis=1)], "k_means": [], "classifier": [clusters]}.items():
+        results = {}
+        for device in ("cpu", "dask"):
+            inputs = [x, *data] if device == "cpu" else [lazy, *map(chunked, data)]
+            losses = xgrad.zeros(3, device=device)
+            reads.clear()
+            fitted = example[name](*map(xgrad.asarray, inputs), losses).detach()
+            results[device] = fitted.numpy(), losses.numpy()
+        assert reads[-4 * len(losses) :] == [100] * 4 * 3 and len(reads) <= 4 * 3 + 1, name  # and the first centers
+        for got, expected in zip(results["dask"], results["cpu"], strict=True):
+            np.testing.assert_allclose(got, expected, rtol=2e-4, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA counts all memory for data on Linux alone")
+@pytest.mark.parametrize(("mode", "count"), [("threads", 160), ("cluster", 80)])
+def test_data_of_four_times_an_enforced_memory_limit_are_fitted(
+    mode: str, count: int, library: xgrad.Device, tmp_path: Path
+) -> None:
+    pytest.importorskip("distributed.client", reason="needs dask.distributed: make test-peers")
+    (tmp_path / "fit.py").write_text(FIT, encoding="utf-8")
+    folders = [EXAMPLE.parents[1], EXAMPLE.parents[1] / "backends", Path(__file__).parent, Path(__file__).parents[1]]
+    environment = {
+        "OPENBLAS_NUM_THREADS": "1",
+        "DASK_NUM_WORKERS": "2",
+        "PYTHONPATH": os.pathsep.join(map(str, folders)),
+    }
+    command = [sys.executable, "-W", "error", "fit.py", mode, str(count)]
+    run = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env={**os.environ, **environment}
+    )
+    assert run.returncode == 0, run.stderr
+    weights, *refused = run.stdout.splitlines()
+    np.testing.assert_allclose(list(map(float, weights.split())), expected_weights(count), rtol=1e-3, atol=1e-6)
+    assert refused == (["MemoryError"] if mode == "threads" else [])  # of one array of NumPy

@@ -41,7 +41,8 @@ class Backend:
     asynchronous : bool
         Whether reading a value waits for the device. Values are not checked then.
     lazy : bool
-        Whether writes extend a graph of queued work until `synchronize`, which optimizers call at the end of a step.
+        Whether writes extend a graph of queued work until `synchronize`, which optimizers call at the end of a step;
+        `wrote` tells which arrays.
     supports_out : bool
         Whether the namespace's `matmul` takes ``out``, an array for the result, of its dtype and in C order.
     tf32 : bool
@@ -172,6 +173,9 @@ class Backend:
 
     def synchronize(self, index: int) -> None:
         """Wait until all queued work of the device is done."""
+
+    def wrote(self, x: Any) -> None:
+        """Take note that a tensor was given the array `x` by a write; called for a library that is `lazy`."""
 
     def mark(self, index: int) -> Any:
         """Return a mark at the end of the queue of the device, for `elapsed`; None if the library has none."""

@@ -207,6 +207,8 @@ def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
         if edge is not None and edge.hooks and new._edge is not None and RetainedGradient in edge.hooks:
             new._edge.hooks = {RetainedGradient: edge.hooks[RetainedGradient]}  # of the value from now on
             del edge.hooks[RetainedGradient]
+    if new._placement.device.backend.lazy:
+        new._placement.device.backend.wrote(new._data)
     try:
         refresh_views(x, hidden)
     except BaseException:

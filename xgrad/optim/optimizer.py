@@ -170,7 +170,11 @@ class Optimizer:
         flats = self.pack()
         for flat, group in flats:
             flat.step(update, group)
-        for device in {flat.device for flat, _ in flats if flat.device.backend.lazy}:
+        lazy = [flat for flat, _ in flats if flat.device.backend.lazy]
+        for flat in lazy:
+            for array in flat.arrays.values():
+                flat.device.backend.wrote(array._data)
+        for device in {flat.device for flat in lazy}:
             device.synchronize()
 
     def pack(self) -> list[tuple[FlatParameters, dict[str, Any]]]:
