@@ -29,7 +29,7 @@ from xgrad.support import trees
 SCHEMA = 1
 PARTS = ("ops", "fused", "training", "seeds", "timing")
 DTYPES = ("float32", "float64")
-PACKAGES = ("numpy", "array-api-compat", "array-api-strict", "torch", "cupy-cuda12x", "cupy-cuda13x")
+PACKAGES = ("numpy", "array-api-compat", "array-api-strict", "torch", "jax", "dask", "cupy-cuda12x", "cupy-cuda13x")
 
 
 @dataclass
