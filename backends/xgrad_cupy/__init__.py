@@ -283,6 +283,7 @@ def _with_nan(cp: Any, cholesky: Callable[..., Any]) -> Callable[..., Any]:
     """Return NaN for a matrix that is not positive definite, of which CuPy returns what was factorized so far."""
 
     @wraps(cholesky)
+    @wraps(cholesky)
     def factorized(x: Any, /, *, upper: bool = False) -> Any:
         out = cholesky(x, upper=upper)
         positive = (out.diagonal(0, -2, -1).real > 0).all(axis=-1)
