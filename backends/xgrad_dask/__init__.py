@@ -214,7 +214,7 @@ class DaskBackend(Backend):
             DaskArray.written.pop(id(x))
 
     def wrote(self, x: Any) -> None:
-        DaskArray.written[id(x)] = x
+        DaskArray.written[id(x.root)] = x.root
 
     def _cross_entropy(self, input: Any, target: Any, **options: Any) -> Any:
         """Apply the generic rule to three axes: for two, it indexes by two arrays, which takes whole ones."""
