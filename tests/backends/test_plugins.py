@@ -22,6 +22,12 @@ from xgrad_numpy import NumpyBackend
 ROOT = Path(xgrad.__file__).parents[1]
 
 
+@pytest.fixture(autouse=True)
+def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave MNIST unread, which each report of devices would read."""
+    monkeypatch.setenv("XGRAD_DATA", "no folder")
+
+
 def imports(path: Path) -> Iterator[str]:
     """Yield the top-level names of what a file imports, by statement or by name."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -173,9 +179,10 @@ def check_unusable(reason: str = "") -> None:
 
 
 def check_listed(reason: str) -> None:
-    listed = {device["name"]: device for device in gather()["devices"]}
+    report = gather()
+    listed = {device["name"]: device for device in report["devices"]}
     assert not listed["odd"]["usable"] and reason in listed["odd"]["description"]
-    assert "  odd               not usable: the plug-in odd_package:Plugin cannot be used: " in as_text(gather())
+    assert "  odd               not usable: the plug-in odd_package:Plugin cannot be used: " in as_text(report)
     assert listed["cpu"]["usable"] and str(xgrad.devices()[0]) == "cpu"
     assert xgrad.asarray(np.ones(2)).tolist() == [1, 1]
     with pytest.raises(TypeError, match="expected numbers"):

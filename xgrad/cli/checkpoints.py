@@ -6,10 +6,11 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from threading import Thread, current_thread, main_thread
+from threading import current_thread, main_thread
 from types import FrameType
 from typing import Any
 
@@ -35,32 +36,26 @@ class Checkpoints:
     def __init__(self, run: Path, keep: int) -> None:
         self.folder, self.keep = run / FOLDER, keep
         self.last = -1  # the step of the checkpoint that was written last
-        self._writer: Thread | None = None
-        self._error: BaseException | None = None
+        self._thread = ThreadPoolExecutor(1, "xgrad-checkpoint")  # one for all writes: to start one holds up training
+        self._write: Future[None] | None = None
 
     def write(self, step: int, state: Any) -> None:
         """Copy the state after a number of steps, and begin to write it; raise the error of the write before."""
         self.wait()
-        make_folder(self.folder)
+        self.folder.mkdir(exist_ok=True)
         content = snapshot(state)
 
         def write_and_prune() -> None:
-            try:
-                write(self._path(step), content())
-                self._prune(step)
-            except BaseException as error:
-                self._error = error
+            write(self._path(step), content())
+            self._prune(step)
 
-        self.last, self._writer = step, Thread(target=write_and_prune, name="xgrad-checkpoint")
-        self._writer.start()
+        self.last, self._write = step, self._thread.submit(write_and_prune)
 
     def wait(self) -> None:
         """Wait until the last checkpoint is on the disk; raise the error of its write."""
-        if self._writer is not None:
-            self._writer.join()
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        last, self._write = self._write, None
+        if last is not None:
+            last.result()
 
     def latest(self) -> Iterator[tuple[Path, Any]]:
         """Yield the checkpoints that are whole, with their files, the newest one first."""
