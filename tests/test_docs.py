@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import tomllib
 import types
@@ -132,6 +133,14 @@ def test_version_is_the_same_in_all_files() -> None:
     assert tomllib.loads(files["pyproject.toml"])["project"]["version"] == xgrad.__version__
     assert f"\nversion: {xgrad.__version__}\n" in files["CITATION.cff"]
     assert re.findall(r"(?m)^## (.*)$", files["CHANGELOG.md"])[0] == xgrad.__version__
+
+
+def test_versions_of_python_are_the_same_in_all_files() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    versions = [classifier.rpartition(" ")[2] for classifier in project["classifiers"] if "Python ::" in classifier]
+    assert project["requires-python"] == f">={versions[0]}"
+    assert f"python: {json.dumps(versions)}" in (ROOT / ".github/workflows/ci.yml").read_text()
+    assert f"Python {', '.join(versions[:-1])} and {versions[-1]} with" in (ROOT / "README.md").read_text()
 
 
 def test_external_links_of_documents_are_well_formed() -> None:
