@@ -13,7 +13,7 @@ from xgrad.core.dtypes import FLOATING, float32
 from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise
 from xgrad.ops.declare import call_op, derivative, front_axis, slice_axis
-from xgrad.ops.elementwise import abs, clip, sigmoid, tanh
+from xgrad.ops.elementwise import abs, clip, sigmoid
 from xgrad.ops.manipulation import reshape
 from xgrad.ops.searching import where
 from xgrad.ops.tensor_conversion import astype
@@ -52,8 +52,18 @@ def silu(xp: Any, x: Any, /) -> Any:
     return x * weight, weight
 
 
+def _mish_rule(g: Any, xp: Any, x: Any) -> Any:
+    # tanh(softplus(x)) + x * (1 - tanh(softplus(x))**2) * sigmoid(x), with exp(x) = a / b: here no terms cancel near -1
+    a, b = xp.exp(xp.minimum(x, 0)), xp.exp(-xp.maximum(x, 0))
+    p = 2 * a * b
+    q = p + 2 * b * b
+    d = a * a + q
+    return g * ((a * a * (d + p) + p * q * (x + 1)) / xp.square(d))
+
+
+@derivative(_mish_rule, **REAL)
 @documented(shared=_SHARED)
-def mish(x: Tensor) -> Tensor:
+def mish(xp: Any, x: Any, /) -> Any:
     """Return ``x * tanh(softplus(x))``.
 
     D. Misra, "Mish: a self regularized non-monotonic activation function", BMVC, 2020.
@@ -64,8 +74,7 @@ def mish(x: Tensor) -> Tensor:
     >>> xgrad.nn.functional.mish(xgrad.asarray([-1.0, 0.0, 1.0]))
     Tensor([-0.3034...,  0.       ,  0.8650...])
     """
-    x = _floating("mish", x)
-    return x * tanh(elementwise.softplus(x))
+    return x * xp.tanh(call_op(elementwise.softplus, xp, x))
 
 
 def _elu_rule(g: Any, xp: Any, x: Any, alpha: float, scale: float, slope: float) -> Any:
