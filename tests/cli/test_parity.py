@@ -16,6 +16,7 @@ import xgrad.cli.parity
 from xgrad.backend import DeviceError
 from xgrad.ops.declare import elementwise
 from xgrad.parity.cases import find
+from xgrad.parity.library_table import as_markdown
 
 QUICK = ("--parts", "ops", "--ops", "add,multiply,exp")
 
@@ -27,6 +28,14 @@ def test_devices_that_agree_pass_in_text_json_and_html(run, tmp_path):
     report = json.loads((tmp_path / "p.json").read_text("utf-8"))
     assert report["verdict"] == "pass" and report["command"].startswith("xgrad parity --devices cpu,strict")
     assert "multiply" in (tmp_path / "p.html").read_text("utf-8")
+
+
+def test_table_is_written_as_markdown_and_json(run, tmp_path):
+    assert run("parity", "--devices", "cpu,strict", *QUICK, "--table", "t.md").status == 0
+    table = json.loads((tmp_path / "t.json").read_text("utf-8"))
+    assert (tmp_path / "t.md").read_text("utf-8") == as_markdown(table, "t")
+    assert set(table["errors"]) == {"add", "multiply", "exp"} and not table["findings"]
+    assert run("parity", *QUICK, "--table", "t").err == "xgrad parity: --table: expected a file named *.md, got t\n"
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ VALID = {
     "--resume": "run torn", "--out": "out new", "--optimizer": "sgd adam", "--model": "mlp lenet cnn",
     "--schedule": "step plateau", "--activation": "tanh", "--fallback": "digits", "--data": "empty file run",
     "--devices": "cpu cpu,strict", "--ops": "add", "--dtypes": "float32", "--parts": "ops seeds", "--json": "new.json",
-    "--html": "new.html",
+    "--html": "new.html", "--table": "new.md",
 }  # fmt: skip
 FIRST = {"train": "digits auto", "predict": "run torn", "report": "run torn", "summary": "digits mnist"}
 

@@ -11,7 +11,7 @@ from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.devices import device_types
 from xgrad.cli.arguments import Parser, UsageError, checked
-from xgrad.parity import html_report
+from xgrad.parity import html_report, library_table
 from xgrad.parity.cases import OP_CASES
 from xgrad.parity.op_case import OpCase
 from xgrad.parity.report import DTYPES, PARTS, as_json
@@ -34,7 +34,9 @@ def run(argv: Sequence[str]) -> int:
     usable, missing = find_devices(names)
     if not usable:
         raise UsageError("; ".join(f"{name}: {reason}" for name, reason in missing.items()))
-    for name in ("json", "html"):
+    if "table" in args and args.table.suffix != ".md":
+        raise UsageError(f"--table: expected a file named *.md, got {args.table}")
+    for name in ("json", "html", "table"):
         if name in args:
             check_writable(getattr(args, name))
     if "html" in args:
@@ -53,6 +55,10 @@ def run(argv: Sequence[str]) -> int:
             files.write(args.json, as_json(report).encode())
         if "html" in args:
             files.write(args.html, html_report.as_html(report).encode())
+        if "table" in args:
+            table = library_table.content(report)
+            files.write(args.table.with_suffix(".json"), library_table.as_json(table).encode())
+            files.write(args.table, library_table.as_markdown(table, args.table.stem).encode())
     except OSError as error:
         raise UsageError(f"the report could not be written: {error}") from error
     return {"pass": 0, "fail": 1, "empty": 1, "incomplete": 2}[report.verdict]
@@ -69,6 +75,7 @@ def parser() -> Parser:
     add("--parts", type=some_of(PARTS), default=",".join(PARTS), metavar=names, help="parts to compare")
     add("--json", type=Path, metavar="FILE", help="write the report as JSON")
     add("--html", type=Path, metavar="FILE", help="write the report as a page with plots (needs xgrad[parity])")
+    add("--table", type=Path, metavar="FILE.md", help="write what is out of tolerance, wrong or missing, and FILE.json")
     add("-v", "--verbose", action="store_true", default=False, help="print every device, dtype and quantity")
     add("--quiet", action="store_true", default=False, help="print no progress")
     return top

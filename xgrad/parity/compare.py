@@ -45,7 +45,7 @@ def compare(op: OpCase, devices: Sequence[Device], dtypes: Sequence[str], time: 
         result.skipped = {str(d): f"needs {missing}" for d in devices}
         return result
     usable = [device for device in devices if device.type not in op.unsupported]
-    worst: dict[tuple[str, str, str], _Finding] = {}
+    worst: dict[tuple[str, str, str, str], _Finding] = {}
     with quiet():
         for sample in samples:
             for finding in _compare_sample(op, sample, usable, dtypes):
@@ -58,8 +58,8 @@ def compare(op: OpCase, devices: Sequence[Device], dtypes: Sequence[str], time: 
     return result
 
 
-def _key(error: WorstError) -> tuple[str, str, str]:
-    return error.device, error.dtype, error.quantity
+def _key(error: WorstError) -> tuple[str, str, str, str]:
+    return error.device, error.dtype, error.quantity, error.kind
 
 
 def _rank(error: WorstError) -> tuple[float, float]:
@@ -109,7 +109,11 @@ def _compare_device(
             extra = [0.0] * len(results)
         limit = op.tolerance.limit(quantity, 1 if sample.elementwise else elements)
         errors = [distance(a, b, a.dtype, c) for a, b, c in zip(results, references, extra, strict=True)]
-        yield _worst(op, sample, (device, dtype, quantity), "ULP", limit, results, references, errors)
+        key, wrong = (device, dtype, quantity), [np.isinf(units) for units, _ in errors]
+        finite = [(np.where(w, 0, a), np.where(w, 0, b)) for w, (a, b) in zip(wrong, errors, strict=True)]
+        yield _worst(op, sample, key, "ULP", limit, results, references, finite)
+        if any(map(np.any, wrong)):
+            yield _worst(op, sample, key, "ULP", limit, results, references, errors)
 
 
 def _compare_pytorch(op: OpCase, sample: Sample, run: Run, slopes: Differences | None) -> Iterator[_Finding]:

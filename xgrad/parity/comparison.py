@@ -1,4 +1,4 @@
-"""Results of the comparison of an op: the worst error of each device, dtype and quantity."""
+"""Results of the comparison of an op: the worst error of each device, dtype, quantity and kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNITS = {"ULP": "error in ULP", "relative": "relative error"}
 
 @dataclass(frozen=True)
 class WorstError:
-    """The worst error of an op on a device, in one dtype, of one quantity: "value" or "gradient".
+    """The worst error of an op on a device, in one dtype, of one quantity ("value" or "gradient") and kind.
 
     For the `device` `DIFFERENCES` or `PYTORCH`, it is the relative error of the reference compared with these. `error`
     and `limit` are in `unit`; `sample` has the shapes of the inputs, `inputs` their numbers; `note` tells what went
@@ -41,6 +41,11 @@ class WorstError:
     def passed(self) -> bool:
         """Whether the error is within tolerance."""
         return self.error <= self.limit
+
+    @property
+    def kind(self) -> str:
+        """``"refused"`` for a call without a result, ``"wrong"`` for a NaN, infinity or integer, or ``"rounding"``."""
+        return "refused" if self.note else "wrong" if math.isinf(self.error) else "rounding"
 
     @property
     def share(self) -> float:

@@ -29,7 +29,7 @@ from xgrad.support import trees
 SCHEMA = 1
 PARTS = ("ops", "fused", "training", "seeds", "timing")
 DTYPES = ("float32", "float64")
-PACKAGES = ("numpy", "array-api-compat", "array-api-strict", "torch", "jax", "dask", "cupy-cuda12x", "cupy-cuda13x")
+PACKAGES = ("numpy", "array-api-compat", "scipy", "mpmath", "torch")  # besides those of the devices
 
 
 @dataclass
@@ -90,7 +90,7 @@ def run(
     report = Report({str(d): d.backend.describe(d.index) for d in devices}, list(dtypes), list(parts))
     start = datetime.now(UTC)
     report.date, report.platform = start.isoformat(timespec="seconds"), platform.platform()
-    report.versions = _versions()
+    report.versions = _versions(devices)
     if "ops" in parts:
         for number, op in enumerate(ops, 1):
             progress(f"op {number}/{len(ops)}: {op}")
@@ -113,8 +113,10 @@ def run(
     return report
 
 
-def _versions() -> dict[str, str]:
+def _versions(devices: Sequence[Device]) -> dict[str, str]:
     versions = {"xgrad": xgrad.__version__, "python": platform.python_version()}
+    for device in devices:
+        versions |= device.backend.versions()
     for package in PACKAGES:
         with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)

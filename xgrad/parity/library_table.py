@@ -1,0 +1,157 @@
+"""The table of array libraries: the worst error of each op, wrong values, and what is missing, as JSON and Markdown."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Any
+
+from xgrad.parity.comparison import Comparison, WorstError
+from xgrad.parity.reference import reference
+from xgrad.parity.report import Report
+
+_LONGEST = 100  # characters of inputs; those of larger samples are described by their shapes
+
+_ABOUT = """\
+# Accuracy of array libraries
+
+The worst errors of each op of the [op table](../../docs/command_line.md#parity), on the arrays of several libraries, in
+ULPs; wrong special values; and what is missing. Ops that a library lacks are as xgrad's plug-in has them: with JAX,
+special functions are SciPy's. All figures are in [{name}.json]({name}.json). Made by
+
+```sh
+{command}
+```
+
+with {versions}. Errors are those compared with
+{reference}.
+"""
+
+
+def content(report: Report) -> dict[str, Any]:
+    """Return the figures of a report: of each op and device the worst errors in ULPs, and all findings."""
+    keys = list(product(report.dtypes, ("value", "gradient")))
+    findings: list[dict[str, Any]] = []
+    for op in report.ops:
+        findings += [_refused(op.op, device, reason) for device, reason in op.skipped.items()]
+        findings += [_finding(op, error) for error in op.failures if error.device in report.devices]
+    return {
+        "command": report.command, "reference": reference().description, "versions": report.versions,
+        "devices": report.devices, "columns": [" ".join(key) for key in keys],
+        "findings": [f for i, f in enumerate(findings) if f not in findings[:i]],  # refused in both dtypes
+        "errors": {
+            op.op: {d: [_worst(op, d, *key) for key in keys] for d in report.devices} for op in report.ops
+        },
+    }  # fmt: skip
+
+
+def _worst(op: Comparison, device: str, dtype: str, quantity: str) -> float | None:
+    """Return the worst error by rounding, or None without any."""
+    key = device, dtype, quantity, "rounding"
+    errors = [e.error for e in op.cells if (e.device, e.dtype, e.quantity, e.kind) == key]
+    return float(f"{errors[0]:.3g}") if errors else None
+
+
+def _finding(op: Comparison, error: WorstError) -> dict[str, Any]:
+    if error.kind == "refused":
+        return _refused(op.op, error.device, _reason(error.note))
+    place = f" at {list(error.place)}" if sum(error.place) else ""
+    inputs = error.inputs if len(error.inputs) <= _LONGEST else f"shapes {error.sample}{place}"
+    size = {"error": float(f"{error.error:.3g}"), "limit": error.limit} if error.kind == "rounding" else {}
+    return {
+        "op": op.op, "device": error.device, "kind": error.kind, "column": f"{error.dtype} {error.quantity}",
+        "input": inputs, "what": error.what, "got": error.got, "expected": error.expected, **size,
+    }  # fmt: skip
+
+
+def _refused(op: str, device: str, reason: str) -> dict[str, Any]:
+    return {"op": op, "device": device, "kind": "refused", "reason": reason}
+
+
+def _reason(note: str) -> str:
+    """Return the first line of an exception's message, without the op and its arguments that xgrad adds to it."""
+    error, _, message = note.partition(": ")
+    first = next(filter(str.strip, re.sub(r"^\w+: ", "", message).splitlines()), "")
+    return f"{error}: {first.partition(' (got')[0]}"
+
+
+def as_json(table: dict[str, Any]) -> str:
+    """Return the figures as JSON, with a line for each finding and each op."""
+    parts = {name: json.dumps(value) for name, value in table.items()}
+    rows = [f"{json.dumps(op)}: {json.dumps(row)}" for op, row in table["errors"].items()]
+    parts |= {"findings": _lines("[]", map(json.dumps, table["findings"])), "errors": _lines("{}", rows)}
+    return _lines("{}", (f'"{name}": {text}' for name, text in parts.items())) + "\n"
+
+
+def _lines(brackets: str, rows: Iterable[str]) -> str:
+    return "\n".join([brackets[0], ",\n".join(rows), brackets[1]])
+
+
+def as_markdown(table: dict[str, Any], name: str) -> str:
+    """Return a page with the findings alone; `name` is that of the file of JSON."""
+    versions = ", ".join(f"{library} {version}" for library, version in table["versions"].items())
+    about = _ABOUT.format(name=name, **table | {"versions": versions})
+    return "\n".join([about, *_summary(table), *_rounding(table), *_wrong(table), *_missing(table)])
+
+
+def _summary(table: dict[str, Any]) -> Iterator[str]:
+    """Yield a row for each device: how many ops have findings of each kind."""
+    cases = len(table["errors"])
+    yield from _head(["device", "library", "ops compared", "out of tolerance", "wrong values", "missing"])
+    for device, library in table["devices"].items():
+        found = {(f["kind"], f["op"]) for f in table["findings"] if f["device"] == device}
+        counts = [sum(kind == k for k, _ in found) for kind in ("rounding", "wrong", "refused")]
+        compared = sum(any(error is not None for error in row[device]) for row in table["errors"].values())
+        yield _row([f"`{device}`", library, f"{compared} of {cases}", *map(str, counts)])
+
+
+def _rounding(table: dict[str, Any]) -> Iterator[str]:
+    """Yield a row for each figure that is out of tolerance on any device, with those of all."""
+    yield from ("", "## Out of tolerance", "")
+    yield "Errors in ULPs, in bold those out of tolerance; the input is that of the largest error. The reasons for the"
+    yield from ("tolerances are in `xgrad/parity/tolerance.py`.", "")
+    yield from _head(["op", "", "tolerated", *[f"`{device}`" for device in table["devices"]], "input"])
+    for (op, column), found in _grouped(table, "rounding", "op", "column").items():
+        bold, number = {f["device"] for f in found}, table["columns"].index(column)
+        errors = {device: row[number] for device, row in table["errors"][op].items()}
+        cells = ["-" if e is None else f"**{e:g}**" if device in bold else f"{e:g}" for device, e in errors.items()]
+        worst = max(found, key=lambda f: f["error"])
+        yield _row([op, column, f"{worst['limit']:.3g}", *cells, f"`{worst['input']}`"])
+
+
+def _wrong(table: dict[str, Any]) -> Iterator[str]:
+    """Yield a row for each wrong NaN, infinity, integer or bool; those of both dtypes are one."""
+    yield from ("", "## Wrong values", "")
+    yield from ("NaNs and infinities, integers and bools that differ from the reference.", "")
+    yield from _head(["op", "on", "", "input", "got", "expected"])
+    for row, found in _grouped(table, "wrong", "op", "device", "what", "input", "got", "expected").items():
+        op, device, what, *values = row
+        what += f", {', '.join(f['column'].split()[0] for f in found)}"
+        yield _row([op, f"`{device}`", what, *[f"`{value}`" for value in values]])
+
+
+def _missing(table: dict[str, Any]) -> Iterator[str]:
+    """Yield a row for each reason for which a device lacks ops."""
+    yield from ("", "## Missing", "", "Ops of which at least one sample raises an error.", "")
+    yield from _head(["on", "ops", "reason"])
+    for (device, reason), found in _grouped(table, "refused", "device", "reason").items():
+        yield _row([f"`{device}`", ", ".join(f["op"] for f in found), reason])
+
+
+def _grouped(table: dict[str, Any], kind: str, *keys: str) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for f in table["findings"]:
+        if f["kind"] == kind:
+            groups.setdefault(tuple([f[key] for key in keys]), []).append(f)
+    return groups
+
+
+def _head(names: list[str]) -> Iterator[str]:
+    yield _row(names)
+    yield "|---" * len(names) + "|"
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
