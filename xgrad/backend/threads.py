@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.support.docstrings import by_name, documented
+from xgrad.support.hints import import_optional
 
 __all__ = ["get_num_threads", "set_num_threads"]
 
@@ -59,11 +60,9 @@ def blas_libraries() -> list[dict[str, Any]]:
 
 
 def _controller(caller: str) -> Any:
-    try:
-        from threadpoolctl import ThreadpoolController  # not at the top: optional
-    except ImportError as error:
-        raise ImportError(f"{caller}: threadpoolctl is missing ({error}): pip install 'xgrad[threads]'") from error
-    controller = ThreadpoolController().select(user_api="blas")
+    controller = (
+        import_optional("threadpoolctl", "threads", f"{caller}: ").ThreadpoolController().select(user_api="blas")
+    )
     if not len(controller):
         raise RuntimeError(
             f"{caller}: expected OpenBLAS, MKL, BLIS or FlexiBLAS, found no BLAS library that threadpoolctl knows: set "

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from xgrad.support.hints import import_optional
 
 COUNT = 40  # of misclassified images
 
@@ -60,10 +61,7 @@ def mistakes(
 
 def _figure(width: float, height: float) -> Any:
     """Return an empty figure of a size in inches; raise ImportError with the command that installs matplotlib."""
-    try:
-        module = import_module("matplotlib.figure")  # not pyplot: it keeps every figure, and may need a display
-    except ImportError as error:
-        raise ImportError(f"matplotlib is missing ({error}): pip install 'xgrad[cli]'") from error
+    module = import_optional("matplotlib.figure", "cli")  # not pyplot: it keeps every figure, and may need a display
     return module.Figure(figsize=(width, height), layout="constrained")
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib import import_module
 from typing import Any
+
+from xgrad.support.hints import import_optional
 
 Path = tuple[str, ...]
 
@@ -78,10 +79,7 @@ def relative(name: str, path: Path) -> str:
 
 def render(text: str) -> str:
     """Return DOT as SVG; raise ImportError, with what to install, if the package or its program is missing."""
-    try:
-        graphviz = import_module("graphviz")
-    except ImportError as error:
-        raise ImportError(f"graph: graphviz is missing ({error}): pip install 'xgrad[graph]'") from error
+    graphviz = import_optional("graphviz", "graph", "graph: ")
     try:
         picture: str = graphviz.Source(text).pipe(format="svg", encoding="utf-8")
     except graphviz.ExecutableNotFound as error:

@@ -1,4 +1,4 @@
-"""Replacements for names, keywords and calls of PyTorch and NumPy that xgrad does not have."""
+"""What to do instead: for names, keywords and calls of PyTorch and NumPy that xgrad lacks, and missing packages."""
 
 from __future__ import annotations
 
@@ -270,6 +270,15 @@ def shown(x: Any) -> str:
         return repr(x)
     except Exception as error:  # of a custom __repr__, of lists nested too deep, of ints with too many digits
         return f"a {type(x).__name__}, whose representation raises {type(error).__name__}"
+
+
+def import_optional(name: str, extra: str, caller: str = "") -> Any:
+    """Return a module of an optional package; ImportError with the extra of it if it is missing."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise ImportError(f"{caller}{package} is missing ({error}): pip install 'xgrad[{extra}]'") from error
 
 
 def keywords(used: Iterable[str], known: Iterable[str]) -> str:

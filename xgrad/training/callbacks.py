@@ -18,6 +18,7 @@ from xgrad.ops import asarray
 from xgrad.optim.swa_utils import AveragedModel, get_ema_avg_fn
 from xgrad.support.docstrings import documented
 from xgrad.support.files import write
+from xgrad.support.hints import import_optional
 from xgrad.training.trainer import Callback, Trainer
 
 BAR_SECONDS, LINE_SECONDS = 0.2, 5.0  # between two updates of the progress
@@ -84,8 +85,7 @@ class EarlyStopping(Callback):
 
     def on_epoch_end(self, trainer: Trainer) -> None:
         if self.best_epoch(trainer.history) == len(trainer.history):
-            state = trainer.eval_model.state_dict()
-            self.best_weights = {name: asarray(x, copy=True) for name, x in state.items()}
+            self.best_weights = {name: asarray(x, copy=True) for name, x in trainer.eval_model.state_dict().items()}
 
     def state_dict(self) -> dict[str, Any]:
         return {"best_weights": self.best_weights}
@@ -126,10 +126,7 @@ class TensorBoard(Callback):
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        try:
-            self._writer = import_module("tensorboardX").SummaryWriter
-        except ImportError as error:
-            raise ImportError(f"tensorboardX is missing ({error}): pip install 'xgrad[tensorboard]'") from error
+        self._writer = import_optional("tensorboardX", "tensorboard").SummaryWriter
         self.folder = folder
 
     def on_fit_start(self, trainer: Trainer) -> None:
