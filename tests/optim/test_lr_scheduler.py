@@ -212,6 +212,10 @@ def test_state_of_an_optimizer_with_a_schedule_fits_one_without():
     ("m.LambdaLR(o, lambda epoch: None)", "ValueError: … a number for a result of lr_lambda, got None"),
     ("m.ExponentialLR(o, math.nan)", "ValueError: ExponentialLR: expected a number for gamma, got nan"),
     ("m.StepLR(o, 1).load_state_dict({'gamma': 1})", "ValueError: StepLR.load_state_dict: expected ['_last_lr', …"),
+    (
+        "m.StepLR(o, 1).load_state_dict(m.StepLR(o, 1).state_dict() | {'last_epoch': 'x'})",
+        "ValueError: StepLR.load_state_dict: expected last_epoch of the types of 0, got 'x'",
+    ),
     ("m.LRScheduler(o)", "NotImplementedError: LRScheduler: expected a method get_lr, found none: define it"),
 ])  # fmt: skip
 def test_errors(call, expected):

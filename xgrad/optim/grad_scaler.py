@@ -17,6 +17,7 @@ from xgrad.optim.optimizer import Optimizer
 from xgrad.support import trees
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
+from xgrad.support.states import check_state
 
 
 @documented()
@@ -144,13 +145,10 @@ class GradScaler:
 
     @no_grad()
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` returned."""
+        """Continue from what `state_dict` returned; ValueError is raised for anything else."""
         if not self._enabled:
             return
-        own = self.state_dict()
-        if not isinstance(state_dict, Mapping) or state_dict.keys() != own.keys():
-            got = sorted(state_dict) if isinstance(state_dict, Mapping) else type(state_dict).__name__
-            raise ValueError(f"GradScaler.load_state_dict: expected {sorted(own)}, got {got}")
+        check_state("GradScaler.load_state_dict", state_dict, self.state_dict())
         self._scale[...], self._growth_tracker[...] = state_dict["scale"], state_dict["_growth_tracker"]
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]

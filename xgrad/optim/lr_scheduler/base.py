@@ -10,6 +10,7 @@ from xgrad.backend.device import tracing
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.docstrings import by_name
 from xgrad.support.hints import shown
+from xgrad.support.states import check_state
 
 #: Entries of docstrings.
 
@@ -74,7 +75,7 @@ class LRScheduler:
             elif "initial_lr" not in group:
                 raise ValueError(f"{name}: expected an optimizer that had a schedule, for last_epoch {last_epoch}")
         self.optimizer, self.last_epoch = optimizer, last_epoch
-        self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
+        self.base_lrs: list[float] = [float(group["initial_lr"]) for group in optimizer.param_groups]
         self._last_lr: list[float] = []
         self._advance()
 
@@ -108,7 +109,7 @@ class LRScheduler:
         self._last_lr = self._rates()
 
     def _rates(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
+        return [float(group["lr"]) for group in self.optimizer.param_groups]
 
     def _restart(self) -> None:
         """Set the learning rates of epoch 0."""
@@ -129,11 +130,11 @@ class LRScheduler:
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` returned; the learning rates are part of the optimizer's state."""
-        own = self.state_dict()
-        if not isinstance(state_dict, Mapping) or state_dict.keys() != own.keys():
-            got = sorted(state_dict) if isinstance(state_dict, Mapping) else type(state_dict).__name__
-            raise ValueError(f"{type(self).__name__}.load_state_dict: expected {sorted(own)}, got {got}")
+        """Continue from what `state_dict` returned; ValueError is raised for anything else.
+
+        The learning rates are part of the optimizer's state.
+        """
+        check_state(f"{type(self).__name__}.load_state_dict", state_dict, self.state_dict())
         vars(self).update({k: list(v) if isinstance(v, list) else v for k, v in state_dict.items()})
 
 

@@ -106,9 +106,8 @@ class MultiStepLR(Multiplied):
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
-        self.milestones = Counter(
-            [count("MultiStepLR", "milestones", epoch) for epoch in items("MultiStepLR", "milestones", milestones)]
-        )
+        epochs = [count("MultiStepLR", "milestones", epoch) for epoch in items("MultiStepLR", "milestones", milestones)]
+        self.milestones = dict(Counter(epochs))  # a plain dict, as `xgrad.load` returns it
         self.gamma = number("MultiStepLR", "gamma", gamma)
         super().__init__(optimizer, last_epoch)
 

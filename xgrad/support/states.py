@@ -1,0 +1,31 @@
+"""Checks of loaded states, and their loading as a whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from xgrad.support.hints import shown
+
+
+def check_state(title: str, state: Any, own: Mapping[str, Any]) -> None:
+    """Raise ValueError unless a state has the names of another one, and values of their types."""
+    if not isinstance(state, Mapping) or state.keys() != own.keys():
+        got = sorted(state) if isinstance(state, Mapping) else type(state).__name__
+        raise ValueError(f"{title}: expected {sorted(own)}, got {got}")
+    for name, value in own.items():
+        if _types(state[name]) != _types(value):
+            raise ValueError(f"{title}: expected {name} of the types of {shown(value)}, got {shown(state[name])}")
+
+
+def _types(value: Any) -> Any:
+    return [*map(_types, value)] if isinstance(value, list) else type(value)
+
+
+def load_or_restore(load: Callable[[Any], None], state: Any, own: Any) -> None:
+    """Load a state; after an exception, load that of before."""
+    try:
+        load(state)
+    except BaseException:
+        load(own)
+        raise
