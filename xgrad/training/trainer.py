@@ -14,13 +14,13 @@ from xgrad.capture import capture as captured
 from xgrad.core.dtypes import float64
 from xgrad.core.grad_mode import no_grad
 from xgrad.core.tensor import Tensor
-from xgrad.data import DataLoader
-from xgrad.data.loader import continued_after_errors
+from xgrad.data.loader import DataLoader, continued_after_errors
 from xgrad.distributed import Communicator, DataParallel
 from xgrad.nn import Module
 from xgrad.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.docstrings import documented
+from xgrad.support.states import check_state, load_or_restore
 
 Totals = tuple[Tensor, ...]  # sums of the loss and the metrics over samples, on the device
 
@@ -74,7 +74,7 @@ class Trainer:
     capture : bool, default False -- Whether to capture the steps: see `xgrad.capture`.
     callbacks : sequence of Callback -- In the order of their calls. Those that save the state come last.
     parallel : DataParallel, optional -- Processes that share each batch, those of `train_loader`. All of them call
-        `fit`, `evaluate` and `state_dict`; callbacks that write are for rank 0.
+        `fit`, `evaluate`, `state_dict` and `load_state_dict`; callbacks that write are for rank 0.
     attribute history : list of dict -- The mean losses and metrics of each epoch, such as ``"validation_loss"``.
     attribute timing : list of dict -- The seconds of each epoch, and whether its steps were captured.
     attribute eval_model : Module -- The model that is evaluated: `model`, or the average of `EMA`.
@@ -235,14 +235,17 @@ class Trainer:
             "totals": totals,
             "history": [*self.history],
             "timing": [*self.timing],
-            "callbacks": {type(part).__name__: state for part in self.callbacks if (state := part.state_dict())},
+            "callbacks": {name: part.state_dict() for name, part in self._stateful().items()},
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue in `fit` from what `state_dict` of a trainer with equal arguments returned, on any device.
 
-        LookupError, TypeError, ValueError or AttributeError is raised for anything else.
+        LookupError, TypeError, ValueError or AttributeError is raised for anything else; then nothing is loaded.
         """
+        load_or_restore(self._load, state, self.state_dict())
+
+    def _load(self, state: Mapping[str, Any]) -> None:
         position, history, timing = dict(state["position"]), list(state["history"]), list(state["timing"])
         totals = tuple(x.to(self.device, dtype=float64) for x in state["totals"])
         if [x.shape for x in totals] != [()] * len(self.names) or any(tuple(line) != self.columns for line in history):
@@ -253,20 +256,25 @@ class Trainer:
             raise ValueError("Trainer.load_state_dict: expected finite numbers of steps, samples and seconds")
         self.model.load_state_dict(state["model"])  # before the optimizer
         self.optimizer.load_state_dict(state["optimizer"])
-        for part, saved in ((self.scheduler, state["scheduler"]), (self.scaler, state["scaler"])):
-            if _types(saved) != _types(part.state_dict() if part else {}):
-                raise ValueError(f"Trainer.load_state_dict: the state of {type(part).__name__} is of another kind")
+        for name, part in (("scheduler", self.scheduler), ("scaler", self.scaler)):
+            check_state(f"Trainer.load_state_dict: {name}", state[name], part.state_dict() if part else {})
             if part:
-                part.load_state_dict(saved)
-        callbacks = {type(part).__name__: part for part in self.callbacks if part.state_dict()}
-        for name in callbacks.keys() | state["callbacks"].keys():
-            callbacks[name].load_state_dict(state["callbacks"][name])
+                part.load_state_dict(state[name])
+        callbacks = self._stateful()
+        check_state("Trainer.load_state_dict: callbacks", dict.fromkeys(state["callbacks"]), dict.fromkeys(callbacks))
+        for name, callback in callbacks.items():
+            callback.load_state_dict(state["callbacks"][name])
         self.train_loader.load_state_dict(state["loader"])
-        self.steps, self.samples, self.seconds = position["steps"], position["samples"], position["seconds"]
-        self.totals, self.history, self.timing = totals, history, timing
-        if self.ranks.rank:  # rank 0 has the totals of all
-            self.totals, self.samples = self._zeros(), 0
+        self.steps, self.seconds, self.history, self.timing = position["steps"], position["seconds"], history, timing
+        # Rank 0 has the sums of all ranks.
+        self.totals, self.samples = (self._zeros(), 0) if self.ranks.rank else (totals, position["samples"])
         random.set_state(state["random"])
+
+    def _stateful(self) -> dict[str, Callback]:
+        """Return the callbacks with a state, by the names of their classes, with numbers where these are equal."""
+        parts = [part for part in self.callbacks if type(part).state_dict is not Callback.state_dict]
+        names = [type(part).__name__ for part in parts]
+        return {f"{name}{names[:i].count(name) or ''}": parts[i] for i, name in enumerate(names)}
 
     def _call(self, hook: str) -> None:
         for callback in self.callbacks:
@@ -274,8 +282,3 @@ class Trainer:
 
     def _zeros(self) -> Totals:
         return tuple(ops.zeros((), dtype=float64, device=self.device) for _ in self.names)
-
-
-def _types(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the types of the values of a state, and of those in lists."""
-    return {name: [*map(type, x)] if isinstance(x, list) else type(x) for name, x in state.items()}
