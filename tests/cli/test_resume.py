@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import xgrad
 from xgrad.cli import main
 from xgrad.cli.checkpoints import Stopped, lock
 from xgrad.cli.training import TrainingRun
+from xgrad.training import Trainer
 
 SMALL = ("train", "digits", "--hidden", "16", "--batch-size", "64", "--epochs", "2", "--device", "cpu", "--quiet")
 STEPS = 46  # of this run, 23 in each epoch
@@ -71,6 +73,27 @@ def test_resumed_run_has_the_bits_of_one_that_was_not_interrupted(run, monkeypat
     assert results(tmp_path / "out") == results(tmp_path / "whole")
     timing = [json.loads(line) for line in (tmp_path / "out" / "timing.jsonl").read_text().splitlines()]
     assert [0 < line["train_seconds"] < 60 for line in timing[:-1]] == [True, True]
+
+
+@pytest.mark.parametrize("options", ["--optimizer adam --ema 0.9", "--validation 20"])
+def test_loaded_checkpoint_is_released_before_training(run, monkeypatch, options):
+    interrupted(run, monkeypatch, 1, *options.split())
+    loaded, alive, load, fit = [], [], xgrad.load, Trainer.fit
+
+    def spied_load(path, **others):
+        state = load(path, **others)
+        tensors = [*state["model"].values(), *state["optimizer"]["state"].get(0, {}).values(), *state["totals"]]
+        loaded.extend(weakref.ref(x) for x in tensors if isinstance(x, xgrad.Tensor) and x.size > 1)
+        return state
+
+    def spied_fit(trainer, epochs):
+        alive.extend(x() for x in loaded)
+        return fit(trainer, epochs)
+
+    monkeypatch.setattr(xgrad, "load", spied_load)
+    monkeypatch.setattr(Trainer, "fit", spied_fit)
+    assert run("train", "--resume", "out", "--quiet").status == 0
+    assert alive == [None] * len(loaded) and len(loaded) >= 4
 
 
 def test_convolutional_network_is_resumed_to_the_bit(run, monkeypatch, tmp_path):

@@ -241,13 +241,14 @@ def train(args: Namespace, state: dict[str, Any], ranks: Communicator | None) ->
             raise UsageError(f"--model {options.model}: {error}") from error
         raise UsageError(f"--hidden: expected widths that fit into memory, got {options.hidden}: {error}") from error
     training.checkpoint_every, training.keep = getattr(args, "checkpoint_every", 0), getattr(args, "keep", 3)
-    if state:
+    if resumes := bool(state):
         try:
             training.load_state_dict_of(trainer, state)
+            state.clear()  # which the callers hold during the run
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(f"--resume: expected a checkpoint of this network and data set: {error}") from error
     try:
-        with nullcontext(out) if state or not training.writes else new_folder(out, FILES) as training.out:
+        with nullcontext(out) if resumes or not training.writes else new_folder(out, FILES) as training.out:
             if training.out != out and hasattr(args, "out") and not args.quiet:
                 note(f"{out} has a run: this one is in {training.out}")
             if training.writes:
