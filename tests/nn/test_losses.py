@@ -131,7 +131,9 @@ LOSSES = sorted(name for name in nn.__all__ if name.endswith("Loss"))
 OPTIONS: dict[str, tuple[str, list[object]]] = {
     "reduction": ("a reduction of .*'mean', 'sum'.* or 'none'", ["max", 3, None]),
     "ignore_index": ("an int", ["x", 0.5, True]),
-    **dict.fromkeys(("eps", "margin", "p"), ("a number", ["x", None, (1.0,), 1j, True])),
+    "eps": ("(a number|eps >= 0)", ["x", None, (1.0,), True, -1.0, float("nan")]),
+    "margin": ("(a number|margin (> 0|other than NaN))", ["x", None, (1.0,), 1j, True, float("nan")]),
+    "p": ("(a number|p (of 1 or 2|other than NaN))", ["x", None, True, float("nan")]),
     "beta": ("(a number|beta >= 0)", ["x", None, -0.5, float("nan")]),
     "delta": ("(a number|delta > 0)", ["x", None, 0, float("nan")]),
     "label_smoothing": ("(a number|label_smoothing from 0 to 1)", ["x", None, -0.1, 2]),

@@ -234,7 +234,7 @@ class PoissonNLLLoss(_Loss):
 
     log_input : bool, default True -- Whether the input has logarithms of rates, not rates.
     full : bool, default False -- Whether to add ``log(target!)``, approximately.
-    eps : float, default 1e-8 -- Added to a rate before its logarithm.
+    eps : float, default 1e-8 -- Added to a rate before its logarithm, 0 or more.
     reduction
     raises TypeError, ValueError
     raises ValueError -- In the call, if the shapes differ.
@@ -258,7 +258,7 @@ class GaussianNLLLoss(_Loss):
     It is called with the means, samples and variances.
 
     full : bool, default False -- Whether to add the constant ``log(2 pi) / 2``.
-    eps : float, default 1e-6 -- The least variance.
+    eps : float, default 1e-6 -- The least variance, 0 or more.
     reduction
     raises TypeError, ValueError
     raises ValueError -- In the call, if the shapes do not fit, or a variance is negative.
@@ -355,7 +355,7 @@ class TripletMarginLoss(_Loss):
 
     margin : float, default 1 -- The difference of the distances from which the loss is 0; above 0.
     p : float, default 2 -- The order of the norm.
-    eps : float, default 1e-6 -- Added to each difference.
+    eps : float, default 1e-6 -- Added to each difference, 0 or more.
     swap : bool, default False -- Whether the smaller distance of the other one counts.
     reduction
     raises TypeError, ValueError

@@ -30,10 +30,10 @@ def poisson_nll_loss(
     target : Tensor -- The counts, of the shape of `input`.
     log_input : bool, default True -- Whether `input` has logarithms.
     full : bool, default False -- Whether to add ``log(target!)`` for counts above 1, by Stirling's formula.
-    eps : float, default 1e-8 -- Added to a rate before its logarithm.
+    eps : float, default 1e-8 -- Added to a rate before its logarithm, 0 or more.
     reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses.
     returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
-    raises ValueError -- If the shapes differ, or `reduction` is none of the above.
+    raises ValueError -- If the shapes differ, or `eps` or `reduction` is none of the above.
 
     >>> xgrad.nn.functional.poisson_nll_loss(xgrad.asarray([0.0, 0.0]), xgrad.asarray([1.0, 5.0]))
     Tensor(1.)
@@ -66,11 +66,12 @@ def gaussian_nll_loss(
     target : Tensor -- The samples, of the shape of `input`.
     var : Tensor -- The variances, of the shape of `input`, or of that with some lengths of 1, or without the last axis.
     full : bool, default False -- Whether to add the constant ``log(2 pi) / 2``.
-    eps : float, default 1e-6 -- The least variance. The gradient ignores this limit, so that variances can grow again.
+    eps : float, default 1e-6 -- The least variance, 0 or more. The gradient ignores this limit, so that variances can
+        grow again.
     reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses.
     returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `input`.
-    raises ValueError -- If the shapes do not fit, `reduction` is none of the above, or a variance is negative, which is
-        not checked on ``cuda``: that would have to synchronize.
+    raises ValueError -- If the shapes do not fit, `eps` or `reduction` is none of the above, or a variance is negative,
+        which is not checked on ``cuda``: that would have to synchronize.
 
     >>> xgrad.nn.functional.gaussian_nll_loss(xgrad.zeros(2), xgrad.asarray([1.0, 2.0]), xgrad.ones(2))
     Tensor(1.25)

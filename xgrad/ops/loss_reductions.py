@@ -32,10 +32,11 @@ def check_reduction(name: str, reduction: str, *others: str) -> None:
         raise ValueError(f"{name}: expected a reduction of {known} or 'none', got {shown(reduction)}")
 
 
-#: Ranges of numbers among the options of losses, by the option, or by the loss and the option.
+#: Ranges of numbers among the options of losses, by the option, or by the loss and the option; others are not NaN.
 _RANGES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "beta": (">= 0", lambda x: x >= 0),
     "delta": ("> 0", lambda x: x > 0),
+    "eps": (">= 0", lambda x: x >= 0),
     "label_smoothing": ("from 0 to 1", lambda x: 0 <= x <= 1),
     "multi_margin_loss p": ("of 1 or 2", lambda x: x in (1, 2)),
     "triplet_margin_loss margin": ("> 0", lambda x: x > 0),
@@ -56,7 +57,7 @@ def check_options(op: str, title: str = "", /, **options: Any) -> None:
                 raise TypeError(f"{title}: expected a bool for {name}, got {shown(value)}")
         else:
             as_number(title, name, value)
-            text, holds = _RANGES.get(name) or _RANGES.get(f"{op} {name}") or ("", lambda x: True)
+            text, holds = _RANGES.get(name) or _RANGES.get(f"{op} {name}") or ("other than NaN", lambda x: x == x)
             if not holds(value):
                 raise ValueError(f"{title}: expected {name} {text}, got {value}")
 

@@ -14,7 +14,7 @@ from xgrad.support.docstrings import by_name, documented
 
 _SHARED = by_name(
     'reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses.',
-    "ValueError -- If the shapes do not fit, or `reduction` is none of the above.",
+    "ValueError -- If the shapes do not fit, or an option is none of the above.",
 )
 
 
@@ -129,11 +129,11 @@ def triplet_margin_loss(
     anchor, positive, negative : Tensor -- Of one shape, (..., features).
     margin : float, default 1 -- The difference of the distances from which the loss is 0; above 0.
     p : float, default 2 -- The order of the norm.
-    eps : float, default 1e-6 -- Added to each difference.
+    eps : float, default 1e-6 -- Added to each difference, 0 or more.
     swap : bool, default False -- Whether the smaller of the negative's distances to `anchor` and `positive` counts.
     reduction
     returns Tensor -- A scalar, or with ``reduction="none"`` of shape (...).
-    raises ValueError -- If the shapes differ, `margin` is not above 0, or `reduction` is none of the above.
+    raises ValueError -- If the shapes differ, `margin` is not above 0, or an option is none of the above.
 
     >>> anchor, negative = xgrad.asarray([[0.0, 0.0]]), xgrad.asarray([[0.5, 0.0]])
     >>> xgrad.nn.functional.triplet_margin_loss(anchor, anchor, negative, eps=0.0)
