@@ -89,7 +89,8 @@ def build(folder: Path) -> None:
             parts = [rebuilt[name].result(), *[files[file].result() for file in needed], library / "libcuda.so.1"]
             made = objects / module_file(name).name
             run(compiler(), "-shared", "-fPIC", "-w", missing(parts[0], "cuda", objects, parts), *parts, "-o", made)
-            shutil.copy(made, module_file(name))
+            # Replaced, not overwritten: a process that runs with the old file has its pages mapped, and would crash
+            os.replace(shutil.copy(made, f"{module_file(name)}.new"), module_file(name))
         headers.result()
     folder.joinpath("version").write_text(f"// {version()}\n")  # last: what says that all is built
 
