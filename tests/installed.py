@@ -20,7 +20,8 @@ from pathlib import Path
 import xgrad
 
 EXTRAS: set[str] = set()  # installed extras
-PLUGINS = ("xgrad_numpy", "xgrad_cupy", "xgrad_strict", "xgrad_torch")
+PLUGINS = sorted(point.module for point in metadata.entry_points(group="xgrad.backends"))
+LIBRARIES = ("torch", "jax", "dask")  # extras that are devices
 
 
 def check(holds: object, message: str) -> None:
@@ -119,6 +120,19 @@ def parity_skips_ops_without_references() -> str:
     return lines[-1]
 
 
+def commands_of_extras_work() -> str:
+    """Run the commands that the documentation has for the extras of array libraries and of several processes."""
+    train = ("-m", "xgrad", "train", "digits", "--epochs", "1", "--out")
+    lines = [run(*train, name, "--device", name, "--quiet").splitlines() for name in LIBRARIES if name in EXTRAS]
+    if "mpi" in EXTRAS:
+        lines.append(run("-m", "xgrad.distributed.launch", "-n", "2", *train, "mpi", "--distributed").splitlines())
+    if "onnx" in EXTRAS:
+        x = xgrad.ones((1, 3))
+        xgrad.onnx.export(xgrad.nn.Linear(3, 2), x, "net.onnx")
+        lines.append([f"xgrad.onnx.export wrote {Path('net.onnx').stat().st_size} bytes"])
+    return "; ".join(printed[0] for printed in lines) or "no extra of an array library"
+
+
 def run(*command: str, status: int = 0) -> str:
     """Return the output of Python for a command, which must exit with a status."""
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=".")
@@ -134,6 +148,7 @@ STEPS = (
     example_of_readme_runs,
     command_line_works,
     parity_skips_ops_without_references,
+    commands_of_extras_work,
 )
 
 
@@ -141,7 +156,7 @@ def main(extras: str) -> None:
     EXTRAS.update(filter(None, extras.split(",")))
     if "test" in EXTRAS:
         EXTRAS.update({"cli", "parity"})
-    if "parity" in EXTRAS:
+    if EXTRAS & {"parity", "jax"}:  # JAX brings SciPy
         EXTRAS.add("special")
     if "cli" in EXTRAS:
         EXTRAS.add("threads")

@@ -1,4 +1,4 @@
-"""PyTorch's arrays as the devices ``torch``, its CPU, and ``torch:1``, ``torch:2``, ..., its CUDA devices from 0 on.
+"""PyTorch's arrays as the devices ``torch``, its CPU, and ``torch:1``, ``torch:2``, ..., its GPUs: CUDA from 0 on, or MPS.
 
 A second implementation of the same ops: other kernels, 0-d results, own dtypes and devices, no implicit NumPy.
 PyTorch's autograd is not used: a PyTorch tensor that requires a gradient is refused. Differences from ``cpu``:
@@ -8,8 +8,9 @@ PyTorch's autograd is not used: a PyTorch tensor that requires a gradient is ref
 - Special functions that PyTorch lacks are SciPy's, for which arrays pass through the host.
 - On CUDA, an index in an array, or a class in a target, that is out of bounds makes all later work of the process there
   fail, as in PyTorch. Repeated indices add up in no fixed order.
+- MPS has no float64, which PyTorch refuses there.
 
-Work on CUDA is queued, but the backend is not `asynchronous`: checks of values wait.
+Neither CUDA nor MPS has been run. Work there is queued, but the backend is not `asynchronous`: checks of values wait.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class TorchBackend(Backend):
         try:
             self._torch: Any = import_module("torch")
         except ImportError as error:
-            raise DeviceError("torch: the package PyTorch is missing: pip install torch") from error
+            raise DeviceError("torch: the package PyTorch is missing: pip install 'xgrad[torch]'") from error
         self._cuda = self._torch.cuda
         self.array_type = self._torch.Tensor
         added = {
@@ -57,21 +58,24 @@ class TorchBackend(Backend):
         self.xp = SimpleNamespace(**vars(import_module("array_api_compat.torch")) | added)
         gpus = self._cuda.device_count() if self._cuda.is_available() else 0
         self.devices = [self._torch.device("cpu"), *[self._torch.device("cuda", i) for i in range(gpus)]]
+        if self._torch.backends.mps.is_available():
+            self.devices.append(self._torch.device("mps", 0))
         self._dtypes = {np.dtype(name): getattr(self._torch, name) for name in _DTYPES}
         self._numpy_dtypes = {native: dtype for dtype, native in self._dtypes.items()}
         # a private name of PyTorch
         self._uses: Callable[[int], int] | None = getattr(self._torch._C, "_storage_Use_Count", None)
 
     def describe(self, index: int) -> str:
-        name = "the CPU"
-        if index:
+        name = "MPS" if self.devices[index].type == "mps" else "the CPU"
+        if self.devices[index].type == "cuda":
             gpu = self._cuda.get_device_properties(index - 1)
             name = f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB"
         return f"PyTorch {self._torch.__version__} on {name}"
 
     def versions(self) -> dict[str, str]:
         """Return the version of PyTorch, and that of its CUDA if there is a GPU."""
-        return {"torch": self._torch.__version__} | ({"cuda": self._torch.version.cuda} if self.count() > 1 else {})
+        cuda = {"cuda": self._torch.version.cuda} if any(device.type == "cuda" for device in self.devices) else {}
+        return {"torch": self._torch.__version__} | cuda
 
     def index_of(self, x: Any) -> int:
         if x.requires_grad:  # called for every array of the user
@@ -80,7 +84,7 @@ class TorchBackend(Backend):
             )
         if x.dtype not in self._numpy_dtypes or x.device not in self.devices:
             raise TypeError(
-                f"torch: expected a tensor of a dtype of NumPy's on the CPU or CUDA, got {x.dtype}, {x.device}"
+                f"torch: expected a tensor of a dtype of NumPy's on the CPU, CUDA or MPS, got {x.dtype}, {x.device}"
             )
         return self.devices.index(x.device)
 
@@ -123,11 +127,13 @@ class TorchBackend(Backend):
         return x.detach()  # the capsule holds it, which counts as another reference to the memory
 
     def synchronize(self, index: int) -> None:
-        if index:
+        if self.devices[index].type == "mps":
+            self._torch.mps.synchronize()
+        elif index:
             self._cuda.synchronize(index - 1)
 
     def memory(self, index: int) -> dict[str, int]:
-        if not index:
+        if self.devices[index].type != "cuda":
             return {}
         used, reserved = self._cuda.memory_allocated(index - 1), self._cuda.memory_reserved(index - 1)
         free, total = self._cuda.mem_get_info(index - 1)

@@ -77,6 +77,21 @@ def test_devices_are_named_by_index(two_gpus: list[Any], monkeypatch: pytest.Mon
         xgrad.Device("torch:3")
 
 
+def test_mps_is_the_device_after_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    monkeypatch.setattr(torch.mps, "synchronize", lambda: calls.append("mps"))
+    backend = xgrad_torch.TorchBackend()
+    assert backend.devices == [CPU, torch.device("mps:0")]
+    assert backend.index_of(SimpleNamespace(device=torch.device("mps:0"), **FLOATS)) == 1
+    assert backend.describe(1) == f"PyTorch {torch.__version__} on MPS"
+    assert (backend.versions(), backend.memory(1)) == ({"torch": torch.__version__}, {})
+    backend.synchronize(0)
+    assert calls == []
+    backend.synchronize(1)
+    assert calls == ["mps"]
+
+
 def test_unavailable_cuda_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)  # as with a driver that is too old
@@ -185,7 +200,7 @@ def test_pytorch_tensor_that_requires_gradient_is_refused() -> None:
     ids=["dtype", "device"],
 )
 def test_unsupported_dtype_or_device_is_refused(x: Any) -> None:
-    with pytest.raises(TypeError, match=r"torch: expected a tensor of a dtype of NumPy's on the CPU or CUDA, got"):
+    with pytest.raises(TypeError, match=r"torch: expected a tensor of a dtype of NumPy's on the CPU, CUDA or MPS, got"):
         xgrad.asarray(x)
 
 

@@ -195,9 +195,12 @@ def _worst(
 
 
 def _raised(op: OpCase, sample: Sample, device: str, dtype: str, exception: Exception) -> _Finding:
+    note, expected, got = f"{type(exception).__name__}: {exception}", "", ""
+    if isinstance(exception, Mismatch):
+        expected, _, got = str(exception).removeprefix("expected ").partition(", got ")
     error = WorstError(
         device, dtype, "value", math.inf, "ULP", math.inf, 0.0, "the call", sample=str(sample),
-        inputs=describe_inputs(op, sample, dtype), note=f"{type(exception).__name__}: {exception}",
+        inputs=describe_inputs(op, sample, dtype), got=got, expected=expected, note=note,
     )  # fmt: skip
     return _Finding(error, sample)
 

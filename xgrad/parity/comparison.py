@@ -44,8 +44,8 @@ class WorstError:
 
     @property
     def kind(self) -> str:
-        """``"refused"`` for a call without a result, ``"wrong"`` for a NaN, infinity or integer, or ``"rounding"``."""
-        return "refused" if self.note else "wrong" if math.isinf(self.error) else "rounding"
+        """``"refused"`` for an exception, ``"wrong"`` for a NaN, infinity, integer or dtype, or ``"rounding"``."""
+        return "rounding" if self.error < math.inf else "refused" if self.note and not self.got else "wrong"
 
     @property
     def share(self) -> float:

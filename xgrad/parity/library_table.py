@@ -122,9 +122,9 @@ def _rounding(table: dict[str, Any]) -> Iterator[str]:
 
 
 def _wrong(table: dict[str, Any]) -> Iterator[str]:
-    """Yield a row for each wrong NaN, infinity, integer or bool; those of both dtypes are one."""
+    """Yield a row for each wrong NaN, infinity, integer, bool or dtype; those of both dtypes are one."""
     yield from ("", "## Wrong values", "")
-    yield from ("NaNs and infinities, integers and bools that differ from the reference.", "")
+    yield from ("NaNs and infinities, integers, bools and dtypes that differ from the reference.", "")
     yield from _head(["op", "on", "", "input", "got", "expected"])
     for row, found in _grouped(table, "wrong", "op", "device", "what", "input", "got", "expected").items():
         op, device, what, *values = row
