@@ -122,8 +122,8 @@ def parity_skips_ops_without_references() -> str:
 
 def commands_of_extras_work() -> str:
     """Run the commands that the documentation has for the extras of array libraries and of several processes."""
-    train = ("-m", "xgrad", "train", "digits", "--epochs", "1", "--out")
-    lines = [run(*train, name, "--device", name, "--quiet").splitlines() for name in LIBRARIES if name in EXTRAS]
+    train = ("xgrad", "train", "digits", "--epochs", "1", "--out")
+    lines = [run("-m", *train, name, "--device", name, "--quiet").splitlines() for name in LIBRARIES if name in EXTRAS]
     if "mpi" in EXTRAS:
         lines.append(run("-m", "xgrad.distributed.launch", "-n", "2", *train, "mpi", "--distributed").splitlines())
     if "onnx" in EXTRAS:

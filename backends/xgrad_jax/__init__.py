@@ -46,6 +46,7 @@ class JaxBackend(Backend):
     """JAX without its derivatives and its compiler."""
 
     library = "jax"
+    array_module = "jaxlib"
 
     def __init__(self) -> None:
         try:
@@ -53,10 +54,10 @@ class JaxBackend(Backend):
             self._jnp = JaxArray.namespace()
         except ImportError as error:
             raise DeviceError("jax: the package JAX is missing: pip install 'xgrad[jax]'") from error
-        self.array_type = JaxArray
+        self.array_type, self.native_types = JaxArray, (self._jax.Array,)
         self.devices = self._jax.devices()
         with self._x64():
-            added = {"index_add": self.index_add, "special": SciPyKernels(self)}
+            added = {"index_add": self.index_add, "searchsorted": self.searchsorted, "special": SciPyKernels(self)}
             linalg = MutableNamespace(self._jnp.linalg, JaxArray, matrix_rank=self.matrix_rank)
             self.xp = MutableNamespace(self._jnp, JaxArray, **added, linalg=linalg)
 
@@ -74,6 +75,8 @@ class JaxBackend(Backend):
         return {"jax": self._jax.__version__}
 
     def index_of(self, x: Any) -> int:
+        if x.device not in self.devices:
+            raise TypeError(f"jax: expected an array on one of {self.devices}, got one on {x.device}")
         return self.devices.index(x.device)
 
     def to_host(self, x: Any) -> np.ndarray:
@@ -87,6 +90,11 @@ class JaxBackend(Backend):
         with self._x64():
             return JaxArray(self._jax.device_put(x.native, self.devices[index]))
 
+    def array_converter(self, index: int) -> Callable[[Any], Any]:
+        return lambda value: (
+            JaxArray(value) if isinstance(value, self._jax.Array) else self.from_host(np.asarray(value), index)
+        )
+
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         return JaxArray(x.native.at[unwrapped(key)].add(unwrapped(values)))
 
@@ -96,6 +104,11 @@ class JaxBackend(Backend):
         if rtol is None or 0 in x.shape:
             return JaxArray(rank(x.native))
         return JaxArray(rank(x.native, rtol=unwrapped(rtol) * self._jnp.max(svdvals(x.native), axis=-1)))
+
+    def searchsorted(self, x1: Any, x2: Any, /, **options: Any) -> Any:
+        """Return `searchsorted` of the standard: JAX's indices are int32."""
+        options = {name: unwrapped(value) for name, value in options.items()}
+        return JaxArray(self._jnp.searchsorted(unwrapped(x1), unwrapped(x2), **options).astype("int64"))
 
     def from_dlpack(self, x: Any, index: int) -> Any:
         with self._x64():

@@ -1,4 +1,4 @@
-"""PyTorch's arrays as the devices ``torch``, its CPU, and ``torch:1``, ``torch:2``, ..., its GPUs: CUDA from 0 on, or MPS.
+"""PyTorch's arrays as the devices ``torch``, its CPU, and ``torch:1``, ``torch:2``, ..., those of CUDA or MPS.
 
 A second implementation of the same ops: other kernels, 0-d results, own dtypes and devices, no implicit NumPy.
 PyTorch's autograd is not used: a PyTorch tensor that requires a gradient is refused. Differences from ``cpu``:

@@ -52,6 +52,19 @@ def test_op_and_its_gradient_are_those_of_cpu(op: OpCase, library: xgrad.Device)
                 np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
 
 
+def test_native_array_is_a_tensor_on_its_device(library: xgrad.Device) -> None:
+    native = library.backend.from_host(np.full((2, 3), 2, np.float32), 0).native
+    x = xgrad.asarray(native)
+    assert x.device is library and (x.shape, x.dtype) == ((2, 3), xgrad.float32)
+    x += 1
+    assert x.tolist() == [[3.0] * 3] * 2 and np.all(np.asarray(native) == 2)
+
+
+def test_indices_are_int64(library: xgrad.Device) -> None:
+    x = xgrad.asarray([1.0, 2.0], device=library)
+    assert xgrad.searchsorted(x, x).dtype == xgrad.int64
+
+
 def test_writes_reach_the_base_and_all_views(library: xgrad.Device) -> None:
     x = xgrad.zeros((3, 4), device=library)
     row, column = x[1], x.mT[2]

@@ -26,6 +26,8 @@ class Backend:
     ----------
     library : str
         The import name of the library, by which its arrays are recognised before the backend is loaded.
+    array_module : str
+        The import name of the module that has the class of its arrays, if it is not `library`.
     xp : namespace
         The array API namespace that rules run on, and `index_add`. Its ``special`` has special functions, by SciPy's
         names; by default SciPy's own, for which arrays pass through the host.
@@ -56,6 +58,7 @@ class Backend:
     """
 
     library: ClassVar[str]
+    array_module: ClassVar[str] = ""
     xp: Any
     array_type: type
     native_types: tuple[type, ...] = ()

@@ -44,7 +44,7 @@ def device_of(x: Any) -> Device | None:
         return None
     for name in device_types():
         try:
-            if backend_class(name).library != root:
+            if root not in (backend_class(name).library, backend_class(name).array_module):
                 continue
             with PlugInErrors(name, passed=TypeError):  # for an array that the backend refuses
                 backend = open_backend(name)
