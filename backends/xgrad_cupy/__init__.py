@@ -35,7 +35,9 @@ import numpy as np
 
 from xgrad.backend import Backend, DeviceError
 from xgrad.backend.scipy_kernels import SciPyKernels
+from xgrad_cupy.cublas import CurrentCublas, supports
 from xgrad_cupy.fused_kernels import Kernels
+from xgrad_cupy.matmul import Products
 from xgrad_cupy.pools import pools
 
 _INSTALL = "pip install 'xgrad[cuda13]', or 'xgrad[cuda12]' for an NVIDIA driver older than 580"
@@ -256,7 +258,7 @@ def namespace(cp: Any) -> SimpleNamespace:
     own.log = partial(_log, cp)
     own.sign = cp.sign  # compat's synchronizes
     own.clip = lambda x, /, min=None, max=None: x.clip(min, max)  # compat's synchronizes
-    own.matmul, own.vecdot = _matmul, _vecdot
+    own.matmul, own.vecdot = _matmul_of(cp), _vecdot
     own.cumulative_sum = partial(_scan, cp.cumsum, compat.cumulative_sum)
     own.cumulative_prod = partial(_scan, cp.cumprod, compat.cumulative_prod)
     return own
@@ -282,7 +284,6 @@ def _with_geev_hint(solve: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _with_nan(cp: Any, cholesky: Callable[..., Any]) -> Callable[..., Any]:
     """Return NaN for a matrix that is not positive definite, of which CuPy returns what was factorized so far."""
 
-    @wraps(cholesky)
     @wraps(cholesky)
     def factorized(x: Any, /, *, upper: bool = False) -> Any:
         out = cholesky(x, upper=upper)
@@ -313,14 +314,24 @@ def _on_device(cp: Any, create: Callable[..., Any], like: bool = False) -> Calla
     return created
 
 
-def _matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
-    """Return the product, of a stack by a matrix as one of matrices: CuPy's batched one copies both, without TF32."""
-    if out is not None:
-        return x1.dot(x2, out)  # of matrices
-    if x1.ndim > 2 and x2.ndim == 2:
-        rows = x1.reshape(math.prod(x1.shape[:-1]), x1.shape[-1])
-        return (rows @ x2).reshape(*x1.shape[:-1], x2.shape[1])
-    return x1 @ x2
+def _matmul_of(cp: Any) -> Callable[..., Any]:
+    """Return the function for products, by CuPy but for stacks that CuPy would copy, or multiply without TF32."""
+    products = Products(cp, CurrentCublas(cp))
+
+    def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
+        if out is not None:
+            return x1.dot(x2, out)  # of matrices
+        if x1.ndim > 2 and x2.ndim == 2:
+            rows = x1.reshape(math.prod(x1.shape[:-1]), x1.shape[-1])
+            return (rows @ x2).reshape(*x1.shape[:-1], x2.shape[1])
+        stacks, dtype = {x1.shape[:-2], x2.shape[:-2]} - {()}, np.result_type(x1.dtype, x2.dtype)
+        if len(stacks) != 1 or not supports(dtype):  # matrices, or stacks that broadcast, which `products` would copy
+            return x1 @ x2
+        products.cublas.tf32 = takes_tf32(cp)
+        plain = x1.flags.c_contiguous and x2.flags.c_contiguous and dtype != np.float16
+        return x1 @ x2 if plain and not products.cublas.tf32 else products.matmul(x1, x2)
+
+    return matmul
 
 
 def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:

@@ -1,4 +1,4 @@
-"""Matrix products by a separate cuBLAS handle, which a stream can capture: CuPy refuses capture with its own.
+"""Matrix products by cuBLAS, with the handle of CuPy or, since CuPy refuses to capture that, with a separate one.
 
 Not yet run on a GPU, only on an emulation of CUDA (``tests/cuda_without_gpu``).
 
@@ -139,6 +139,17 @@ class Cublas:
         status = getattr(self._library, name)(*args)
         if status:
             raise CublasError(f"{name} returned status {status}")
+
+
+class CurrentCublas(Cublas):
+    """CuPy's handle of the current device, on the current stream; its functions raise errors of CuPy."""
+
+    def __init__(self, cp: Any) -> None:
+        self._cp, self.tf32, self._handle = cp, False, c_void_p()
+
+    def _call(self, name: str, *args: Any) -> None:
+        function = getattr(self._cp.cuda.cublas, name[len("cublas")].lower() + name[len("cublas") + 1 :])
+        function(self._cp.cuda.get_cublas_handle(), *args[1:])
 
 
 def supports(dtype: Any) -> bool:

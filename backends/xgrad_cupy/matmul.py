@@ -12,10 +12,10 @@ from xgrad_cupy.cublas import Cublas, layout, supports
 
 
 class Products:
-    """Products by a separate cuBLAS handle, in place of CuPy's functions."""
+    """Products by a handle of cuBLAS, `cublas`, in place of CuPy's functions."""
 
     def __init__(self, cp: Any, cublas: Cublas) -> None:
-        self._cp, self._cublas = cp, cublas
+        self._cp, self.cublas = cp, cublas
         self._functions: dict[str, Callable[..., Any]] = {
             "matmul": self.matmul,
             "imatmul": self.matmul,  # CuPy's arrays have no @= that writes in place
@@ -68,11 +68,11 @@ class Products:
         if not a.shape[-1]:
             out.fill(0)
         elif not stack:
-            self._cublas.gemm(self._regular(a), self._regular(b), out)
+            self.cublas.gemm(self._regular(a), self._regular(b), out)
         else:
             count = math.prod(stack)
             a, b = self._stacked(a, stack, count), self._stacked(b, stack, count)
-            self._cublas.gemm(a, b, out.reshape(count, *shape[-2:]))
+            self.cublas.gemm(a, b, out.reshape(count, *shape[-2:]))
         return out
 
     def _stacked(self, x: Any, stack: tuple[int, ...], count: int) -> Any:

@@ -615,14 +615,14 @@ def test_product_of_integers_uses_cupy(products: Products, calls: list[Any], cud
 @pytest.mark.parametrize(("dtype", "computed"), [("f2", 68), ("f4", 77), ("c8", 77), ("f8", 70), ("c16", 70)])
 def test_tf32_applies_to_dtypes_as_in_cupy(products: Products, calls: list[Any], dtype: str, computed: int) -> None:
     x = matrices((2, 2), dtype, "C", np.random.default_rng(0))
-    products._cublas.tf32 = True
+    products.cublas.tf32 = True
     products.matmul(x, x)
     assert calls[-1][1] == computed
 
 
 def test_status_of_cublas_is_raised(products: Products) -> None:
     with pytest.raises(cublas.CublasError, match="cublasSetWorkspace_v2 returned status 7"):
-        products._cublas.use(0, 1, 1 << 10)  # not aligned
+        products.cublas.use(0, 1, 1 << 10)  # not aligned
 
 
 def test_cublas_is_loaded_by_its_names(cuda: Device) -> None:

@@ -156,18 +156,48 @@ def test_index_add_without_atomics_for_the_dtype_is_refused() -> None:
         xgrad_cupy.index_add(np, x, np.asarray([0, 0]), x[:2])
 
 
-@pytest.mark.parametrize("shapes", [((2, 3, 4), (4, 5)), ((0, 3, 4), (4, 5)), ((3, 4), (2, 4, 5)), ((4,), (4,))])
-def test_matmul_is_that_of_numpy(shapes: tuple[tuple[int, ...], ...]) -> None:
-    a, b = (np.arange(float(np.prod(shape))).reshape(shape) for shape in shapes)
-    np.testing.assert_array_equal(xgrad_cupy._matmul(a, b), a @ b, strict=True)
+STACKS = [((2, 3, 4), (4, 5)), ((0, 3, 4), (4, 5)), ((3, 4), (2, 4, 5)), ((4,), (4,)), ((2, 1, 3, 4), (6, 4, 5))]
 
 
-def test_matmul_writes_to_out() -> None:
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("shapes", [*STACKS, ((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4,)), ((2, 2, 0, 4), (2, 2, 4, 5))])
+def test_matmul_is_that_of_numpy(shapes: tuple[tuple[int, ...], ...], dtype: str, cuda: xgrad.Device) -> None:
+    a, b = (np.arange(float(np.prod(shape))).reshape(shape).astype(dtype) for shape in shapes)
+    x, y = xgrad.asarray(a, device=cuda), xgrad.asarray(b, device=cuda)
+    np.testing.assert_array_equal(xgrad.matmul(x, y).cpu().numpy(), a @ b, strict=True)
+
+
+@pytest.mark.parametrize("tf32", [False, True])
+def test_stacks_are_multiplied_without_copies_and_with_the_bits_of_a_graph(
+    tf32: bool, cuda: xgrad.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cp, rng, computed = pytest.importorskip("cupy"), np.random.default_rng(0), []
+    multiply = cp.cuda.cublas.gemmStridedBatchedEx
+    monkeypatch.setattr(
+        cp.cuda.cublas, "gemmStridedBatchedEx", lambda *args: (computed.append(args[-2]), multiply(*args))
+    )
+    x, y = [xgrad.asarray(rng.normal(size=(3, 40, 40)).astype("f4"), device=cuda) for _ in range(2)]
+    pool = cp.cuda.MemoryPool()
+    xgrad.set_tf32(tf32, cuda)
+    try:
+        with cp.cuda.using_allocator(pool.malloc):
+            eager = xgrad.matmul(x, y.mT)
+        step = xgrad.capture(xgrad.matmul)
+        replays = [step(x, y.mT).cpu().numpy().tobytes() for _ in range(3)]
+    finally:
+        xgrad.set_tf32(False, cuda)
+    assert set(computed) == {77 if tf32 else 68}  # CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_32F
+    assert pool.total_bytes() < 2 * x.size * x.element_size()  # the result alone
+    expected = x.cpu().numpy() @ y.cpu().numpy().swapaxes(-1, -2)
+    np.testing.assert_allclose(eager.cpu().numpy(), expected, rtol=1e-4, atol=1e-4)
+    assert replays == [eager.cpu().numpy().tobytes()] * 3 and step.refusal is None
+
+
+def test_matmul_writes_to_out(cuda: xgrad.Device) -> None:
     """As a derivative rule does for the gradient buffer of an optimizer."""
-    a, b, out = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4), np.empty((4, 2)).T
-    xp = SimpleNamespace(matmul=xgrad_cupy._matmul, matrix_transpose=np.matrix_transpose)
-    assert matmul_into(xp, a, b, out) is out
-    np.testing.assert_array_equal(out, a @ b)
+    a, b, out = cuda.xp.reshape(cuda.xp.arange(6.0), (2, 3)), cuda.xp.ones((3, 4)), cuda.xp.empty((4, 2)).T
+    assert matmul_into(cuda.xp, a, b, out) is out
+    assert out.tolist() == [[3.0] * 4, [12.0] * 4]
 
 
 class OnGpu(np.ndarray):
