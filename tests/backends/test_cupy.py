@@ -347,6 +347,17 @@ def test_vecdot_has_the_dtype_of_its_operands_and_the_same_bits_in_a_graph(dtype
 def test_scalar_zero_keeps_its_sign(value: complex, cuda: xgrad.Device) -> None:
     moved = xgrad.asarray(value, device=cuda)
     assert moved.shape == () and repr(moved.cpu().numpy()[()]) == repr(xgrad.asarray(value).numpy()[()])
+    x = xgrad.zeros(2, dtype=moved.dtype, device=cuda)
+    x[...] = moved
+    for filled in (x, xgrad.full((2,), value, device=cuda)):
+        assert repr(filled.cpu().numpy()) == repr(xgrad.full((2,), value).numpy())
+
+
+@pytest.mark.xfail(strict=True, reason="CuPy writes numbers that equal 0 by memset: x = cupy.ones(1); x[...] = -0.0")
+def test_assigned_number_minus_zero_keeps_its_sign(cuda: xgrad.Device) -> None:
+    x = xgrad.ones(2, device=cuda)
+    x[...] = -0.0
+    assert np.signbit(x.cpu().numpy()).all()
 
 
 def test_time_between_marks_is_in_seconds() -> None:
