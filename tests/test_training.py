@@ -199,13 +199,20 @@ def test_fit_after_an_exception_continues_to_the_same_bits(where: str, number: i
     assert [p.tolist() for p in stopped.model.parameters()] == [p.tolist() for p in whole.model.parameters()]
 
 
-def test_validation_loader_may_have_no_length_or_no_samples() -> None:
-    class Stream:
-        def __iter__(self) -> Iterator[Any]:
-            return iter([held[i] for i in range(len(held))])
+class Stream:
+    """Samples without a number of them."""
 
+    def __init__(self, data: TensorDataset) -> None:
+        self.data = data
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self.data[i] for i in range(len(self.data))])
+
+
+def test_validation_loader_may_have_no_length_or_no_samples() -> None:
     t = trainer()
-    held, t.validation_loader = t.validation_loader.dataset, DataLoader(Stream(), 16)
+    held = t.validation_loader.dataset
+    t.validation_loader = DataLoader(Stream(held), 16)
     (line,) = t.fit(1)
     assert t.evaluate(DataLoader(held, 16))["loss"] == line["validation_loss"]
     t.validation_loader = DataLoader(TensorDataset(xgrad.ones((0, 3)), xgrad.ones((0, 1))))
@@ -223,6 +230,31 @@ def test_ema_is_evaluated_in_place_of_the_model() -> None:
         average = 0.75 * average + 0.25 * xgrad.asarray(weight)
     assert xgrad.allclose(t.eval_model[0].weight, average) and not xgrad.allclose(t.model[0].weight, average)
     assert t.validation_loader is not None and t.evaluate(t.validation_loader)["loss"] == line["validation_loss"]
+
+
+@pytest.mark.parametrize("tqdm", [False, True])
+def test_progress_of_samples_without_a_number_is_shown(
+    tqdm: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not tqdm:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setattr(training.callbacks, "LINE_SECONDS", 0)
+    t = trainer(callbacks=[training.Progress()])
+    t.train_loader = DataLoader(Stream(t.train_loader.dataset), 16)
+    t.fit(1)
+    assert ("epoch 1/1: 16/? samples, loss " in capsys.readouterr().err) == (not tqdm)
+
+
+@pytest.mark.parametrize("capture", [False, True])
+def test_epoch_without_batches_and_metric_that_is_a_mean_are_refused(capture: bool) -> None:
+    t = trainer(capture=capture)
+    t.train_loader = DataLoader(t.train_loader.dataset, 41, drop_last=True)
+    check_error("fit(1)", "ValueError: Trainer.fit: expected batches of train_loader, got none: add data", fit=t.fit)
+    for mean in (lambda y, t: xgrad.mean(xgrad.abs(y - t)), lambda y, t: xgrad.abs(y - t)):
+        t = trainer(capture=capture, metrics={"error": mean})
+        shape = mean(xgrad.ones((16, 1)), xgrad.ones((16, 1))).shape
+        error = f"ValueError: Trainer: expected a value a sample of metrics, shape (16,), got [{shape}]…"
+        check_error("fit(1)", error, fit=t.fit)
 
 
 def hook(name: str, function: Any) -> Callback:

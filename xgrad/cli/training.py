@@ -27,9 +27,8 @@ from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
 from xgrad.distributed import Communicator, DataParallel
 from xgrad.optim import lr_scheduler
 from xgrad.serialization import serialized
-from xgrad.support.files import Content, write, write_together
+from xgrad.support.files import Content, json_lines, write, write_together
 from xgrad.training import EMA, Callback, EarlyStopping, Progress, TensorBoard, Trainer
-from xgrad.training.callbacks import json_lines
 
 WEIGHTS, CONFIG, METRICS, TIMING = "weights.safetensors", "config.json", "metrics.jsonl", "timing.jsonl"
 PICTURES = ("curves.png", "mistakes.png")

@@ -1,12 +1,13 @@
 """Files that are written completely or not at all, alone or together, and bounded reads."""
 
 import errno
+import json
 import os  # not pathlib, which takes a twentieth of NumPy's import time
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 if sys.platform != "win32":
     import fcntl
@@ -91,6 +92,11 @@ def write_together(files: Mapping[str, Content | None]) -> None:
             raise
     for target in staged:
         _unlink(target + BACKUP)
+
+
+def json_lines(lines: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return a JSON object in each line."""
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from typing import Any
 
 from xgrad.capture import capture
@@ -17,7 +15,7 @@ from xgrad.nn import Module
 from xgrad.ops import asarray
 from xgrad.optim.swa_utils import AveragedModel, get_ema_avg_fn
 from xgrad.support.docstrings import documented
-from xgrad.support.files import write
+from xgrad.support.files import json_lines, write
 from xgrad.support.hints import import_optional
 from xgrad.training.trainer import Callback, Trainer
 
@@ -94,11 +92,6 @@ class EarlyStopping(Callback):
         self.best_weights = dict(state_dict["best_weights"])
 
 
-def json_lines(lines: Iterable[Mapping[str, Any]]) -> bytes:
-    """Return a JSON object in each line."""
-    return "".join(json.dumps(line) + "\n" for line in lines).encode()
-
-
 @documented()
 class JSONLines(Callback):
     """Write the history to a file after each epoch, one JSON object a line; the file is whole at any time.
@@ -162,13 +155,13 @@ class Progress(Callback):
     def on_epoch_start(self, trainer: Trainer) -> None:
         self.start = self.shown = time.perf_counter()
         self.label = f"epoch {len(trainer.history) + 1}/{trainer.epochs}"
-        self.count = len(trainer.train_loader.dataset) // trainer.ranks.size
+        self.count = getattr(trainer.train_loader.dataset, "__len__", lambda: 0)() // trainer.ranks.size  # 0: unknown
         try:
-            tqdm = import_module("tqdm").tqdm
+            tqdm = import_optional("tqdm", "cli").tqdm
         except ImportError:
             self.interval = LINE_SECONDS
         else:  # None: a bar on a terminal only
-            self.bar = tqdm(desc=self.label, total=self.count, unit=self.unit, disable=None, **self.options)
+            self.bar = tqdm(desc=self.label, total=self.count or None, unit=self.unit, disable=None, **self.options)
             self.interval = math.inf if self.bar.disable else BAR_SECONDS
 
     def on_batch_end(self, trainer: Trainer) -> None:
@@ -182,7 +175,7 @@ class Progress(Callback):
             self.bar.update(seen - self.bar.n)
         else:
             rate = f"{seen / (now - self.start):.0f} {self.unit}/s"
-            print(f"{self.label}: {seen}/{self.count} {self.unit}, {figures}, {rate}", file=sys.stderr)
+            print(f"{self.label}: {seen}/{self.count or '?'} {self.unit}, {figures}, {rate}", file=sys.stderr)
 
     def on_fit_end(self, trainer: Trainer) -> None:
         if self.bar is not None:

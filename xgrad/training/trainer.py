@@ -66,7 +66,8 @@ class Trainer:
     loss : callable -- ``loss(output, targets)`` returns the mean over a batch.
     train_loader : DataLoader -- Batches ``(inputs, targets)`` of training.
     validation_loader : DataLoader, optional -- Batches that are evaluated after each epoch.
-    metrics : dict of callable, optional -- Functions of output and targets that return a value for each sample.
+    metrics : dict of callable, optional -- Functions of output and targets that return a value for each sample, of
+        shape (samples,).
     scheduler : LRScheduler, optional -- It is stepped after each batch; a `ReduceLROnPlateau` after each epoch, with
         the validation loss.
     transform : callable, optional -- Random changes of the inputs of training.
@@ -131,7 +132,10 @@ class Trainer:
         # Functions of the parts, and not of self, which would hold its own methods: a reference cycle.
         @no_grad()
         def add(totals: Totals, output: Any, targets: Any, mean: Tensor) -> Totals:
-            sums = (mean * len(targets), *(ops.sum(function(output, targets)) for function in functions.values()))
+            values = [function(output, targets) for function in functions.values()]
+            if wrong := [x.shape for x in values if x.shape != (len(targets),)]:
+                raise ValueError(f"Trainer: expected a value a sample of metrics, shape ({len(targets)},), got {wrong}")
+            sums = (mean * len(targets), *map(ops.sum, values))
             return tuple(total + x.astype(float64) for total, x in zip(totals, sums, strict=True))
 
         def backward(inputs: Any, targets: Any, *totals: Tensor) -> tuple[Tensor, Totals]:
@@ -166,6 +170,8 @@ class Trainer:
     def fit(self, epochs: int) -> list[dict[str, float]]:
         """Train up to a number of epochs, with those of `load_state_dict`, and return the history.
 
+        ValueError is raised if `train_loader` has no batches, or a metric has not a value for each sample.
+
         An exception, such as KeyboardInterrupt or one of a callback, leaves the state after the last step: another
         call continues with the next batch, as does a trainer that loads `state_dict`.
         """
@@ -195,6 +201,8 @@ class Trainer:
                 self.steps, self.samples = self.steps + 1, self.samples + len(targets)
                 self.seconds = time.perf_counter() - resumed
                 self._call("on_batch_end")
+            if not self.steps:
+                raise ValueError("Trainer.fit: expected batches of train_loader, got none: add data, or no drop_last")
             means = self.means(*self.ranks.sums(self.totals, self.samples))
             trained = time.perf_counter()
             validation = {} if self.validation_loader is None else self.evaluate(self.validation_loader)
