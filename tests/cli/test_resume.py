@@ -210,7 +210,11 @@ def test_locked_folder_is_left_to_its_run(run, monkeypatch, tmp_path):
     [
         ("--resume nothing", "--resume: expected the folder of a run, got nothing"),
         ("--resume " + 300 * "x", "--resume: expected the folder of a run, got xxx"),
-        ("--resume empty", f"--resume: expected a run with a checkpoint that is whole, got none in empty{os.sep}check"),
+        (
+            "--resume empty",
+            "--resume: expected a run with a checkpoint that is whole, got none in "
+            f"{Path('empty', 'checkpoints')}: they are written at SIGTERM",
+        ),
         ("digits --resume out", "--dataset: expected no such option with --resume: the run has its own"),
         ("--resume out --batch-size 5", "--batch-size: expected no such option with --resume: the run has its own"),
         ("--checkpoint-every 0", "--checkpoint-every: expected an integer of 1 or more, got '0'"),

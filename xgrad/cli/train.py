@@ -213,7 +213,10 @@ def start(top: Parser, args: Namespace, ranks: Communicator | None) -> int:
             if ranks is not None:
                 ranks.broadcast_object((saved, state))
             return train(Namespace(**(saved | given | {"out": out})), state, ranks)
-    raise UsageError(f"--resume: expected a run with a checkpoint that is whole, got none in {out / FOLDER}")
+    raise UsageError(
+        f"--resume: expected a run with a checkpoint that is whole, got none in {out / FOLDER}: they are written at "
+        "SIGTERM and Ctrl-C, and with --checkpoint-every"
+    )
 
 
 def train(args: Namespace, state: dict[str, Any], ranks: Communicator | None) -> int:
