@@ -21,7 +21,7 @@ def pools() -> list[Any]:
 
 
 def retire(device: Any, pool: Any) -> None:
-    """Free the memory of retired pools as far as nothing refers to it: CuPy does not do it when it drops a pool."""
+    """Retire a pool, and free the memory of retired ones that nothing refers to: CuPy keeps it in dropped pools."""
     _pools[pool] = device
     for retired, of in list(_pools.items()):
         if of is not None:
