@@ -297,7 +297,7 @@ def long_names() -> Any:
     return [asdict(Table("Time", "s", {"a": {name: [1.0, 2.0, 300.0] for name in names}}, "bars"))]
 
 
-RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+RESULTS = sorted(path.with_suffix(".json") for path in (ROOT / "benchmarks" / "results").glob("*.svg"))
 
 
 @pytest.mark.parametrize("path", [None, *RESULTS], ids=lambda path: path.stem if path else "long names")

@@ -17,16 +17,32 @@ _LONGEST = 100  # characters of inputs; those of larger samples are described by
 _ABOUT = """\
 # Accuracy of array libraries
 
-The worst errors of each op of the [op table](../../docs/command_line.md#parity), on the arrays of several libraries, in
-ULPs; wrong special values; and what is missing. Ops that a library lacks are as xgrad's plug-in has them: with JAX,
-special functions are SciPy's. All figures are in [{name}.json]({name}.json). Made by
+The worst error of each op of the [op table](../../docs/command_line.md#parity) on the arrays of each library, values
+and first gradients; values that are wrong; and what is missing. An op that a library lacks is computed as its plug-in
+does: on `jax`, special functions are SciPy's. Gradients are those of xgrad's rules. Only findings are listed here:
+[{name}.json]({name}.json) has the errors of all ops. Made by
 
 ```sh
 {command}
 ```
 
-with {versions}. Errors are those compared with
-{reference}.
+with {versions}. The reference is {reference}.
+"""
+_TOLERANCE = """
+## Out of tolerance
+
+Errors in ULPs, in bold those out of tolerance; the input is that of the largest of these. The tolerances and their
+reasons are in `xgrad/parity/tolerance.py`.
+"""
+_WRONG = """
+## Wrong values
+
+NaNs and infinities, integers, bools and dtypes that differ from the reference. The sign of zero is not compared.
+"""
+_MISSING = """
+## Missing
+
+Ops of which at least one sample raises an error.
 """
 
 
@@ -93,51 +109,53 @@ def as_markdown(table: dict[str, Any], name: str) -> str:
     """Return a page with the findings alone; `name` is that of the file of JSON."""
     versions = ", ".join(f"{library} {version}" for library, version in table["versions"].items())
     about = _ABOUT.format(name=name, **table | {"versions": versions})
-    return "\n".join([about, *_summary(table), *_rounding(table), *_wrong(table), *_missing(table)])
+    parts = {about: _summary, _TOLERANCE: _rounding, _WRONG: _wrong, _MISSING: _missing}
+    lines = []
+    for text, rows in parts.items():
+        head, *found = rows(table)
+        lines += [text, *([_row(head), _row(["---"] * len(head)), *map(_row, found)] if found else ["None."])]
+    return "\n".join([*lines, ""])
 
 
-def _summary(table: dict[str, Any]) -> Iterator[str]:
-    """Yield a row for each device: how many ops have findings of each kind."""
-    cases = len(table["errors"])
-    yield from _head(["device", "library", "ops compared", "out of tolerance", "wrong values", "missing"])
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join([cell.replace("|", "\\|") for cell in cells]) + " |"
+
+
+def _summary(table: dict[str, Any]) -> Iterator[list[str]]:
+    """Yield the head and a row for each device: how many ops have findings of each kind."""
+    yield ["device", "library", "ops compared", "out of tolerance", "wrong values", "missing"]
     for device, library in table["devices"].items():
         found = {(f["kind"], f["op"]) for f in table["findings"] if f["device"] == device}
-        counts = [sum(kind == k for k, _ in found) for kind in ("rounding", "wrong", "refused")]
+        counts = [str(sum(kind == k for k, _ in found)) for kind in ("rounding", "wrong", "refused")]
         compared = sum(any(error is not None for error in row[device]) for row in table["errors"].values())
-        yield _row([f"`{device}`", library, f"{compared} of {cases}", *map(str, counts)])
+        yield [f"`{device}`", library, f"{compared} of {len(table['errors'])}", *counts]
 
 
-def _rounding(table: dict[str, Any]) -> Iterator[str]:
-    """Yield a row for each figure that is out of tolerance on any device, with those of all."""
-    yield from ("", "## Out of tolerance", "")
-    yield "Errors in ULPs, in bold those out of tolerance; the input is that of the largest error. The reasons for the"
-    yield from ("tolerances are in `xgrad/parity/tolerance.py`.", "")
-    yield from _head(["op", "", "tolerated", *[f"`{device}`" for device in table["devices"]], "input"])
+def _rounding(table: dict[str, Any]) -> Iterator[list[str]]:
+    """Yield the head and a row for each figure that is out of tolerance on any device, with those of all."""
+    yield ["op", "", "tolerated", *[f"`{device}`" for device in table["devices"]], "input"]
     for (op, column), found in _grouped(table, "rounding", "op", "column").items():
         bold, number = {f["device"] for f in found}, table["columns"].index(column)
         errors = {device: row[number] for device, row in table["errors"][op].items()}
         cells = ["-" if e is None else f"**{e:g}**" if device in bold else f"{e:g}" for device, e in errors.items()]
         worst = max(found, key=lambda f: f["error"])
-        yield _row([op, column, f"{worst['limit']:.3g}", *cells, f"`{worst['input']}`"])
+        yield [op, column, f"{worst['limit']:.3g}", *cells, f"`{worst['input']}`"]
 
 
-def _wrong(table: dict[str, Any]) -> Iterator[str]:
-    """Yield a row for each wrong NaN, infinity, integer, bool or dtype; those of both dtypes are one."""
-    yield from ("", "## Wrong values", "")
-    yield from ("NaNs and infinities, integers, bools and dtypes that differ from the reference.", "")
-    yield from _head(["op", "on", "", "input", "got", "expected"])
+def _wrong(table: dict[str, Any]) -> Iterator[list[str]]:
+    """Yield the head and a row for each wrong value; those of both dtypes are one."""
+    yield ["op", "on", "", "input", "got", "expected"]
     for row, found in _grouped(table, "wrong", "op", "device", "what", "input", "got", "expected").items():
         op, device, what, *values = row
         what += f", {', '.join(f['column'].split()[0] for f in found)}"
-        yield _row([op, f"`{device}`", what, *[f"`{value}`" for value in values]])
+        yield [op, f"`{device}`", what, *[f"`{value}`" for value in values]]
 
 
-def _missing(table: dict[str, Any]) -> Iterator[str]:
-    """Yield a row for each reason for which a device lacks ops."""
-    yield from ("", "## Missing", "", "Ops of which at least one sample raises an error.", "")
-    yield from _head(["on", "ops", "reason"])
+def _missing(table: dict[str, Any]) -> Iterator[list[str]]:
+    """Yield the head and a row for each reason for which a device lacks ops."""
+    yield ["on", "ops", "reason"]
     for (device, reason), found in _grouped(table, "refused", "device", "reason").items():
-        yield _row([f"`{device}`", ", ".join(f["op"] for f in found), reason])
+        yield [f"`{device}`", ", ".join(f["op"] for f in found), reason]
 
 
 def _grouped(table: dict[str, Any], kind: str, *keys: str) -> dict[tuple[str, ...], list[dict[str, Any]]]:
@@ -146,12 +164,3 @@ def _grouped(table: dict[str, Any], kind: str, *keys: str) -> dict[tuple[str, ..
         if f["kind"] == kind:
             groups.setdefault(tuple([f[key] for key in keys]), []).append(f)
     return groups
-
-
-def _head(names: list[str]) -> Iterator[str]:
-    yield _row(names)
-    yield "|---" * len(names) + "|"
-
-
-def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
