@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -63,6 +64,16 @@ def test_report_to_standard_output_follows_the_text(tmp_path, capfd):
     text, _, report = out.partition("\n{")
     assert not err and "PASSED: 1 " in text and json.loads("{" + report)["verdict"] == "pass"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("argv", [["info"], FAST], ids=["info", "train"])
+def test_full_disk_under_standard_output_is_reported_in_one_line(argv, monkeypatch, capsys):
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert xgrad.cli.main(argv) == 2
+    expected = f"xgrad {argv[0]}: standard output: {os.strerror(errno.ENOSPC)}\n"
+    assert capsys.readouterr().err.endswith(expected)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no FIFOs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from io import TextIOWrapper
 
 from xgrad import __version__
 from xgrad.cli.arguments import UsageError
+from xgrad.support.files import DISK_FULL
 
 #: Commands; each is a module of this package with a function `run`.
 COMMANDS = {
@@ -25,8 +27,8 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command, with the arguments of the process by default, and return its exit status.
 
-    The status is 0; 1 for a training run that diverged or devices that disagree; 2 for an error of the user; 130 for
-    Ctrl-C; 141 for a closed output.
+    The status is 0; 1 for a training run that diverged or devices that disagree; 2 for an error of the user, or a full
+    disk; 130 for Ctrl-C; 141 for a closed output.
     """
     name, *rest = [*(sys.argv[1:] if argv is None else argv), ""]
     if name in ("-h", "--help"):
@@ -53,6 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # as in `xgrad info | head -1`; the rest of the buffer must not raise at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+    except OSError as error:
+        if error.filename is not None or error.errno not in {errno.EPIPE, *DISK_FULL}:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest of the buffer must not raise at exit
+        if error.errno == errno.EPIPE:  # as in `xgrad info | head -1`
+            return 141
+        print(f"{program}: standard output: {error.strerror}", file=sys.stderr)
+        return 2

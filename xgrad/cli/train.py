@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import sys
@@ -258,9 +259,9 @@ def train(args: Namespace, state: dict[str, Any], ranks: Communicator | None) ->
                 tempfile.TemporaryFile(dir=training.out).close()  # an OSError before the work
             with np.errstate(over="ignore", invalid="ignore"):  # a loss that is not finite is reported once
                 return training.run(trainer)
-    except BrokenPipeError:  # standard output, not --out
-        raise
     except OSError as error:
+        if error.filename is None and error.errno in {errno.EPIPE, *DISK_FULL}:  # standard output, not --out
+            raise
         if error.errno in DISK_FULL:
             last = f"epoch {training.saved}" if training.saved else "none"
             raise UsageError(
