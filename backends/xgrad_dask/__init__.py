@@ -211,7 +211,7 @@ class DaskBackend(Backend):
         arrays = [x for x in DaskArray.written.values() if x.native.npartitions == 1]
         for x, values in zip(arrays, _computed(*[x.native for x in arrays]), strict=True):
             x.write(self.from_host(values, index).native)
-            DaskArray.written.pop(id(x))
+            DaskArray.written.pop(id(x), None)  # another thread may have computed it
 
     def wrote(self, x: Any) -> None:
         DaskArray.written[id(x.root)] = x.root
