@@ -60,6 +60,14 @@ def test_native_array_is_a_tensor_on_its_device(library: xgrad.Device) -> None:
     assert x.tolist() == [[3.0] * 3] * 2 and np.all(np.asarray(native) == 2)
 
 
+@pytest.mark.parametrize("library", ["jax"], indirect=True)
+def test_native_array_of_another_device_is_refused(library: xgrad.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    native = library.backend.from_host(np.zeros(2), 0).native
+    monkeypatch.setattr(library.backend, "devices", ["another"])
+    with pytest.raises(TypeError, match=r"jax: expected an array on one of .'another'., got one on "):
+        xgrad.asarray(native)
+
+
 def test_indices_are_int64(library: xgrad.Device) -> None:
     x = xgrad.asarray([1.0, 2.0], device=library)
     assert xgrad.searchsorted(x, x).dtype == xgrad.int64
