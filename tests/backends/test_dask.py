@@ -142,6 +142,7 @@ def test_graph_of_a_training_run_does_not_grow(library: xgrad.Device) -> None:
 def test_fits_of_the_example_read_each_chunk_once_a_step_and_give_the_results_of_cpu(library: xgrad.Device) -> None:
     import dask.array as da
 
+    pytest.importorskip("distributed.client", reason="needs dask.distributed: make test-peers")
     example, generator = runpy.run_path(str(EXAMPLE)), np.random.default_rng(0)
     centers = generator.normal(size=(8, 62))
     clusters = generator.integers(0, 8, 400)
