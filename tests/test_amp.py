@@ -257,6 +257,10 @@ def test_scaler_that_is_not_enabled_does_nothing():
     ("s.step(half)", "TypeError: GradScaler.unscale_: expected parameters of float32, got float16: use autocast()"),
     ("s.step(lbfgs)", "TypeError: LBFGS: expected a call of step(closure), got one of GradScaler"),
     ("s.load_state_dict({})", "ValueError: GradScaler.load_state_dict: expected ['_growth_tracker', …"),
+    (
+        "s.load_state_dict(s.state_dict() | {'growth_factor': 'x'})",
+        "ValueError: GradScaler.load_state_dict: expected growth_factor of the types of 2.0, got 'x'",
+    ),
 ])  # fmt: skip
 def test_errors(call, expected):
     p, q = (xgrad.ones(2, requires_grad=True) for _ in range(2))

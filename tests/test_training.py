@@ -307,6 +307,8 @@ def test_callbacks_are_called_in_order_and_at_the_end_of_an_interrupted_fit() ->
             "load(scheduler={})",
             "ValueError: Trainer.load_state_dict: scheduler: expected ['_last_lr', … 'last_epoch'], got []",
         ),
+        ("trainer().load_state_dict({})", "ValueError: Trainer.load_state_dict: expected ['callbacks', … got []"),
+        ("trainer().load_state_dict(3)", "ValueError: Trainer.load_state_dict: expected ['callbacks', … got int"),
         ("load(callbacks={'EMA': {}})", "ValueError: Trainer.load_state_dict: callbacks: expected [], got ['EMA']"),
     ],
 )
@@ -319,7 +321,7 @@ def test_wrong_argument_is_named(call: str, expected: str) -> None:
         t = trainer()
         t.load_state_dict(t.state_dict() | change)
 
-    check_error(call, expected, plateau=plateau, load=load, EarlyStopping=EarlyStopping, EMA=EMA)
+    check_error(call, expected, plateau=plateau, load=load, trainer=trainer, EarlyStopping=EarlyStopping, EMA=EMA)
 
 
 def events(folder: Path) -> dict[tuple[str, int], float]:

@@ -66,11 +66,8 @@ class GradScaler:
             )
         if not isinstance(growth_interval, int) or growth_interval < 1:
             raise ValueError(f"GradScaler: expected an int above 0 for growth_interval, got {shown(growth_interval)}")
-        self._growth_factor, self._backoff_factor, self._growth_interval = (
-            growth_factor,
-            backoff_factor,
-            growth_interval,
-        )
+        self._growth_factor, self._backoff_factor = float(growth_factor), float(backoff_factor)
+        self._growth_interval = growth_interval
         self._scale = full((), init_scale, dtype=float32, device=device)
         self._growth_tracker = zeros((), dtype=int32, device=device)
         self._enabled = enabled

@@ -22,8 +22,10 @@ def _types(value: Any) -> Any:
     return [*map(_types, value)] if isinstance(value, list) else type(value)
 
 
-def load_or_restore(load: Callable[[Any], None], state: Any, own: Any) -> None:
-    """Load a state; after an exception, load that of before."""
+def load_or_restore(title: str, load: Callable[[Any], None], state: Any, own: Mapping[str, Any]) -> None:
+    """Load a state that has the names of the present one, and others; after an exception, load the present one."""
+    known = {name: None for name in state if name in own} if isinstance(state, Mapping) else state
+    check_state(title, known, dict.fromkeys(own))
     try:
         load(state)
     except BaseException:

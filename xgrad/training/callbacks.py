@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from xgrad.capture import capture
@@ -156,11 +157,9 @@ class Progress(Callback):
         self.start = self.shown = time.perf_counter()
         self.label = f"epoch {len(trainer.history) + 1}/{trainer.epochs}"
         self.count = getattr(trainer.train_loader.dataset, "__len__", lambda: 0)() // trainer.ranks.size  # 0: unknown
-        try:
-            tqdm = import_optional("tqdm", "cli").tqdm
-        except ImportError:
-            self.interval = LINE_SECONDS
-        else:  # None: a bar on a terminal only
+        self.interval = LINE_SECONDS
+        with suppress(ImportError):
+            tqdm = import_optional("tqdm", "cli").tqdm  # with disable=None, a bar on a terminal only
             self.bar = tqdm(desc=self.label, total=self.count or None, unit=self.unit, disable=None, **self.options)
             self.interval = math.inf if self.bar.disable else BAR_SECONDS
 

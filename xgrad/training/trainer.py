@@ -251,7 +251,7 @@ class Trainer:
 
         LookupError, TypeError, ValueError or AttributeError is raised for anything else; then nothing is loaded.
         """
-        load_or_restore(self._load, state, self.state_dict())
+        load_or_restore("Trainer.load_state_dict", self._load, state, self.state_dict())
 
     def _load(self, state: Mapping[str, Any]) -> None:
         position, history, timing = dict(state["position"]), list(state["history"]), list(state["timing"])
