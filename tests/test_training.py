@@ -296,6 +296,10 @@ def test_callbacks_are_called_in_order_and_at_the_end_of_an_interrupted_fit() ->
     ("call", "expected"),
     [
         ("plateau()", "ValueError: Trainer: expected a validation_loader, whose loss ReduceLROnPlateau follows"),
+        (
+            "trainer(validation=False, callbacks=[EarlyStopping()]).fit(1)",
+            "ValueError: EarlyStopping: expected a monitor of ('train_loss', 'train_error'), got 'validation_loss'",
+        ),
         ("EarlyStopping(mode='auto')", "ValueError: EarlyStopping: expected mode 'min' or 'max', got 'auto'"),
         ("EMA(xp.nn.Linear(1, 1), 2)", "ValueError: get_ema_avg_fn: expected a decay from 0 to 1, got 2"),
         (

@@ -62,6 +62,7 @@ class EarlyStopping(Callback):
     monitor : str, default "validation_loss" -- A name in the history.
     mode : {"min", "max"}, default "min" -- Whether it is to fall or to rise.
     attribute best_weights : dict -- The ``state_dict()`` of the best epoch, for ``model.load_state_dict``.
+    raises ValueError -- If `mode` is none of these; in `Trainer.fit`, if the history has no such name.
 
     >>> stopping = xgrad.training.EarlyStopping(patience=3)
     >>> stopping.best_epoch([{"validation_loss": loss} for loss in (0.5, 0.3, 0.4)])
@@ -80,6 +81,8 @@ class EarlyStopping(Callback):
         return min(range(len(values)), key=lambda i: (math.isnan(values[i]), values[i])) + 1 if values else 0
 
     def on_epoch_start(self, trainer: Trainer) -> None:
+        if self.monitor not in trainer.columns:
+            raise ValueError(f"EarlyStopping: expected a monitor of {trainer.columns[1:]}, got {self.monitor!r}")
         trainer.should_stop |= len(trainer.history) - self.best_epoch(trainer.history) >= self.patience
 
     def on_epoch_end(self, trainer: Trainer) -> None:

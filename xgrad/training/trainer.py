@@ -124,8 +124,7 @@ class Trainer:
         self.names = ("loss", *functions)
         parts = ("train",) if validation_loader is None else ("train", "validation")
         self.columns = ("epoch", *(f"{part}_{name}" for part in parts for name in self.names))
-        self.history: list[dict[str, float]] = []
-        self.timing: list[dict[str, float]] = []
+        self.history, self.timing = list[dict[str, float]](), list[dict[str, float]]()
         self.epochs = self.steps = self.samples = 0
         self.totals, self.seconds, self.should_stop = self._zeros(), 0.0, False
 
