@@ -21,7 +21,7 @@ import xgrad
 
 EXTRAS: set[str] = set()  # installed extras
 PLUGINS = sorted(point.module for point in metadata.entry_points(group="xgrad.backends"))
-LIBRARIES = ("torch", "jax", "dask")  # extras that are devices
+LIBRARIES = ("torch", "jax", "dask", "mlx")  # extras that are devices
 
 
 def check(holds: object, message: str) -> None:

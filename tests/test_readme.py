@@ -62,7 +62,7 @@ PRINTED = {
         r"\nlinear +20 .* 50 [\s\S]*\noutside of ops [\s\S]*\ninspection\.md:\d+ +30 .* 60 ",
     ],
     "docs/ecosystem.md": [],
-    "docs/array_libraries.md": [r"\A(\Z|(jax|dask) \[ 5\.437 )"],
+    "docs/array_libraries.md": [r"\A(\Z|(jax|dask|mlx) \[ 5\.437 )"],
     "docs/gallery.md": [],
     "docs/promises.md": [],
     "docs/optimizers.md": [r"loss \d\.\d, of the average \d\.\d\n1 recording\n", r"float16 float32 float32\n"],

@@ -117,17 +117,26 @@ def _to_array(
     if trace is not None and not isinstance(data, Tensor):
         arrays = [x for x in (_leaves(data) if isinstance(data, (list, tuple)) else [data]) if getattr(x, "shape", ())]
         raw = trace.convert(raw, source, type(arrays[0]).__name__ if arrays else "")
-    moved = transfer(raw, source, target)
-    dtype = moved.dtype if dtype is None else native_dtype(dtype, target)
-    if copy is False and (moved is not raw or dtype != moved.dtype):
+    if dtype is not None:
+        dtype = target.backend.numpy_dtype(native_dtype(dtype, target))
+    # On the host, a cast needs no dtype that the target lacks, and leaves less to transfer.
+    first = _cast(raw, dtype, source, host) if isinstance(raw, np.ndarray) else raw
+    moved = _cast(transfer(first, source, target), dtype, target, host)
+    if copy is False and moved is not raw:
         raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
     with target.active():
-        if dtype != moved.dtype:
-            check_cast("asarray", moved.dtype, dtype)
-            if host:
-                check_range("asarray", raw, target.backend.numpy_dtype(dtype))
-            return target.xp.astype(moved, dtype), target
         return (target.xp.asarray(moved, copy=True) if copy and moved is raw else moved), target
+
+
+def _cast(x: Any, dtype: np.dtype | None, device: Device, host: bool) -> Any:
+    """Return an array of a device in a dtype; `host` says that it was made of Python's numbers."""
+    if dtype is None or (wanted := device.backend.dtype(dtype)) == x.dtype:
+        return x
+    check_cast("asarray", x.dtype, dtype)
+    if host:
+        check_range("asarray", x, dtype)
+    with device.active():
+        return device.xp.astype(x, wanted)
 
 
 def check_range(name: str, values: np.ndarray, dtype: np.dtype) -> None:
