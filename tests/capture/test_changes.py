@@ -259,6 +259,13 @@ def load(model: Any, optimizer: Any, i: int) -> None:
         optimizer.load_state_dict(model.saved[1])
 
 
+def pack_apart(model: Any, optimizer: Any) -> None:
+    """Pack apart parameters without a gradient, of which one will have one."""
+    model[0].weight.grad = model[0].bias.grad = None
+    model[0].bias.requires_grad_(False)
+    optimizer.load_state_dict(optimizer.state_dict())
+
+
 #: An optimizer, a change of a training run before a step, and the least and the largest number of traces.
 TRAININGS: dict[str, tuple[Step, Step, int, int]] = {
     "learning rate": (sgd(), option("lr", 0.2, 0.3, 0.05), 1, 1),
@@ -278,6 +285,7 @@ TRAININGS: dict[str, tuple[Step, Step, int, int]] = {
     "frozen parameter": (sgd(momentum=0.9), freeze, 2, 5),
     "hook": (twins.adam, hook, 2, 3),
     "loaded state": (twins.adam, load, 1, 4),
+    "parameters packed apart": (twins.adam, at(4)(pack_apart), 1, 4),
     "replaced layer": (twins.adam, at(4)(lambda model, _: setattr(model, "0", nn.Linear(5, 4))), 2, 3),
     "removed layer": (twins.adam, at(4)(lambda model, _: setattr(model, "2", nn.Identity())), 2, 2),
     "added group": (lambda params: optim.SGD(list(params)[:2], lr=0.1, momentum=0.9),
@@ -298,7 +306,7 @@ def test_change_between_training_steps_is_followed_or_traced(name: str, look: bo
         model, optimizer, step = training(capture, make)
         for i in range(10):
             change(model, optimizer, i)
-            yield step(*batch(i))
+            yield step(*batch(i)), [len(flat.params) for flat in optimizer.flats()]
             if look or i == 9:
                 yield everything(model, optimizer), xgrad.random.default_generator._state
 

@@ -49,6 +49,9 @@ class Number:
     def __bool__(self) -> bool:
         return bool(self.trace.conditions.setdefault(f"bool({self.text})", bool(self.value)))
 
+    def __repr__(self) -> str:  # by which optimizers tell whether states are alike
+        return repr(self.value) if self == self.value else "nan"
+
     def __index__(self) -> int:
         return operator.index(self._read())
 
@@ -57,12 +60,9 @@ class Number:
         return type(self.value)
 
 
-_PYTHON = frozenset({bool, int, float, complex})
-
-
 def _computed(name: str, *operands: Any) -> Any:
     values = [plain(x) for x in operands]
-    if not _PYTHON.issuperset(map(type, values)):
+    if not {bool, int, float, complex}.issuperset(map(type, values)):
         return NotImplemented
     trace = next(x.trace for x in operands if type(x) is Number)
     texts = [x.text if type(x) is Number else f"({x!r})" for x in operands]
