@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import ref
 
-import numpy as np
-
 from xgrad.backend.device import Device, Interceptor
 from xgrad.capture.numbers import Number, plain
-from xgrad.capture.program import Call, Storage, Value
+from xgrad.capture.program import Call, Storage, Value, leaves, map_leaves
 from xgrad.capture.tracing_device import TracedArray, TracedScalar, TracingDevice
 from xgrad.core.lost_gradients import user_line
 from xgrad.core.memory import owner_of
@@ -20,7 +18,6 @@ from xgrad.core.tensor import Tensor, from_placement
 from xgrad.optim.flat import FlatParameters
 from xgrad.support.refcounts import references
 
-_PLAIN = frozenset({bool, int, float, complex, str, type(None), type(...), np.dtype, type})
 _FOREIGN = "that is neither an argument, nor found from the step, nor made by it"
 #: Functions whose results have a shape that depends on values.
 _SHAPED_BY_VALUES = frozenset("nonzero unique_all unique_counts unique_inverse unique_values".split())
@@ -93,20 +90,15 @@ class Trace(Interceptor):
 
     def call(self, function: Callable[..., Any], args: Any, options: Any, writes: tuple[int, ...]) -> Any:
         """Call a function with the arrays that its arguments stand for, and record the call."""
-        operands: dict[int, TracedArray] = {}  # by the id of the array
-        real, stored = self._unwrap(args, operands)
-        written = [args[i] for i in writes if type(args[i]) is TracedArray]
-        named, stored_options = options, options
-        if options:
-            parts = self._unwrap(options.values(), operands)
-            named, stored_options = [dict(zip(options, part, strict=True)) for part in parts]
-            written += [x for x in (options.get("out"),) if type(x) is TracedArray]
+        traced = [x for x in leaves((*args, *options.values())) if type(x) is TracedArray]  # NumPy has one True alone
+        operands = {id(x.array): x for x in traced}
+        written = [x for x in (*map(args.__getitem__, writes), options.get("out")) if type(x) is TracedArray]
         name = getattr(function, "__name__", "")
         if name in _CHECKED:
             self._check_call(name, args)
         if written:
             self._prepare_writes(written)
-        result = function(*real, **named)
+        result = function(*map_leaves(self._concrete, args), **map_leaves(self._concrete, options))
         single = not isinstance(result, (tuple, list))
         arrays = [result] if single else result
         if not written and not any(map(_is_array, arrays)):
@@ -114,9 +106,9 @@ class Trace(Interceptor):
         known = single and (result is None or id(result) in operands)
         made = [] if known else [self._wrap(array, operands) for array in arrays]
         if made or written:  # else an argument is returned as it is: nothing happened
+            stored, stored_options = map_leaves(_symbolic, args), map_leaves(_symbolic, options)
             results, writes_to = [x.value for x in made], tuple([x.value for x in written])
-            call = Call(function, tuple(stored), stored_options, writes_to, results, single, None, user_line())
-            self.calls.append(call)
+            self.calls.append(Call(function, stored, stored_options, writes_to, results, single, None, user_line()))
         if single:
             return made[0] if made else operands.get(id(result))
         return result._make(made) if hasattr(result, "_make") else type(result)(made)
@@ -131,33 +123,15 @@ class Trace(Interceptor):
                 return self._traced(array, x.value.storage)
         return self._traced(array, Storage("temporary"))
 
-    def _unwrap(self, args: Iterable[Any], operands: dict[int, TracedArray]) -> tuple[list[Any], list[Any]]:
-        """Return arguments as the function takes them, and as a program has them; add the arrays to `operands`."""
-        real, stored = [], []
-        for x in args:
-            kind = type(x)
-            one = other = x
-            if kind is TracedArray or kind is TracedScalar:
-                if x.trace is not self:
-                    self.refuse("a tensor of an earlier trace is used")
-                if kind is TracedArray:  # NumPy's scalars True and False exist but once
-                    operands[id(x.array)] = x
-                one, other = x.array, x.value
-            elif kind in _PLAIN:
-                pass
-            elif kind is Number:
-                one = x.value
-            elif kind is TracingDevice:
-                one = other = x.real
-            elif kind is tuple or kind is list:
-                one, other = map(kind, self._unwrap(x, operands))
-            elif kind is slice:
-                one, other = [slice(*part) for part in self._unwrap((x.start, x.stop, x.step), operands)]
-            elif isinstance(x, self._array_type):
-                self.refuse("an array is used that is neither an argument nor made by the step")
-            real.append(one)
-            stored.append(other)
-        return real, stored
+    def _concrete(self, x: Any) -> Any:
+        """Return an argument as the function takes it; arrays of other origin refuse the capture."""
+        if isinstance(x, TracedArray):
+            if x.trace is not self:
+                self.refuse("a tensor of an earlier trace is used")
+            return x.array
+        if isinstance(x, self._array_type):
+            self.refuse("an array is used that is neither an argument nor made by the step")
+        return x.real if type(x) is TracingDevice else plain(x)
 
     def _prepare_writes(self, written: list[TracedArray]) -> None:
         """Save the content of memory of the state before it is overwritten."""
@@ -305,6 +279,11 @@ class Trace(Interceptor):
         if kind:
             self.refuse(f"a {kind} becomes a tensor: pass a tensor as an argument")
         return self.constant(raw) if source is self.device and not isinstance(raw, TracedArray) else raw
+
+
+def _symbolic(x: Any) -> Any:
+    """Return an argument as a program has it."""
+    return x.value if isinstance(x, TracedArray) else x.real if type(x) is TracingDevice else x
 
 
 def _is_array(x: Any) -> bool:

@@ -6,7 +6,6 @@ import math
 import operator
 import types
 from collections.abc import Callable
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +17,7 @@ from xgrad.capture.numbers import Number
 from xgrad.core.errors import CaptureError
 from xgrad.core.lost_gradients import LIBRARIES
 
-_NONE: Any = MappingProxyType({})
+_NONE: dict[str, Any] = {}
 
 
 def record(function: Callable[..., Any], args: Any, options: Any = _NONE, writes: tuple[int, ...] = ()) -> Any:
