@@ -3,9 +3,9 @@
 MLX's slices are copies: tensors hold mutable arrays over its arrays. Neither its derivatives nor its compiler are used.
 Differences from ``cpu``:
 
-- There is no complex128, and on the GPU no float64.
+- There is no complex128, and on the GPU no float64: complex numbers of float64 are complex64.
 - An index in an array is not checked.
-- Special functions are SciPy's, decompositions of matrices NumPy's: arrays pass through the host (`hosted`).
+- Special functions are SciPy's, and NumPy's stand in for what MLX lacks, or has with other results: see `functions`.
 
 Work is queued, but the backend is not `asynchronous`: checks of values wait. It has not run on a GPU.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class MlxArray(MutableArray):
 
     @staticmethod
     def replaced(x: Any, key: Any, value: Any) -> Any:
-        new = MlxArray.namespace().array(x)
+        new, key = MlxArray.namespace().array(x), _without_masks(key)
         if new[key].size:  # MLX refuses empty parts
             new[key] = value
         return new
@@ -49,7 +50,18 @@ class MlxArray(MutableArray):
     def __getitem__(self, key: Any) -> MutableArray:
         if not any(isinstance(part, MlxArray) for part in (key if isinstance(key, tuple) else (key,))):
             np.broadcast_to(0, self.shape)[key]  # raises IndexError, which MLX does not
-        return super().__getitem__(key)
+            return super().__getitem__(key)
+        return MlxArray(self.native[_without_masks(unwrapped(key))])
+
+
+def _without_masks(key: Any) -> tuple[Any, ...]:
+    """Return a key with indices in place of masks, which MLX does not take."""
+    mx = MlxArray.namespace()
+    parts = [
+        map(mx.array, np.nonzero(np.array(part))) if isinstance(part, mx.array) and part.dtype == mx.bool_ else [part]
+        for part in (key if isinstance(key, tuple) else (key,))
+    ]
+    return tuple(chain.from_iterable(parts))
 
 
 class MlxBackend(Backend):
@@ -89,9 +101,7 @@ class MlxBackend(Backend):
         return MlxArray(self._native(x))
 
     def array_converter(self, index: int) -> Callable[[Any], Any]:
-        return lambda value: (
-            MlxArray(value) if isinstance(value, self._mx.array) else self.from_host(np.asarray(value), index)
-        )
+        return lambda x: MlxArray(x) if isinstance(x, self._mx.array) else self.from_host(np.asarray(x), index)
 
     def dtype(self, dtype: Any) -> Any:
         return dtype if isinstance(dtype, self._mx.Dtype) else self._dtypes[super().dtype(dtype)]
@@ -104,7 +114,7 @@ class MlxBackend(Backend):
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         values = unwrapped(values)
-        return MlxArray(x.native.at[unwrapped(key)].add(values) if values.size else x.native)
+        return MlxArray(x.native.at[_without_masks(unwrapped(key))].add(values) if values.size else x.native)
 
     def synchronize(self, index: int) -> None:
         self._mx.synchronize()

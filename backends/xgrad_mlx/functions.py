@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 #: Functions that MLX lacks, or whose options and special values are not the standard's: NumPy's, on the host.
-_HOSTED = "argsort hypot isin nextafter nonzero sort unique_all unique_counts unique_inverse unique_values".split()
+_HOSTED = "argsort floor_divide hypot isin nextafter nonzero remainder repeat sort".split()
+_HOSTED += [f"unique_{kind}" for kind in ("all", "counts", "inverse", "values")]
+_INEXACT = "cos exp logaddexp sin".split()  # of float64, with the precision of float32
 _REDUCTIONS = "all any max mean min".split()
 _CREATION = "arange empty empty_like eye full full_like linspace ones ones_like zeros zeros_like".split()
 
@@ -38,6 +40,10 @@ def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespac
     def without_device(function: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args, device=None, **options: function(*args, **options)
 
+    def exact(name: str) -> Callable[..., Any]:
+        rounded, exactly = getattr(mx, name), hosted(getattr(compat, name))
+        return lambda *args: (exactly if args[0].dtype == mx.float64 else rounded)(*args)
+
     def sum_dtype(dtype: Any) -> Any:
         """Return the dtype of a sum by default."""
         if dtype == mx.bool_ or mx.issubdtype(dtype, mx.signedinteger):
@@ -58,7 +64,7 @@ def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespac
         return call
 
     def indices(function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function with int64 for MLX's uint32."""
+        """Return a function with int64 for MLX's narrower integers."""
         return lambda *args, **options: function(*args, **options).astype(mx.int64)
 
     def cumulative(function: Callable[..., Any], first: int) -> Callable[..., Any]:
@@ -77,11 +83,9 @@ def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespac
         return squares / max(x.size / max(squares.size, 1) - correction, 0)
 
     def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
-        axes = [
-            [a % x.ndim for a in (axis if isinstance(axis, Sequence) else [axis])] for axis in (source, destination)
-        ]
-        order = [axis for axis in range(x.ndim) if axis not in axes[0]]
-        for to, axis in sorted(zip(axes[1], axes[0], strict=True)):
+        sources, targets = ([a % x.ndim for a in np.atleast_1d(axes).tolist()] for axes in (source, destination))
+        order = [axis for axis in range(x.ndim) if axis not in sources]
+        for to, axis in sorted(zip(targets, sources, strict=True)):
             order.insert(to, axis)
         return mx.transpose(x, order)
 
@@ -89,17 +93,13 @@ def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespac
         return mx.view(x, {2: mx.int16, 4: mx.int32, 8: mx.int64}[x.dtype.size]) < 0
 
     def copysign(x: Any, y: Any, /) -> Any:
-        x, y = mx.broadcast_arrays(
-            *[a if isinstance(a, mx.array) else mx.array(a, dtype=b.dtype) for a, b in ((x, y), (y, x))]
-        )
+        x, y = (a if isinstance(a, mx.array) else mx.array(a, dtype=b.dtype) for a, b in ((x, y), (y, x)))
         return mx.where(signbit(y), -mx.abs(x), mx.abs(x))
-
-    def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
-        return total("sum")(mx.conj(x) * y, axis=axis)
 
     own = {name: getattr(mx, name) for name in dir(mx) if not name.startswith("_")}
     own |= {name: without_device(own[name]) for name in _CREATION}
     own |= {name: hosted(getattr(compat, name)) for name in _HOSTED}
+    own |= {name: exact(name) for name in _INEXACT}
     own |= {name: reduction(name) for name in _REDUCTIONS}
     own |= {
         "argmax": indices(reduction("argmax")),
@@ -108,6 +108,7 @@ def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespac
         "astype": lambda x, dtype, /, *, copy=True, device=None: mx.array(x, dtype=dtype),
         "bool": mx.bool_,
         "copysign": copysign,
+        "count_nonzero": indices(mx.count_nonzero),
         "cumulative_prod": cumulative(mx.cumprod, 1),
         "cumulative_sum": cumulative(mx.cumsum, 0),
         "moveaxis": moveaxis,
@@ -117,7 +118,7 @@ def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespac
         "std": lambda x, **options: mx.sqrt(variance(x, **options)),
         "sum": total("sum"),
         "var": variance,
-        "vecdot": vecdot,
+        "vecdot": lambda x, y, /, *, axis=-1: total("sum")(mx.conj(x) * y, axis=axis),
     }
     for part in ("fft", "linalg"):
         module = import_module(f"array_api_compat.numpy.{part}")
