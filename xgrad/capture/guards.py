@@ -11,7 +11,6 @@ from typing import Any
 from xgrad.capture.code_writer import CodeWriter
 from xgrad.capture.recording import Recording, buffers_of
 from xgrad.capture.state import holds_state, same_objects
-from xgrad.core.graph import Leaf
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of, family_of, has_family
 from xgrad.nn.module import edits
@@ -50,7 +49,7 @@ class Other:
 def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int]) -> list[FlatParameters]:
     """Write the guards, and return the packed parameters of the program, which uses the values of these numbers."""
     state, slots, guard = recording.state, recording.slots, writer.guard
-    functions = (equal, has_family, holds_state, leaf_matches, same_objects, shared_with, tensor_matches)
+    functions = (equal, has_family, holds_state, same_objects, shared_with, tensor_matches)
     writer.scope.update({function.__name__: function for function in functions}, edits=edits)
     for slot in slots.all:
         if isinstance(slot.owner, ContextVar):
@@ -94,7 +93,7 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
     for x in tensors:  # those that hold one array have one value in the program
         if (first := holders.setdefault(numbers[id(x)], x)) is not x:
             guard("{}._data is not {}._data", x, first)
-        if id(x) in slots.leaves and id(x) not in arguments:
+        if id(x) in slots.leaves:
             _guard_leaf(writer, recording, x, numbers, uses)
         elif id(x) in used and id(x) not in arguments:
             guard("{}._edge is not {}", x, x._edge)
@@ -118,7 +117,6 @@ def _guard_links(writer: CodeWriter, recording: Recording, used: set[int]) -> No
 def _guard_arguments(writer: CodeWriter, recording: Recording) -> None:
     first: dict[Any, list[int]] = {}  # arguments that are alike
     for i, (tensor, expected) in enumerate(zip(recording.tensors, recording.layouts, strict=True)):
-        leaf = tensor._leaf
         writer.guard(
             f"type(a{i}) is not {{}} or a{i}._placement is not {{}} or (a{i}._edge is not None) is not {{}} or "
             f"a{i}._data.shape != {{}} or a{i}._data.strides != {{}}", *expected,
@@ -128,9 +126,6 @@ def _guard_arguments(writer: CodeWriter, recording: Recording) -> None:
         first[expected].append(i)
         if recording.is_identified(tensor):
             writer.guard(f"a{i} is not {{}}", tensor)
-        elif leaf is not None:
-            had, hooks = recording.gradients.get(id(leaf)) is not None, list((leaf.hooks or {}).values())
-            writer.guard(f"not leaf_matches(a{i}._leaf, {{}}, {{}})", had, hooks)
 
 
 def _guard_leaf(
@@ -166,13 +161,6 @@ def equal(one: Any, other: Any) -> bool:
         return type(one) is type(other) and bool(one == other)
     except Exception:
         return False
-
-
-def leaf_matches(leaf: Leaf | None, had: bool, hooks: list[Any]) -> bool:
-    """Return whether the leaf of an argument is like that in the trace."""
-    if leaf is None or leaf.slot is not None or (leaf.grad is not None) is not had:
-        return False
-    return list((leaf.hooks or {}).values()) == hooks
 
 
 def shared_with(x: Tensor, placements: dict[int, Any], args: Sequence[Any]) -> dict[Any, Any]:

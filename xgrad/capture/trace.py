@@ -232,10 +232,6 @@ class Trace(Interceptor):
                 "in state="
             )
 
-    def value_of(self, number: Any) -> Any:
-        """Return the value of a number of the trace, and anything else as it is."""
-        return plain(number)
-
     def read_numbers(self, x: Any) -> Any:
         """Return the value of a number of the trace that meets a tensor, which refuses the capture."""
         if type(x) is list or type(x) is tuple:

@@ -393,13 +393,11 @@ def _is_int(value: Any) -> bool:
 
 
 def _as_seed(name: str, seed: Any) -> Any:
-    trace = tracing.get()
-    number = seed if trace is None else trace.value_of(seed)
-    if not _is_int(number):
-        raise TypeError(f"{name}: expected an int as the seed, got {shown(number)}")
-    if not 0 <= number < 2**64:
-        raise ValueError(f"{name}: expected a seed from 0 to 2**64 - 1, got {number}")
-    return int(number) if trace is None else trace.seed(seed)
+    if not _is_int(seed):
+        raise TypeError(f"{name}: expected an int as the seed, got {shown(seed)}")
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"{name}: expected a seed from 0 to 2**64 - 1, got {seed}")
+    return int(seed) if (trace := tracing.get()) is None else trace.seed(seed)
 
 
 def _as_shape(name: str, shape: Any) -> tuple[int, ...]:
