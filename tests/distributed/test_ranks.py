@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -61,6 +64,42 @@ def test_failing_rank_ends_the_job_and_is_named(fault: str, message: str | None,
     assert result.returncode != 0
     lines = [line for line in result.stderr.splitlines() if line.startswith("xgrad.distributed:")]
     assert len(lines) == 1 and lines[0].startswith(f"xgrad.distributed: {message or 'expected finite losses'}")
+
+
+@needs_mpi
+@pytest.mark.skipif(sys.platform != "linux", reason="processes of other systems get the signal of a group twice")
+def test_ctrl_c_writes_a_checkpoint_and_ends_all_ranks(tmp_path: Path) -> None:
+    command = "-m xgrad.distributed.launch -n 2 xgrad train digits --no-download --hidden 8 --epochs 9999 --distributed"
+    with subprocess.Popen(
+        [sys.executable, *command.split(), "--out", tmp_path / "out"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    ) as launcher:  # fmt: skip
+        assert launcher.stdout is not None and "training" in launcher.stdout.readline()
+        assert "epoch 1/" in launcher.stdout.readline()
+        os.killpg(launcher.pid, signal.SIGINT)  # as a terminal
+        try:
+            _, err = launcher.communicate(timeout=30)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(launcher.pid, signal.SIGTERM)  # to end its ranks
+    assert launcher.returncode != 0 and "xgrad train: interrupted after step " in err
+    (checkpoint,) = (tmp_path / "out" / "checkpoints").iterdir()
+    assert xgrad.load(checkpoint)["history"]
+
+
+@needs_mpi
+def test_interrupted_rank_ends_the_others(tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text(
+        "import sys\nfrom xgrad.cli import main\nfrom xgrad.distributed.mpi import MPICommunicator\n"
+        "all_reduce = MPICommunicator.all_reduce\n"
+        "def interrupted(self, *args, **options):\n    if self.rank == 0:\n        raise KeyboardInterrupt\n"
+        "    return all_reduce(self, *args, **options)\n"
+        "MPICommunicator.all_reduce = interrupted\n"
+        f"sys.exit(main('train digits --hidden 8 --epochs 2 --distributed --out {tmp_path / 'out'}'.split()))\n"
+    )
+    result = job(2, script)
+    assert result.returncode != 0 and "xgrad train: interrupted: nothing was written" in result.stderr
 
 
 @needs_mpi

@@ -230,6 +230,9 @@ class TrainingRun(Callback):
                 return 1
             except KeyboardInterrupt:
                 note(f"interrupted: {f'{self.out} holds epoch {self.saved}' if self.saved else 'nothing was written'}")
+                if self.ranks is not None and self.ranks.size > 1:
+                    checkpoints.wait()
+                    self.ranks.abort()  # for others wait for this one
                 return 130
             finally:
                 checkpoints.wait()

@@ -6,6 +6,7 @@ import argparse
 import runpy
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -42,6 +43,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments.print:
         print(shlex.join(line))
         return 0
+    signal.signal(signal.SIGINT, lambda number, frame: None)  # Ctrl-C reaches the command, too, which ends the ranks
     return subprocess.run(line, check=False).returncode
 
 

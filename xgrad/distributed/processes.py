@@ -110,8 +110,12 @@ def _report(rank: int, size: int, event: str) -> None:
 
 
 def _end_with_parent() -> None:
-    """Let the kernel kill this process when its parent ends, such as by the launcher; Linux only."""
+    """Let the kernel kill this process when its parent ends, such as by the launcher; Linux only.
+
+    A signal to the group of the parent, such as Ctrl-C from a launcher, then reaches this process once, by `forward`.
+    """
     if sys.platform == "linux":
         import ctypes
 
+        os.setpgid(0, 0)
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
