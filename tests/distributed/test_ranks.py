@@ -18,7 +18,8 @@ import pytest
 
 import xgrad
 from xgrad.capture import CaptureWarning
-from xgrad.cli import main
+from xgrad.cli import main, train
+from xgrad.cli.arguments import UsageError
 from xgrad.data import DataLoader, Subset, TensorDataset
 from xgrad.distributed import Communicator, DataParallel, launch, mpi, processes
 from xgrad.training import Trainer
@@ -156,6 +157,13 @@ def test_parts_of_a_batch_make_up_the_batch(kind: str) -> None:
     assert [a + b + c for a, b, c in parts] == batches(None)
     with pytest.raises(ValueError, match="expected batches of at least 3 samples, one for each rank, got one of 2: "):
         list(DataLoader(datasets[kind], 6, ranks=of_three(0)))
+
+
+@pytest.mark.parametrize("options", ["--batch-size 2", "--batch-size 359", "--validation 1435"])
+def test_train_command_refuses_a_batch_of_fewer_images_than_ranks(options: str) -> None:
+    args = train.parser().parse_args(["digits", "--device", "cpu", "--distributed", *options.split()])
+    with pytest.raises(UsageError, match="--batch-size: expected batches of at least 3 images, one for each rank"):
+        train.train(args, {}, of_three(0))
 
 
 def test_trainer_needs_the_ranks_of_its_loader() -> None:

@@ -230,6 +230,12 @@ def train(args: Namespace, state: dict[str, Any], ranks: Communicator | None) ->
     device = open_device(args.device)
     data = find_data(args)
     options = settings(args, data, device)
+    count, size = len(data.train) - options.validation, options.batch_size
+    if ranks is not None and min(count, count % size or size) < ranks.size:  # the last batch
+        raise UsageError(
+            f"--batch-size: expected batches of at least {ranks.size} images, one for each rank, got {count} images in "
+            f"batches of {size}"
+        )
     can_replay = device.backend.executor is not None
     capture = getattr(args, "capture", can_replay)
     if capture and not can_replay:
