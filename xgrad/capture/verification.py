@@ -75,10 +75,10 @@ def _same(one: Any, other: Any) -> bool:
 
 def _difference(one: Any, other: Any) -> str:
     """Return the difference; of arrays, the first different element with its bits."""
-    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)) or one.shape != other.shape:
+    arrays = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
+    if not arrays or (one.shape, one.dtype) != (other.shape, other.dtype):
         return f"{one!r} against {other!r}"
-    bits = [np.ascontiguousarray(x).reshape(-1).view(np.uint8).reshape(x.size, x.itemsize) for x in (one, other)]
-    i = int(np.flatnonzero((bits[0] != bits[1]).any(axis=1))[0])
-    where = tuple(map(int, np.unravel_index(i, one.shape)))
-    values = [f"{x.reshape(-1)[i]!r} (0x{b[i][::-1].tobytes().hex()})" for x, b in zip((one, other), bits, strict=True)]
-    return f"{values[0]} against {values[1]} at {where}"
+    bits = np.dtype((np.void, one.itemsize))
+    i = np.unravel_index(np.argmax(one.ravel().view(bits) != other.ravel().view(bits)), one.shape)
+    one, other = [f"{x[i]!r} (0x{x[i].tobytes()[::-1].hex()})" for x in (one, other)]
+    return f"{one} against {other} at {tuple(map(int, i))}"
