@@ -65,10 +65,11 @@ class Trace(Interceptor):
         return known
 
     def constant(self, array: Any) -> TracedArray:
-        """Return the traced array of an array made from Python's values."""
-        traced = self._traced(array, Storage("constant"))
-        self.constants[traced.value.number] = array
-        return traced
+        """Return the traced array of an array made from Python's values: a copy, as the step may write to it."""
+        original = self._traced(array, Storage("constant"))
+        self.constants[original.value.number] = array
+        copy: TracedArray = self.call(self.real.xp.asarray, (original,), {"copy": True}, ())
+        return copy
 
     def read(self, value: Any, owner: Any, key: Any, name: str, index: int | None = None) -> Any:
         """Return the expression of a number, or a tuple of them, that is read from its owner."""
@@ -138,12 +139,7 @@ class Trace(Interceptor):
         for x in written:
             storage = x.value.storage
             storage.writes += 1
-            if storage.kind == "constant":
-                storage.kind = "temporary"
-                source = self.constant(self.constants.pop(x.value.number).copy()).value
-                copy = Call(self.real.xp.asarray, (source,), {"copy": True}, results=[x.value], line=user_line())
-                self.calls.insert(0, copy)  # before all readers
-            elif storage.kind != "temporary" and id(x.array) not in self._saved:
+            if storage.kind != "temporary" and id(x.array) not in self._saved:
                 self._saved.add(id(x.array))
                 self.journal.insert(0, (operator.setitem, x.array, Ellipsis, x.array.copy()))
 
