@@ -28,18 +28,12 @@ def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int
     Everything but tensors is a constant of the trace, as under ``jax.jit``: numbers, strings, configuration, and
     Python's control flow. Pass what may differ from call to call as an argument, or keep it in a tensor.
 
-    - **Inputs** are the tensors among the arguments, in nested containers.
-    - **State** is every tensor that modules, optimizers and generators hold, and tensors themselves, where these are
-      reached from the function: its closure, its defaults, the globals that it names, ``__self__``, containers, and the
-      attributes of plain objects one level down; and whatever `state` names. `Captured.state` lists it.
-    - **Any other tensor**, unless the step makes it, refuses the capture: none is ever stale.
-    - **A new trace** is made for tensors of other shapes, dtypes, layouts or devices, for other values of other
-      arguments, and for another structure of the state; values of tensors, learning rates and other numeric options,
-      counts of steps, and states of generators are **followed** without one.
-    - **Refused**, by a `CaptureWarning` that names the line, and run eagerly from then on, is what a replay cannot do,
-      such as values that are read and shapes that depend on values.
+    Tensors are inputs, among the arguments, or state: reached from the function, or named by `state`. Their values are
+    followed, as are the numeric options of optimizers and the states of generators. Any other tensor, and what a replay
+    cannot do, refuses the capture: a `CaptureWarning` names the line, and the step runs eagerly from then on.
 
-    ``docs/capture.md`` has the contract in full, and what to write instead of what is refused.
+    ``docs/capture.md`` has the contract: what is reached, what leads to a new trace, signals and threads, and what to
+    write instead of what is refused.
 
     Parameters
     ----------
@@ -67,12 +61,6 @@ def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int
         If `limit` is below 1, or `verify` below 0.
     CaptureError
         From a call: if `verify` finds a difference, or a tensor is used that another thread's step is traced with.
-
-    Notes
-    -----
-    Nothing process-wide changes during a trace. A signal at any point of a trace leaves the state as it was before.
-    Threads with other tensors are unaffected; one thread at a time replays a step. Within another captured step, a
-    captured step is part of that step's program.
 
     Examples
     --------
