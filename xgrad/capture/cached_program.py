@@ -145,10 +145,8 @@ class CachedProgram:
 
     def _counted(self) -> ExitStack:
         """Return a context: references to packed parameters that are added or dropped in it are the optimizers' own."""
-        slots = [getattr(tensor._leaf, "slot", None) for _, tensor in self._state]
-        flats = [*self._flats, *(slot.flat() for slot in slots if slot is not None)]
         stack = ExitStack()
-        for flat in {id(flat): flat for flat in flats if flat is not None}.values():
+        for flat in self._flats:
             stack.callback(flat.adjust_count, flat.references())
         return stack
 
