@@ -384,6 +384,16 @@ def test_run_of_the_command_line_is_released_without_the_collector(tmp_path: Pat
         gc.enable()
 
 
+def test_fraction_of_epochs_is_refused() -> None:
+    net = nn.Linear(2, 1)
+    loader = DataLoader(TensorDataset(xgrad.ones((4, 2)), xgrad.ones((4, 1))))
+    trainer = Trainer(net, optim.SGD(net.parameters(), lr=0.1), nn.MSELoss(), loader)
+    epochs: Any = 2.5
+    with pytest.raises(TypeError, match="integer"):
+        trainer.fit(epochs)
+    assert trainer.steps == 0
+
+
 def test_loop_and_callbacks_are_small() -> None:
     """The lines of code, without documentation, comments and empty lines."""
     lines = set()

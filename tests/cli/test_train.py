@@ -305,6 +305,7 @@ def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypat
         ("--model cnn --hidden 16", "--hidden: expected --model mlp with it, got cnn"),
         ("--model cnn --activation relu", "--activation: expected --model mlp with it, got cnn"),
         ("--model mixer --dropout 0.1", "--dropout: expected --model mlp with it, got mixer"),
+        ("--out=", "--out: expected a path, got ''"),
         ("--validation 0", "--validation: expected an integer of 1 or more, got '0'"),
         ("--validation 1437", "--validation: expected fewer than the 1437 training images, got 1437"),
         ("--ema 1", "--ema: expected a number from 0 to below 1, got '1'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
@@ -64,6 +65,13 @@ def integer(low: int, high: float = float("inf")) -> Callable[[str], int]:
     """Return an argument type: an integer of at least `low`, and below `high`."""
     limit = "" if high == float("inf") else f" and below {high:g}"
     return checked(int, lambda n: low <= n < high, f"an integer of {low} or more{limit}")
+
+
+def nonempty_path(text: str) -> Path:
+    """Return a path; an empty text, such as that of an unset variable of a shell, is none."""
+    if not text:
+        raise argparse.ArgumentTypeError("expected a path, got ''")
+    return Path(text)
 
 
 def widths(text: str) -> tuple[int, ...]:

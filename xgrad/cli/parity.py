@@ -10,7 +10,7 @@ from pathlib import Path
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.devices import device_types
-from xgrad.cli.arguments import Parser, UsageError, checked
+from xgrad.cli.arguments import Parser, UsageError, checked, nonempty_path
 from xgrad.parity import html_report, library_table
 from xgrad.parity.cases import OP_CASES
 from xgrad.parity.op_case import OpCase
@@ -73,9 +73,16 @@ def parser() -> Parser:
     add("--ops", type=words, metavar=names, help="e.g. add,multiply (default: the whole op table)")
     add("--dtypes", type=some_of(DTYPES), default=",".join(DTYPES), metavar=names, help="dtypes to compare in")
     add("--parts", type=some_of(PARTS), default=",".join(PARTS), metavar=names, help="parts to compare")
-    add("--json", type=Path, metavar="FILE", help="write the report as JSON")
-    add("--html", type=Path, metavar="FILE", help="write the report as a page with plots (needs xgrad[parity])")
-    add("--table", type=Path, metavar="FILE.md", help="write what is out of tolerance, wrong or missing, and FILE.json")
+    add("--json", type=nonempty_path, metavar="FILE", help="write the report as JSON")
+    add(
+        "--html", type=nonempty_path, metavar="FILE", help="write the report as a page with plots (needs xgrad[parity])"
+    )
+    add(
+        "--table",
+        type=nonempty_path,
+        metavar="FILE.md",
+        help="write what is out of tolerance, wrong or missing, and FILE.json",
+    )
     add("-v", "--verbose", action="store_true", default=False, help="print every device, dtype and quantity")
     add("--quiet", action="store_true", default=False, help="print no progress")
     return top

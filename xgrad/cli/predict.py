@@ -14,7 +14,7 @@ import numpy as np
 import xgrad
 from xgrad import nn
 from xgrad.backend.device import Device
-from xgrad.cli.arguments import Parser, UsageError, integer
+from xgrad.cli.arguments import Parser, UsageError, integer, nonempty_path
 from xgrad.cli.images import read_image
 from xgrad.cli.models import MODELS, make_model
 from xgrad.cli.train import DATASETS, open_device
@@ -32,10 +32,10 @@ def run(argv: Sequence[str]) -> int:
         "predict", "Predict the class of an image, such as a digit, by a network that `xgrad train` trained."
     )
     add = parser.add_argument
-    add("folder", type=Path, metavar="DIR", help="output folder of `xgrad train`, such as runs/mnist")
+    add("folder", type=nonempty_path, metavar="DIR", help="output folder of `xgrad train`, such as runs/mnist")
     add(
         "image",
-        type=Path,
+        type=nonempty_path,
         nargs="?",
         metavar="IMAGE",
         default=None,

@@ -21,7 +21,7 @@ from xgrad.amp import autocast
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.threads import set_num_threads
-from xgrad.cli.arguments import Parser, UsageError, checked, integer, one_of, widths
+from xgrad.cli.arguments import Parser, UsageError, checked, integer, nonempty_path, one_of, widths
 from xgrad.cli.checkpoints import FOLDER, Checkpoints, new_folder, run_folder
 from xgrad.cli.models import MODELS
 from xgrad.cli.training import FILES, SCHEDULES, Options, TrainingRun, note
@@ -134,7 +134,7 @@ def parser() -> Parser:
         help="trace a step once and replay it: faster, with unchanged results (default: if the device supports it)",
     )
     folder = "output folder, or the next one of this name if it has a run (default: runs/ and the name of the data set)"
-    add("--out", type=Path, metavar="DIR", help=folder)
+    add("--out", type=nonempty_path, metavar="DIR", help=folder)
     every = "steps between two checkpoints (default: none but one at SIGTERM and Ctrl-C)"
     add("--checkpoint-every", type=integer(1), metavar="N", help=every)
     add("--keep", type=integer(1), metavar="K", help="number of checkpoints to keep (default: 3)")
@@ -144,7 +144,7 @@ def parser() -> Parser:
     add("--distributed", action="store_true", default=False, help=ranks)
     shards = "with --distributed: keep in each process the optimizer's state of a part of the parameters"
     add("--shard-state", action="store_true", default=False, help=shards)
-    add("--resume", type=Path, metavar="DIR", help="continue the run in a folder from its newest checkpoint")
+    add("--resume", type=nonempty_path, metavar="DIR", help="continue the run in a folder from its newest checkpoint")
     add("--quiet", action="store_true", default=False, help="print the last line only")
     return top
 

@@ -177,7 +177,7 @@ class Trainer:
         self.epochs, self.should_stop = epochs, False
         try:
             self._call("on_fit_start")
-            while len(self.history) < epochs:
+            for _ in range(len(self.history), epochs):
                 self._call("on_epoch_start")
                 if self.should_stop:
                     break

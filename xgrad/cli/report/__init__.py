@@ -16,7 +16,7 @@ import numpy as np
 import xgrad
 from xgrad.backend.device import Device
 from xgrad.cli import plots
-from xgrad.cli.arguments import Parser, UsageError
+from xgrad.cli.arguments import Parser, UsageError, nonempty_path
 from xgrad.cli.predict import load_model, read_config
 from xgrad.cli.report import figures
 from xgrad.cli.train import find_data
@@ -91,8 +91,14 @@ def run(argv: Sequence[str]) -> int:
     """Write the page, and return the exit status."""
     parser = Parser("report", "Write a page on training runs: curves, mistakes, weights, throughput, environment.")
     add = parser.add_argument
-    add("folders", type=Path, nargs="+", metavar="RUN", help="output folder of `xgrad train`, such as runs/mnist")
-    add("--out", type=Path, default=Path("report.html"), metavar="FILE", help="the page, which is replaced")
+    add(
+        "folders",
+        type=nonempty_path,
+        nargs="+",
+        metavar="RUN",
+        help="output folder of `xgrad train`, such as runs/mnist",
+    )
+    add("--out", type=nonempty_path, default=Path("report.html"), metavar="FILE", help="the page, which is replaced")
     add("--data", metavar="FOLDER", help="folder of the data set, if it is not digits")
     args = parser.parse_args(argv)
     try:
