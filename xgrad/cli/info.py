@@ -22,7 +22,8 @@ from xgrad.data import DataError, mnist
 REQUIRED = ("numpy", "array-api-compat", "safetensors")
 OPTIONAL = (
     "scipy", "tqdm", "matplotlib", "pillow", "threadpoolctl", "jinja2", "mpmath", "graphviz", "cupy-cuda12x",
-    "cupy-cuda13x", "array-api-strict", "dask", "jax", "mpi4py", "mpich", "ndonnx", "tensorboardx", "torch",
+    "cupy-cuda13x", "array-api-strict", "dask", "jax", "mlx", "mpi4py", "mpich", "ndonnx",
+    "onnxruntime", "tensorboardx", "torch",
 )  # fmt: skip
 
 
