@@ -25,7 +25,7 @@ from xgrad.nn import functional
 pytestmark = twins.on_cpu
 
 ROOT = Path(xgrad.__file__).parent.parent
-CAPTURE_LINES = 2677
+CAPTURE_LINES = 2680
 
 
 # Choice of the program

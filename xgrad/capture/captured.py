@@ -19,7 +19,7 @@ from xgrad.capture.escapes import alive, replace_everywhere
 from xgrad.capture.guards import structure_of
 from xgrad.capture.program import Unusable
 from xgrad.capture.recording import Recording, Slots
-from xgrad.capture.state import State, foreign_states, same_objects
+from xgrad.capture.state import State, foreign_states
 from xgrad.capture.trace import Trace
 from xgrad.core.errors import CaptureWarning
 from xgrad.core.graph import Node
@@ -44,6 +44,11 @@ class Arguments(NamedTuple):
     tensors: list[Tensor]
     others: list[Any]
 
+    @property
+    def are_tensors(self) -> bool:
+        """Whether all arguments are tensors, and positional."""
+        return not self.kwargs and all(isinstance(x, Tensor) for x in self.args)
+
 
 class Captured(Generic[P, R]):
     """A step that is traced and replayed: what `capture` returns.
@@ -61,7 +66,7 @@ class Captured(Generic[P, R]):
         self._step, self._extra_state, self._limit, self._verify = step, state, limit, verify
         self._lock = RLock()  # a step that runs eagerly may call itself
         self._programs: OrderedDict[int, CachedProgram] = OrderedDict()  # least recently used first
-        self._recent: CachedProgram | None = None  # the last one, if its arguments are tensors alone
+        self._recent: CachedProgram | None = None  # if its arguments are tensors alone
         self._layout_changes = self._replays = self._calls = 0
         self._warned = False
         self._name: str = getattr(step, "__name__", "")
@@ -139,7 +144,7 @@ class Captured(Generic[P, R]):
                 result = program.replay(call.tensors)
                 if result is not MISS:
                     self._replays += 1
-                    self._recent = program if not call.kwargs and same_objects(call.args, call.tensors) else None
+                    self._recent = program if call.are_tensors else None
                     self._programs.move_to_end(key)
                     return result
                 error = program.failure()
@@ -173,6 +178,7 @@ class Captured(Generic[P, R]):
                 while len(self._programs) >= self._limit:
                     self._drop(next(iter(self._programs)))
                 self._programs[self.recordings] = program
+                self._recent = program if call.are_tensors else None
         except Unusable as error:
             self._refuse(f"{error.line or self._line}: {error}")
         return result

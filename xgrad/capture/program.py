@@ -114,7 +114,7 @@ def map_leaves(new: Callable[[Any], Any], arg: Any) -> Any:
     """Return arguments with the results of a function in the place of all that is no tuple, list, slice or dict."""
     kind = type(arg)
     if kind is tuple or kind is list:
-        return kind([map_leaves(new, part) if type(part) in _NESTED else new(part) for part in arg])
+        return kind([map_leaves(new, part) for part in arg])
     if kind is slice:
         return slice(map_leaves(new, arg.start), map_leaves(new, arg.stop), map_leaves(new, arg.step))
     if kind is dict:

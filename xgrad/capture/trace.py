@@ -5,13 +5,12 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any
 from weakref import ref
 
 from xgrad.backend.device import Device, Interceptor
-from xgrad.capture.numbers import Number
-from xgrad.capture.program import Call, Storage, Value, map_leaves
+from xgrad.capture.numbers import Number, plain
+from xgrad.capture.program import Call, Storage, Value, leaves, map_leaves
 from xgrad.capture.tracing_device import TracedArray, TracedScalar, TracingDevice
 from xgrad.core.lost_gradients import user_line
 from xgrad.core.memory import owner_of
@@ -92,15 +91,15 @@ class Trace(Interceptor):
 
     def call(self, function: Callable[..., Any], args: Any, options: Any, writes: tuple[int, ...]) -> Any:
         """Call a function with the arrays that its arguments stand for, and record the call."""
-        operands: dict[int, TracedArray] = {}  # by the id of the array
-        concrete = partial(self._concrete, operands)
+        traced = [x for x in leaves((*args, *options.values())) if type(x) is TracedArray]  # NumPy has one True alone
+        operands = {id(x.array): x for x in traced}
         written = [x for x in (*map(args.__getitem__, writes), options.get("out")) if type(x) is TracedArray]
         name = getattr(function, "__name__", "")
         if name in _CHECKED:
             self._check_call(name, args)
         if written:
             self._prepare_writes(written)
-        result = function(*map_leaves(concrete, args), **map_leaves(concrete, options))
+        result = function(*map_leaves(self._concrete, args), **map_leaves(self._concrete, options))
         single = not isinstance(result, (tuple, list))
         arrays = [result] if single else result
         if not written and not any(map(_is_array, arrays)):
@@ -125,17 +124,15 @@ class Trace(Interceptor):
                 return self._traced(array, x.value.storage)
         return self._traced(array, Storage("temporary"))
 
-    def _concrete(self, operands: dict[int, TracedArray], x: Any) -> Any:
+    def _concrete(self, x: Any) -> Any:
         """Return an argument as the function takes it; arrays of other origin refuse the capture."""
         if isinstance(x, TracedArray):
             if x.trace is not self:
                 self.refuse("a tensor of an earlier trace is used")
-            if type(x) is TracedArray:  # NumPy's scalars True and False exist but once
-                operands[id(x.array)] = x
             return x.array
         if isinstance(x, self._array_type):
             self.refuse("an array is used that is neither an argument nor made by the step")
-        return x.value if type(x) is Number else x.real if type(x) is TracingDevice else x
+        return x.real if type(x) is TracingDevice else plain(x)
 
     def _prepare_writes(self, written: list[TracedArray]) -> None:
         """Save the content of memory of the state before it is overwritten."""
