@@ -209,6 +209,14 @@ class Stream:
         return iter([self.data[i] for i in range(len(self.data))])
 
 
+def test_second_epoch_of_a_stream_that_is_exhausted_is_refused() -> None:
+    t = trainer()
+    once = iter(Stream(t.train_loader.dataset))
+    t.train_loader = DataLoader(type("Once", (), {"__iter__": lambda self: once})(), 16)
+    check_error("fit(2)", "ValueError: Trainer.fit: expected batches of train_loader, got none: add data", fit=t.fit)
+    assert len(t.history) == 1
+
+
 def test_validation_loader_may_have_no_length_or_no_samples() -> None:
     t = trainer()
     held = t.validation_loader.dataset

@@ -1,4 +1,4 @@
-"""What to do instead: for names, keywords and calls of PyTorch and NumPy that xgrad lacks, and missing packages."""
+"""Replacements for names, keywords and calls of PyTorch and NumPy that xgrad lacks, and for missing packages."""
 
 from __future__ import annotations
 

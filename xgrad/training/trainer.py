@@ -200,7 +200,7 @@ class Trainer:
                 self.steps, self.samples = self.steps + 1, self.samples + len(targets)
                 self.seconds = time.perf_counter() - resumed
                 self._call("on_batch_end")
-            if not self.steps:
+            if not (self.samples or self.ranks.rank):  # rank 0 has the samples of all after `load_state_dict`
                 raise ValueError("Trainer.fit: expected batches of train_loader, got none: add data, or no drop_last")
             means = self.means(*self.ranks.sums(self.totals, self.samples))
             trained = time.perf_counter()
