@@ -392,6 +392,13 @@ def test_run_of_the_command_line_is_released_without_the_collector(tmp_path: Pat
         gc.enable()
 
 
+def test_optimizer_of_another_model_is_refused() -> None:
+    net, other = nn.Linear(2, 1), nn.Linear(2, 1)
+    loader = DataLoader(TensorDataset(xgrad.ones((4, 2)), xgrad.ones((4, 1))))
+    with pytest.raises(ValueError, match="expected an optimizer of parameters of the model"):
+        Trainer(net, optim.SGD(other.parameters(), lr=0.1), nn.MSELoss(), loader)
+
+
 def test_fraction_of_epochs_is_refused() -> None:
     net = nn.Linear(2, 1)
     loader = DataLoader(TensorDataset(xgrad.ones((4, 2)), xgrad.ones((4, 1))))

@@ -76,7 +76,7 @@ def test_cuda_and_memory_are_reported(run, monkeypatch):
     monkeypatch.setattr(NumpyBackend, "memory", lambda self, index: memory)
     out, report = run("info").out, json.loads(run("info", "--json").out)
     assert "\nCUDA\n  cupy              14.2.0\n  cuda_runtime      13.2\n  cuda_driver       13.0\n" in out
-    assert "\n  tf32              on\n" in out and "\n                    memory: 512 bytes used, 8 GiB total\n" in out
+    assert "\n  tf32              on\n" in out and "\n                    memory: 512 B used, 8.6 GB total\n" in out
     assert report["cuda"] == versions | {"tf32": True} and report["devices"][0]["memory"] == memory
 
 

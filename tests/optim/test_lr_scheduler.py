@@ -161,6 +161,19 @@ def test_initial_rate_is_that_before_the_first_schedule():
     assert third.get_last_lr() == pytest.approx([0.5 / 3 / 16, 0.1 / 3 / 16])
 
 
+@pytest.mark.parametrize("second", [{}, {"last_epoch": "two"}], ids=["without names", "of another type"])
+def test_state_of_a_combination_that_does_not_fit_leaves_it_as_it_was(second):
+    optimizer = optim.SGD([xgrad.nn.Parameter(xgrad.ones(2))], lr=1.0)
+    module = optim.lr_scheduler
+    schedule = module.SequentialLR(optimizer, [module.StepLR(optimizer, 1), module.StepLR(optimizer, 2)], [3])
+    before = schedule.state_dict()
+    schedule.step()
+    after, first = schedule.state_dict(), before["_schedulers"][0]
+    with pytest.raises(ValueError, match=r"StepLR\.load_state_dict: expected"):
+        schedule.load_state_dict(before | {"_schedulers": [first, second and first | second]})
+    assert schedule.state_dict() == after != before
+
+
 def test_state_of_an_optimizer_with_a_schedule_fits_one_without():
     optimizer, _ = started(xgrad, "StepLR")
     plain = optim.SGD([{"params": [xgrad.ones(2)]}, {"params": [xgrad.ones(2)]}], momentum=0.9)

@@ -16,8 +16,8 @@ from xgrad.backend.devices import device_types
 from xgrad.backend.registry import PlugInErrors, device_count, open_backend
 from xgrad.backend.threads import blas_libraries
 from xgrad.cli.arguments import Parser
-from xgrad.core.memory import readable_bytes
 from xgrad.data import DataError, mnist
+from xgrad.support.units import size
 
 REQUIRED = ("numpy", "array-api-compat", "safetensors")
 OPTIONAL = (
@@ -120,7 +120,7 @@ def as_text(report: dict[str, Any]) -> str:
     for device in report["devices"]:
         devices.append(_line(device["name"], "not usable: " * (not device["usable"]) + device["description"]))
         if memory := device.get("memory"):
-            figures = ", ".join(f"{readable_bytes(size)} {name}" for name, size in memory.items())
+            figures = ", ".join(f"{size(count)} {name}" for name, count in memory.items())
             devices.append(_line("", f"memory: {figures}"))
     sections = {
         "versions": [_line(name, version or "not installed") for name, version in report["versions"].items()],

@@ -16,6 +16,7 @@ from xgrad.backend.devices import current_device
 from xgrad.core.graph import Leaf, Node
 from xgrad.core.tensor import Tensor
 from xgrad.support.docstrings import documented
+from xgrad.support.units import size
 
 
 def owner_of(array: Any) -> Any:
@@ -63,8 +64,8 @@ def memory_held(device: str | Device | None = None) -> dict[str, int]:
 def report(device: Device) -> str:
     """Return what holds the memory of a device, for an error."""
     held = memory_held(device)
-    parts = [f"{readable_bytes(size)} {kind}" for kind, size in held.items()]
-    return f"held on {device}: {readable_bytes(sum(held.values()))}: {', '.join(parts) or 'nothing by tensors'}"
+    parts = [f"{size(count)} {kind}" for kind, count in held.items()]
+    return f"held on {device}: {size(sum(held.values()))}: {', '.join(parts) or 'nothing by tensors'}"
 
 
 #: The order in which memory is attributed; what ops saved has the rank 3.
@@ -101,9 +102,3 @@ def _bytes(owner: Any, device: Device) -> int:
     if not hasattr(owner, "shape"):
         return int(owner.size)  # of an allocation of CuPy
     return int(math.prod(owner.shape) * device.backend.numpy_dtype(owner.dtype).itemsize)
-
-
-def readable_bytes(size: float) -> str:
-    """Return a number of bytes with a unit."""
-    power = min(int(math.log2(max(size, 1))) // 10, 4)
-    return f"{size / 2 ** (10 * power):.4g} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"

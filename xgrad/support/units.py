@@ -5,8 +5,8 @@ from __future__ import annotations
 
 def size(count: float) -> str:
     """Return a number of bytes as text, such as "1.5 kB"."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 999.95 or unit == "GB":
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if count < 999.95 or unit == "TB":
             break
         count /= 1000
     return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"

@@ -123,8 +123,7 @@ class TensorBoard(Callback):
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._writer = import_optional("tensorboardX", "tensorboard").SummaryWriter
-        self.folder = folder
+        self._writer, self.folder = import_optional("tensorboardX", "tensorboard").SummaryWriter, folder
 
     def on_fit_start(self, trainer: Trainer) -> None:
         first, name = len(trainer.history) + 1, f".{trainer.steps}"  # another one than that of an earlier `fit`

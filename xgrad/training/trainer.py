@@ -81,8 +81,8 @@ class Trainer:
     attribute eval_model : Module -- The model that is evaluated: `model`, or the average of `EMA`.
     attribute steps, samples : int -- The number of steps so far, and of samples in this epoch.
     attribute should_stop : bool -- Set by a callback to end the training before the next epoch.
-    raises ValueError -- If there is a `ReduceLROnPlateau` and no validation loader, the processes are not those of
-        `train_loader`, or `amp` is given with sharded state.
+    raises ValueError -- If the optimizer has no parameter of the model, there is a `ReduceLROnPlateau` and no
+        validation loader, the processes are not those of `train_loader`, or `amp` is given with sharded state.
 
     >>> data = xgrad.data.TensorDataset(x := xgrad.random.randn((64, 3)), x @ xgrad.asarray([[1.0], [2.0], [3.0]]))
     >>> model = xgrad.nn.Linear(3, 1)
@@ -114,6 +114,8 @@ class Trainer:
             raise ValueError("Trainer: expected a validation_loader, whose loss ReduceLROnPlateau follows, got None")
         if train_loader.ranks is not (parallel and parallel.communicator) or (amp and parallel and parallel.sharded):
             raise ValueError("Trainer: expected a train_loader with the ranks of `parallel`, and no amp with shards")
+        if {*map(id, model.parameters())}.isdisjoint(id(p) for x in optimizer.param_groups for p in x["params"]):
+            raise ValueError("Trainer: expected an optimizer of parameters of the model, got one of other tensors")
         self.ranks = parallel.communicator if parallel else Communicator()
         self.model = self.eval_model = model
         self.optimizer, self.scheduler, self.callbacks = optimizer, scheduler, callbacks
@@ -161,9 +163,8 @@ class Trainer:
 
         capturing: Callable[[Any], Any] = captured if capture else lambda step: step
         self.captured = capturing(backward if parallel else step)
-        self.train_step: Callable[..., Totals] = self.captured
-        if parallel:
-            self.train_step = parallel.step_between(self.captured, update if parallel.sharded else capturing(update))
+        between = update if parallel and parallel.sharded else capturing(update)
+        self.train_step = parallel.step_between(self.captured, between) if parallel else self.captured
         self.eval_step: Callable[..., Totals] = capturing(eval_step)
 
     def fit(self, epochs: int) -> list[dict[str, float]]:

@@ -10,6 +10,7 @@ from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, items
 from xgrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.docstrings import documented
+from xgrad.support.states import load_or_restore
 
 
 class _Combined(LRScheduler):
@@ -39,12 +40,16 @@ class _Combined(LRScheduler):
         return super().state_dict() | {"_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` returned."""
-        schedulers = self._schedulers
-        super().load_state_dict(state_dict)
-        states, self._schedulers = self._schedulers, schedulers
-        for scheduler, state in zip(schedulers, states, strict=True):
-            scheduler.load_state_dict(state)
+        """Continue from what `state_dict` returned; for anything else ValueError is raised, and nothing is loaded."""
+        schedulers, load_own = self._schedulers, super().load_state_dict
+
+        def load(state: Mapping[str, Any]) -> None:
+            load_own(state)
+            states, self._schedulers = self._schedulers, schedulers
+            for scheduler, part in zip(schedulers, states, strict=True):
+                scheduler.load_state_dict(part)
+
+        load_or_restore(f"{type(self).__name__}.load_state_dict", load, state_dict, self.state_dict())
 
 
 @documented(shared=SHARED)
