@@ -74,7 +74,7 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
         for i, group in enumerate(optimizer.param_groups):
             params = group["params"]
             guard("{}.param_groups[{}] is not {}", optimizer, i, group)
-            guard("{}._packed.get({}) is not {}", optimizer, id(group), optimizer._packed.get(id(group)))
+            guard("{}._packed.get(id({})) is not {}", optimizer, group, optimizer._packed.get(id(group)))
             guard("{0}['params'] is not {1} or not same_objects({1}, {2})", group, params, tuple(params))
     for slot in slots.all:
         if slot.kind == "other" and isinstance(slot.owner, dict):  # an option that is no number
