@@ -12,7 +12,7 @@ from xgrad.capture.code_writer import CodeWriter
 from xgrad.capture.effects import Effects
 from xgrad.capture.guards import write_guards
 from xgrad.capture.passes import optimize
-from xgrad.capture.program import Diverged, Program, Unusable, Value
+from xgrad.capture.program import Program, Unusable, Value
 from xgrad.capture.recording import Recording, buffers_of
 from xgrad.core.memory import owner_of
 from xgrad.core.tensor import Tensor
@@ -51,7 +51,8 @@ class CachedProgram:
         self.program = program = Program(inputs, kept, trace.calls, list(effects.outputs), trace.constants)
         effects.outputs.clear()
         optimize(program)
-        self._flats = write_guards(writer, recording, {x.number for x in (*program.inputs, *program.state)})
+        uses = {x.number for x in (*program.inputs, *program.state)}
+        self._flats = write_guards(writer, recording, uses, effects.returned)
         self._state = [(value, state[value.number]) for value in program.state]
         arrays = [f"{writer.name(sources[value.number])}._data" for value in program.inputs]
         for array, value in zip(arrays, program.inputs, strict=True):
@@ -98,9 +99,9 @@ class CachedProgram:
         return self._leave(outputs, args, numbers)
 
     def failure(self) -> Exception | None:
-        """Return the error of the last replay, once; that a check came out differently is none."""
+        """Return the error of the last replay, once: `Diverged` if a check came out differently."""
         error, self.error = self.error, None
-        return None if type(error) is Diverged else error
+        return error
 
     # Memory
 

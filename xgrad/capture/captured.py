@@ -17,7 +17,7 @@ from xgrad.backend.devices import current_device
 from xgrad.capture.cached_program import MISS, CachedProgram, in_layout
 from xgrad.capture.escapes import alive, replace_everywhere
 from xgrad.capture.guards import structure_of
-from xgrad.capture.program import Unusable
+from xgrad.capture.program import Diverged, Unusable
 from xgrad.capture.recording import Recording, Slots
 from xgrad.capture.state import State, foreign_states
 from xgrad.capture.trace import Trace
@@ -33,6 +33,7 @@ R = TypeVar("R")
 
 _TRIES = 4  # traces in which optimizers may still pack parameters
 _PAID = 20  # replays for which one more trace is made once `limit` is reached
+_RAISED = 4  # traces that end with an exception of the step, before calls run eagerly until one succeeds
 
 
 class Arguments(NamedTuple):
@@ -67,7 +68,8 @@ class Captured(Generic[P, R]):
         self._lock = RLock()  # a step that runs eagerly may call itself
         self._programs: OrderedDict[int, CachedProgram] = OrderedDict()  # least recently used first
         self._recent: CachedProgram | None = None  # if its arguments are tensors alone
-        self._layout_changes = self._replays = self._calls = 0
+        self._layout_changes = self._replays = self._calls = self._raised = 0
+        self._diverged = False  # whether a call ran eagerly, and well, for a check that came out differently
         self._warned = False
         self._name: str = getattr(step, "__name__", "")
         self.refusal: str | None = None
@@ -111,6 +113,7 @@ class Captured(Generic[P, R]):
                 if result is not MISS:
                     self._replays += 1
                     return result  # type: ignore[no-any-return]
+                recent.error = None  # it is replayed again, if its structure is the one of this call
             if self.refusal is None:
                 contents: list[Any] = []
                 try:
@@ -138,7 +141,7 @@ class Captured(Generic[P, R]):
 
     def _replayed(self, call: Arguments) -> Any:
         """Replay the program for a call, or trace the step."""
-        error = None
+        error, diverged = None, False
         for key, program in reversed(self._programs.items()):
             if program.structure == call.structure and error is None:
                 result = program.replay(call.tensors)
@@ -148,6 +151,13 @@ class Captured(Generic[P, R]):
                     self._programs.move_to_end(key)
                     return result
                 error = program.failure()
+                if type(error) is Diverged:
+                    error, diverged = None, True
+        if diverged and not self._diverged:  # most checks are of arguments: the eager step raises their error
+            result = self._step(*call.args, **call.kwargs)
+            self._diverged = True
+            return result
+        self._diverged = False
         if error is None:
             return self._traced(call)
         result = self._step(*call.args, **call.kwargs)  # which raises the error itself, or succeeds
@@ -167,10 +177,14 @@ class Captured(Generic[P, R]):
             self._warn_of_limit()
             recording = None
         else:
-            recording = self._prepared(call)
+            recording = self._prepared(call) if self._raised < _RAISED else None
         if recording is None:
-            return self._step(*call.args, **call.kwargs)
+            result = self._step(*call.args, **call.kwargs)
+            self._raised = 0
+            return result
+        self._raised += 1
         program, result = self._run(recording, call)
+        self._raised = 0
         self.recordings += 1
         del recording
         try:
@@ -213,7 +227,7 @@ class Captured(Generic[P, R]):
         """Run the step on the tracing device; return its program, if it has one, and its result."""
         trace, slots = recording.trace, recording.slots.all
         enter: list[Any] = [slot.setter(slot.traced) for slot in slots if slot.traced is not slot.before]
-        back: list[Any] = [slot.setter(slot.before) for slot in slots]
+        back = recording.undo
         off: list[Any] = [(tracing.set, None), (intercepting.set, None)]
         enter += [(tracing.set, trace), (intercepting.set, trace)]
         plan: list[Any] = [trace.journal, back, off]  # calls at the end: those that undo the step, until it is done
@@ -245,6 +259,7 @@ class Captured(Generic[P, R]):
         except BaseException:
             if program is not None:  # the trace has written to memory of the state
                 program.apply_effects(call.tensors)
+            deque(map(refresh, recording.written), 0)
             replace_everywhere(trace)
             raise
 

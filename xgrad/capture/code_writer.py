@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from math import inf, nan
 from types import CodeType
@@ -25,7 +25,7 @@ class CodeWriter:
         self.passed: dict[str, Any] = {}  # expressions of numbers that the effects need, and their values in the trace
         self._trace = trace
         self._guards: dict[str, list[tuple[Any, ...]]] = {}
-        self._effects: dict[str, list[tuple[Any, ...]]] = {}
+        self._effects: list[tuple[str, list[tuple[Any, ...]]]] = []  # in order
         self._names: dict[int, str] = {}  # by the id of an object
         self._bound: set[int] = set()  # objects that differ from call to call
 
@@ -53,8 +53,11 @@ class CodeWriter:
         self._guards.setdefault(f"if {text}: return MISS", []).append(objects)
 
     def effect(self, text: str, *objects: Any) -> None:
-        """Add a line that changes the state once the program has run."""
-        self._effects.setdefault(text, []).append(objects)
+        """Add a line that changes the state once the program has run, after all lines before it."""
+        if self._effects and self._effects[-1][0] == text:
+            self._effects[-1][1].append(objects)
+        else:
+            self._effects.append((text, [objects]))
 
     def number(self, x: Number) -> str:
         """Return the expression of a number in the code of an effect."""
@@ -67,7 +70,8 @@ class CodeWriter:
         used = re.findall(r"\bn\d+", " ".join([*tests, *numbers, *self.passed]))
         reads = [line for name in dict.fromkeys(used) for line in self._read(name)]
         values = f"return {_tuple([*arrays, *numbers])}, {_tuple(list(self.passed))}"
-        return self._function("check(args)", [arguments, *self._lines(self._guards), *reads, *tests, values])
+        guards = self._lines(self._guards.items())
+        return self._function("check(args)", [arguments, *guards, *reads, *tests, values])
 
     def leave(self, arguments: str, result: str) -> Callable[..., Any]:
         """Return the function of the effects, and of the result."""
@@ -83,9 +87,9 @@ class CodeWriter:
             f"if type({name}) {other} and type({name} := plain({name})) {other}: return MISS",
         ]
 
-    def _lines(self, texts: dict[str, list[tuple[Any, ...]]]) -> list[str]:
+    def _lines(self, texts: Iterable[tuple[str, list[tuple[Any, ...]]]]) -> list[str]:
         lines: list[str] = []
-        for text, objects in texts.items():
+        for text, objects in texts:
             if len(objects) == 1 or not objects[0] or any(id(x) in self._bound for row in objects for x in row):
                 lines += dict.fromkeys([text.format(*map(self.name, row)) for row in objects])
             else:

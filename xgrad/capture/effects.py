@@ -39,6 +39,7 @@ class Effects:
         self._packed = {id(tensor): (part, i) for part in gradients for i, tensor in enumerate(part.tensors)}
         self._known = {id(slot.owner) for slot in recording.slots.all if slot.kind == "array"}
         self._made: dict[int, str] = {}  # variables of tensors, by id
+        self.returned: set[int] = set()  # ids of tensors of the state and of arguments that the effects refer to
         values = [value for _, value in trees.leaves(recording.result)]
         described = trees.rebuild(recording.result, map(_described, values))
         self.descriptions: list[tuple[str, Any]] = [("return", described)]
@@ -50,7 +51,8 @@ class Effects:
             self.result = f"rebuild({tree}, ({parts},))" if values else tree
         for slot in recording.changes:
             if slot.kind == "array":
-                self._array(slot.owner, slot.after)
+                if not recording.follows(slot.owner):
+                    self._array(slot.owner, slot.after)
             elif slot.kind == "grad":
                 self._gradient(slot.owner, slot.after)
             elif slot.kind == "number" and slot.after is not None:
@@ -89,6 +91,7 @@ class Effects:
         elif any(value is gradient for gradient in self._recording.gradients.values()):
             raise Unusable("a gradient from before the step is returned: return .detach() of it")
         if id(value) in self._known:
+            self.returned.add(id(value))
             return self._writer.name(value)
         if not isinstance(value._data, TracedArray):
             raise Unusable(
@@ -111,7 +114,13 @@ class Effects:
     def _tensor(self, tensor: Tensor) -> str:
         """Return an expression for a tensor, a variable if the step made it."""
         if id(tensor) in self._known:
+            self.returned.add(id(tensor))
             return self._writer.name(tensor)
+        if not isinstance(tensor._data, TracedArray):
+            raise Unusable(
+                "a result is a view of a tensor that is neither an argument, nor found from the step, nor made by it, "
+                "such as .data of an argument that is a view: return .detach()"
+            )
         if id(tensor) not in self._made:
             self._made[id(tensor)] = name = f"t{len(self._made)}"
             placement = self._placements[tensor._placement.dtype]

@@ -46,10 +46,15 @@ class Other:
         return not holds and equal(one, two)  # equal objects may hold other tensors
 
 
-def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int]) -> list[FlatParameters]:
-    """Write the guards, and return the packed parameters of the program, which uses the values of these numbers."""
+def write_guards(
+    writer: CodeWriter, recording: Recording, uses: Container[int], returned: set[int]
+) -> list[FlatParameters]:
+    """Write the guards, and return the packed parameters of the program.
+
+    The program uses the values of some numbers, and returns tensors of some ids.
+    """
     state, slots, guard = recording.state, recording.slots, writer.guard
-    functions = (equal, has_family, holds_state, same_objects, shared_with, tensor_matches)
+    functions = (equal, has_family, holds_state, is_of, same_objects, shared_with, tensor_matches)
     writer.scope.update({function.__name__: function for function in functions}, edits=edits)
     for slot in slots.all:
         if isinstance(slot.owner, ContextVar):
@@ -66,7 +71,7 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
     arguments = {id(x) for x in recording.tensors if not recording.is_identified(x)}
     tensors = [slot.owner for slot in recording.arrays if id(slot.owner) not in buffers]
     used = {id(x) for x in tensors if numbers[id(x)] in uses or id(x) in slots.leaves}
-    used |= {id(p) for flat in flats for p in flat.params}
+    used |= {id(p) for flat in flats for p in flat.params} | returned
     _guard_links(writer, recording, used | {id(x) for _, x in state.named.values() if not isinstance(x, Tensor)})
     guard("{0}.edits != edits.number and not {0}.same_modules()", state)
     for _, optimizer in state.of(Optimizer):
@@ -89,6 +94,8 @@ def write_guards(writer: CodeWriter, recording: Recording, uses: Container[int])
             known = shared_with(slot.owner, placements, recording.tensors)  # which are written to as well
             test = "shared_with({0}, {1}, args) != {2}"
             guard(test if len(known) > 1 else "has_family({0}) and " + test, slot.owner, placements, known)
+    if recording.changed_values() or any(slot.kind == "array" for slot in recording.changes):
+        _guard_origins(writer, recording)
     holders: dict[int, Any] = {}
     for x in tensors:  # those that hold one array have one value in the program
         if (first := holders.setdefault(numbers[id(x)], x)) is not x:
@@ -126,6 +133,18 @@ def _guard_arguments(writer: CodeWriter, recording: Recording) -> None:
         first[expected].append(i)
         if recording.is_identified(tensor):
             writer.guard(f"a{i} is not {{}}", tensor)
+
+
+def _guard_origins(writer: CodeWriter, recording: Recording) -> None:
+    """Guard that arguments are of the state, as tensors of it or as their views, where they were in the trace."""
+    ids = {id(x) for _, x in recording.state.of(Tensor)}
+    for x in recording.tensors:
+        if recording.is_identified(x):
+            continue
+        if is_of(x, ids):
+            writer.guard("not is_of({}, {})", x, ids)
+        else:
+            writer.guard("id({0}) in {1} or (getattr({0}, '_view', None) and is_of({0}, {1}))", x, ids)
 
 
 def _guard_leaf(
@@ -173,6 +192,16 @@ def shared_with(x: Tensor, placements: dict[int, Any], args: Sequence[Any]) -> d
             known = base is not None and id(base) in placements
             shared[placements[id(member)]] = (placements[id(base)], *(member._view or ())[1:]) if known else None
     return shared
+
+
+def is_of(x: Tensor, ids: Container[int]) -> bool:
+    """Return whether a tensor, or one that it is a view of, has one of some ids."""
+    while id(x) not in ids:
+        base = base_of(x)
+        if base is None:
+            return False
+        x = base
+    return True
 
 
 def tensor_matches(x: Any, placement: Any, shape: tuple[int, ...]) -> bool:

@@ -19,6 +19,7 @@ from xgrad.core.dtypes import default_dtype
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf
 from xgrad.core.tensor import Tensor
+from xgrad.core.views import base_of
 from xgrad.nn.module import Module
 from xgrad.optim.flat import FlatParameters
 from xgrad.optim.optimizer import Optimizer
@@ -179,7 +180,10 @@ class Recording:
         inputs = set(map(id, tensors)) - state.named.keys()
         for slot in slots.all:
             slot.substitute(trace, "input" if id(slot.owner) in inputs else "state")
+        trace.adopt = self._adopt
+        self.undo: list[Any] = [slot.setter(slot.before) for slot in slots.all]  # calls that restore all slots
         self.arrays = [slot for slot in slots.all if slot.kind == "array" and isinstance(slot.traced, TracedArray)]
+        self._adopted: set[int] = set()  # ids of tensors
         self.written: list[Tensor] = []  # by a step without a program
         self.changes: list[Slot] = []  # the slots that the step changed
         self.changed: set[tuple[int, Any]] = set()  # the ids of their owners, and their keys
@@ -197,6 +201,24 @@ class Recording:
             leaf is not None and (leaf.slot is not None or type(tensor) is not Tensor)
         )
 
+    def _adopt(self, tensors: Iterable[Tensor]) -> None:
+        """Make tensors part of the traced state, so that they follow writes to memory that they share.
+
+        The capture is refused where this is needed: a replay would have to find these tensors again.
+        """
+        for x in tensors:
+            if x._placement.device is not self.trace.real:
+                continue
+            self._adopted.add(id(x))
+            slots = [Slot("array", x, "_data", ""), Slot("device", x, "_placement", "")]
+            slots += [Slot("device", x._leaf, "placement", "")] if x._leaf is not None else []
+            for slot in slots:
+                slot.substitute(self.trace, "state")
+                self.slots.all.append(slot)
+                self.undo.append(slot.setter(slot.before))
+                call, *operands = slot.setter(slot.traced)
+                call(*operands)
+
     # The end of the step
 
     def finish(self) -> None:
@@ -209,10 +231,15 @@ class Recording:
     def exit_calls(self) -> list[Any]:
         """Return the calls that give the slots their contents after the step without a trace."""
         self.finish()
-        self.written = [x for x, key in self.changed_values() if key == "_changed"]
-        self.written += [slot.owner for slot in self.changes if slot.kind == "array"]
+        written = [x for x, key in self.changed_values() if key == "_changed"]
+        written += [slot.owner for slot in self.changes if slot.kind == "array"]
+        self.written = [x for x in written if not self.follows(x) and id(x) not in self._adopted]
         afters = [(slot, slot.untraced(self.trace.real)) for slot in self.slots.all]
         return [slot.setter(after) for slot, after in afters if after is not slot.after]
+
+    def follows(self, x: Tensor) -> bool:
+        """Return whether a tensor is a view of one that the step changed, and so is recomputed with that."""
+        return (id(base_of(x)), "_data") in self.changed
 
     def forget(self) -> None:
         """Drop what stands for arrays."""

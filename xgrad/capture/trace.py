@@ -15,6 +15,8 @@ from xgrad.capture.tracing_device import TracedArray, TracedScalar, TracingDevic
 from xgrad.core.lost_gradients import user_line
 from xgrad.core.memory import owner_of
 from xgrad.core.tensor import Tensor, from_placement
+from xgrad.core.views import family_of, has_family
+from xgrad.ops.writing import assign
 from xgrad.optim.flat import FlatParameters
 from xgrad.support.refcounts import references
 
@@ -37,6 +39,8 @@ class Trace(Interceptor):
         self.reads: list[tuple[Any, Any, int | None, type]] = []
         self.number_names: dict[str, tuple[str, str]] = {}  # the short and the full names of these numbers
         self.conditions: dict[str, bool] = {}  # the outcome of each test of a number
+        #: Makes foreign tensors those of the step, where they share memory with one: the capture is refused then.
+        self.adopt: Callable[[Iterable[Tensor]], None] = lambda tensors: None
         self.refusals: list[str] = []  # why the step cannot be replayed, each with the line
         self.journal: list[tuple[Any, ...]] = []  # functions with arguments that undo writes to state, last write first
         self.made: list[ref[TracedArray]] = []  # all traced arrays
@@ -248,6 +252,7 @@ class Trace(Interceptor):
         if not foreign:
             return None
         first, here = foreign[0], {id(x) for x in foreign if x._placement.device is self.real}
+        self._propagate([x for x in foreign if id(x) in here])
         if id(first) in here:
             fault = f"shape {first.shape} {_FOREIGN}: pass it as an argument, or name it in state="
             self.refuse(f"{name} is given a tensor of {fault}")
@@ -255,7 +260,20 @@ class Trace(Interceptor):
             self.refuse(f"{name} is given a tensor on {first.device}, and the step runs on {self.real}: move it before")
         return [self._admitted(x) if id(x) in here else x for x in inputs] if here else None
 
+    def _propagate(self, foreign: list[Tensor]) -> None:
+        """Propagate writes of the step to foreign tensors that share memory with tensors of the step."""
+        for x in foreign:
+            family = family_of(x) if has_family(x) else []
+            traced = [member for member in family if member._placement.device is self.device]
+            if not traced:
+                continue
+            self.adopt(family)
+            if traced[0]._data is not self._traced_arrays.get(id(traced[0]._data.array)):  # the step has written to it
+                assign(traced[0], from_placement(traced[0]._data, traced[0]._placement), hidden=True)
+
     def _admitted(self, x: Tensor) -> Tensor:
+        if x._placement.device is self.device:  # adopted
+            return x
         return from_placement(self.constant(x._data), self.device.placements[x._data.dtype], x._edge)
 
     def admit_key(self, key: Tensor, device: Device) -> Any:

@@ -11,6 +11,8 @@ from xgrad.capture.guards import equal
 from xgrad.capture.recording import Slots, buffers_of
 from xgrad.core.errors import CaptureError
 from xgrad.core.tensor import Tensor
+from xgrad.core.views import base_of
+from xgrad.ops.writing import refresh
 from xgrad.support import trees
 
 
@@ -31,12 +33,21 @@ def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callabl
     if not is_replay:
         return result
     replayed = _values(slots, result)
+    replaced = []
     for slot, value, copy in before:
-        if slot.kind == "array" and (slot.read() is value or id(slot.owner) in packed):
+        if slot.kind == "array" and id(slot.owner) in packed:
             slot.read()[...] = copy
         elif slot.kind in ("array", "grad", "number"):
-            call, *operands = slot.setter(value if copy is None else copy)
+            if slot.kind == "array" and getattr(getattr(value, "flags", None), "writeable", True):
+                value[...] = copy
+            if slot.kind == "array" and slot.read() is not value:
+                replaced.append(slot.owner)
+            call, *operands = slot.setter(value)
             call(*operands)
+    known = {id(slot.owner) for slot in slots.all if slot.kind == "array"}
+    for x in replaced:
+        if id(base_of(x)) not in known:  # the replay has written to its base
+            refresh(x)
     result = step()
     for name, value in _values(slots, result).items():
         if name not in replayed or not _same(replayed[name], value):

@@ -95,13 +95,10 @@ def write(x: Tensor, key: Any, value: Any) -> None:
 def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
     """Return `x` after ``x += other``, given the function of the operator."""
     new = _checked_result(x, compute, other)
-    if has_family(x):
-        if new._edge is None and _is_exclusive(x, new):
-            with suppress(ValueError), x.device.active():  # what was broadcast is read-only
-                x._data[...] = new._data
-                return x
-    elif not x._data.shape and x._out_of_place_updates and x._edge is None and x._leaf is None:
-        return new  # numbers are values, as NumPy's
+    if has_family(x) and new._edge is None and _is_exclusive(x, new):
+        with suppress(ValueError), x.device.active():  # what was broadcast is read-only
+            x._data[...] = new._data
+            return x
     assign(x, new)
     return x
 
@@ -159,7 +156,9 @@ def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
         if not hidden:
             _check_leaf(x)
         base = base_of(x)
-        if base is None or x._view is None or (base._placement.device is not x._placement.device and _base_untraced(x)):
+        if base is None or x._view is None:
+            break
+        if base._placement.device is not x._placement.device and not _follow(x):
             break
         _, function, options = x._view
         if function is None:  # of .data
@@ -170,15 +169,61 @@ def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
     _rebind(x, new, hidden)
 
 
-def _base_untraced(x: Tensor) -> bool:
-    """Return whether the base of a tensor is outside of a traced step, and so is written to by the replay."""
-    device, own = x._placement.device, set(map(id, with_views(x)))
-    if any(member._placement.device is device and id(member) not in own for member in family_of(x)):
-        tracing.get().refuse(
-            "a tensor is assigned to that shares its memory with another argument, as views of one that is none: pass "
-            "that too, or name it in state="
-        )
+_SHARED = (
+    "a tensor is assigned to that shares its memory with another argument, as views of one that is none: pass that "
+    "too, or name it in state="
+)
+
+
+def _adopt_view(view: Tensor, base: Tensor) -> bool:
+    """Return whether a write to a traced base goes on to a view outside of the step, which has views within it."""
+    trace, views = tracing.get(), with_views(view)
+    if trace is None or not any(x._placement.device is base._placement.device for x in views):
+        return False
+    trace.refuse(_SHARED)
+    trace.adopt(views)
     return True
+
+
+def _follow(x: Tensor) -> bool:
+    """Return whether a write to a traced tensor goes on to its base, which is outside of the step.
+
+    By default it does not, for each replay writes to the base of its own argument. It must where another tensor of the
+    step is a view of that base, where the tensor would have other strides without its base, on which views of it and
+    sums depend, and where the write is an error. The capture is refused then.
+    """
+    trace, device, own = tracing.get(), x._placement.device, set(map(id, with_views(x)))
+    family = family_of(x)
+    if any(member._placement.device is device and id(member) not in own for member in family):
+        trace.refuse(_SHARED)
+    elif not _is_contiguous(x):
+        trace.refuse(
+            "a tensor is assigned to that is a view, with strides, of one that is no argument: pass that, or name it "
+            "in state="
+        )
+    elif not _overlaps(x):
+        return False
+    trace.adopt(family)
+    return True
+
+
+def _is_contiguous(x: Tensor) -> bool:
+    """Return whether the elements of a tensor lie one after the other, as far as the device tells."""
+    strides, expected = x._data.strides, x.dtype.itemsize
+    for n, stride in zip(reversed(x.shape), reversed(strides or ()), strict=False):
+        if n > 1 and stride != expected:
+            return False
+        expected *= n
+    return True
+
+
+def _overlaps(x: Tensor) -> bool:
+    """Return whether `broadcast_to` made a tensor or one of its bases: writing to it is an error, if it repeats any."""
+    while (base := base_of(x)) is not None and x._view:
+        if getattr(x._view[1], "name", "") == "broadcast_to":
+            return True
+        x = base
+    return False
 
 
 def set_data(x: Tensor, new: Tensor) -> None:
@@ -229,8 +274,8 @@ def replace(x: Tensor, raw: Any, placement: Any) -> None:
 def refresh_views(x: Tensor, hidden: bool = True) -> None:
     """Recompute the views of a tensor."""
     for view in views_of(x):
-        if view._placement.device is not x._placement.device:  # outside a traced step: the replay writes to it
-            continue
+        if view._placement.device is not x._placement.device and not _adopt_view(view, x):
+            continue  # outside a traced step: the replay writes to it
         _, function, options = view._view  # type: ignore[misc]
         if function is None:
             _rebind(view, _detached(x), True)
