@@ -195,7 +195,8 @@ class Program:
                     exec(line, names)
                 except Exception as caught:
                     error = type(caught).__name__, str(caught).split(", at ")[0]
-                tensors = {name: names[name].detach() for name in self.tensors}
+                # In the order of memory, but forwards: a write in place keeps negative strides, a new array has none.
+                tensors = {name: names[name].detach().numpy().copy("K") for name in self.tensors}
                 state = names[self.module].state_dict() if self.module else {}
                 yield line, error, tensors, names["result"], names["kept"], state
 

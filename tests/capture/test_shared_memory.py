@@ -104,7 +104,6 @@ STEPS = (scale_both, scale_first, raise_after_write, write_through_reshape, writ
 ARGUMENTS = (apart, overlapping, overlapping_first, nested, reversed_twice, middle, single, broadcast)
 
 
-@on_cpu
 @pytest.mark.filterwarnings("ignore::xgrad.capture.CaptureWarning")
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 @pytest.mark.parametrize("build", ARGUMENTS, ids=lambda build: build.__name__)
@@ -112,7 +111,6 @@ def test_step_of_arguments_that_share_memory_leaves_what_eager_leaves(step: Any,
     compare(play(step, build))
 
 
-@on_cpu
 def test_arguments_of_separate_bases_are_both_written_by_replays() -> None:
     compare_replays(play(scale_both, apart))
 
@@ -139,7 +137,6 @@ def logged(capture: Capture, take: Callable[[Any], Any]) -> Iterator[Any]:
         yield log, model.state_dict()
 
 
-@on_cpu
 def test_slot_of_a_log_is_written_beside_an_optimizer_and_running_statistics() -> None:
     compare_replays(lambda capture: logged(capture, lambda slot: slot))
 
@@ -164,7 +161,6 @@ VIEWS = {"itself": lambda w: w, "slice": lambda w: w[1:], "row": lambda w: w[Non
 
 
 @pytest.mark.parametrize("name", VIEWS)
-@on_cpu
 @pytest.mark.filterwarnings("ignore::xgrad.capture.CaptureWarning")
 def test_argument_that_is_state_or_a_view_of_it_is_told_from_others(name: str) -> None:
     take = VIEWS[name]
@@ -186,7 +182,6 @@ def test_argument_that_is_state_or_a_view_of_it_is_told_from_others(name: str) -
         assert captures[0].refusal is None
 
 
-@on_cpu
 def test_argument_is_state_that_the_step_writes_to() -> None:
     def scenario(capture: Capture) -> Iterator[Any]:
         w = array(3)
@@ -246,7 +241,6 @@ def test_step_with_a_failing_check_at_every_other_call_is_traced_once() -> None:
     assert step.refusal is None
 
 
-@on_cpu
 def test_step_that_raises_for_some_arguments_is_not_traced_for_them_without_end() -> None:
     def raising(x: Any, mode: str) -> Any:
         if mode == "bad":
@@ -271,7 +265,6 @@ def test_step_that_raises_for_some_arguments_is_not_traced_for_them_without_end(
     assert not traces[-1]
 
 
-@on_cpu
 def test_step_that_raises_at_first_is_traced_once_it_succeeds() -> None:
     calls = 0
 
@@ -299,7 +292,6 @@ def verified(capture: Capture) -> Capture:
     return lambda step: capture(step, verify=1)
 
 
-@on_cpu
 @pytest.mark.parametrize("build", [apart, single, overlapping], ids=lambda build: build.__name__)
 @pytest.mark.filterwarnings("ignore::xgrad.capture.CaptureWarning")
 def test_verified_step_writes_to_bases_of_arguments_once(build: Callable[[], list[Any]]) -> None:
@@ -307,7 +299,6 @@ def test_verified_step_writes_to_bases_of_arguments_once(build: Callable[[], lis
     compare(lambda capture: scenario(verified(capture)))
 
 
-@on_cpu
 def test_verified_step_of_a_broadcast_argument_is_restored() -> None:
     scenario = play(lambda a, b: a.sum() * b, broadcast)
     compare_replays(lambda capture: scenario(verified(capture)))
