@@ -165,7 +165,7 @@ class Program:
             elif kind < 0.4:
                 name = self.random.choice(self.tensors)
                 lines.append(f"{name} = {name} * 0.5")
-            elif kind < 0.47 and i == 0:
+            elif kind < 0.5 and i < 2:
                 lines.append(f"{self.random.choice(self.tensors)}.requires_grad_()")
         return lines
 

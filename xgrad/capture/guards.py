@@ -72,6 +72,7 @@ def write_guards(
     tensors = [slot.owner for slot in recording.arrays if id(slot.owner) not in buffers]
     used = {id(x) for x in tensors if numbers[id(x)] in uses or id(x) in slots.leaves}
     used |= {id(p) for flat in flats for p in flat.params} | returned
+    used |= {id(slot.owner) for slot in recording.changes if slot.kind == "array"}
     _guard_links(writer, recording, used | {id(x) for _, x in state.named.values() if not isinstance(x, Tensor)})
     guard("{0}.edits != edits.number and not {0}.same_modules()", state)
     for _, optimizer in state.of(Optimizer):

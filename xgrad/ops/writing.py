@@ -158,7 +158,7 @@ def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
         base = base_of(x)
         if base is None or x._view is None:
             break
-        if base._placement.device is not x._placement.device and not _follow(x):
+        if base._placement.device is not x._placement.device and not _follow(x, new):
             break
         _, function, options = x._view
         if function is None:  # of .data
@@ -176,26 +176,38 @@ _SHARED = (
 
 
 def _adopt_view(view: Tensor, base: Tensor) -> bool:
-    """Return whether a write to a traced base goes on to a view outside of the step, which has views within it."""
+    """Return whether a write to a traced base goes on to a view outside of the step.
+
+    It does where that has views within the step, and where the write is recorded. The capture is refused then.
+    """
     trace, views = tracing.get(), with_views(view)
-    if trace is None or not any(x._placement.device is base._placement.device for x in views):
+    within = any(x._placement.device is base._placement.device for x in views)
+    if trace is None or not (within or _is_computed(base)):
         return False
     trace.refuse(_SHARED)
     trace.adopt(views)
     return True
 
 
-def _follow(x: Tensor) -> bool:
+def _is_computed(x: Tensor) -> bool:
+    return x._edge is not None and type(x._edge) is not Leaf
+
+
+def _follow(x: Tensor, new: Tensor) -> bool:
     """Return whether a write to a traced tensor goes on to its base, which is outside of the step.
 
     By default it does not, for each replay writes to the base of its own argument. It must where another tensor of the
-    step is a view of that base, where the tensor would have other strides without its base, on which views of it and
-    sums depend, and where the write is an error. The capture is refused then.
+    step is a view of that base, where the write is recorded, where the tensor would have other strides without its
+    base, on which views of it and sums depend, and where the write is an error. The capture is refused then.
     """
     trace, device, own = tracing.get(), x._placement.device, set(map(id, with_views(x)))
     family = family_of(x)
+    if trace is None:
+        return False
     if any(member._placement.device is device and id(member) not in own for member in family):
         trace.refuse(_SHARED)
+    elif _is_computed(new):
+        trace.refuse("a write that is recorded reaches a tensor that is neither an argument nor found from the step")
     elif not _is_contiguous(x):
         trace.refuse(
             "a tensor is assigned to that is a view, with strides, of one that is no argument: pass that, or name it "
@@ -284,8 +296,10 @@ def refresh_views(x: Tensor, hidden: bool = True) -> None:
 
 
 def refresh(x: Tensor) -> None:
-    """Propagate the value of a tensor to its base and views."""
+    """Propagate the value of a tensor to its base and views; a recorded write has reached them."""
     edge = x._edge or x._leaf
+    if _is_computed(x):
+        return
     if has_family(x):
         assign(x, _detached(x), hidden=edge is not None)
     elif type(edge) is Leaf:
