@@ -164,7 +164,8 @@ def stats():
 def test_floats_have_their_distribution(draw, distribution, parameters, seed, dtype, stats):
     x = draw(100_000, *parameters, dtype=dtype, generator=Generator(seed)).numpy().astype("float64")
     location = (parameters[0], parameters[1] - parameters[0]) if draw is uniform else parameters
-    assert stats.kstest(x, distribution, location).pvalue > 1e-3
+    expected = getattr(stats, distribution)(*location)
+    assert stats.kstest(x, expected.cdf).pvalue > 1e-3  # SciPy 1.18 takes a name without parameters only
     if draw is rand:
         assert 0 <= x.min() < 1e-4 and 1 - 1e-4 < x.max() < 1
 
@@ -207,7 +208,7 @@ def test_integers_and_orders_are_equally_likely(stats):
         counts = np.bincount(randint(0, span, n, generator=generator).numpy(), minlength=span)
         assert stats.chisquare(counts).pvalue > 1e-4
     wide = randint(-(2**63), 2**63, n, generator=generator).numpy()
-    assert stats.kstest(wide / 2.0**64, "uniform", (-0.5, 1)).pvalue > 1e-3
+    assert stats.kstest(wide / 2.0**64, stats.uniform(-0.5, 1).cdf).pvalue > 1e-3
     orders = [tuple(randperm(4, generator=generator).tolist()) for _ in range(24 * 200)]
     counts = np.unique(orders, axis=0, return_counts=True)[1]
     assert len(counts) == 24 and stats.chisquare(counts).pvalue > 1e-4
