@@ -21,21 +21,18 @@ class Communicator(MPICommunicator):
         with device.active():
             self._peers = self._nccl.NcclCommunicator(self.size, identifier, self.rank)
 
-    def sum_array(self, array: Any, device: Device) -> None:
-        """Replace an array of one axis or none by its sum over all ranks."""
+    def _sum(self, array: Any, device: Device) -> None:
         kind, stream = self._kind(array), self._stream()
         self._peers.allReduce(array.data.ptr, array.data.ptr, array.size, kind, self._nccl.NCCL_SUM, stream)
 
-    def sum_parts(self, array: Any, device: Device) -> None:
-        """Replace the rank's part of an array of one axis by its sum over all ranks; other parts become undefined."""
+    def _sum_parts(self, array: Any, device: Device) -> None:
         kind, stream = self._kind(array), self._stream()
         self._nccl.groupStart()  # one launch, also of parts of unequal sizes, which reduceScatter lacks
         for rank, (pointer, count) in enumerate(self._parts(array)):
             self._peers.reduce(pointer, pointer, count, kind, self._nccl.NCCL_SUM, rank, stream)
         self._nccl.groupEnd()
 
-    def gather_parts(self, array: Any, device: Device) -> None:
-        """Replace each part of an array of one axis by that of the rank to which it belongs."""
+    def _gather_parts(self, array: Any, device: Device) -> None:
         kind, stream = self._kind(array), self._stream()
         self._nccl.groupStart()
         for rank, (pointer, count) in enumerate(self._parts(array)):

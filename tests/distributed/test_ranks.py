@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from xgrad.cli import main, train
 from xgrad.cli.arguments import UsageError
 from xgrad.data import DataLoader, Subset, TensorDataset
 from xgrad.distributed import Communicator, DataParallel, launch, mpi, processes
+from xgrad.distributed.communicator import END_OF_BLOCK, END_OF_EPOCH, END_OF_PROCESS
 from xgrad.training import Trainer
 from xgrad_cupy import nccl
 
@@ -44,27 +46,171 @@ def test_job_of_several_ranks_matches_one_process(ranks: int) -> None:
     assert result.returncode == 0, result.stderr
 
 
+JOB = """
+import os, signal, sys
+import xgrad
+from xgrad.distributed import RankError, world
+place, rank = sys.argv[1], int(os.environ["PMI_RANK"])
+def fault():
+    {fault}
+if place == "before" and (rank == 1 or {all_ranks}):
+    fault()
+with world() as ranks:
+    ranks.all_reduce(xgrad.ones(3))
+    if place == "in" and (rank == 1 or {all_ranks}):
+        fault()
+    ranks.all_reduce(xgrad.ones(3))
+if place == "after" and (rank == 1 or {all_ranks}):
+    fault()
+with world() as ranks:
+    ranks.all_reduce(xgrad.ones(3))
+"""
+
+
+def job_with_fault(folder: Path, fault: str, place: str = "in", all_ranks: bool = False) -> tuple[int, list[str]]:
+    """Return the status and messages of a job of two ranks, of which rank 1 or both run a statement."""
+    script = folder / "job.py"
+    script.write_text(JOB.format(fault=fault, all_ranks=all_ranks))
+    result = job(2, script, place)
+    return result.returncode, [line for line in result.stderr.splitlines() if line.startswith("xgrad.distributed:")]
+
+
 @needs_mpi
 @pytest.mark.parametrize(
-    ("fault", "message"),
+    ("fault", "place", "status", "message"),
     [
-        ("os.kill(os.getpid(), signal.SIGKILL)", "rank 1 of 2 was killed by SIGKILL"),
-        ("raise ValueError('no such file')", "rank 1 of 2 failed: ValueError: no such file"),
-        ("raise RankError('expected finite losses')", None),
+        ("raise ValueError('no such file')", "before", 1, "ended with status 1 before it entered the block of world"),
+        ("raise ValueError('no such file')", "in", 1, "failed: ValueError: no such file"),
+        ("raise ValueError('no such file')", "after", 1, "ended by ValueError('no such file') before the others"),
+        ("raise RankError('too large')", "in", 1, "failed alone: RankError: too large"),
+        ("raise KeyboardInterrupt", "in", 1, "failed: KeyboardInterrupt"),
+        ("sys.exit(3)", "before", 3, "ended with status 3 before it entered the block of world()"),
+        ("sys.exit(3)", "in", 3, "ended by SystemExit(3) before the others"),
+        ("sys.exit(3)", "after", 3, "ended by SystemExit(3) before the others"),
+        ("sys.exit('no GPU')", "in", 1, "ended by SystemExit('no GPU') before the others"),
+        ("sys.exit()", "before", 1, "came to the end of its process before the others: "),
+        ("sys.exit()", "in", 1, "came to the end of the block of world() before the others: "),
+        ("sys.exit()", "after", 1, "came to the end of its process before the others: "),
+        ("os._exit(0)", "before", 1, "ended with status 0 before it entered the block of world()"),
+        ("os._exit(0)", "in", None, "ended with status 0 in the block of world()"),
+        ("os._exit(5)", "after", None, "ended with status 5 after the block of world()"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "before", 137, "was killed by SIGKILL"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "in", None, "was killed by SIGKILL"),
+        ("os.kill(os.getpid(), signal.SIGTERM)", "in", None, "was killed by SIGTERM"),
+        ("os.kill(os.getppid(), signal.SIGTERM)", "in", None, "was stopped by SIGTERM, sent to its parent process"),
     ],
 )
-def test_failing_rank_ends_the_job_and_is_named(fault: str, message: str | None, tmp_path: Path) -> None:
+def test_rank_that_ends_before_the_others_ends_the_job_and_is_named(
+    fault: str, place: str, status: int | None, message: str, tmp_path: Path
+) -> None:
+    """The statuses that are None depend on whether the launcher sees the end of the rank, or the kill of the other."""
+    got, (line,) = job_with_fault(tmp_path, fault, place)
+    assert line.startswith(f"xgrad.distributed: rank 1 of 2 {message}")
+    assert got == status or (status is None and got != 0)
+
+
+@needs_mpi
+@pytest.mark.parametrize(("fault", "status"), [("sys.exit(3)", 3), ("sys.exit()", 0)])
+@pytest.mark.parametrize("place", ["in", "after"])
+def test_exit_of_all_ranks_has_their_status(fault: str, status: int, place: str, tmp_path: Path) -> None:
+    assert job_with_fault(tmp_path, fault, place, all_ranks=True) == (status, [])
+
+
+@needs_mpi
+def test_rank_error_of_all_ranks_is_printed_once(tmp_path: Path) -> None:
+    status, lines = job_with_fault(tmp_path, "raise RankError('expected finite losses')", all_ranks=True)
+    assert (status, lines) == (1, ["xgrad.distributed: expected finite losses"])
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("call", "described"),
+    [
+        ("ranks.all_reduce(xgrad.ones((3, 1)))", r"the sum of an array of shape \(3, 1\) and dtype float32"),
+        (
+            "ranks.all_reduce(xgrad.ones(3, dtype=xgrad.float64))",
+            r"the sum of an array of shape \(3,\) and dtype float64",
+        ),
+        ("ranks.gather_objects(3)", "gather_objects"),
+        ("ranks.broadcast_object(3)", "broadcast_object"),
+    ],
+)
+def test_different_calls_of_ranks_end_the_job_and_are_named(call: str, described: str, tmp_path: Path) -> None:
+    status, (line,) = job_with_fault(tmp_path, call)
+    expected = (
+        r"xgrad\.distributed: expected the same calls on all ranks in the same order, got the sum of an array of shape "
+        rf"\(3,\) and dtype float32 on rank 0 \(job\.py:14\) and {described} on rank 1 \(job\.py:7\): "
+    )
+    assert status == 1 and re.match(expected, line)
+
+
+FEWER = {
+    "loop": "for _ in range(5 - ranks.rank):\n"
+    "        model(xgrad.ones((2, 1))).sum().backward()\n"
+    "        parallel.reduce_gradients(samples=2)",
+    "trainer": "class Fewer(DataLoader):\n        __iter__ = lambda self: islice(super().__iter__(), 1)\n"
+    "    data = TensorDataset(xgrad.ones((8, 1)), xgrad.ones((8, 1)))\n"
+    "    loader = (Fewer if ranks.rank == 1 else DataLoader)(data, batch_size=4, ranks=ranks)\n"
+    "    Trainer(model, optimizer, xgrad.nn.functional.mse_loss, loader, parallel=parallel).fit(2)",
+}
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("kind", "end"), [("loop", "the end of the block of world()"), ("trainer", "the end of an epoch of Trainer.fit")]
+)
+def test_rank_with_fewer_batches_is_named(kind: str, end: str, tmp_path: Path) -> None:
     script = tmp_path / "job.py"
     script.write_text(
-        "import os, signal\nimport xgrad\nfrom xgrad.distributed import RankError, world\n"
-        "with world() as ranks:\n"
-        f"    if ranks.rank == 1 or {message is None}:\n        {fault}\n"
-        "    ranks.all_reduce(xgrad.ones(3))\n"
+        "from itertools import islice\nimport xgrad\nfrom xgrad.data import DataLoader, TensorDataset\n"
+        "from xgrad.distributed import DataParallel, world\nfrom xgrad.training import Trainer\n"
+        "with world() as ranks:\n    model = xgrad.nn.Linear(1, 1)\n"
+        "    optimizer = xgrad.optim.SGD(model.parameters(), lr=0.01)\n"
+        f"    parallel = DataParallel(model, optimizer, ranks)\n    {FEWER[kind]}\n"
     )
     result = job(2, script)
-    assert result.returncode != 0
-    lines = [line for line in result.stderr.splitlines() if line.startswith("xgrad.distributed:")]
-    assert len(lines) == 1 and lines[0].startswith(f"xgrad.distributed: {message or 'expected finite losses'}")
+    assert result.returncode == 1
+    assert f"xgrad.distributed: rank 1 of 2 came to {end} before the others: expected the same calls" in result.stderr
+    assert "got reduce_gradients on rank 0 (job.py:" in result.stderr and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("calls", "at_fault"),
+    [
+        (["a", "a", "b", "a"], "rank 2 of 4 made another call than the others: "),
+        (
+            ["b", "a", "b", "a"],
+            "expected the same calls on all ranks in the same order, got b on ranks 0, 2 (job.py:0) ",
+        ),
+        (["c", "a", "a", "b", "a"], "ranks 0, 3 of 5 made another call than the others: "),
+        ([END_OF_BLOCK, "a", END_OF_BLOCK], "ranks 0, 2 of 3 came to the end of the block of world() before the "),
+        ([END_OF_EPOCH, END_OF_BLOCK, "a"], "rank 1 of 3 came to the end of the block of world() before the others: "),
+        ([END_OF_PROCESS, END_OF_BLOCK], "rank 0 of 2 came to the end of its process before the others: "),
+    ],
+)
+def test_ranks_at_fault_are_those_that_end_first_or_the_minority(calls: list[str], at_fault: str) -> None:
+    message = mpi._different([(call, f"job.py:{rank}") for rank, call in enumerate(calls)])
+    assert message.startswith(at_fault)
+
+
+@needs_mpi
+@pytest.mark.skipif(sys.platform != "linux", reason="the end of a parent process ends its child on Linux only")
+def test_end_of_the_launcher_by_sigterm_ends_the_ranks(tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text("import time\nprint('started', flush=True)\ntime.sleep(60)\n")
+    command = [sys.executable, "-m", "xgrad.distributed.launch", "-n", "2", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as launcher:
+        assert launcher.stdout is not None and launcher.stdout.readline() == "started\n"
+        launcher.terminate()
+        _, err = launcher.communicate(timeout=30)  # which the ranks hold open until they end
+    assert launcher.returncode != 0 and "Traceback" not in err
+
+
+@pytest.mark.parametrize("n", ["0", "-1", "65537"])
+def test_launch_refuses_an_impossible_number_of_ranks(n: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        launch.main(["-n", n, "--print", "train.py"])
+    assert f"-n: expected a number of ranks from 1 to 65536, got {n}" in capsys.readouterr().err
 
 
 @needs_mpi
@@ -235,18 +381,24 @@ def test_nccl_calls_have_the_signatures_of_cupy(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(nccl, "import_module", fakes.__getitem__)
     monkeypatch.setattr(mpi.MPICommunicator, "__init__", start)
     monkeypatch.setattr(mpi.MPICommunicator, "broadcast_object", lambda self, x: x)
+    monkeypatch.setattr(mpi.MPICommunicator, "meet", lambda self, call, nbytes=0: calls.append(("meet", call)))
     cpu = xgrad.Device("cpu")
     communicator = nccl.Communicator(cpu)
-    array: Any = SimpleNamespace(data=SimpleNamespace(ptr=100), size=3, itemsize=4, dtype=np.dtype("float32"))
+    pointer, kind = SimpleNamespace(ptr=100), np.dtype("float32")
+    array: Any = SimpleNamespace(data=pointer, size=3, shape=(3,), itemsize=4, dtype=kind)
     communicator.sum_array(array, cpu)
     communicator.sum_parts(array, cpu)
     communicator.gather_parts(array, cpu)
+    what = "an array of shape (3,) and dtype float32"
     assert calls == [
+        ("meet", f"the sum of {what}"),
         ("allReduce", 100, 100, 3, 7, 0, 9),
+        ("meet", f"the sum of parts of {what}"),
         ("groupStart",),
         ("reduce", 0, 0, 1, 7, 0, 0, 9),
         ("reduce", 4, 4, 2, 7, 0, 1, 9),
         ("groupEnd",),
+        ("meet", f"the gathering of parts of {what}"),
         ("groupStart",),
         ("broadcast", 0, 0, 1, 7, 0, 9),
         ("broadcast", 4, 4, 2, 7, 1, 9),

@@ -29,7 +29,7 @@ from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits
 from xgrad.data.catalog import SETS
 from xgrad.data.images import PUBLISHED
 from xgrad.distributed import Communicator, RankError, world
-from xgrad.distributed.processes import supervise
+from xgrad.distributed.supervision import supervise
 from xgrad.support.files import DISK_FULL
 
 #: Default options of the MLP on data sets, those of MNIST for all published ones; learning rate and weight decay by
@@ -188,7 +188,7 @@ def run(argv: Sequence[str]) -> int:
                 raise
             time.sleep(ranks.rank > 0)  # if all ranks have the error, rank 0 ends the others before they report it
             note(f"rank {ranks.rank}: {error}")
-            ranks.abort()
+            ranks.abort(2)
             raise
 
 

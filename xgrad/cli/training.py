@@ -25,6 +25,7 @@ from xgrad.cli.models import make_model, shifted
 from xgrad.core.tensor import Tensor
 from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
 from xgrad.distributed import Communicator, DataParallel
+from xgrad.distributed.processes import fail
 from xgrad.optim import lr_scheduler
 from xgrad.serialization import serialized
 from xgrad.support.files import Content, json_lines, write, write_together
@@ -232,7 +233,7 @@ class TrainingRun(Callback):
                 note(f"interrupted: {f'{self.out} holds epoch {self.saved}' if self.saved else 'nothing was written'}")
                 if self.ranks is not None and self.ranks.size > 1:
                     checkpoints.wait()
-                    self.ranks.abort()  # for others wait for this one
+                    fail(self.ranks, "was interrupted", 130)  # for others wait for this one
                 return 130
             finally:
                 checkpoints.wait()
@@ -269,7 +270,7 @@ class TrainingRun(Callback):
 
     def stop_if_asked(self, trainer: Trainer) -> None:
         """Raise `Stopped` after a signal, of any rank; called between steps only."""
-        signals = [self.signals] if self.ranks is None else self.ranks.gather_objects(self.signals)
+        signals = [self.signals] if self.ranks is None else self.ranks.gather_objects(self.signals, "the end of a step")
         if any(signals):
             raise Stopped(max(signals)[0])
 

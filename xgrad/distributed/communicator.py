@@ -11,6 +11,13 @@ from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.support.docstrings import documented
 
+#: Calls at an end, of which the first is the end of most.
+ENDS = (END_OF_PROCESS, END_OF_BLOCK, END_OF_EPOCH) = (
+    "the end of its process",
+    "the end of the block of world()",
+    "the end of an epoch of Trainer.fit",
+)
+
 
 class RankError(RuntimeError):
     """An error of one rank that every rank raises, so that none waits for another."""
@@ -19,6 +26,9 @@ class RankError(RuntimeError):
 @documented()
 class Communicator:
     """The processes of a job, which call its methods in the same order: here one process, for which they do nothing.
+
+    If ranks make different calls, or the same with arrays of different shapes or dtypes, all of them raise a
+    `RankError` that names the ranks and the calls.
 
     attribute rank : int -- The number of this process, from 0.
     attribute size : int -- The number of processes.
@@ -47,13 +57,15 @@ class Communicator:
             self.sum_array(array, x.device)
         return from_array(array, x.device)
 
-    def sums(self, tensors: Iterable[Tensor], count: int) -> tuple[tuple[Tensor, ...], int]:
+    def sums(self, tensors: Iterable[Tensor], count: int, call: str = "sums") -> tuple[tuple[Tensor, ...], int]:
         """Return sums over samples, and the number of samples, of all ranks together."""
+        self.meet(call)
         return tuple(map(self.all_reduce, tensors)), sum(self.gather_objects(count))
 
     def broadcast(self, *objects: Any) -> None:
         """Load the state of rank 0 into modules, optimizers or other objects with `state_dict` on all other ranks."""
-        states = self.broadcast_object([x.state_dict() for x in objects])  # on all ranks: some gather theirs
+        states = [x.state_dict() for x in objects]  # on all ranks: some gather theirs
+        states = self.broadcast_object(states, "broadcast")
         if self.rank:
             for x, state in zip(objects, states, strict=True):
                 x.load_state_dict(state)
@@ -70,12 +82,35 @@ class Communicator:
         finally:
             random.set_state(start | {"calls": random.get_state()["calls"]})
 
-    def broadcast_object(self, x: Any) -> Any:
-        """Return the object of rank 0, pickled for the others."""
+    def meet(self, call: str, nbytes: int = 0) -> list[int]:
+        """Wait for the other ranks, and return the numbers of bytes that they give.
+
+        Every method in which ranks communicate begins with it, so that no rank takes the data of another call.
+
+        Parameters
+        ----------
+        call : str
+            What this rank is about to do, the same on all ranks.
+        nbytes : int, default 0
+            The size of what follows.
+
+        Raises
+        ------
+        RankError
+            On all ranks alike, with the calls and the ranks, if the calls differ.
+        """
+        return [nbytes]
+
+    def all_end(self) -> bool:
+        """Return whether all ranks call this within seconds, as at their ends."""
+        return True
+
+    def broadcast_object(self, x: Any, call: str = "broadcast_object") -> Any:
+        """Return the object of rank 0, pickled for the others; `call` is for `meet`."""
         return x
 
-    def gather_objects(self, x: Any) -> list[Any]:
-        """Return the objects of all ranks, in order."""
+    def gather_objects(self, x: Any, call: str = "gather_objects") -> list[Any]:
+        """Return the objects of all ranks, in order; `call` is for `meet`."""
         return [x]
 
     def sum_array(self, array: Any, device: Device) -> None:
@@ -87,5 +122,5 @@ class Communicator:
     def gather_parts(self, array: Any, device: Device) -> None:
         """Replace each part of an array of one axis by that of the rank to which it belongs."""
 
-    def abort(self) -> None:
-        """End all processes at once."""
+    def abort(self, status: int = 1) -> None:
+        """End all processes at once, after a message that names this one."""

@@ -125,7 +125,9 @@ class DataParallel:
             On all ranks alike, with the numbers of those whose loss is not finite; the gradients are left alone.
         """
         check_not_traced("DataParallel.reduce_gradients")
-        losses, weights = zip(*self.communicator.gather_objects((float(loss), samples)), strict=True)
+        losses, weights = zip(
+            *self.communicator.gather_objects((float(loss), samples), "reduce_gradients"), strict=True
+        )
         if wrong := [f"{x} on rank {rank}" for rank, x in enumerate(losses) if not math.isfinite(x)]:
             raise RankError(
                 f"expected finite losses, got {', '.join(wrong)}: look for such values in its samples, or choose a "
@@ -175,7 +177,7 @@ class DataParallel:
         parts = [flat.updated_arrays()[1] for flat in flats]
         square = math.fsum(float(flat.device.xp.vecdot(x, x)) for flat, x in zip(flats, parts, strict=True))
         if self.sharded:
-            square = math.fsum(self.communicator.gather_objects(square))
+            square = math.fsum(self.communicator.gather_objects(square, "clip_grad_norm_"))
         norm = math.sqrt(square)
         if max_norm < norm + 1e-6:
             for x in parts:
@@ -193,7 +195,7 @@ class DataParallel:
         checksum = 0
         for p in self.model.parameters():
             checksum = zlib.crc32(p.device.backend.to_host(p._data).tobytes(), checksum)
-        sums = self.communicator.gather_objects(checksum)
+        sums = self.communicator.gather_objects(checksum, "check_weights")
         usual = Counter(sums).most_common(1)[0][0]
         if wrong := [f"rank {rank}" for rank, x in enumerate(sums) if x != usual]:
             raise RankError(

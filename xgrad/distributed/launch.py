@@ -10,10 +10,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from xgrad.distributed.processes import supervise
+from xgrad.distributed.processes import run_as_rank
 
+MAX_RANKS = 2**16
 _RANK = "--as-rank"  # the first argument of a launched process
 
 
@@ -39,17 +41,20 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("target", help="path of a script, or name of a module such as xgrad")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
     arguments = parser.parse_args(argv)
+    if not 1 <= arguments.n <= MAX_RANKS:
+        parser.error(f"-n: expected a number of ranks from 1 to {MAX_RANKS}, got {arguments.n}")
     line = command(arguments)
     if arguments.print:
         print(shlex.join(line))
         return 0
     signal.signal(signal.SIGINT, lambda number, frame: None)  # Ctrl-C reaches the command, too, which ends the ranks
-    return subprocess.run(line, check=False).returncode
+    with subprocess.Popen(line) as process:
+        signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
+        return process.wait()
 
 
-def run_rank(target: str, arguments: Sequence[str]) -> None:
-    """Run a script or module as a rank."""
-    supervise()
+def run_target(target: str, arguments: Sequence[str]) -> None:
+    """Run a script or module."""
     sys.argv[:] = [target, *arguments]
     if target.endswith(".py"):
         sys.path[0] = str(Path(target).resolve().parent)
@@ -60,6 +65,6 @@ def run_rank(target: str, arguments: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == [_RANK]:
-        run_rank(sys.argv[2], sys.argv[3:])
+        run_as_rank(partial(run_target, sys.argv[2], sys.argv[3:]))
     else:
         sys.exit(main(sys.argv[1:]))

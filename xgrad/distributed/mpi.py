@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache, lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from xgrad.backend.device import Device
-from xgrad.distributed.communicator import Communicator
+from xgrad.core.lost_gradients import user_line
+from xgrad.distributed import supervision
+from xgrad.distributed.communicator import END_OF_PROCESS, ENDS, Communicator, RankError
+from xgrad.distributed.supervision import SIZES, launched
 
-#: Environment variables of a launched process, by launcher: MPICH, Open MPI, Slurm.
-RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
-SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
-
-
-def launched(names: tuple[str, ...]) -> int | None:
-    """Return the rank, or the number of ranks, that a launcher gave this process; None without a launcher."""
-    return next((int(os.environ[name]) for name in names if name in os.environ), None)
+GRACE = 1.0  # seconds for the other ranks to end, too
 
 
 class MPICommunicator(Communicator):
@@ -40,29 +40,76 @@ class MPICommunicator(Communicator):
                 f"launch with the mpiexec of {MPI.Get_library_version().split(',')[0].splitlines()[0]}"
             )
 
-    def broadcast_object(self, x: Any) -> Any:
-        """Return the object of rank 0, pickled for the others."""
-        return self._world.bcast(x)
+        self._ends = _channel_of_ends()
+        self._header, self._headers = np.empty(2, np.int64), np.empty((self.size, 2), np.int64)
 
-    def gather_objects(self, x: Any) -> list[Any]:
+    def meet(self, call: str, nbytes: int = 0) -> list[int]:
+        """Return the numbers of bytes of all ranks; RankError on all of them if they are at different calls."""
+        self._header[:] = zlib.crc32(call.encode()), nbytes
+        self._world.Allgather(self._header, self._headers)
+        headers = self._headers.tolist()
+        first = headers[0][0]
+        if any(header[0] != first for header in headers):
+            raise RankError(_different(self._world.allgather((call, user_line()))))
+        return [header[1] for header in headers]
+
+    def all_end(self) -> bool:
+        """Return whether all ranks call this within seconds: each before it ends by an error."""
+        ends, deadline = self._ends.Ibarrier(), time.monotonic() + GRACE
+        while not ends.Test():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.001)
+        return True
+
+    def broadcast_object(self, x: Any, call: str = "broadcast_object") -> Any:
+        """Return the object of rank 0, pickled for the others."""
+        data = bytearray() if self.rank else bytearray(pickle.dumps(x, pickle.HIGHEST_PROTOCOL))
+        size = self.meet(call, len(data))[0]
+        if self.rank:
+            data = bytearray(size)
+        self._world.Bcast([data, self._mpi.BYTE])
+        return pickle.loads(data) if self.rank else x
+
+    def gather_objects(self, x: Any, call: str = "gather_objects") -> list[Any]:
         """Return the objects of all ranks, in order."""
-        return list(self._world.allgather(x))
+        data = pickle.dumps(x, pickle.HIGHEST_PROTOCOL)
+        sizes = self.meet(call, len(data))
+        gathered = bytearray(sum(sizes))
+        self._world.Allgatherv([data, self._mpi.BYTE], [gathered, sizes, self._mpi.BYTE])
+        stops = accumulate(sizes)
+        return [pickle.loads(memoryview(gathered)[stop - size : stop]) for size, stop in zip(sizes, stops, strict=True)]
 
     def sum_array(self, array: Any, device: Device) -> None:
         """Replace an array of one axis or none by its sum over all ranks."""
-        with _on_host(array, device) as host:
-            self._world.Allreduce(self._mpi.IN_PLACE, host)
+        self._meet_for("sum", array)
+        self._sum(array, device)
 
     def sum_parts(self, array: Any, device: Device) -> None:
         """Replace the rank's part of an array of one axis by its sum over all ranks; other parts become undefined."""
+        self._meet_for("sum of parts", array)
+        self._sum_parts(array, device)
+
+    def gather_parts(self, array: Any, device: Device) -> None:
+        """Replace each part of an array of one axis by that of the rank to which it belongs."""
+        self._meet_for("gathering of parts", array)
+        self._gather_parts(array, device)
+
+    def _meet_for(self, call: str, array: Any) -> None:
+        self.meet(_call_on_array(call, tuple(array.shape), array.dtype))
+
+    def _sum(self, array: Any, device: Device) -> None:
+        with _on_host(array, device) as host:
+            self._world.Allreduce(self._mpi.IN_PLACE, host)
+
+    def _sum_parts(self, array: Any, device: Device) -> None:
         with _on_host(array, device) as host:
             counts = self._counts(host.size)
             total = np.empty(counts[self.rank], host.dtype)
             self._world.Reduce_scatter(host, total, counts)
             host[self.part(host.size)] = total
 
-    def gather_parts(self, array: Any, device: Device) -> None:
-        """Replace each part of an array of one axis by that of the rank to which it belongs."""
+    def _gather_parts(self, array: Any, device: Device) -> None:
         with _on_host(array, device) as host:
             self._world.Allgatherv(self._mpi.IN_PLACE, [host, self._counts(host.size)])
 
@@ -70,12 +117,13 @@ class MPICommunicator(Communicator):
         parts = [self.part(size, rank) for rank in range(self.size)]
         return [part.stop - part.start for part in parts]
 
-    def abort(self) -> None:
-        """End all processes at once."""
+    def abort(self, status: int = 1) -> None:
+        """End all processes at once, after a message that names this one."""
+        supervision.enter(supervision.ENDED)
         sys.stdout.flush()
         time.sleep(0.2)  # launchers drop the output that they have not read yet
-        self._world.Abort(1)
-        os._exit(1)  # MPICH returns while its launcher ends the processes
+        self._world.Abort(status)
+        os._exit(status)  # MPICH returns while its launcher ends the processes
 
 
 @contextmanager
@@ -89,3 +137,48 @@ def _on_host(array: Any, device: Device) -> Iterator[np.ndarray]:
     host = np.array(host)
     yield host
     array[...] = backend.from_host(host, device.index)
+
+
+@lru_cache
+def _call_on_array(call: str, shape: tuple[int, ...], dtype: Any) -> str:
+    return f"the {call} of an array of shape {shape} and dtype {dtype}"
+
+
+@cache
+def _channel_of_ends() -> Any:
+    """Return a copy of the communicator of all ranks, with messages of its own; made once, by all of them."""
+    from mpi4py import MPI
+
+    return MPI.COMM_WORLD.Dup()
+
+
+def _different(calls: list[tuple[str, str]]) -> str:
+    """Return the message on different calls of ranks, each with the line of the program.
+
+    At fault are ranks that end something, such as the block of `world`, before the others, else the minority.
+    """
+    ranks: dict[str, list[int]] = {}
+    for rank, (call, _) in enumerate(calls):
+        ranks.setdefault(call, []).append(rank)
+    ends = [call for call in ENDS if call in ranks]
+    usual = max(ranks, key=lambda call: len(ranks[call]))
+    if ends:
+        at_fault = ranks[ends[0]]
+    elif 2 * len(ranks[usual]) > len(calls):
+        at_fault = [rank for rank, (call, _) in enumerate(calls) if call != usual]
+    else:
+        at_fault = []
+    got = [
+        f"{call} on {_names(group)}" + (f" ({calls[group[0]][1]})" if call != END_OF_PROCESS else "")
+        for call, group in ranks.items()
+    ]
+    fault = f"came to {ends[0]} before the others" if ends else "made another call than the others"
+    problem = f"{_names(at_fault)} of {len(calls)} {fault}: " if at_fault else ""
+    return (
+        f"{problem}expected the same calls on all ranks in the same order, got {' and '.join(got)}: give all ranks "
+        "equal numbers of batches and steps"
+    )
+
+
+def _names(ranks: list[int]) -> str:
+    return f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"

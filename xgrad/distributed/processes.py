@@ -1,25 +1,29 @@
-"""The processes of a job: their communicator, and what happens if one of them fails or is killed."""
+"""The processes of a job: their communicator, and the end of all if one of them ends before the others."""
 
 from __future__ import annotations
 
+import atexit
 import os
-import signal
-import socket
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
-from types import FrameType
 
 from xgrad.backend.device import Device
-from xgrad.distributed.communicator import Communicator, RankError
-from xgrad.distributed.mpi import RANKS, SIZES, MPICommunicator, launched
+from xgrad.distributed import supervision
+from xgrad.distributed.communicator import END_OF_BLOCK, END_OF_PROCESS, Communicator, RankError
+from xgrad.distributed.mpi import MPICommunicator
+from xgrad.distributed.supervision import RANKS, SIZES, launched, report
 
 
 @contextmanager
 def world(device: str | Device = "cpu") -> Iterator[Communicator]:
-    """Connect the processes that a launcher started; if one of them raises an error, end all, with its rank.
+    """Connect the processes that a launcher started; if one of them ends before the others, end all, with its rank.
+
+    All ranks leave the block together. A rank that leaves it by an exception, or by ``sys.exit`` with a status other
+    than 0 where the others do not, is named, and ends the job. One that leaves it while others make another call is
+    named by a `RankError` on all ranks, which ends them.
 
     Parameters
     ----------
@@ -47,75 +51,122 @@ def world(device: str | Device = "cpu") -> Iterator[Communicator]:
     """
     device = Device(device)
     communicator = connect(device)
-    try:
+    if communicator.size == 1:
         yield communicator
-        communicator.gather_objects(None)  # a launcher may end all ranks as soon as one has ended
-    except (SystemExit, GeneratorExit):
-        raise
+        return
+    end: SystemExit | None = None
+    try:
+        communicator.meet("world()")
+        try:
+            yield communicator
+        except SystemExit as error:
+            if exit_status(error):
+                raise
+            end = error
+        communicator.meet(END_OF_BLOCK)  # launchers may end all ranks when one has ended
     except RankError as error:
-        if communicator.size == 1:
-            raise
         if communicator.rank == 0:
             print(f"xgrad.distributed: {error}", file=sys.stderr, flush=True)
-        communicator.gather_objects(None)  # all ranks know, and end after the message
+        if not _all_end(communicator):
+            fail(communicator, f"failed alone: RankError: {error}")
         raise SystemExit(1) from error
-    except BaseException as error:
-        if communicator.size > 1:
-            traceback.print_exc()
-            _report(communicator.rank, communicator.size, f"failed: {type(error).__name__}: {error}")
-            communicator.abort()
+    except SystemExit as error:
+        if not _all_end(communicator):
+            fail(communicator, f"ended by SystemExit({error.code!r}) before the others", exit_status(error))
         raise
+    except BaseException as error:
+        traceback.print_exc()
+        fail(communicator, "failed: " + ": ".join(filter(None, (type(error).__name__, str(error)))))
+        raise
+    finally:
+        if not _ended:
+            supervision.enter(supervision.OUTSIDE)
+    if end is not None:
+        raise end
 
 
 def connect(device: Device) -> Communicator:
     """Return the communicator of the launched processes, or of this one."""
+    global _ended
     if launched(RANKS) is None or launched(SIZES) in (None, 1):
         return Communicator()
     if (name := device.backend.communicator) is None:
-        return MPICommunicator()
-    communicator: Communicator = import_module(name).Communicator(device)
+        communicator: Communicator = MPICommunicator()
+    else:
+        communicator = import_module(name).Communicator(device)
+    supervision.enter(supervision.INSIDE)
+    _ended = False
+    if not _connected:
+        _leave_at_exit()
+    _connected[:] = [communicator]
     return communicator
 
 
-def supervise() -> None:
-    """Continue in a child process, while this one waits for it, and names the rank if it is killed.
+def exit_status(error: BaseException) -> int:
+    """Return the status of a process that an exception ends."""
+    code = error.code if isinstance(error, SystemExit) else 1
+    return code if isinstance(code, int) else int(code is not None)
 
-    To be called before MPI is initialized. Without a launcher, or where processes cannot be forked, it does nothing.
+
+def fail(communicator: Communicator, event: str, status: int = 1) -> None:
+    """Report the end of this rank, and end all processes."""
+    if communicator.size > 1:
+        report(communicator.rank, communicator.size, event)
+        communicator.abort(status)
+
+
+def run_as_rank(function: Callable[[], None]) -> None:
+    """Call a function as a rank, in a supervised process if a launcher started this one.
+
+    The rank is named if it ends before the others, wherever it is.
     """
-    rank, size = launched(RANKS), launched(SIZES)
-    if rank is None or size is None or size == 1 or not hasattr(os, "fork"):
+    if not supervision.supervise():
+        function()
         return
-    stopped: list[int] = []
-    sys.stdout.flush()
-    child = os.fork()
-    if child == 0:
-        _end_with_parent()
+    _leave_at_exit()
+    try:
+        function()
+    except BaseException as error:
+        if status := exit_status(error):
+            if not _connected:  # the others may wait for it in world()
+                atexit.unregister(_leave)
+            elif not _all_end(_connected[0]):
+                if not isinstance(error, SystemExit):
+                    traceback.print_exc()
+                fail(_connected[0], f"ended by {error!r} before the others", status)
+        raise
+
+
+_connected: list[Communicator] = []  # the communicator that `world` made last
+_ended = False  # together with all ranks
+_process = os.getpid()
+
+
+def _leave_at_exit() -> None:
+    global _process
+    _process = os.getpid()
+    atexit.unregister(_leave)
+    atexit.register(_leave)
+
+
+def _all_end(communicator: Communicator) -> bool:
+    """Return whether all ranks end: each calls this once before it does by an error."""
+    global _ended
+    if not _ended and (_ended := communicator.all_end()):
+        supervision.enter(supervision.ENDED)
+    return _ended
+
+
+def _leave() -> None:
+    """Compare the end of this process with the calls of the other ranks."""
+    if os.getpid() != _process or _ended:  # in a process that this one forked
         return
-
-    def forward(number: int, frame: FrameType | None) -> None:
-        stopped.append(number)
-        os.kill(child, number)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, forward)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if status < 0 and not stopped:
-        _report(rank, size, f"was killed by {signal.Signals(-status).name} (process {child} on {socket.gethostname()})")
-    os._exit(status if status >= 0 else 128 - status)
-
-
-def _report(rank: int, size: int, event: str) -> None:
-    sys.stderr.write(f"xgrad.distributed: rank {rank} of {size} {event}\n")  # at once, unlike print
-    sys.stderr.flush()
-
-
-def _end_with_parent() -> None:
-    """Let the kernel kill this process when its parent ends, such as by the launcher; Linux only.
-
-    A signal to the group of the parent, such as Ctrl-C from a launcher, then reaches this process once, by `forward`.
-    """
-    if sys.platform == "linux":
-        import ctypes
-
-        os.setpgid(0, 0)
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    with suppress(ImportError, RuntimeError):  # without MPI no rank waits for this one
+        communicator = _connected[0] if _connected else MPICommunicator()
+        try:
+            communicator.meet(END_OF_PROCESS)
+        except RankError as error:
+            if communicator.rank == 0:
+                print(f"xgrad.distributed: {error}", file=sys.stderr, flush=True)
+            _all_end(communicator)
+    supervision.enter(supervision.ENDED)

@@ -16,6 +16,7 @@ from xgrad.core.grad_mode import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.data.loader import DataLoader, continued_after_errors
 from xgrad.distributed import Communicator, DataParallel
+from xgrad.distributed.communicator import END_OF_EPOCH
 from xgrad.nn import Module
 from xgrad.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from xgrad.optim.optimizer import Optimizer
@@ -203,7 +204,7 @@ class Trainer:
                 self._call("on_batch_end")
             if not (self.samples or self.ranks.rank):  # rank 0 has the samples of all after `load_state_dict`
                 raise ValueError("Trainer.fit: expected batches of train_loader, got none: add data, or no drop_last")
-            means = self.means(*self.ranks.sums(self.totals, self.samples))
+            means = self.means(*self.ranks.sums(self.totals, self.samples, END_OF_EPOCH))
             trained = time.perf_counter()
             validation = {} if self.validation_loader is None else self.evaluate(self.validation_loader)
         epoch, is_captured = len(self.history) + 1, getattr(self.captured, "refusal", "") is None
@@ -223,7 +224,7 @@ class Trainer:
         totals, count = self._zeros(), 0
         for inputs, targets in islice(loader, self.ranks.rank, None, self.ranks.size):
             totals, count = self.eval_step(self.eval_model, inputs, targets, *totals), count + len(targets)
-        return self.means(*self.ranks.sums(totals, count))
+        return self.means(*self.ranks.sums(totals, count, "Trainer.evaluate"))
 
     def means(self, totals: Totals, count: int) -> dict[str, float]:
         """Return totals divided by a number of samples, by name; NaN if it is 0. This waits for the device."""
@@ -231,7 +232,7 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to continue after the last step, to the same bits, for `xgrad.save`."""
-        totals, samples = self.ranks.sums(self.totals, self.samples)
+        totals, samples = self.ranks.sums(self.totals, self.samples, "Trainer.state_dict")
         return {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
