@@ -88,7 +88,7 @@ def command_line_works() -> str:
     check(plots or "pip install 'xgrad[cli]'" in printed, f"no extra is named: {printed!r}")
     Path("photo.png").write_bytes(b"no picture")
     printed = run("-m", "xgrad", "predict", "run", "photo.png", status=2)
-    expected = "a picture that Pillow can read" if plots else "pip install 'xgrad[cli]'"  # matplotlib brings Pillow
+    expected = "a picture of the formats PNG" if plots else "pip install 'xgrad[cli]'"  # matplotlib brings Pillow
     check(expected in printed, f"xgrad predict of a picture: {printed!r}")
     status = 0 if "threads" in EXTRAS else 2
     printed = run("-m", "xgrad", "train", "digits", "--threads", "1", "--epochs", "1", status=status)

@@ -153,13 +153,31 @@ def test_picture_keeps_its_proportions(pillow, tmp_path):
     assert read_image(tmp_path / "photo.png", (8, 8), 16.0).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("suffix", ["png", "jpg", "gif", "bmp", "tiff", "webp", "pgm"])
+def test_picture_of_each_format_is_read(pillow, suffix, tmp_path):
+    path = tmp_path / f"photo.{suffix}"
+    pillow.fromarray((250 - 200 * drawn(7)).astype(np.uint8)).save(path)
+    assert np.abs(read_image(path, (8, 8), 16.0) - digits().test.images[7]).max() < 1
+
+
+@pytest.mark.parametrize("kind", ["eps", "pcx", "tga", "ico", "pdf"])
+def test_picture_of_another_format_is_refused_unread(run, trained, pillow, kind):
+    """Under the name of a PNG file: Pillow goes by the content."""
+    with open("photo.png", "wb") as file:
+        pillow.fromarray((250 - 200 * drawn(7)).astype(np.uint8)).save(file, kind)
+    assert "got photo.png: cannot identify image file" in refused(run, trained, "photo.png")
+
+
 @pytest.mark.parametrize(
     ("pixels", "message"),
     [
         (np.full((9, 9), 255, np.uint8), "got grey values from 255 to 255 on a background of 255: give one with more"),
         (np.full((9, 9), 0, np.uint8), "got grey values from 0 to 0 on a background of 0"),
         (np.pad([[240]], 4, constant_values=250).astype(np.uint8), "from 240 to 250 on a background of 250"),
-        (None, "expected a picture that Pillow can read, got photo.png: cannot identify image file"),
+        (
+            None,
+            "expected a picture of the formats PNG, JPEG, GIF, BMP, TIFF, WEBP, PPM, got photo.png: cannot identify",
+        ),
     ],
 )
 def test_invalid_picture_is_refused(run, trained, pillow, pixels, message):

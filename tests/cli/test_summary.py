@@ -29,7 +29,9 @@ def test_layers_and_totals_are_printed(run, options, first, total):
         ("mnist --model cnn --hidden 3", "--hidden: expected --model mlp with it, got cnn"),
         ("mnist --model vgg", "--model: expected mlp, lenet, cnn, mixer or vit, got 'vgg'"),
         ("mnist --batch-size 0", "--batch-size: expected an integer of 1 or more, got '0'"),
-        ("mnist --hidden 1000000000000", ""),
+        ("mnist --hidden 1000000000000", "--hidden: expected widths of hidden layers such as 256,128"),
+        ("mnist --hidden 999999999,999999999", "expected --hidden and --batch-size that fit into memory: "),
+        ("mnist --batch-size 999999999", "expected --hidden and --batch-size that fit into memory: "),
     ],
 )
 def test_invalid_arguments_are_refused_in_one_line(run, options, message):

@@ -9,6 +9,8 @@ from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 
+LARGEST = 10**9  # above any number of images, steps or units; the product of two is an int64
+
 
 class UsageError(Exception):
     """An error of the user; the message is the one line that is printed."""
@@ -61,10 +63,10 @@ def one_of(*names: str) -> Callable[[str], str]:
     return checked(str, names.__contains__, " or ".join([*filter(None, [", ".join(names[:-1])]), names[-1]]))
 
 
-def integer(low: int, high: float = float("inf")) -> Callable[[str], int]:
+def integer(low: int, high: int = LARGEST) -> Callable[[str], int]:
     """Return an argument type: an integer of at least `low`, and below `high`."""
-    limit = "" if high == float("inf") else f" and below {high:g}"
-    return checked(int, lambda n: low <= n < high, f"an integer of {low} or more{limit}")
+    not_below = checked(int, lambda n: low <= n, f"an integer of {low} or more")
+    return checked(not_below, lambda n: n < high, f"an integer below {high:g}")
 
 
 def nonempty_path(text: str) -> Path:
@@ -77,6 +79,6 @@ def nonempty_path(text: str) -> Path:
 def widths(text: str) -> tuple[int, ...]:
     """Return layer widths such as ``256,128``; raise ValueError for other text."""
     sizes = tuple(int(part) for part in text.split(","))
-    if min(sizes) < 1:
+    if not all(1 <= size < LARGEST for size in sizes):
         raise ValueError(text)
     return sizes

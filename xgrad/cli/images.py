@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from xgrad.cli.arguments import UsageError
 
+#: Formats of pictures, by their names in Pillow, whose other readers stay closed: that of EPS runs a program.
+FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 FAINTEST = 1 / 8  # least contrast, or brightest pixel, as a fraction of the largest grey value
 
 
@@ -62,7 +64,7 @@ def _read_picture(path: Path, shape: tuple[int, int], largest: float) -> npt.NDA
     try:
         with catch_warnings():
             simplefilter("error", pillow.DecompressionBombWarning)
-            file = pillow.open(path)
+            file = pillow.open(path, formats=FORMATS)
         with file:
             picture = ops.exif_transpose(file)
             if picture.has_transparency_data:
@@ -71,7 +73,7 @@ def _read_picture(path: Path, shape: tuple[int, int], largest: float) -> npt.NDA
             deep = picture.mode.startswith(("I", "F"))  # 16 bits and more, which "L" would clip
             grey = picture.convert("I" if picture.mode.startswith("I") else "F" if deep else "L").convert("F")
     except Exception as error:  # Pillow documents no list of exceptions for malformed files
-        raise UsageError(f"expected a picture that Pillow can read, got {path}: {error}") from error
+        raise UsageError(f"expected a picture of the formats {', '.join(FORMATS)}, got {path}: {error}") from error
     pixels = np.asarray(grey)
     border = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
     background, low, high = float(np.median(border)), float(pixels.min()), float(pixels.max())

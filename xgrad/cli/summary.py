@@ -30,8 +30,8 @@ def run(argv: Sequence[str]) -> int:
     try:
         model = make_model(args.model, shape, classes, hidden, "relu", 0.0)
         print(model.summary(xgrad.zeros((args.batch_size, shape[0] * shape[1]))))
-    except MemoryError as error:
-        raise UsageError(f"expected --hidden and --batch-size that fit into memory: {error}") from error
-    except ValueError as error:
+    except (MemoryError, ValueError) as error:
+        if args.model == "mlp" or isinstance(error, MemoryError):
+            raise UsageError(f"expected --hidden and --batch-size that fit into memory: {error}") from error
         raise UsageError(f"--model {args.model}: {error}") from error
     return 0

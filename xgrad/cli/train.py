@@ -21,7 +21,7 @@ from xgrad.amp import autocast
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.threads import set_num_threads
-from xgrad.cli.arguments import Parser, UsageError, checked, integer, nonempty_path, one_of, widths
+from xgrad.cli.arguments import LARGEST, Parser, UsageError, checked, integer, nonempty_path, one_of, widths
 from xgrad.cli.checkpoints import FOLDER, Checkpoints, new_folder, run_folder
 from xgrad.cli.models import MODELS
 from xgrad.cli.training import FILES, SCHEDULES, Options, TrainingRun, note
@@ -91,7 +91,9 @@ def parser() -> Parser:
     add("--no-download", action="store_true", default=False, help="use local files only")
     add("--fallback", type=one_of("digits"), metavar="digits", help="data set to use if the other one is missing")
     add("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto is cuda if usable, else cpu")
-    add("--threads", type=integer(1), metavar="N", help="threads of BLAS; small networks are faster on one")
+    processors = os.cpu_count() or LARGEST
+    threads = checked(integer(1), lambda n: n <= processors, f"at most {processors}, the number of processors")
+    add("--threads", type=threads, metavar="N", help="threads of BLAS; small networks are faster on one")
     add("--model", type=one_of(*MODELS), default="mlp", metavar="NAME", help=", ".join(MODELS))
     layers = checked(widths, bool, "widths of hidden layers such as 256,128")
     add("--hidden", type=layers, metavar="N,N", help=f"mlp: widths of the hidden layers ({by_dataset('hidden')})")
@@ -109,7 +111,7 @@ def parser() -> Parser:
     names = f"learning rate: {', '.join(SCHEDULES)} ({by_dataset('schedule')})"
     add("--schedule", type=one_of(*SCHEDULES), metavar="NAME", help=names)
     pixels = f"largest shift of training images along both axes, random for each ({by_dataset('shift')})"
-    add("--shift", type=integer(0, 2**10), metavar="PIXELS", help=pixels)
+    add("--shift", type=integer(0), metavar="PIXELS", help=pixels)
     add("--batch-size", type=integer(1), metavar="N", help=f"images in a batch ({by_dataset('batch_size')})")
     add("--epochs", type=integer(1), metavar="N", help=f"number of epochs ({by_dataset('epochs')})")
     half = "compute matrix products in float16, with scaled losses: for a GPU; on the CPU it is slower"
@@ -367,5 +369,8 @@ def settings(args: Namespace, data: TrainTestImages, device: Device) -> Options:
         raise UsageError(
             f"--validation: expected fewer than the {len(data.train)} training images, got {args.validation}"
         )
+    side = min(data.train.images.shape[1:])
+    if chosen.get("shift", 0) >= side:
+        raise UsageError(f"--shift: expected fewer pixels than the {side} of an image, got {args.shift}")
     values |= {**chosen, "dataset": data.name, "device": str(device)}
     return Options(**{field.name: values[field.name] for field in fields(Options)})
