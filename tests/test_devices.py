@@ -25,12 +25,22 @@ def test_names_of_one_device_are_one_object() -> None:
 
 
 def test_devices_are_the_usable_ones_with_the_cpu_first() -> None:
+    in_use = Device("strict:1")
     devices = xgrad.devices()
-    assert devices[0] is Device("cpu")
+    assert devices[0] is Device("cpu") and in_use in devices
     assert {Device("strict"), Device("strict:1"), Device("strict:2")} <= set(devices)
     for device in devices:
         device.synchronize()
         assert isinstance(device.memory(), dict) and device.backend.describe(device.index)
+
+
+def test_devices_of_a_type_are_those_or_an_error() -> None:
+    assert xgrad.devices("cpu") == [Device("cpu")]
+    assert xgrad.devices("strict") == [Device("strict"), Device("strict:1"), Device("strict:2")]
+    with pytest.raises(DeviceError, match="unknown device 'tpu': the installed backends are cpu, cuda, dask, "):
+        xgrad.devices("tpu")
+    with pytest.raises(TypeError, match="devices: expected a type such as 'cuda', got 3"):
+        xgrad.devices(3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

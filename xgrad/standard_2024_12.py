@@ -19,7 +19,7 @@ class Info(_Info):
     """The result of `__array_namespace_info__`."""
 
     def devices(self) -> list[Device]:  # type: ignore[override]
-        """Return every device that can be used, the CPU first."""
+        """See `xgrad.devices`."""
         return list(super().devices())
 
 

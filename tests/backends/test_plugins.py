@@ -99,8 +99,10 @@ class SlateBackend(Backend):
 
 def test_plug_in_of_another_distribution_is_a_device(install: Any) -> None:
     install("odd", lambda: SlateBackend)
-    assert {"odd", "odd:1"} <= {str(device) for device in xgrad.devices()}
+    assert "odd" not in {device.type for device in xgrad.devices()}, "it has not been used yet"
     device = xgrad.Device("odd")
+    assert {"odd", "odd:1"} <= {str(device) for device in xgrad.devices()}
+    assert [str(device) for device in xgrad.devices("odd")] == ["odd", "odd:1"]
     assert device is xgrad.Device("odd:0")
     x = xgrad.asarray([1.0, 2.0, 3.0], device="odd", requires_grad=True)
     assert type(x.device.backend) is SlateBackend
@@ -179,7 +181,7 @@ def check_unusable(reason: str = "") -> None:
 
 
 def check_listed(reason: str) -> None:
-    report = gather()
+    report = gather(every=True)
     listed = {device["name"]: device for device in report["devices"]}
     assert not listed["odd"]["usable"] and reason in listed["odd"]["description"]
     assert "  odd               not usable: the plug-in odd_package:Plugin cannot be used: " in as_text(report)
@@ -246,7 +248,7 @@ def test_reason_of_plug_in_itself_is_kept(install: Any) -> None:
 def test_keyboard_interrupt_in_plug_in_is_raised(install: Any) -> None:
     install("odd", raising(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
-        xgrad.devices()
+        xgrad.devices("odd")
 
 
 @each_error
@@ -283,7 +285,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_plug_in_with_name_of_xgrads_own_is_refused(name: str, folder: Path) -> None:
     distribution(folder, "evil", f"{name} = evil_package:Evil")
     assert entry_points()[name].value.startswith("xgrad_")
-    listed = {device["name"]: device for device in gather()["devices"]}
+    listed = {device["name"]: device for device in gather(every=True)["devices"]}
     refused = listed[f"{name} (evil_package:Evil)"]
     assert not refused["usable"]
     assert refused["description"] == f"the name {name!r} is taken by xgrad: rename the plug-in, or remove it"
@@ -296,6 +298,6 @@ def test_two_plug_ins_with_one_name_are_refused(folder: Path) -> None:
     reason = "expected one plug-in of this name, got one_package:Odd and two_package:Odd: remove all but one"
     with pytest.raises(DeviceError, match=f"odd: {reason}"):
         xgrad.Device("odd")
-    assert reason in {device["description"] for device in gather()["devices"]}
+    assert reason in {device["description"] for device in gather(every=True)["devices"]}
     assert "odd" not in {device.type for device in xgrad.devices()}
     assert str(xgrad.ones(2, device="fine").device) == "fine", "one backend declared twice is no conflict"

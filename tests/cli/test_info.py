@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from importlib import metadata
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import numpy as np
@@ -31,6 +33,47 @@ def test_every_requirement_of_the_library_has_its_version():
     of_tests |= {"autograd", "mygrad", "furo", "myst-nb", "sphinx"}
     required = {re.match(r"[\w-]+", line)[0].lower() for line in metadata.requires("xgrad")}
     assert required - of_tests <= info.versions().keys()
+
+
+LIBRARIES = ("array_api_strict", "dask", "jax", "mlx", "ndonnx", "torch")
+
+
+def in_a_fresh_process(statements):
+    """Return what a new process prints, as JSON, after statements; `loaded()` has the array libraries in it."""
+    program = (
+        f"import json, sys, xgrad\ndef loaded(): return [name for name in {LIBRARIES} if name in sys.modules]\n"
+        f"{statements}"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    return json.loads(done.stdout)
+
+
+def test_report_opens_other_libraries_on_request_only():
+    listed, loaded = in_a_fresh_process(
+        "from xgrad.cli.info import gather\nprint(json.dumps([gather()['devices'], loaded()]))"
+    )
+    assert loaded == []
+    usable = {device["name"]: (device["usable"], device["description"]) for device in listed}
+    installed = find_spec("array_api_strict") is not None
+    assert usable["strict"] == (
+        (None, "array_api_strict is installed: `xgrad info --open` tests it")
+        if installed
+        else (False, "the package array_api_strict is missing")
+    )
+    opened = in_a_fresh_process(
+        "from xgrad.cli.info import gather\n"
+        "print(json.dumps([device['name'] for device in gather(every=True)['devices'] if device['usable']]))"
+    )
+    assert ("strict:2" in opened) == installed
+
+
+def test_listing_devices_imports_no_other_library():
+    listed, of_info, loaded = in_a_fresh_process(
+        "lists = xgrad.devices(), xgrad.__array_namespace_info__().devices()\n"
+        "print(json.dumps([*([str(device) for device in devices] for devices in lists), loaded()]))"
+    )
+    assert listed == of_info and listed[0] == "cpu" and {name.partition(":")[0] for name in listed} <= {"cpu", "cuda"}
+    assert loaded == []
 
 
 def test_report_is_json_on_request(run, small_mnist, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -19,22 +20,46 @@ def device_types() -> list[str]:
     return sorted(entry_points(), key=lambda name: (name != "cpu", name))
 
 
-def devices() -> list[Device]:
-    """Return every usable device, the CPU first; ``xgrad info`` has the reasons why others are not usable.
+#: Types of devices that are looked for wherever devices are listed. To open other libraries takes seconds, and memory
+#: of GPUs: JAX takes three quarters of one.
+LISTED = ("cpu", "cuda")
 
-    Examples
-    --------
-    >>> import xgrad
+
+@documented()
+def devices(type: str | None = None) -> list[Device]:
+    """Return usable devices, the CPU first: those of ``cpu`` and ``cuda``, and of other types that are in use already.
+
+    No other array library is imported, unless its type is given. ``xgrad info --open`` opens all of them, and prints
+    why some are not usable.
+
+    type : str, optional -- The type whose devices are returned, such as ``"torch"``.
+    raises TypeError -- If `type` is no text.
+    raises DeviceError -- If there is no such type, or its library, driver or device is missing.
+
     >>> xgrad.devices()[0]
     Device('cpu')
+    >>> xgrad.devices("cpu")
+    [Device('cpu')]
     """
+    if type is not None:
+        return _devices_of(type)
     usable = []
     for name in device_types():
-        try:
-            usable += [Device(f"{name}:{i}") for i in range(device_count(name))]
-        except DeviceError:
-            continue
+        if name in LISTED or in_use(name):
+            with suppress(DeviceError):
+                usable += _devices_of(name)
     return usable
+
+
+def _devices_of(kind: str) -> list[Device]:
+    if not isinstance(kind, str):
+        raise TypeError(f"devices: expected a type such as 'cuda', got {shown(kind)}")
+    return [Device(f"{kind}:{i}") for i in range(device_count(kind))]
+
+
+def in_use(kind: str) -> bool:
+    """Return whether a device of a type has been made, so that its library is loaded."""
+    return any(device.type == kind for device in [*Device._known.values()])
 
 
 def device_of(x: Any) -> Device | None:

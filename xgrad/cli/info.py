@@ -7,13 +7,14 @@ import os
 import platform
 from collections.abc import Sequence
 from importlib import metadata
+from importlib.util import find_spec
 from typing import Any
 
 import xgrad
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
-from xgrad.backend.devices import device_types
-from xgrad.backend.registry import PlugInErrors, device_count, open_backend
+from xgrad.backend.devices import LISTED, device_types, in_use
+from xgrad.backend.registry import PlugInErrors, backend_class, device_count, open_backend
 from xgrad.backend.threads import blas_libraries
 from xgrad.cli.arguments import Parser
 from xgrad.data import DataError, mnist
@@ -33,8 +34,11 @@ def run(argv: Sequence[str]) -> int:
         "info", "Print versions, usable devices and their memory, why others are not usable, CUDA, and data folders."
     )
     parser.add_argument("--json", action="store_true", default=False, help="print JSON")
-    report = gather()
-    print(json.dumps(report, indent=2) if parser.parse_args(argv).json else as_text(report))
+    every = "open every installed array library, to list its devices; some take memory of a GPU"
+    parser.add_argument("--open", action="store_true", default=False, help=every)
+    args = parser.parse_args(argv)
+    report = gather(args.open)
+    print(json.dumps(report, indent=2) if args.json else as_text(report))
     return 0
 
 
@@ -74,11 +78,17 @@ def _reason(kind: str, error: DeviceError) -> str:
     return str(error).removeprefix(f"{kind}: ")
 
 
-def gather() -> dict[str, Any]:
-    """Return versions, devices, CUDA and data for JSON."""
+def gather(every: bool = False) -> dict[str, Any]:
+    """Return versions, devices, CUDA and data for JSON.
+
+    Unless `every` library is to be opened, ``"usable"`` is None for a type that `xgrad.devices` does not list.
+    """
     devices: list[dict[str, Any]] = []
     for kind in device_types():
         try:
+            if not (every or kind in LISTED or in_use(kind)):
+                devices.append({"name": kind, "usable": None, "description": unopened(kind)})
+                continue
             backend = open_backend(kind)
             names = [Device(f"{kind}:{i}") for i in range(device_count(kind))]
             with PlugInErrors(kind):
@@ -109,6 +119,14 @@ def gather() -> dict[str, Any]:
     }
 
 
+def unopened(kind: str) -> str:
+    """Return the description of a type of device whose library is installed; DeviceError if it is not."""
+    library = backend_class(kind).library
+    if find_spec(library) is None:
+        raise DeviceError(f"{kind}: the package {library} is missing")
+    return f"{library} is installed: `xgrad info --open` tests it"
+
+
 def as_text(report: dict[str, Any]) -> str:
     """Return the report as text."""
     libraries, cuda = report["blas"], report["cuda"]
@@ -118,7 +136,7 @@ def as_text(report: dict[str, Any]) -> str:
         cuda = [_line(name, {True: "on", False: "off"}.get(value, value)) for name, value in cuda.items()]
     devices = []
     for device in report["devices"]:
-        devices.append(_line(device["name"], "not usable: " * (not device["usable"]) + device["description"]))
+        devices.append(_line(device["name"], "not usable: " * (device["usable"] is False) + device["description"]))
         if memory := device.get("memory"):
             figures = ", ".join(f"{size(count)} {name}" for name, count in memory.items())
             devices.append(_line("", f"memory: {figures}"))

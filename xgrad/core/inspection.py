@@ -43,7 +43,7 @@ class Info:
         return {name: np.dtype(name) for name in _library(target).dtypes(device=target.native, kind=kind)}
 
     def devices(self) -> tuple[Device, ...]:
-        """Return all usable devices, the CPU first: see `xgrad.devices`."""
+        """Return the devices that are listed without another library, the CPU first: see `xgrad.devices`."""
         return tuple(devices())
 
 
