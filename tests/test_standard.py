@@ -89,6 +89,8 @@ def test_inspection_reports_devices_and_dtypes(device: str) -> None:
     for name, dtype in info.dtypes(device=device).items():
         assert getattr(xgrad, name) == dtype == xgrad.zeros(1, dtype=dtype, device=device).dtype
     assert [*info.dtypes(device=device, kind=("bool", "complex floating"))] == ["bool", "complex64", "complex128"]
+    with pytest.raises(ValueError, match="dtypes: expected a kind of"):
+        info.dtypes(device=device, kind="real")
     with pytest.raises(xgrad.DeviceError, match="unknown device 'nowhere'"):
         info.default_dtypes(device="nowhere")
 

@@ -8,6 +8,7 @@ optimizer and running statistics, are computed together at the end of an optimiz
 - Checks of values are left out, for they would compute the graph.
 - NumPy computes on whole arrays, not by chunks, in decompositions of matrices, in indexing by several arrays, in
   ``searchsorted``, and in sums of repeated indices.
+- NumPy computes on arrays without elements, for which many functions of Dask fail.
 - Functions whose shapes depend on values raise a NotImplementedError.
 """
 
@@ -93,6 +94,43 @@ def _computed(*arrays: Any) -> tuple[Any, ...]:
     return values
 
 
+def _whole_if_empty(function: Callable[..., Any], of_numpy: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of Dask that leaves arrays without elements to NumPy."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        places = [i for i, x in enumerate(args) if hasattr(x, "dask")]
+        if any(0 in args[i].shape for i in places):
+            others = [None if i in places else x for i, x in enumerate(args)]
+            return whole(partial(_placed, of_numpy, others, places), *[args[i] for i in places], **options)
+        return function(*args, **options)
+
+    return call
+
+
+def _placed(function: Callable[..., Any], others: list[Any], places: list[int], *arrays: Any, **options: Any) -> Any:
+    """Call a function with arrays at some places among its other arguments."""
+    args = others.copy()
+    for place, x in zip(places, arrays, strict=True):
+        args[place] = x
+    return function(*args, **options)
+
+
+def _eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
+    """Return ones on a diagonal; Dask's `eye` fails unless the matrix is square."""
+    da = import_module("dask.array")
+    rows, columns = da.arange(n_rows), da.arange(n_rows if n_cols is None else n_cols)
+    return (rows[:, None] + k == columns).astype(np.float64 if dtype is None else dtype)
+
+
+def _reshape(x: Any, /, shape: tuple[int, ...]) -> Any:
+    """Reshape by chunks where Dask can, else as one chunk."""
+    reshape = import_module("dask.array").reshape
+    try:
+        return reshape(x, shape)
+    except NotImplementedError:
+        return reshape(x.rechunk(-1), shape)
+
+
 def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     if not isinstance(repeats, int):
         raise NotImplementedError(_UNKNOWN)
@@ -167,6 +205,7 @@ class DaskBackend(Backend):
     devices = ("cpu",)
     array_type = DaskArray
     asynchronous = lazy = True
+    data_dependent_shapes = False
 
     def __init__(self) -> None:
         try:
@@ -176,7 +215,15 @@ class DaskBackend(Backend):
             raise DeviceError("dask: the package Dask is missing: pip install 'xgrad[dask]'") from error
         self.native_types = (self._da.Array,)
         linalg = {name: partial(whole, getattr(np.linalg, name)) for name in _LINALG}
-        added: dict[str, Any] = {"repeat": _repeat, "take_along_axis": _take_along_axis}
+        twins = import_module("array_api_compat.numpy")
+        common = {
+            name: f for name, f in vars(namespace).items() if callable(f) and callable(getattr(twins, name, None))
+        }
+        added: dict[str, Any] = {
+            name: _whole_if_empty(f, getattr(twins, name)) for name, f in common.items() if not isinstance(f, type)
+        }
+        added["reshape"] = _whole_if_empty(_reshape, np.reshape)
+        added |= {"eye": _eye, "repeat": _repeat, "take_along_axis": _take_along_axis}
         added |= {"searchsorted": partial(whole, np.searchsorted)}
         added["linalg"] = SimpleNamespace(**vars(namespace.linalg) | linalg)
         library = SimpleNamespace(**vars(namespace) | added)

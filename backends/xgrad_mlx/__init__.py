@@ -88,11 +88,7 @@ class MlxBackend(Backend):
         return f"MLX {self._mx.__version__} on {self._mx.default_device()}"
 
     def _native(self, x: np.ndarray) -> Any:
-        if x.dtype not in self._dtypes:
-            raise TypeError(
-                f"mlx: expected one of {', '.join(_DTYPES)}, got {x.dtype}, which MLX lacks: cast it before"
-            )
-        return self._mx.array(np.array(x, order="C"), dtype=self._dtypes[x.dtype])
+        return self._mx.array(np.array(x, order="C"), dtype=self.dtype(x.dtype))
 
     def to_host(self, x: Any) -> np.ndarray:
         return np.array(x.native)
@@ -104,7 +100,11 @@ class MlxBackend(Backend):
         return lambda x: MlxArray(x) if isinstance(x, self._mx.array) else self.from_host(np.asarray(x), index)
 
     def dtype(self, dtype: Any) -> Any:
-        return dtype if isinstance(dtype, self._mx.Dtype) else self._dtypes[super().dtype(dtype)]
+        if isinstance(dtype, self._mx.Dtype):
+            return dtype
+        if (wanted := super().dtype(dtype)) not in self._dtypes:
+            raise TypeError(f"mlx: expected one of {', '.join(_DTYPES)}, got {wanted}, which MLX lacks: cast it before")
+        return self._dtypes[wanted]
 
     def numpy_dtype(self, dtype: Any) -> Any:
         return self._numpy_dtypes[dtype]

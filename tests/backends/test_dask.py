@@ -16,7 +16,7 @@ import pytest
 import xgrad
 from helpers import check_error
 from xgrad import nn, optim
-from xgrad.nn.functional import cross_entropy
+from xgrad.nn.functional import conv1d, conv2d, cross_entropy
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "dask_fits.py"
 LIMIT = 320  # MiB, for data of a process
@@ -106,6 +106,51 @@ def test_shape_that_depends_on_values_is_refused(call: str, library: xgrad.Devic
         "NotImplementedError: …: expected a shape that is known without values, got one that depends on them: move",
         x=xgrad.asarray([1.0, 2.0], device=library),
     )
+
+
+@pytest.mark.parametrize("ord", [1, 2, 3])
+def test_norm_over_a_list_of_axes_is_that_of_vectors(ord: float, library: xgrad.Device) -> None:
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    t = xgrad.asarray(x, device=library)
+    for got in (xgrad.linalg.vector_norm(t, axis=[0, 1], ord=ord), t.norm(ord, [0, 1])):  # type: ignore[arg-type]
+        assert got.item() == pytest.approx((abs(x) ** ord).sum() ** (1 / ord), rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0), (0, None), (3, 5), (5, 3), (4, None)])
+def test_eye_of_any_shape_is_that_of_numpy(shape: tuple[int, int | None], library: xgrad.Device) -> None:
+    for k in (-7, -1, 0, 1, 7):
+        got = xgrad.eye(*shape, k=k, dtype=xgrad.int32, device=library)
+        np.testing.assert_array_equal(got.numpy(), np.eye(*shape, k=k, dtype=np.int32))
+        assert got.dtype == xgrad.int32
+
+
+EMPTY = {
+    "conv1d of no images": ("conv1d(x, xp.ones((4, 3, 3), device=d), padding=1)", (0, 3, 5)),
+    "conv2d of no images": ("conv2d(x, xp.ones((4, 3, 3, 3), device=d), stride=2)", (0, 3, 5, 5)),
+    "conv1d of no length": ("conv1d(x, xp.ones((4, 3, 1), device=d), padding=1)", (2, 3, 0)),
+    "roll": ("xp.roll(x, 1)", (0, 3)),
+    "reshape": ("xp.reshape(x, (3, 0, 2))", (0, 4)),
+    "sum": ("xp.sum(x, axis=0)", (0, 3)),
+    "max along the other axis": ("xp.max(x, axis=1)", (0, 3)),
+    "matmul": ("x @ xp.ones((3, 0), device=d)", (2, 3)),
+    "softmax": ("F.softmax(x, axis=1)", (0, 3)),
+    "cumulative_sum": ("xp.cumulative_sum(x, axis=0)", (0, 3)),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_function_of_no_elements_is_that_of_cpu(name: str, library: xgrad.Device) -> None:
+    call, shape = EMPTY[name]
+    results = []
+    for device in ("cpu", "dask"):
+        x = xgrad.ones(shape, device=device, requires_grad=True)
+        y = eval(call, {"xp": xgrad, "F": nn.functional, "conv1d": conv1d, "conv2d": conv2d, "x": x, "d": device})
+        y.sum().backward()
+        assert x.grad is not None
+        results.append((y.detach().numpy(), x.grad.numpy()))
+    for got, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(got, expected)
+        assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
 
 
 def test_functions_of_rows_keep_their_chunks(library: xgrad.Device) -> None:

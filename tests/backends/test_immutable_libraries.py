@@ -22,12 +22,7 @@ CPU = xgrad.Device("cpu")
 #: Rows that do not pass, by library, with the error and its message; one that begins to pass fails.
 FAILING: dict[str, dict[str, tuple[type[Exception], str]]] = {
     "jax": {},
-    "dask": {
-        "conv1d": (NotImplementedError, "Dask's reshape only supports"),  # of an array without elements
-        "gru": (TypeError, "empty iterable"),  # the sum over an axis of length 0
-        "lstm": (TypeError, "empty iterable"),
-        "scaled_dot_product_attention": (ValueError, "zero-size array to reduction operation maximum"),
-    },
+    "dask": {},
     "mlx": {},
 }
 ROWS = [(name, op) for name in FAILING for op in OP_CASES[:: 1 if WHOLE or name == "mlx" else 30]]
@@ -76,6 +71,26 @@ def test_indices_are_int64(library: xgrad.Device) -> None:
     x = xgrad.asarray([1.0, 2.0], device=library)
     for indices in (xgrad.searchsorted(x, x), xgrad.argmax(x), xgrad.argmin(x), xgrad.argsort(x)):
         assert indices.dtype == xgrad.int64
+
+
+@pytest.mark.parametrize("name", ["jax", "dask", "mlx", "ndonnx", "torch"])
+def test_inspection_reports_the_dtypes_that_arrays_can_have(name: str) -> None:
+    try:
+        device = xgrad.Device(name)
+    except xgrad.DeviceError as error:
+        pytest.skip(str(error))
+    info, all_names = xgrad.__array_namespace_info__(), xgrad.__array_namespace_info__().dtypes(device="cpu")
+    assert device in info.devices()
+    listed = info.dtypes(device=device)
+    assert {"bool", "int64", "float32", "float64"} <= {*listed} <= {*all_names}
+    for dtype in listed.values():
+        assert xgrad.zeros(2, dtype=dtype, device=device).dtype == dtype
+    for kind in ("bool", "signed integer", ("real floating", "integral"), "numeric", "complex floating"):
+        expected = [dtype for dtype in listed.values() if xgrad.isdtype(dtype, kind)]
+        assert [*info.dtypes(device=device, kind=kind).values()] == expected
+    with xgrad.default_device(device):
+        capabilities = info.capabilities()
+    assert capabilities["data-dependent shapes"] == capabilities["boolean indexing"] == (name != "dask")
 
 
 def test_writes_reach_the_base_and_all_views(library: xgrad.Device) -> None:

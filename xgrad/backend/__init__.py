@@ -45,6 +45,8 @@ class Backend:
     lazy : bool
         Whether writes extend a graph of queued work until `synchronize`, which optimizers call at the end of a step;
         `wrote` tells which arrays.
+    data_dependent_shapes : bool
+        Whether functions run whose results have shapes that depend on values; without, they raise an error.
     supports_out : bool
         Whether the namespace's `matmul` takes ``out``, an array for the result, of its dtype and in C order.
     tf32 : bool
@@ -66,6 +68,7 @@ class Backend:
     kernels: Mapping[str, Callable[..., Any]] = {}
     asynchronous: bool = False
     lazy: bool = False
+    data_dependent_shapes: bool = True
     supports_out: bool = False
     tf32: bool = False
     tile_size: int | None = None

@@ -191,6 +191,8 @@ class MutableNamespace(SimpleNamespace):
             return array_type(x) if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, np.generic) else x
 
         def call(*args: Any, **options: Any) -> Any:
+            if type(axis := options.get("axis")) is list:  # in which Dask's norm sees the axes of a matrix
+                options["axis"] = tuple(axis)
             return wrapped(function(*map(unwrapped, args), **{key: unwrapped(x) for key, x in options.items()}))
 
         def permute_dims(x: Any, axes: tuple[int, ...]) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device, devices
-from xgrad.core.dtypes import defaults
+from xgrad.core.dtypes import STANDARD, defaults, is_of_kind
 from xgrad.support.docstrings import documented
 
 
@@ -23,7 +23,11 @@ class Info:
 
     def capabilities(self) -> dict[str, bool | int | None]:
         """Return the capabilities of the library of the default device, under the three keys of the standard."""
-        return dict(_library(current_device()).capabilities())
+        device = current_device()
+        if (library := _library(device)) is not None:
+            return dict(library.capabilities())
+        depends = device.backend.data_dependent_shapes
+        return {"boolean indexing": depends, "data-dependent shapes": depends, "max dimensions": 64}
 
     def default_device(self) -> Device:
         """Return the device of new tensors: see `xgrad.default_device`."""
@@ -40,7 +44,14 @@ class Info:
     ) -> dict[str, np.dtype]:
         """Return the dtypes of the standard that a device supports, by name; for kinds see `xgrad.isdtype`."""
         target = current_device() if device is None else Device(device)
-        return {name: np.dtype(name) for name in _library(target).dtypes(device=target.native, kind=kind)}
+        library = _library(target)
+        names = None if library is None else library.dtypes(device=target.native)
+        return {
+            dtype.name: dtype
+            for dtype in STANDARD
+            if (_has(target, dtype) if names is None else dtype.name in names)
+            and (kind is None or is_of_kind("dtypes", dtype, kind))
+        }
 
     def devices(self) -> tuple[Device, ...]:
         """Return the devices that are listed without another library, the CPU first: see `xgrad.devices`."""
@@ -48,8 +59,18 @@ class Info:
 
 
 def _library(device: Device) -> Any:
-    """Return the inspection object of the library of a device."""
-    return device.xp.__array_namespace_info__()
+    """Return the inspection object of the library of a device, None if it has none."""
+    inspect = getattr(device.xp, "__array_namespace_info__", None)
+    return None if inspect is None else inspect()
+
+
+def _has(device: Device, dtype: np.dtype) -> bool:
+    """Return whether the library of a device has a dtype."""
+    try:
+        device.backend.dtype(dtype)
+    except TypeError:
+        return False
+    return True
 
 
 @documented("inspection")

@@ -7,11 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xgrad.core.arguments import as_tensor
-from xgrad.core.dtypes import COMPLEX, FLOATING, KINDS, SCALAR_KINDS, SCALARS, complex64, defaults, standard
+from xgrad.core.dtypes import (
+    COMPLEX,
+    FLOATING,
+    KINDS,
+    SCALAR_KINDS,
+    SCALARS,
+    complex64,
+    defaults,
+    is_of_kind,
+    standard,
+)
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.support.docstrings import documented
-from xgrad.support.hints import shown
 
 __all__ = ["can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -79,17 +88,6 @@ def iinfo(type: Any, /) -> IntegerLimits:
     return IntegerLimits(int(limits.bits), int(limits.max), int(limits.min), dtype)
 
 
-_KINDS = {
-    "bool": "b",
-    "signed integer": "i",
-    "unsigned integer": "u",
-    "integral": "iu",
-    "real floating": "f",
-    "complex floating": "c",
-    "numeric": "iufc",
-}
-
-
 @documented("data type functions")
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     """Return whether a dtype is of a kind.
@@ -105,13 +103,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     >>> xgrad.isdtype(xgrad.float32, ("integral", "real floating"))
     True
     """
-    if isinstance(kind, tuple):
-        return any(isdtype(dtype, one) for one in kind)
-    if isinstance(kind, str):
-        if kind not in _KINDS:
-            raise ValueError(f"isdtype: expected a kind of {list(_KINDS)}, got {shown(kind)}")
-        return standard(dtype).kind in _KINDS[kind]
-    return standard(dtype) == standard(kind)
+    return is_of_kind("isdtype", standard(dtype), kind)
 
 
 @documented("data type functions")
