@@ -46,6 +46,14 @@ def prefetch(jobs: Jobs, workers: int, ahead: int) -> Generator[Any, None, None]
             tasks.put((job, outcome))
             yield outcome
 
+    # A generator of its own: Python 3.13 leaves the jump back of such a loop out of a `try` around it, and handlers run
+    # there.
+    def results() -> Generator[Any, None, None]:
+        pending = deque(submit(ahead))
+        while pending and (result := _result(pending.popleft())) is not END:
+            pending.extend(submit(1))
+            yield result
+
     with closing(jobs):
         started.acquire()
         try:
@@ -54,10 +62,7 @@ def prefetch(jobs: Jobs, workers: int, ahead: int) -> Generator[Any, None, None]
             except RuntimeError:  # no thread to wait for
                 started.release()
                 raise
-            pending = deque(submit(ahead))
-            while pending and (result := _result(pending.popleft())) is not END:
-                pending.extend(submit(1))
-                yield result
+            yield from results()
         finally:  # also if the loop ends early, and closes this generator
             end()
             with started:
