@@ -98,7 +98,7 @@ def prepared() -> dict[str, list[str]]:
     TrainingRun.run = one_step  # type: ignore[method-assign]
     xgrad.cli.parity.compare = end
     xgrad.cli.report.as_html = lambda runs: ""  # type: ignore[assignment]
-    xgrad.cli.info.gather = lambda: report
+    xgrad.cli.info.gather = lambda every=False: report
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.signal(signal.SIGALRM, too_slow)
     return options

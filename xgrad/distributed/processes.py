@@ -67,11 +67,11 @@ def world(device: str | Device = "cpu") -> Iterator[Communicator]:
     except RankError as error:
         if communicator.rank == 0:
             print(f"xgrad.distributed: {error}", file=sys.stderr, flush=True)
-        if not _all_end(communicator):
+        if not _rank.all_end():
             fail(communicator, f"failed alone: RankError: {error}")
         raise SystemExit(1) from error
     except SystemExit as error:
-        if not _all_end(communicator):
+        if not _rank.all_end():
             fail(communicator, f"ended by SystemExit({error.code!r}) before the others", exit_status(error))
         raise
     except BaseException as error:
@@ -79,7 +79,7 @@ def world(device: str | Device = "cpu") -> Iterator[Communicator]:
         fail(communicator, "failed: " + ": ".join(filter(None, (type(error).__name__, str(error)))))
         raise
     finally:
-        if not _ended:
+        if not _rank.ended:
             supervision.enter(supervision.OUTSIDE)
     if end is not None:
         raise end
@@ -87,7 +87,6 @@ def world(device: str | Device = "cpu") -> Iterator[Communicator]:
 
 def connect(device: Device) -> Communicator:
     """Return the communicator of the launched processes, or of this one."""
-    global _ended
     if launched(RANKS) is None or launched(SIZES) in (None, 1):
         return Communicator()
     if (name := device.backend.communicator) is None:
@@ -95,10 +94,9 @@ def connect(device: Device) -> Communicator:
     else:
         communicator = import_module(name).Communicator(device)
     supervision.enter(supervision.INSIDE)
-    _ended = False
-    if not _connected:
-        _leave_at_exit()
-    _connected[:] = [communicator]
+    if _rank.communicator is None:
+        _rank.leave_at_exit()
+    _rank.communicator, _rank.ended = communicator, False
     return communicator
 
 
@@ -123,50 +121,59 @@ def run_as_rank(function: Callable[[], None]) -> None:
     if not supervision.supervise():
         function()
         return
-    _leave_at_exit()
+    _rank.leave_at_exit()
     try:
         function()
     except BaseException as error:
         if status := exit_status(error):
-            if not _connected:  # the others may wait for it in world()
-                atexit.unregister(_leave)
-            elif not _all_end(_connected[0]):
+            if _rank.communicator is None:  # the others may wait for it in world(): not to meet them
+                atexit.unregister(_rank.leave)
+            elif not _rank.all_end():
                 if not isinstance(error, SystemExit):
                     traceback.print_exc()
-                fail(_connected[0], f"ended by {error!r} before the others", status)
+                fail(_rank.communicator, f"ended by {error!r} before the others", status)
         raise
 
 
-_connected: list[Communicator] = []  # the communicator that `world` made last
-_ended = False  # together with all ranks
-_process = os.getpid()
+class _Rank:
+    """The end of this process as a rank.
 
+    communicator -- That `world` made last.
+    ended -- Whether all ranks end, after which none communicates.
+    """
 
-def _leave_at_exit() -> None:
-    global _process
-    _process = os.getpid()
-    atexit.unregister(_leave)
-    atexit.register(_leave)
+    def __init__(self) -> None:
+        self.communicator: Communicator | None = None
+        self.ended = False
+        self.process = os.getpid()
 
+    def leave_at_exit(self) -> None:
+        """Call `leave` when this process ends, once."""
+        self.process = os.getpid()
+        atexit.unregister(self.leave)
+        atexit.register(self.leave)
 
-def _all_end(communicator: Communicator) -> bool:
-    """Return whether all ranks end: each calls this once before it does by an error."""
-    global _ended
-    if not _ended and (_ended := communicator.all_end()):
+    def all_end(self) -> bool:
+        """Return whether all ranks end: each calls this before it does by an error."""
+        if not self.ended and self.communicator is not None and self.communicator.all_end():
+            self.ended = True
+            supervision.enter(supervision.ENDED)
+        return self.ended
+
+    def leave(self) -> None:
+        """Compare the end of this process with the calls of the other ranks."""
+        if os.getpid() != self.process or self.ended:  # in a process that this one forked
+            return
+        with suppress(ImportError, RuntimeError):  # without MPI no rank waits for this one
+            if self.communicator is None:
+                self.communicator = MPICommunicator()
+            try:
+                self.communicator.meet(END_OF_PROCESS)
+            except RankError as error:
+                if self.communicator.rank == 0:
+                    print(f"xgrad.distributed: {error}", file=sys.stderr, flush=True)
+                self.all_end()
         supervision.enter(supervision.ENDED)
-    return _ended
 
 
-def _leave() -> None:
-    """Compare the end of this process with the calls of the other ranks."""
-    if os.getpid() != _process or _ended:  # in a process that this one forked
-        return
-    with suppress(ImportError, RuntimeError):  # without MPI no rank waits for this one
-        communicator = _connected[0] if _connected else MPICommunicator()
-        try:
-            communicator.meet(END_OF_PROCESS)
-        except RankError as error:
-            if communicator.rank == 0:
-                print(f"xgrad.distributed: {error}", file=sys.stderr, flush=True)
-            _all_end(communicator)
-    supervision.enter(supervision.ENDED)
+_rank = _Rank()
