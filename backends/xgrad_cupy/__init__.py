@@ -58,6 +58,7 @@ class CupyBackend(Backend):
     library = "cupy"
     asynchronous = True
     supports_out = True
+    fast_float16 = True
     executor = "xgrad_cupy.cuda_graph"
     communicator = "xgrad_cupy.nccl"
 

@@ -18,7 +18,7 @@ from xgrad_numpy import functions
 _NATIVE = """
 abs acos acosh add all any arange argmax argmin asarray asin asinh atan atan2 atanh bitwise_and bitwise_invert
 bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to concat conj copysign cos cosh
-cumulative_prod cumulative_sum divide empty empty_like equal exp expm1 eye flip floor_divide from_dlpack full
+cumulative_prod divide empty empty_like equal exp expm1 eye flip floor_divide from_dlpack full
 full_like greater greater_equal hypot imag isdtype isfinite isin isinf isnan less less_equal linspace log log10 log1p
 log2 logaddexp logical_and logical_not logical_or logical_xor maximum minimum moveaxis multiply negative
 nextafter not_equal ones ones_like permute_dims positive prod real reciprocal remainder repeat roll round
@@ -27,7 +27,9 @@ var vecdot zeros zeros_like
 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128 e inf nan newaxis pi
 """.split()
 
-_OWN = "argsort astype expand_dims matmul matrix_transpose max mean min reshape sort squeeze sum where".split()
+_OWN = """
+argsort astype cumulative_sum expand_dims matmul matrix_transpose max mean min reshape sort squeeze sum where
+""".split()
 _KERNELS = "clip expm1 floor_divide relu sum_products tanh".split()
 #: Kernels by module, which is loaded at their first call.
 _LAZY_KERNELS = {

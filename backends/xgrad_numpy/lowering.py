@@ -293,9 +293,17 @@ class Lowering:
     def _sum(self, call: Call, result: Value) -> bool:
         x, axis = call.args[0], call.options.get("axis")
         side = functions.summed_side(x, axis, is_contiguous(x), is_contiguous(x, range(len(x.shape))))
-        if side is None or call.options.get("dtype") is not None:
+        if x.dtype == np.float16:
+            return False
+        if call.options.get("dtype") is not None:
+            return self._reduce(np.add, call, result)
+        if side is None and not functions.has_many_rows(x, axis, is_contiguous(x)):
             return self._reduce(np.add, call, result)
         shape = math.prod(x.shape[:-1]), x.shape[-1]
+        if side is None:
+            out = self._view(self._destination(result), np.reshape, -1)
+            self._emit(functions.sum_rows, self._view(self._operand(x), np.reshape, shape), out)
+            return True
         rows, ones = self._view(self._operand(x), np.reshape, shape), self._constant(np.ones(shape[side]), x.dtype)
         out = self._view(self._destination(result), np.reshape, -1)
         self._emit(np.ndarray.dot, rows if side else self._view(rows, np.transpose), ones, out)

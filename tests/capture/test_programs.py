@@ -9,7 +9,6 @@ import tracemalloc
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,9 +22,6 @@ from xgrad.capture.tracing_device import TracedArray
 from xgrad.nn import functional
 
 pytestmark = twins.on_cpu
-
-ROOT = Path(xgrad.__file__).parent.parent
-
 
 # Choice of the program
 

@@ -49,6 +49,8 @@ class Backend:
         Whether functions run whose results have shapes that depend on values; without, they raise an error.
     supports_out : bool
         Whether the namespace's `matmul` takes ``out``, an array for the result, of its dtype and in C order.
+    fast_float16 : bool
+        Whether matrix products of float16 are faster than those of float32; attention is then computed with them.
     tf32 : bool
         Whether products of float32 may use 10 bits of mantissa: see `set_tf32`.
     tile_size : int, optional
@@ -70,6 +72,7 @@ class Backend:
     lazy: bool = False
     data_dependent_shapes: bool = True
     supports_out: bool = False
+    fast_float16: bool = False
     tf32: bool = False
     tile_size: int | None = None
     executor: ClassVar[str | None] = None

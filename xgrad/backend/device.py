@@ -132,12 +132,14 @@ class Device:
 class Placement:
     """A device and a dtype of its library, with NumPy's character for its kind. Interned: equality is identity."""
 
-    __slots__ = ("complex", "device", "dtype", "floating", "kind")
+    __slots__ = ("complex", "device", "dtype", "floating", "half", "kind")
 
     def __init__(self, device: Device, dtype: Any) -> None:
         self.device, self.dtype = device, dtype
-        self.kind = kind = device.backend.numpy_dtype(dtype).kind
+        numpy_dtype = device.backend.numpy_dtype(dtype)
+        self.kind = kind = numpy_dtype.kind
         self.floating, self.complex = kind in "fc", kind == "c"
+        self.half = kind == "f" and numpy_dtype.itemsize == 2  # float16
 
     def __str__(self) -> str:
         return f"{self.dtype} on {self.device}"

@@ -110,6 +110,11 @@ def is_of_kind(caller: str, dtype: np.dtype, kind: Any) -> builtins.bool:
     return dtype == standard(kind)
 
 
+def is_half(dtype: Any) -> builtins.bool:
+    """Return whether a dtype of any library is a float of 16 bits."""
+    return dtype == float16 if isinstance(dtype, np.dtype) else "float16" in str(dtype)
+
+
 def check_standard(dtype: np.dtype) -> None:
     """Raise TypeError for an unsupported dtype, for example of strings or objects."""
     if dtype not in _SUPPORTED:

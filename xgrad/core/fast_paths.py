@@ -133,6 +133,7 @@ def _slow_path(function: Any, cache: dict[Any, Any], inputs: tuple[Any, ...], op
         short
         and made.device is device
         and device.device_context is None
+        and not (function.upcast and placement.half)
         and all(getattr(x, "_placement", placement) is placement for x in inputs)
     ):
         specs = function.specs[placement.complex and function.holomorphic] if rules else _NONE

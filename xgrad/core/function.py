@@ -20,6 +20,7 @@ from xgrad.core.namespace import namespace
 from xgrad.core.op import Op, Rule
 from xgrad.core.promotion import are_bools, promote
 from xgrad.core.tensor import Tensor, from_placement
+from xgrad.core.upcasting import are_half, call_in_float32
 from xgrad.core.views import is_view, link
 from xgrad.support import hints
 
@@ -147,6 +148,10 @@ class Function(Op):
         if self.lowest is not None and (mixed or dtype not in device.floats):
             if self.of_bools is not None and are_bools(raws, device):
                 return getattr(namespace, self.of_bools)(*inputs)
+            if self.upcast and are_half(inputs):
+                fast = device.root.backend.fast_float16 or autocast_dtypes.get() is not None
+                if not (self.autocast == "narrow" and fast):
+                    return call_in_float32(self, inputs, options)
             raws = promote(self, raws, device, tuple([i for i in range(len(raws)) if self._exempt >> i & 1]))
         if options.get("dtype") is not None and not self.joint_backward:
             options["dtype"] = device.backend.dtype(options["dtype"])

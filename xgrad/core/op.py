@@ -39,6 +39,8 @@ class Op:
     replaces = False  # whether the result has no value of the first input, which then has zero gradients
     views: Views = False  # whether the result is a view, or where it shares memory
     autocast: str | None = None  # in `xgrad.amp.autocast`: "narrow", computed in float16, or "wide", in float32
+    upcast = False  # whether float16 is computed in float32, and the results rounded: for sums, squares and powers;
+    # an op that is "narrow" stays in float16 where products of it are fast
     native = False  # whether the namespace's function of the same name is the whole forward rule
     native_of_reals = False  # ... of real numbers
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from xgrad.core.arguments import check_tensor, check_tensors
+from xgrad.core.dtypes import float16, float32
 from xgrad.core.grad_mode import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.nn.functional_call import functional_call
@@ -49,7 +50,8 @@ def clip_grad_norm_(
     max_norm : float -- The maximal norm.
     norm_type : float, default 2 -- The order p of the norm ``(Σ |g|^p)^(1/p)``; ``inf`` for the largest component.
     error_if_nonfinite : bool, default False -- Whether to check the norm, for which a device has to be waited for.
-    returns Tensor -- The norm before, a scalar on their device. If it is not finite, neither are the gradients.
+    returns Tensor -- The norm before, a scalar on their device; of float16 in float32. If it is not finite, neither are
+        the gradients.
     raises ValueError -- If `max_norm` is negative, or `norm_type` not above 0.
     raises RuntimeError -- If `error_if_nonfinite` and the norm is not finite; then the gradients are left alone.
     raises DeviceError -- If the gradients are on several devices.
@@ -83,7 +85,8 @@ def clip_grad_norm_(
 
 
 def _norm(arrays: list[Tensor], order: float) -> Tensor:
-    """Return the norm of several arrays, as one vector."""
+    """Return the norm of several arrays, as one vector; of float16 in float32, for squares above 65504 overflow."""
+    arrays = [astype(x, float32) if x.dtype == float16 else x for x in arrays]
     if order == math.inf:
         return functools.reduce(maximum, [max(abs(x)) if x.size else zeros((), device=x.device) for x in arrays])
     powers = [square(x) if order == 2 else abs(x) ** order for x in arrays]
@@ -126,8 +129,8 @@ class Gradients:
 
     def scale(self, factor: Tensor) -> None:
         """Multiply the gradients by a scalar."""
-        if self._buffer is None:
-            self.update(lambda g: g * factor.astype(g.dtype))
+        if self._buffer is None or self._buffer.dtype == float16:
+            self.update(lambda g: (g * factor).astype(g.dtype) if g.dtype == float16 else g * factor.astype(g.dtype))
             return
         with self._buffer.device.active():
             array = self._buffer._data

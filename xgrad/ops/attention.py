@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from xgrad.core.arguments import as_tensor
-from xgrad.core.dtypes import FLOATING
+from xgrad.core.dtypes import FLOATING, is_half
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
@@ -17,7 +17,7 @@ from xgrad.support.docstrings import documented
 
 def _exponentials(xp: Any, query: Any, key: Any, mask: Any, causal: bool) -> tuple[Any, Any]:
     """Return the weights of the values up to a factor for each query, and their sums; where all are masked, 1."""
-    scores = query @ xp.matrix_transpose(key)
+    scores = _as_single(xp, query @ xp.matrix_transpose(key))
     if mask is not None:
         scores = scores + mask
     if causal:
@@ -28,6 +28,11 @@ def _exponentials(xp: Any, query: Any, key: Any, mask: Any, causal: bool) -> tup
     weights = xp.exp(scores - top)
     total = xp.sum(weights, axis=-1, keepdims=True)
     return weights, total if mask is None else xp.where(total == 0, 1, total)
+
+
+def _as_single(xp: Any, x: Any) -> Any:
+    """Return an array, of float16 in float32: a softmax of float16 loses digits, and its sums overflow."""
+    return xp.astype(x, xp.float32) if is_half(x.dtype) else x
 
 
 def causal_mask(xp: Any, scores: Any) -> Any:
@@ -45,6 +50,8 @@ def _attention_rule(
     query = query * scale
     exponentials, total = _exponentials(xp, query, key, mask, causal) if weights is None else weights
     kept = dropout_mask(xp, exponentials, seed, call, device, p) if p else None
+    if is_half(g.dtype):
+        return _half_gradients(g, xp, query, key, value, mask, out, exponentials / total, kept, scale)
     g = g / total
     dropped = exponentials if kept is None else exponentials * kept
     dv = xp.matrix_transpose(dropped) @ g
@@ -54,13 +61,30 @@ def _attention_rule(
     return ds @ key * scale, xp.matrix_transpose(ds) @ query, dv, None if mask is None else ds
 
 
-@derivative(_attention_rule, kind=FLOATING, highest=FLOATING, residual="weights", joint=True, autocast="narrow")
+def _half_gradients(
+    g: Any, xp: Any, query: Any, key: Any, value: Any, mask: Any, out: Any, weights: Any, kept: Any, scale: float
+) -> tuple[Any, ...]:
+    """Return the gradients in float16, for products of which a device is fast, with sums and differences in float32."""
+    dropped = weights if kept is None else weights * kept
+    dv = xp.matrix_transpose(xp.astype(dropped, g.dtype)) @ g
+    dw = _as_single(xp, g @ xp.matrix_transpose(value))
+    dw = dw if kept is None else dw * kept
+    ds = weights * (dw - xp.sum(_as_single(xp, g) * out, axis=-1, keepdims=True))
+    narrow = xp.astype(ds, g.dtype)
+    return narrow @ key * scale, xp.matrix_transpose(narrow) @ query, dv, None if mask is None else ds
+
+
+@derivative(
+    _attention_rule, kind=FLOATING, highest=FLOATING, residual="weights", joint=True, autocast="narrow", upcast=True
+)
 def _attention(
     xp: Any, query: Any, key: Any, value: Any, mask: Any = None, *,
     causal: bool, scale: float, p: float, seed: Any, call: Any, device: Any,
 ) -> Any:  # fmt: skip
     exponentials, total = _exponentials(xp, query * scale, key, mask, causal)
     kept = exponentials * dropout_mask(xp, exponentials, seed, call, device, p) if p else exponentials
+    if is_half(value.dtype):
+        return xp.astype(kept / total, value.dtype) @ value, (exponentials, total)
     return kept @ value / total, (exponentials, total)
 
 

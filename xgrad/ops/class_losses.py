@@ -12,6 +12,7 @@ from xgrad.core.arguments import as_int, as_number, as_tensor
 from xgrad.core.autocast import widened
 from xgrad.core.dtypes import FLOATING, int64
 from xgrad.core.tensor import Tensor
+from xgrad.core.upcasting import upcast
 from xgrad.ops.creation import arange, ones_like
 from xgrad.ops.declare import derivative
 from xgrad.ops.elementwise import relu
@@ -57,7 +58,9 @@ def _cross_entropy_gradient(
     return (probabilities - wanted) * g
 
 
-@derivative(_cross_entropy_gradient, None, kind=FLOATING, highest=FLOATING, residual="scale", autocast="wide")
+@derivative(
+    _cross_entropy_gradient, None, kind=FLOATING, highest=FLOATING, residual="scale", autocast="wide", upcast=True
+)
 def _cross_entropy(xp: Any, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> Any:
     axis = _class_axis(input)
     if not input.shape[axis] and 0 not in target.shape:
@@ -148,6 +151,20 @@ def cross_entropy(
         out = None if unchecked else _plain(input, target, reduction, label_smoothing)
         if out is not None:
             return out
+    return _of_weights(input, target, weight, ignore_index, reduction, label_smoothing)
+
+
+@upcast
+def _of_weights(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int | None,
+    reduction: str,
+    label_smoothing: float,
+) -> Tensor:
+    """Return the cross-entropy of classes as a composition, with weights and ignored targets."""
+    op = "cross_entropy"
     logs = log_softmax(input, axis=_class_axis(input))
     out = _of_logarithms(op, logs, target, weight, ignore_index, reduction)
     if not label_smoothing:
@@ -200,6 +217,7 @@ def _check_weight(op: str, weight: Tensor, count: int) -> None:
         raise ValueError(f"{op}: expected weight of shape {(count,)}, got {weight.shape}")
 
 
+@upcast
 @documented()
 def nll_loss(
     input: Tensor,
@@ -243,6 +261,7 @@ def _of_logarithms(
     return sum(losses) / sum(weights) if reduction == "mean" else sum(losses)
 
 
+@upcast
 def _of_probabilities(
     input: Tensor,
     target: Tensor,
@@ -271,6 +290,7 @@ def _of_probabilities(
     return sum(losses) / losses.size if reduction == "mean" else sum(losses)
 
 
+@upcast
 @documented()
 def multi_margin_loss(
     input: Tensor,

@@ -34,6 +34,7 @@ def derivative(
     scipy_promotion: bool = False,
     views: Views = False,
     autocast: str | None = None,
+    upcast: bool = False,
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
 
@@ -47,7 +48,7 @@ def derivative(
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
         flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "scipy_promotion": scipy_promotion}
         more: dict[str, Any] = {"broadcasts": broadcasts, "residual": residual, "views": views, "joint": joint}
-        more["autocast"] = autocast
+        more |= {"autocast": autocast, "upcast": upcast}
         name = forward.__name__.lstrip("_")
         function = Function.of(name, forward, rules, **flags, **more)
         return make_callable(function, forward.__doc__, forward.__module__)
@@ -245,11 +246,13 @@ def along_axes(
     takes: str = "",
     raises: str = "",
     notes: str = "",
+    upcast: bool = False,
 ) -> Callable[..., Tensor]:
     """Declare a function of the standard of one tensor and these options, given its rule.
 
     `doc` is its summary, `example` reads ``data, options -> values``, and `raises` is the cause of a ValueError; `some`
-    requires at least one axis, and `kind` and `highest` are the least and highest kinds of dtypes.
+    requires at least one axis, `kind` and `highest` are the least and highest kinds of dtypes, and for `upcast` see
+    `Op`.
     """
 
     def forward(xp: Any, x: Any, /, **options: Any) -> Any:
@@ -273,7 +276,8 @@ def along_axes(
         section=section,
     )
     defaults = {intern(entry.partition(" ")[0]): default for entry, default in options}  # faster as keywords
-    function = Function.of(name, forward, (rule,), lowest=kind, highest=highest, _keywords=defaults, native=not some)
+    flags: dict[str, Any] = {"lowest": kind, "highest": highest, "native": not some, "upcast": upcast}
+    function = Function.of(name, forward, (rule,), _keywords=defaults, **flags)
     return make_callable(function, text, "xgrad.ops." + section)
 
 

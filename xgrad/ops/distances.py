@@ -5,6 +5,7 @@ from __future__ import annotations
 from xgrad.core.arguments import as_number, as_tensor
 from xgrad.core.autocast import widened
 from xgrad.core.tensor import Tensor
+from xgrad.core.upcasting import upcast
 from xgrad.ops.declare import front_axis
 from xgrad.ops.elementwise import clip
 from xgrad.ops.manipulation import broadcast_arrays
@@ -14,6 +15,7 @@ from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained
 
 
+@upcast
 @explained
 @documented()
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
@@ -36,6 +38,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
     return sum(x1 * x2, axis=axis) / (norms[0] * norms[1])
 
 
+@upcast
 @explained
 @documented()
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, *, keepdims: bool = False) -> Tensor:
@@ -57,6 +60,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     return vector_norm(x1 - x2 + eps, axis=-1, keepdims=keepdims, ord=p)
 
 
+@upcast
 @explained
 @documented()
 def normalize(input: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:

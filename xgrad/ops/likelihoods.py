@@ -6,6 +6,7 @@ import math
 
 from xgrad.core.arguments import as_tensor
 from xgrad.core.tensor import Tensor
+from xgrad.core.upcasting import upcast
 from xgrad.ops.elementwise import clip, exp, log, square
 from xgrad.ops.loss_reductions import check_options, loss_inputs, reduce_losses
 from xgrad.ops.manipulation import expand_dims
@@ -14,6 +15,7 @@ from xgrad.ops.statistical import all
 from xgrad.support.docstrings import documented
 
 
+@upcast
 @documented()
 def poisson_nll_loss(
     input: Tensor,
@@ -48,6 +50,7 @@ def poisson_nll_loss(
     return reduce_losses(losses, reduction)
 
 
+@upcast
 @documented()
 def gaussian_nll_loss(
     input: Tensor,

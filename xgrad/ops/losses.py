@@ -9,6 +9,7 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.core.upcasting import upcast
 from xgrad.ops.declare import derivative
 from xgrad.ops.elementwise import abs
 from xgrad.ops.loss_reductions import check_options, check_reduction, loss_inputs, reduce_losses, reduced
@@ -27,6 +28,7 @@ def _mse_rule(g: Any, xp: Any, a: Any, b: Any, reduction: str) -> Any:
     kind=FLOATING,
     highest=FLOATING,
     autocast="wide",
+    upcast=True,
 )
 def _mse(xp: Any, input: Any, target: Any, *, reduction: str) -> Any:
     return reduced(xp, xp.square(input - target), reduction)
@@ -51,6 +53,7 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     return _mse(input, target, reduction=reduction)
 
 
+@upcast
 @documented()
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return the absolute error.
@@ -79,6 +82,7 @@ def _huber(xp: Any, x: Any, /, delta: float, scale: float) -> Any:
     return near * (size - near / 2) * scale
 
 
+@upcast
 @documented()
 def huber_loss(input: Tensor, target: Tensor, *, delta: float = 1.0, reduction: str = "mean") -> Tensor:
     """Return half the squared error where it is up to `delta`, and ``delta * (error - delta / 2)`` beyond.
@@ -97,6 +101,7 @@ def huber_loss(input: Tensor, target: Tensor, *, delta: float = 1.0, reduction: 
     return reduce_losses(_huber(input - target, delta, 1.0), reduction)
 
 
+@upcast
 @documented()
 def smooth_l1_loss(input: Tensor, target: Tensor, *, beta: float = 1.0, reduction: str = "mean") -> Tensor:
     """Return `huber_loss` over `beta`: the absolute error, smooth near 0.
@@ -138,6 +143,7 @@ def _bce(xp: Any, input: Any, target: Any, /) -> Any:
     return (target - 1) * log_complement - target * log
 
 
+@upcast
 @documented()
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
@@ -169,6 +175,7 @@ def binary_cross_entropy(
     return reduce_losses(_bce(input, target), reduction, weight)
 
 
+@upcast
 @documented()
 def binary_cross_entropy_with_logits(
     input: Tensor,
@@ -198,6 +205,7 @@ def binary_cross_entropy_with_logits(
     return reduce_losses(losses, reduction, weight)
 
 
+@upcast
 @documented()
 def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """Return the terms ``target * (log(target) - input)`` of the Kullback-Leibler divergence, or their mean or sum.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xgrad.core.arguments import as_tensor
 from xgrad.core.tensor import Tensor
+from xgrad.core.upcasting import upcast
 from xgrad.ops.distances import cosine_similarity, pairwise_distance
 from xgrad.ops.elementwise import clip, minimum, softplus
 from xgrad.ops.loss_reductions import check_options, loss_inputs, reduce_losses
@@ -18,6 +19,7 @@ _SHARED = by_name(
 )
 
 
+@upcast
 @documented(shared=_SHARED)
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
     """Return the distances of similar pairs, and of others how far the distance is below the margin.
@@ -39,6 +41,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, 
     return reduce_losses(losses, reduction)
 
 
+@upcast
 @documented(shared=_SHARED)
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
@@ -70,6 +73,7 @@ def cosine_embedding_loss(
     return reduce_losses(losses, reduction)
 
 
+@upcast
 @documented(shared=_SHARED)
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
@@ -92,6 +96,7 @@ def margin_ranking_loss(
     return reduce_losses(clip(margin - target * (input1 - input2), 0), reduction)
 
 
+@upcast
 @documented(shared=_SHARED)
 def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return ``log(1 + exp(-target * input))``.
@@ -109,6 +114,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") 
     return reduce_losses(softplus(-target * input), reduction)
 
 
+@upcast
 @documented(shared=_SHARED)
 def triplet_margin_loss(
     anchor: Tensor,
@@ -148,6 +154,7 @@ def triplet_margin_loss(
     return reduce_losses(clip(margin + near - far, 0), reduction)
 
 
+@upcast
 @documented(shared=_SHARED)
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"

@@ -59,7 +59,7 @@ def _softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
     return out * (g - xp.sum(g * out, axis=axis, keepdims=True))
 
 
-@derivative(_softmax_gradient, kind=FLOATING, highest=FLOATING, autocast="wide")
+@derivative(_softmax_gradient, kind=FLOATING, highest=FLOATING, autocast="wide", upcast=True)
 @documented()
 def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return exponentials scaled to a sum of 1 along an axis, without overflow.
@@ -82,7 +82,7 @@ def _log_softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
     return g - xp.exp(out) * xp.sum(g, axis=axis, keepdims=True)
 
 
-@derivative(_log_softmax_gradient, kind=FLOATING, highest=FLOATING, autocast="wide")
+@derivative(_log_softmax_gradient, kind=FLOATING, highest=FLOATING, autocast="wide", upcast=True)
 @documented()
 def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.

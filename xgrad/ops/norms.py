@@ -9,12 +9,14 @@ from typing import Any, Literal
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.core.upcasting import upcast
 from xgrad.ops.declare import Axis, count, derivative, restore_axes
 from xgrad.ops.matrix_products import as_floating
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained, shown
 
 
+@upcast
 @explained
 @documented("linear algebra extension")
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] = "fro") -> Tensor:
@@ -70,7 +72,7 @@ def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float)
     return g * xp.sign(x) * (xp.where(size == 0, 1, size) if ord < 1 else size) ** (ord - 1)
 
 
-@derivative(_vector_norm_rule, kind=FLOATING, holomorphic=False)
+@derivative(_vector_norm_rule, kind=FLOATING, holomorphic=False, upcast=True)
 @documented("linear algebra extension")
 def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Any:
     """Return norms of vectors.

@@ -10,6 +10,7 @@ from typing import Any
 
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.tensor import Tensor
+from xgrad.core.upcasting import upcast
 from xgrad.ops.creation import ones
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.indexing import take
@@ -148,6 +149,7 @@ def pool_maximum(
     return out if of_batch else out[0, ...]
 
 
+@upcast
 def pool_average(
     name: str,
     input: Tensor,
@@ -186,6 +188,7 @@ def _adaptive(name: str, input: Tensor, output_size: Any, ndim: int) -> tuple[in
     return bins
 
 
+@upcast
 def adapt_average(name: str, input: Tensor, output_size: Any, ndim: int) -> Tensor:
     """Return the averages of bins of nearly equal length; errors begin with `name`, the function or layer."""
     out, of_batch = batched(name, input, ndim)

@@ -11,6 +11,7 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import SCALARS, get_default_dtype
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.core.upcasting import upcast
 from xgrad.ops import nn, statistical
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained
@@ -55,6 +56,7 @@ def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
     return nn.log_softmax(x, axis=axis)
 
 
+@upcast
 @explained
 @documented()
 def logsumexp(

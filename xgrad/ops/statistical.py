@@ -31,7 +31,7 @@ sum = reduction("sum", lambda g, xp, x_shape, axis: broadcast_back(xp, g, x_shap
 
 mean = reduction("mean", lambda g, xp, x_shape, axis: broadcast_back(xp, g / count(x_shape, axis), x_shape, axis),
     doc="Return the mean along axes.",
-    example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [2., 3.]", kind=FLOATING)  # fmt: skip
+    example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [2., 3.]", kind=FLOATING, upcast=True)  # fmt: skip
 
 
 def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
@@ -68,7 +68,7 @@ def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
 
 prod = reduction("prod", _prod_rule, DTYPE,
     doc="Return the product along axes; 1 where there is nothing to multiply.", example="[2.0, 0.0, 5.0] -> 0.",
-    notes="The derivatives are exact at zeros too, at any order.", kind=INTEGER)  # fmt: skip
+    notes="The derivatives are exact at zeros too, at any order.", kind=INTEGER, upcast=True)  # fmt: skip
 
 
 def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
@@ -80,7 +80,8 @@ def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
 var = reduction("var",
     lambda g, xp, x, axis, correction: restore_axes(xp, g, x.shape, axis) * (2 * _deviation(xp, x, axis, correction)),
     CORRECTION,
-    doc="Return the variance along axes.", example="[1.0, 3.0], correction=1 -> 2.", kind=FLOATING)  # fmt: skip
+    doc="Return the variance along axes.", example="[1.0, 3.0], correction=1 -> 2.", kind=FLOATING,
+    upcast=True)  # fmt: skip
 
 
 def _std_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, correction: float) -> Any:
@@ -90,14 +91,14 @@ def _std_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, correction: float) 
 
 std = reduction("std", _std_rule, CORRECTION,
     doc="Return the standard deviation along axes; where it is 0, and has a kink, so is its derivative.",
-    example="[1.0, 3.0] -> 1.", kind=FLOATING)  # fmt: skip
+    example="[1.0, 3.0] -> 1.", kind=FLOATING, upcast=True)  # fmt: skip
 
 
 def _logsumexp_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
     return restore_axes(xp, g, x.shape, axis) * xp.exp(x - restore_axes(xp, out, x.shape, axis))
 
 
-@derivative(_logsumexp_rule, kind=FLOATING)
+@derivative(_logsumexp_rule, kind=FLOATING, upcast=True)
 @documented()
 def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return the logarithm of the sum of exponentials along axes, without overflow.
@@ -126,7 +127,7 @@ def _cumulative_sum_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int | 
 
 
 cumulative_sum = cumulative("cumulative_sum", _cumulative_sum_rule,
-    doc="Return the running sum along an axis.", example="[1.0, 2.0, 3.0] -> [1., 3., 6.]")  # fmt: skip
+    doc="Return the running sum along an axis.", example="[1.0, 2.0, 3.0] -> [1., 3., 6.]", upcast=True)  # fmt: skip
 
 
 def _reverse_linear_scan(xp: Any, g: Any, x: Any) -> Any:
@@ -152,7 +153,7 @@ def _cumulative_prod_rule(g: Any, xp: Any, x: Any, axis: int | None, include_ini
 
 cumulative_prod = cumulative("cumulative_prod", _cumulative_prod_rule,
     doc="Return the running product along an axis.", example="[1.0, 2.0, 3.0] -> [1., 2., 6.]",
-    notes="The derivatives are exact at zeros too, at any order.")  # fmt: skip
+    notes="The derivatives are exact at zeros too, at any order.", upcast=True)  # fmt: skip
 
 any = reduction("any", None, section="utility",
     doc="Return whether some element along axes is true, or not 0.", example="[False, True] -> True",

@@ -1,0 +1,79 @@
+"""Computation of float16 in float32, with rounded results: of ops declared `upcast`, and of compositions of ops.
+
+Squares of numbers above 255 overflow in float16, and sums of many numbers lose digits. The casts are ops, so gradients
+pass through the same computation in float32, at any order, and a captured step has the bits of the eager one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from xgrad.core.autocast import autocast_dtypes
+from xgrad.core.dtypes import float16, float32, standard
+from xgrad.core.namespace import namespace
+
+if TYPE_CHECKING:
+    from xgrad.core.namespace import Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def upcast(function: F) -> F:
+    """Return a composition of ops that computes float16 tensors in float32, and rounds its result to float16.
+
+    Beside floats of another dtype the result has the dtype that they promote to; so it has in an autocast mode, which
+    widens the inputs itself: see `widened`.
+    """
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        for x in (*args, *options.values()):
+            placement = getattr(x, "_placement", None)
+            if placement is not None and placement.half:
+                return _in_float32(function, args, options)
+        return function(*args, **options)
+
+    return call  # type: ignore[return-value]
+
+
+def _in_float32(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    values = (*args, *options.values())
+    if _is_autocast(values):
+        return function(*args, **options)
+    out = function(*map(_widen, args), **{name: _widen(value) for name, value in options.items()})
+    return _narrow(out) if are_half(values) else out
+
+
+def _is_autocast(values: Sequence[Any]) -> bool:
+    """Return whether an autocast mode applies to the device of a tensor among values."""
+    dtypes = autocast_dtypes.get()
+    return dtypes is not None and any(x.device.type in dtypes for x in values if hasattr(x, "_placement"))
+
+
+def are_half(values: Sequence[Any]) -> bool:
+    """Return whether there are floating tensors among values, all of float16."""
+    halves = [x._placement.half for x in values if hasattr(x, "_placement") and x._placement.floating]
+    return bool(halves) and all(halves)
+
+
+def _widen(x: Any) -> Any:
+    return namespace.astype(x, float32) if hasattr(x, "_placement") and x._placement.half else x
+
+
+def _narrow(out: Any) -> Any:
+    """Round a result of float32, or each of several."""
+    if isinstance(out, tuple):
+        return tuple(map(_narrow, out))
+    result: Tensor = namespace.astype(out, float16) if out._placement.dtype == out.device.floats[0] else out
+    return result
+
+
+def call_in_float32(function: Callable[..., Any], inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """Call an op on float16 in float32; the result is of float16, unless its option `dtype` is another."""
+    dtype = options.get("dtype")
+    if dtype is not None and standard(dtype) != float16:
+        return function(*map(_widen, inputs), **options)
+    options = {**options, "dtype": None} if dtype is not None else options
+    return _narrow(function(*map(_widen, inputs), **options))
