@@ -47,9 +47,10 @@ _NO_DEVICE, _INSUFFICIENT_DRIVER = 100, 35  # of cudaError_t
 # much of the host's memory, for CuPy keeps what it has pinned.
 _PINNED = range(1 << 16, 1 << 28)
 
-# Dtypes of atomic additions, and those in which other integers are added.
-_ADDABLE = frozenset(map(np.dtype, ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64")))
+# Dtypes of atomic additions, and those in which others are added: a sum in float16 stays at 2048.
+_ADDABLE = frozenset(map(np.dtype, ("int32", "int64", "uint32", "uint64", "float32", "float64")))
 _WIDER = {np.dtype(f"{kind}{bits}"): np.dtype(f"{kind}32") for kind in ("int", "uint") for bits in (8, 16)}
+_WIDER[np.dtype("float16")] = np.dtype("float32")
 
 
 class CupyBackend(Backend):

@@ -270,12 +270,12 @@ def index_add(x: Any, key: Any, values: Any) -> Any:
     arrays = [part for part in parts if isinstance(part, np.ndarray) and part.dtype != bool]
     if not arrays:  # no index repeats
         x[key] += values
+    elif x.dtype == _FLOAT16:  # in float32: a sum in float16 stays at 2048
+        x[...] = index_add(x.astype(_FLOAT32), key, values)
     elif len(parts) == 1 < x.ndim and x.size and x.flags.c_contiguous:
         rows, inner = arrays[0].astype(np.intp, copy=False), x.shape[1:]
         elements = rows[..., None] * math.prod(inner) + np.arange(math.prod(inner))
         np.add.at(x.reshape(-1), elements.ravel(), np.broadcast_to(values, (*rows.shape, *inner)).ravel())
-    elif x.dtype == _FLOAT16:  # in float32: a sum in float16 stays at 2048
-        x[...] = index_add(x.astype(_FLOAT32), key, values)
     else:
         np.add.at(x, key, values)
     return x

@@ -159,10 +159,52 @@ def test_where_with_condition_other_than_bool_array_is_that_of_numpy():
 def test_sum_caches_no_large_arrays():
     wide = np.broadcast_to(np.float32(1), (5000, 1000))
     assert functions.sum(wide, axis=0)[0] == 5000
-    long = np.ones((1 << 17, 1), np.float32)
     before = functions._ones.cache_info().currsize
-    assert functions.sum(long, axis=0)[0] == 1 << 17
-    assert functions._ones.cache_info().currsize == before
+    for n in (1 << 17, (1 << 18) + 5):
+        assert functions.sum(np.ones((n, 1), np.float32), axis=0)[0] == n
+    assert functions._ones.cache_info().currsize <= before + 1  # of a block
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(40000, 3), (1 << 16, 2, 2), (100_003, 1)])
+def test_sum_of_many_rows_is_accurate(dtype, shape):
+    x = np.random.default_rng(0).random(shape, dtype)
+    axes = tuple(range(len(shape) - 1))
+    for axis, keepdims in itertools.product((axes, 0) if len(shape) == 2 else (axes,), (False, True)):
+        expected = np.sum(x, axis=axis, keepdims=keepdims, dtype=np.longdouble)
+        result = functions.sum(x, axis=axis, keepdims=keepdims)
+        assert (result.dtype, result.shape) == (x.dtype, expected.shape)
+        np.testing.assert_allclose(result, expected.astype("f8"), rtol=6 * np.finfo(dtype).eps)
+        if axis == axes:
+            mean = functions.mean(x, axis=axis, keepdims=keepdims)
+            np.testing.assert_allclose(mean, expected / (x.size // x.shape[-1]), rtol=6 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("include_initial", [False, True])
+@pytest.mark.parametrize(("shape", "axis"), [((300_000,), None), ((200_000, 2), 0), ((2, 70_000), -1), ((3, 4), 1)])
+def test_running_sum_of_many_numbers_is_accurate(shape, axis, include_initial):
+    x = np.random.default_rng(0).random(shape, np.float32)
+    options = {"axis": axis, "include_initial": include_initial}
+    expected = compat.cumulative_sum(x.astype(np.float64), **options)
+    for array in (x, np.asfortranarray(x), np.ascontiguousarray(x[..., ::-1])[..., ::-1]):
+        result = functions.cumulative_sum(array, **options)
+        assert (result.dtype, result.shape) == (x.dtype, expected.shape)
+        np.testing.assert_allclose(result, expected, rtol=1e-5)
+
+
+def test_sums_of_float16_are_those_of_float32():
+    x = np.random.default_rng(0).uniform(50, 100, (3000, 4)).astype(np.float16)
+    for axis in (None, 0, 1, (0, 1)):
+        scaled = x / np.float16(256)
+        result = functions.sum(scaled, axis=axis)
+        assert result.dtype == np.float16
+        np.testing.assert_array_equal(result, np.sum(scaled.astype(np.float64), axis=axis).astype(np.float16))
+    assert functions.sum(x, axis=0, dtype=np.float32).dtype == np.float32
+    assert functions.sum(x, axis=0, dtype=np.float64).dtype == np.float64
+    for shape in ((2,), (2, 3)):
+        ones = np.ones((5000, *shape[1:]), np.float16)
+        out = functions.index_add(np.zeros(shape, np.float16), (np.zeros(5000, np.int64),), ones)
+        np.testing.assert_array_equal(out, np.outer([5000, 0], np.ones(shape[1:])).reshape(shape), strict=False)
 
 
 @pytest.mark.parametrize("dtype", DTYPES[:-1])

@@ -148,7 +148,7 @@ class Function(Op):
         if self.lowest is not None and (mixed or dtype not in device.floats):
             if self.of_bools is not None and are_bools(raws, device):
                 return getattr(namespace, self.of_bools)(*inputs)
-            if self.upcast and are_half(inputs):
+            if self.upcast and are_half(inputs) and not (mixed and self.scipy_promotion):
                 fast = device.root.backend.fast_float16 or autocast_dtypes.get() is not None
                 if not (self.autocast == "narrow" and fast):
                     return call_in_float32(self, inputs, options)

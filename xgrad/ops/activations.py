@@ -278,7 +278,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     return out if threshold == 20 else where(x * beta > threshold, x, out)  # at 20 the two are equal in float32
 
 
-@derivative(lambda g, xp, x: g / xp.square(1 + xp.abs(x)), **REAL)
+@derivative(lambda g, xp, x: g / xp.square(1 + xp.abs(x)), **REAL, upcast=True)
 @documented(shared=_SHARED)
 def softsign(xp: Any, x: Any, /) -> Any:
     """Return ``x / (1 + abs(x))``.

@@ -52,7 +52,7 @@ def _gelu_rule(g: Any, xp: Any, x: Any, probability: Any) -> Any:
     return g * (below + x * (xp.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))))
 
 
-@derivative(_gelu_rule, kind=FLOATING, highest=FLOATING, residual="probability")
+@derivative(_gelu_rule, kind=FLOATING, highest=FLOATING, residual="probability", upcast=True)
 def _gelu(xp: Any, x: Any, /) -> Any:
     probability = call_op(_normal_probability, xp, x)
     return x * probability, probability
@@ -64,12 +64,12 @@ _CUBIC, _SLOPE = 0.044715, math.sqrt(2 / math.pi)
 def _gelu_tanh_rule(g: Any, xp: Any, x: Any, tangent: Any) -> Any:
     if tangent is None:
         tangent = xp.tanh(x * (1 + _CUBIC * (x * x)) * _SLOPE)
-    part = (1 - tangent * tangent) * x  # first, for it is 0 where the square of float16 is infinite
+    part = (1 - tangent * tangent) * x  # first, for it is 0 where the square of x is infinite
     part = part * _SLOPE + part * x * x * (3 * _SLOPE * _CUBIC)
     return g * ((1 + tangent + part) * 0.5)
 
 
-@derivative(_gelu_tanh_rule, kind=FLOATING, highest=FLOATING, residual="tangent")
+@derivative(_gelu_tanh_rule, kind=FLOATING, highest=FLOATING, residual="tangent", upcast=True)
 def _gelu_tanh(xp: Any, x: Any, /) -> Any:
     tangent = xp.tanh(x * (1 + _CUBIC * (x * x)) * _SLOPE)
     return x * (1 + tangent) * 0.5, tangent

@@ -91,7 +91,7 @@ def _lstm_rule(
     return dx, _weight_gradient(xp, dx, h, out[0], reverse), dh, dc
 
 
-@derivative(_lstm_rule, kind=FLOATING, highest=FLOATING, residual="steps", joint=True, autocast="narrow")
+@derivative(_lstm_rule, kind=FLOATING, highest=FLOATING, residual="steps", joint=True, autocast="narrow", upcast=True)
 def lstm(xp: Any, x: Any, weight: Any, h: Any, c: Any, *, reverse: bool = False) -> Any:
     """Return the hidden states of all steps, and the last cell, of an LSTM.
 
@@ -141,7 +141,7 @@ def _gru_rule(
     return dx, _weight_gradient(xp, ds, h, out, reverse), dh, db
 
 
-@derivative(_gru_rule, kind=FLOATING, highest=FLOATING, residual="gates", joint=True, autocast="narrow")
+@derivative(_gru_rule, kind=FLOATING, highest=FLOATING, residual="gates", joint=True, autocast="narrow", upcast=True)
 def gru(xp: Any, x: Any, weight: Any, h: Any, bias: Any = None, *, reverse: bool = False) -> Any:
     """Return the hidden states of all steps of a GRU.
 
@@ -176,7 +176,7 @@ def _rnn_rule(g: Any, xp: Any, weight: Any, h: Any, out: Any, nonlinearity: str,
     return dx, _weight_gradient(xp, dx, h, out, reverse), dh
 
 
-@derivative(_rnn_rule, kind=FLOATING, highest=FLOATING, joint=True, autocast="narrow")
+@derivative(_rnn_rule, kind=FLOATING, highest=FLOATING, joint=True, autocast="narrow", upcast=True)
 def rnn(xp: Any, x: Any, weight: Any, h: Any, *, nonlinearity: str = "tanh", reverse: bool = False) -> Any:
     """Return the hidden states of all steps of a recurrent layer without gates.
 

@@ -69,7 +69,7 @@ def kernel(
 
     # What the rules' parameters refer to.
     call_kernel.__signature__ = Signature([Parameter(p, Parameter.POSITIONAL_ONLY) for p in ["xp", *parameters]])  # type: ignore[attr-defined]
-    flags = {"lowest": FLOATING, "highest": highest, "broadcasts": True, "scipy_promotion": True}
+    flags = {"lowest": FLOATING, "highest": highest, "broadcasts": True, "scipy_promotion": True, "upcast": True}
     refusing = [_refuse(name, p) if rule is no_closed_form else rule for p, rule in zip(parameters, rules, strict=True)]
     function = Function.of(name, forward or call_kernel, refusing, **flags)
 
@@ -330,7 +330,7 @@ def _sinc_rule(g: Any, xp: Any, x: Any, order: int) -> Any:
     return g * call_op(_sinc, xp, x, order=order + 1)
 
 
-@derivative(_sinc_rule, kind=FLOATING)
+@derivative(_sinc_rule, kind=FLOATING, upcast=True)
 def _sinc(xp: Any, x: Any, /, *, order: int) -> Any:
     """The derivatives of sinc: away from 0 by a recurrence, near 0, where that cancels, by the power series."""
     t = math.pi * x

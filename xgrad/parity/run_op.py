@@ -30,12 +30,20 @@ class Run(NamedTuple):
     gradients: list[np.ndarray]
 
 
-def run_op(op: OpCase, sample: Sample, device: Device, dtype: Any, precision: Any = None, gradient: bool = True) -> Run:
+def run_op(
+    op: OpCase,
+    sample: Sample,
+    device: Device,
+    dtype: Any,
+    precision: Any = None,
+    gradient: bool = True,
+    result: Any = None,
+) -> Run:
     """Apply an op on a device in a dtype, and run backward from `weights`.
 
     The dtype is a real one; complex inputs get the complex dtype of its precision. The inputs are first rounded to the
-    dtype `precision`, by default `dtype`. Raises `Mismatch` for a result or a gradient of an unexpected shape, dtype or
-    device.
+    dtype `precision`, by default `dtype`, and the results are of the precision of the dtype `result`, by default
+    `dtype`. Raises `Mismatch` for a result or a gradient of an unexpected shape, dtype or device.
     """
     dtype = np.dtype(dtype)
     precision = dtype if precision is None else np.dtype(precision)
@@ -51,8 +59,9 @@ def run_op(op: OpCase, sample: Sample, device: Device, dtype: Any, precision: An
         if any(out.requires_grad for out in outs):
             raise Mismatch("expected a result without a gradient, got one that requires a gradient")
         return Run([to_numpy(out) for out in outs], [])
-    if op.name != "astype" and (dtypes := {np.finfo(out.dtype).dtype for out in outs}) != {dtype}:
-        raise Mismatch(f"expected results of {dtype}, got {', '.join(map(str, dtypes))}")
+    result = dtype if result is None else np.dtype(result)
+    if op.name != "astype" and (dtypes := {np.finfo(out.dtype).dtype for out in outs}) != {result}:
+        raise Mismatch(f"expected results of {result}, got {', '.join(map(str, dtypes))}")
     seeds = [
         xgrad.asarray(weights(out.shape, like(out.dtype, precision), sample.start), dtype=out.dtype, device=device)
         for out in outs
