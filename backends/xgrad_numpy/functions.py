@@ -18,6 +18,9 @@ _NUMBERS = frozenset({int, float})
 _add: Any = np.add.reduce
 _accumulate: Any = np.add.accumulate
 _mean: Any = np.mean  # NumPy 2.5 declares it for `keepdims=True` and `keepdims=False`, not for a bool
+_cumulative_sum: Any = getattr(np, "cumulative_sum", None) or (  # not in NumPy 2.0
+    lambda x, **options: import_module("array_api_compat.numpy").cumulative_sum(x, **options)
+)
 _maximum: Any = np.maximum.reduce
 _minimum: Any = np.minimum.reduce
 _LARGE = 1 << 10  # elements from which more calls and fewer mispredicted branches pay
@@ -85,11 +88,11 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
 
 def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
     """Return running sums; of many float32 in runs, with totals in float64: errors grow with the run alone."""
+    if x.size <= _RUN or x.dtype != _FLOAT32 or dtype not in (None, _FLOAT32):
+        return _cumulative_sum(x, axis=axis, dtype=dtype, include_initial=include_initial)
     along = 0 if axis is None and x.ndim == 1 else axis
-    known = along is not None and -x.ndim <= along < x.ndim and x.dtype == _FLOAT32 and dtype in (None, _FLOAT32)
-    if not known or x.shape[along] <= _RUN:
-        library = np if hasattr(np, "cumulative_sum") else import_module("array_api_compat.numpy")  # not in NumPy 2.0
-        return library.cumulative_sum(x, axis=axis, dtype=dtype, include_initial=include_initial)
+    if along is None or not -x.ndim <= along < x.ndim or x.shape[along] <= _RUN:
+        return _cumulative_sum(x, axis=axis, dtype=dtype, include_initial=include_initial)
     n, first = x.shape[along], int(include_initial)
     out = np.empty([m + first if a == along % x.ndim else m for a, m in enumerate(x.shape)], _FLOAT32)
     total: Any = 0.0

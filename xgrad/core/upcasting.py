@@ -29,9 +29,8 @@ def upcast(function: F) -> F:
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        for x in (*args, *options.values()):
-            placement = getattr(x, "_placement", None)
-            if placement is not None and placement.half:
+        for x in (*args, *options.values()) if options else args:
+            if (placement := getattr(x, "_placement", None)) is not None and placement.half:
                 return _in_float32(function, args, options)
         return function(*args, **options)
 
