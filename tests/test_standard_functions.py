@@ -46,7 +46,7 @@ def test_products_through_zeros_are_exact_at_orders_one_to_four(values: tuple[fl
     ("min", "float32", "float32"), ("argmax", "float32", "int64"), ("argmin", "int8", "int64"),
     ("argsort", "float32", "int64"), ("sort", "int8", "int8"), ("count_nonzero", "int8", "int64"),
     ("count_nonzero", "bool", "int64"), ("all", "int8", "bool"), ("any", "float32", "bool"), ("diff", "int8", "int8"),
-    ("diff", "bool", "int64"),
+    ("diff", "bool", "bool"),
 ])  # fmt: skip
 def test_dtypes_of_results(name: str, dtype: str, expected: str, device: str) -> None:
     x = xgrad.asarray(np.array([1, 0, 1]), dtype=dtype, device=device)

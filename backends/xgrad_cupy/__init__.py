@@ -175,7 +175,7 @@ class CupyBackend(Backend):
 
     def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
         with self.devices[index]:
-            return self._fused.bits(seed, call, width, count)
+            return self._fused.bits(seed, call % 2**64, width, count)
 
     def synchronize(self, index: int) -> None:
         self.devices[index].synchronize()

@@ -34,7 +34,10 @@ def maximum_pool_gradient(grad: Any, x: Any, *, window: Window) -> Any:
     if len(window.size) <= 2 and x.size and x.dtype == grad.dtype and x.dtype in _BITS:
         padded = _padded(rows_first(x), planar)
         rows = _maxima(padded, planar, 1)
-        of_rows = _spread(rows_first(grad), rows, _maxima(rows, planar, 0), planar, 0)
+        maxima = _maxima(rows, planar, 0)
+        if padded.shape != rows_first(x).shape and np.isneginf(maxima).any():  # what is added is not an element
+            return generic.maximum_pool_gradient.function.forward(np, grad, x, window=window)
+        of_rows = _spread(rows_first(grad), rows, maxima, planar, 0)
         out = None if of_rows is None else _spread(of_rows, padded, rows, planar, 1)
         if out is not None:
             (top, _), (left, _) = planar.padding

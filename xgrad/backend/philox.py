@@ -18,14 +18,14 @@ _thread = threading.local()
 
 
 def words(seed: int, call: int, count: int) -> np.ndarray:
-    """Return the first `count` words of a call, as uint64."""
+    """Return the first `count` words of a call, as uint64; calls are counted modulo 2**64."""
     if not hasattr(_thread, "state"):
         # One per thread: a constructor takes longer than a draw. numpy.random is loaded here, at its first use.
         _thread.philox = np.random.Philox(key=0)
         _thread.state = _thread.philox.state
     state = _thread.state["state"]
     state["key"][0] = seed
-    state["counter"][:] = _before(call)
+    state["counter"][:] = _before(call % 2**64)
     _thread.philox.state = _thread.state
     drawn: np.ndarray = _thread.philox.random_raw(count)
     return drawn

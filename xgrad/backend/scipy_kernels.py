@@ -27,7 +27,7 @@ class SciPyKernels:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):
             raise AttributeError(name)
-        kernel = self.adapted(getattr(_scipy_special(name), name))
+        kernel = self.adapted(_CORRECTED.get(name) or getattr(_scipy_special(name), name))
         setattr(self, name, kernel)
         return kernel
 
@@ -48,6 +48,26 @@ def _scipy_special(name: str) -> Any:
         raise ImportError(
             f"special.{name}: the package SciPy, whose kernel it is, is missing: pip install 'xgrad[special]'"
         ) from error
+
+
+def iv(v: Any, z: Any) -> Any:
+    """Return the modified Bessel function; SciPy's is NaN, or 0, where z is below about 1e-300.
+
+    There it is the first term of its series, for the others vanish beside it.
+    """
+    special = _scipy_special("iv")
+    out, tiny = special.iv(v, z), (np.abs(z) < 1e-30) & (z != 0)
+    if not np.any(tiny):
+        return out
+    order = np.where(np.floor(v) == v, np.abs(v), v)  # I of -n is that of n
+    wide = np.asarray(z, np.result_type(z, np.float64))
+    with np.errstate(all="ignore"):
+        first = wide**order * (0.5**order * special.rgamma(order + 1))
+    return np.where(tiny, first, out).astype(out.dtype)
+
+
+#: Functions of SciPy with a fault at special values.
+_CORRECTED: dict[str, Callable[..., Any]] = {"iv": iv}
 
 
 def _through_the_host(backend: Backend, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -126,7 +126,7 @@ class Aliases(Operators, HintedTensor):
     sub = subtract = Operators.__sub__
     def clamp(self, min: Any = None, max: Any = None) -> Tensor: return namespace.clip(self, min, max)
     clip = clamp
-    def masked_fill(self, mask: Any, value: Any) -> Tensor: return namespace.where(mask, value, self)
+    def masked_fill(self: Any, mask: Any, value: Any) -> Tensor: return namespace.ops.searching.masked_fill(self, mask, value)
     def outer(self, vec2: Any) -> Tensor: return namespace.linalg.outer(self, vec2)
     def where(self, condition: Any, other: Any) -> Tensor: return namespace.where(condition, self, other)
 

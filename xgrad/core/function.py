@@ -148,6 +148,8 @@ class Function(Op):
         if self.lowest is not None and (mixed or dtype not in device.floats):
             if self.of_bools is not None and are_bools(raws, device):
                 return getattr(namespace, self.of_bools)(*inputs)
+            if self.instead_for_bools and are_bools(raws, device):
+                raise TypeError(f"{self.name}: expected numbers, got bools: {self.instead_for_bools}")
             if self.upcast and are_half(inputs) and not (mixed and self.scipy_promotion):
                 fast = device.root.backend.fast_float16 or autocast_dtypes.get() is not None
                 if not (self.autocast == "narrow" and fast):

@@ -28,6 +28,7 @@ class Op:
     name: str
     forward: Callable[..., Any]
     of_bools: str | None = None  # the op that replaces it where all inputs are bools
+    instead_for_bools = ""  # what to write for bools, if it refuses them
     lowest: int | None = None  # arrays of several dtypes are promoted, to at least this kind; None: left alone
     highest = COMPLEX  # the highest kind that it takes
     scipy_promotion = False  # whether integer arrays promote floating ones beside them, as in SciPy: see `promote`

@@ -128,6 +128,7 @@ def elementwise(
     highest: int = COMPLEX,
     holomorphic: bool = True,
     of_bools: str | None = None,
+    instead_for_bools: str = "",
     forward: Callable[..., Any] | None = None,
     native_of_reals: bool = False,
     views: Views = False,
@@ -137,11 +138,13 @@ def elementwise(
     """Declare a function that works element by element, of the standard or not, given a rule for each input.
 
     `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. `of_bools` names the op
-    to use for bools alone, which the standard leaves open; for `views` see `derivative`. `forward` is a forward rule
-    other than the namespace's function of this name; if `native_of_reals`, it is for complex numbers only.
+    to use for bools alone, which the standard leaves open, and `instead_for_bools` what to write for bools, which are
+    then refused; for `views` see `derivative`. `forward` is a forward rule other than the namespace's function of this
+    name; if `native_of_reals`, it is for complex numbers only.
     """
     native, names = (_unary, "x") if len(rules) == 1 else (_binary, "x1, x2")
     flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools, "views": views}
+    flags["instead_for_bools"] = instead_for_bools
     flags |= {"native": forward is None, "native_of_reals": native_of_reals}
     function = Function.of(name, forward or native(name), rules, broadcasts=True, **flags)
     text = _document(function, names, doc, example, notes, standard)
@@ -166,6 +169,10 @@ def _document(function: Function, names: str, summary: str, example: str, notes:
     arguments, _, value = example.partition(" -> ")
     binary = "," in names
     raises = "\nValueError\n    If the shapes do not broadcast." if binary else ""
+    kind = "numbers or bools" if function.of_bools else _KINDS[function.lowest or BOOLEAN, function.highest]
+    if function.instead_for_bools:
+        raises += f"\nTypeError\n    If the input is of bools: {function.instead_for_bools}."
+        kind = "numbers"
     if function.highest < COMPLEX:
         raises += f"\nTypeError\n    If an input is not of {NAMES[function.highest]}."
     gradient = "Differentiable to any order." if any(function.rules) else "Not differentiable: no gradient flows."
@@ -175,7 +182,7 @@ def _document(function: Function, names: str, summary: str, example: str, notes:
         name=function.name,
         names=names,
         summary=summary,
-        kind="numbers or bools" if function.of_bools else _KINDS[function.lowest or BOOLEAN, function.highest],
+        kind=kind,
         broadcast="s that broadcast" if binary else "",
         scalar=" Either may be a Python scalar, which promotes nothing." if binary else "",
         result="Of the shape that the inputs broadcast to." if binary else "Of the same shape.",

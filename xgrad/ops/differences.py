@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.core.arguments import as_int, as_tensor
-from xgrad.core.dtypes import INTEGER, SCALARS
+from xgrad.core.dtypes import SCALARS
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative, front_axis, slice_axis
@@ -26,10 +26,11 @@ def _diff_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
     return (-1) ** n * xp.diff(padded, axis=axis, n=n)
 
 
-@derivative(_diff_rule, kind=INTEGER)
+@derivative(_diff_rule)
 def _diff(xp: Any, x: Any, /, *, axis: int, n: int) -> Any:
     for _ in range(min(n, x.shape[axis])):
-        x = x[slice_axis(axis, 1)] - x[slice_axis(axis, None, -1)]
+        after, before = x[slice_axis(axis, 1)], x[slice_axis(axis, None, -1)]
+        x = after != before if x.dtype == xp.bool else after - before
     return x
 
 
@@ -40,9 +41,9 @@ def diff(
 ) -> Tensor:
     """Return the differences between neighbours along an axis, n times over.
 
-    x : Tensor -- Numbers, with at least one axis; bools count as integers.
+    x : Tensor -- With at least one axis. The difference of bools is whether they differ.
     axis : int, default -1 -- The axis to take differences along.
-    n : int, default 1 -- The number of times; 0 returns the elements themselves.
+    n : int, default 1 -- The number of times; 0 returns the elements themselves, without `prepend` and `append`.
     prepend, append : Tensor, optional -- Elements to put before and after `x`: of its shape, but for the length of
         `axis`. They have gradients, too.
     returns Tensor -- With `axis` shorter by `n`, and empty where there is not enough.
@@ -59,7 +60,7 @@ def diff(
     front = front_axis("diff", x, axis)
     if n < 0:
         raise ValueError(f"diff: expected n to be at least 0, got {n}")
-    parts = [part for part in (prepend, x, append) if part is not None]
+    parts = [part for part in (prepend, x, append) if part is not None] if n else [x]
     return _diff(x if len(parts) == 1 else concat(parts, axis=axis), axis=front, n=n)
 
 

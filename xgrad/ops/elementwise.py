@@ -153,7 +153,7 @@ multiply = elementwise("multiply", lambda g, x2: g * x2, lambda g, x1: g * x1,
 divide = elementwise("divide", lambda g, x2: g / x2, lambda g, x2, out: -(g * out) / x2,
     doc="Divide the first by the second.", example="[1.0, 2.0], 4.0 -> [0.25, 0.5 ]", kind=FLOATING)
 negative = elementwise("negative", lambda g: -g,
-    doc="Change the sign.", example="[1.0, -2.0] -> [-1.,  2.]")
+    doc="Change the sign.", example="[1.0, -2.0] -> [-1.,  2.]", instead_for_bools="write ~x, or cast first")
 positive = elementwise("positive", lambda g: g,
     doc="Return the same numbers.", example="[1.0, -2.0] -> [ 1., -2.]")
 abs = elementwise("abs", lambda g, xp, x: g * xp.sign(x),

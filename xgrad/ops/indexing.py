@@ -215,14 +215,18 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
 def assignment_operands(x: Any, key: Any, value: Any) -> tuple[Tensor, Any, Any]:
     """Return the operands of an assignment as kernels take them, the key with arrays for tensors."""
     x = _lifted(as_tensor("setitem", "x", x), key, value)
+    return x, _native_key(key, x.device), as_value("setitem", x, value)
+
+
+def as_value(op: str, x: Tensor, value: Any) -> Any:
+    """Return a value for elements of `x`, a scalar or a tensor; TypeError if it is of a higher kind."""
     if not isinstance(value, (np.number, np.bool_, *SCALARS)):
-        value = as_tensor("setitem", "value", value)
+        value = as_tensor(op, "value", value)
     kind = KINDS[value.dtype.kind] if hasattr(value, "dtype") else SCALAR_KINDS[type(value)]
     if kind > KINDS[x.dtype.kind]:
         got = getattr(value, "dtype", type(value).__name__)
-        raise TypeError(f"setitem: expected {NAMES[KINDS[x.dtype.kind]]} for x of {x.dtype}, got {got}: cast first")
-    value = int(value) if type(value) is bool and x.dtype.kind != "b" else value
-    return x, _native_key(key, x.device), value
+        raise TypeError(f"{op}: expected {NAMES[KINDS[x.dtype.kind]]} for x of {x.dtype}, got {got}: cast first")
+    return int(value) if type(value) is bool and x.dtype.kind != "b" else value
 
 
 class _AssignAll(Function):

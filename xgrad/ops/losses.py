@@ -211,7 +211,7 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     """Return the terms ``target * (log(target) - input)`` of the Kullback-Leibler divergence, or their mean or sum.
 
     input : Tensor -- Logarithms of probabilities, of any shape.
-    target : Tensor -- Probabilities, of the same shape, or their logarithms.
+    target : Tensor -- Probabilities, of the same shape, or their logarithms. A negative one makes its term NaN.
     reduction : {"mean", "sum", "batchmean", "none"}, default "mean" -- How to reduce the terms; "batchmean", the sum
         over the length of the first axis, is the divergence.
     log_target : bool, default False -- Whether `target` has logarithms.
@@ -227,6 +227,7 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
         losses = namespace.exp(target) * (target - input)
     else:
         losses = -namespace.special.entr(target) - target * input
+        losses = losses + namespace.where(target < 0, math.nan, namespace.zeros_like(losses))
     if reduction == "batchmean":
         return namespace.sum(losses) / input.shape[0]
     return reduce_losses(losses, reduction)

@@ -68,8 +68,11 @@ def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float)
     if math.isinf(ord):
         ties = xp.astype(size == out, g.dtype)
         return g * ties / xp.sum(ties, axis=axis, keepdims=True) * xp.sign(x)
-    size = size / some
-    return g * xp.sign(x) * (xp.where(size == 0, 1, size) if ord < 1 else size) ** (ord - 1)
+    share = size / some
+    if ord > 1:
+        return g * xp.sign(x) * share ** (ord - 1)
+    # At 0 the power is infinite, and the derivative 0. A negative order has a norm of 0 beside an element of 0.
+    return xp.where(out == 0, 0, g) * xp.sign(x) * xp.where((size == 0) & ~xp.isnan(out), 1, share) ** (ord - 1)
 
 
 @derivative(_vector_norm_rule, kind=FLOATING, holomorphic=False, upcast=True)
@@ -81,7 +84,8 @@ def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False
     axis : int or tuple of int, optional -- The axes of a vector; by default all.
     keepdims
     ord : float, default 2 -- p, of the sum of the magnitudes to the power of p, to the power of 1/p. inf and -inf
-        choose the largest and the smallest magnitude, 0 counts what is not 0.
+        choose the largest and the smallest magnitude, 0 counts what is not 0. A norm of negative order is 0 if an
+        element is, and so are its derivatives.
     returns Tensor -- Of the shape of `x` without the reduced axes; real.
     raises ValueError -- If `ord` is inf or -inf, and there is nothing to choose from.
     raises TypeError -- If `ord` is not a number.
@@ -96,4 +100,10 @@ def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False
         raise TypeError(f"expected a number for ord, got {shown(ord)}")
     if math.isinf(ord) and not count(x.shape, axis):
         raise ValueError(f"expected elements to choose from, got none along axis {axis}")
+    if -math.inf < ord < 0 and 0 not in x.shape:  # 0 beside an element of 0, without a warning of its power
+        size = xp.abs(x)
+        zero = size == 0
+        total = xp.sum(xp.where(zero, 1, size) ** ord, axis=axis, keepdims=keepdims)
+        known = xp.any(zero, axis=axis, keepdims=keepdims) & ~xp.isnan(total)
+        return xp.where(known, 0, total ** (1 / ord))
     return xp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)

@@ -28,8 +28,15 @@ def _choice(xp: Any, x: Any, window: Window) -> Any:
     """Return for each window the number of its first largest element, in row order."""
     best, *others = _taps(xp, x, window)
     choice = xp.zeros(best.shape, dtype=xp.int32, device=x.device)
+    padded = window.padded != window.size
+    if padded:  # what is added is not chosen, even if all elements are minus infinity
+        elements = pad(xp, xp.ones((1, 1, *window.size), dtype=xp.bool, device=x.device), window, False)
+        inside, *others_inside = [elements[key] for key in window.taps]
     for i, tap in enumerate(others, 1):
         better = (tap > best) | xp.isnan(tap)
+        if padded:
+            better = better | (others_inside[i - 1] & ~inside)
+            inside = inside | others_inside[i - 1]
         best, choice = xp.where(better, tap, best), xp.where(better, i, choice)
     return choice
 

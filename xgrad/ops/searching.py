@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
+
+import numpy as np
 
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import DESCENDING, LAST, SEARCHED, STABLE, along_axes, call_op, derivative, reduction
 from xgrad.ops.dtype_functions import as_operand
-from xgrad.ops.indexing import put_along_axis, take
+from xgrad.ops.indexing import as_value, put_along_axis, take
+from xgrad.ops.tensor_conversion import astype, check_range
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
@@ -133,3 +137,19 @@ argsort = along_axes("argsort", None, LAST, DESCENDING, STABLE,
     doc="Return the indices that sort the elements.", example="[3.0, 1.0, 2.0] -> [1, 2, 0]",
     takes="Real numbers; bools count as integers", returns="int64, of the shape of `x`.",
     raises="If there are no axes.", section="sorting", kind=INTEGER, highest=FLOATING, some=True)  # fmt: skip
+
+
+def masked_fill(x: Tensor, mask: Any, value: Any) -> Tensor:
+    """Return `x` with a value where a mask is true, in the dtype of `x`.
+
+    TypeError for a value of a higher kind, and OverflowError for a number that the dtype cannot hold.
+    """
+    op = "masked_fill"
+    value = as_value(op, x, value)
+    if isinstance(value, Tensor):
+        return where(mask, astype(value, x.dtype, copy=False), x)
+    value = value.item() if hasattr(value, "item") else value
+    check_range(op, np.asarray(value), x.dtype)
+    if x.dtype.kind in "fc" and math.isfinite(abs(value)) and abs(value) > float(np.finfo(x.dtype).max):
+        raise OverflowError(f"{op}: expected a number that {x.dtype} holds, got {value}")
+    return where(mask, value, x)

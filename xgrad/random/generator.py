@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from xgrad.backend import philox
 from xgrad.backend.device import Device, batching, tracing
 from xgrad.backend.devices import current_device
 from xgrad.core.arguments import as_tensor
@@ -61,7 +63,7 @@ class Generator:
         """Return the seed and the number of calls so far: see `get_state`."""
         _refuse_trace("get_state")
         seed, calls = self._state
-        return {"seed": seed, "calls": calls}
+        return {"seed": seed, "calls": calls % 2**64}
 
     def set_state(self, state: Mapping[str, int]) -> None:
         """Continue from what `get_state` returned: see `set_state`."""
@@ -73,7 +75,10 @@ class Generator:
         calls = state["calls"]
         if not _is_int(calls) or not 0 <= calls < 2**64:
             raise ValueError(f"set_state: expected a number of calls from 0 to 2**64 - 1, got {shown(calls)}")
-        self._state = _as_seed("set_state", state["seed"]), int(calls)
+        self._restart(_as_seed("set_state", state["seed"]), int(calls))
+
+    def _restart(self, seed: Any, calls: int) -> None:
+        self._state = seed, calls
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(seed={self.seed})"
@@ -218,7 +223,9 @@ class Generator:
         """
         xp, some = namespace, weights > 0
         times = self._from_host(variates.exponential, weights.size, weights.shape, weights.device)
-        times = xp.where(some, times / xp.where(some, weights, 1), math.inf)
+        # Relative to the largest, and of at least 2**-1000, all times are finite, and before those of weights of 0.
+        relative = xp.maximum(weights / xp.max(weights, axis=-1, keepdims=True), 2.0**-1000)
+        times = xp.where(some, times / relative, math.inf)
         return xp.argsort(times, axis=-1)[:, :count]
 
 
@@ -251,6 +258,38 @@ def replaying(states: dict[Generator, tuple[int, int]] | None = None) -> Iterato
 context_state: ContextVar[tuple[int, int] | None] = ContextVar("xgrad_random_state", default=None)
 
 
+class _Stream:
+    """The stream of a context, which copies of the context share until they draw: then each starts one of its own.
+
+    Whether this context is the one of the stream is known by a token of a context variable, which only the context that
+    made it can reset.
+    """
+
+    __slots__ = ("_copies", "_token")
+    _probe: ClassVar[ContextVar[None]] = ContextVar("xgrad_random_probe", default=None)
+
+    def __init__(self) -> None:
+        self._token, self._copies = self._probe.set(None), itertools.count()
+
+    def is_of_this_context(self) -> bool:
+        token = self._probe.set(None)
+        try:
+            self._probe.reset(self._token)
+        except ValueError:  # the token is of another context
+            return False
+        except RuntimeError:  # it is used: an interrupt came before the next line
+            pass
+        self._token = token
+        return True
+
+    def copied_seed(self, seed: int) -> int:
+        """Return the seed of the next copy that draws: random bits of calls that the stream itself does not reach."""
+        return int(philox.words(seed, 2**64 - 1 - next(self._copies), 1)[0])
+
+
+_stream: ContextVar[_Stream | None] = ContextVar("xgrad_random_stream", default=None)
+
+
 class ContextGenerator(Generator):
     """The generator of the current thread or task.
 
@@ -265,14 +304,22 @@ class ContextGenerator(Generator):
 
     @property
     def _state(self) -> tuple[int, int]:
-        state = context_state.get()
-        if state is None:
-            context_state.set(state := _fresh_state())
-        return state
+        state, stream = context_state.get(), _stream.get()
+        if state is None or stream is None:
+            self._restart(*(state or _fresh_state()))
+        elif not stream.is_of_this_context():
+            self._restart(stream.copied_seed(state[0]), 0)
+        else:
+            return state
+        return context_state.get()  # type: ignore[return-value]
 
     @_state.setter
     def _state(self, state: tuple[int, int]) -> None:
         context_state.set(state)
+
+    def _restart(self, seed: Any, calls: int) -> None:
+        _stream.set(_Stream())
+        context_state.set((seed, calls))
 
     def __reduce__(self) -> str:
         return "default_generator"
@@ -286,7 +333,8 @@ def manual_seed(seed: int) -> Generator:
     """Seed the generator of this thread or task, and return it.
 
     Equal seeds give the same bits on every device. A thread that has not called this has a seed from the
-    operating system; a task starts with the state of the one that created it. Draws of others have no effect.
+    operating system. A task, and anything else that runs in a copy of this context, draws from a stream of its own: the
+    seed determines it, and how many other copies of the context have drawn before. Draws of others have no effect.
 
     seed : int -- From 0 to 2**64 - 1.
     returns Generator -- The default generator, which is that of the current thread or task.
@@ -299,7 +347,7 @@ def manual_seed(seed: int) -> Generator:
     >>> bool(xgrad.all(first == xgrad.random.rand(3)))
     True
     """
-    default_generator._state = _as_seed("manual_seed", seed), 0
+    default_generator._restart(_as_seed("manual_seed", seed), 0)
     return default_generator
 
 
