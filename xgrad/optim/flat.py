@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, wraps
 from itertools import starmap
 from operator import call
 from typing import Any
@@ -258,6 +258,7 @@ class FlatParameters:
         """Call the update rule, check and store its results, and return the new state."""
         device = self.layout.placement.device
         state = State(device, self.layout.placement.dtype, values)
+        update = self._upcast(update) if self.layout.placement.half else update
         new = update(device.xp, p, g, state, options)
         if new is not p:
             new = new if hasattr(new, "dtype") or new is None else device.as_array(new)
@@ -270,6 +271,27 @@ class FlatParameters:
             if value is g or value is p:
                 state[key] = device.xp.asarray(value, copy=True)
         return state
+
+    @staticmethod
+    def _upcast(update: Update) -> Update:
+        """Return an update rule of float16 that computes in float32: squares overflow, and a small ε would be 0."""
+
+        @wraps(update)
+        def upcast(xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
+            halves = {key: value for key, value in state.items() if state.is_array(key)}
+            wide = State(state.device, xp.float32, state)
+            wide.update({key: xp.astype(value, xp.float32) for key, value in halves.items()})
+            new = update(xp, xp.astype(p, xp.float32), xp.astype(g, xp.float32), wide, options)
+            for key, value in wide.items():
+                if not wide.is_array(key):
+                    state[key] = value
+                elif key in halves:
+                    halves[key][...] = xp.astype(value, p.dtype)
+                else:
+                    state[key] = xp.astype(value, p.dtype)
+            return new if new is None or not hasattr(new, "dtype") else xp.astype(new, p.dtype)
+
+        return upcast
 
     def take_gradients(self) -> Any:
         """Bring all gradients to a buffer that nothing else sees, as those of the parameters, and return it."""
