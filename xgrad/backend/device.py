@@ -39,6 +39,10 @@ class Interceptor:
     def after_backward(self) -> None:
         """Note the end of a backward pass."""
 
+    def run_rule(self, watched: Any, g: Any, xp: Any, saved: Any, into: Any) -> Any:
+        """Run a derivative rule of a node that is watched: see `xgrad.core.interception`."""
+        return watched.rule(g, xp, saved, into)
+
 
 @documented()
 class Device:
@@ -68,6 +72,11 @@ class Device:
     placements: Placements
     level = 0  # of nested calls of `vmap`, whose tensors have devices of their own, which stand for a `root`
     root: Device
+    # Arrays of a `vmap` have a graph of their own, that of the calls around it; see `xgrad.transforms.batching`.
+    detached: Callable[[Any], Any]
+    is_differentiated: Callable[[Any], bool]
+    rewritten: Callable[[Any, Any], Any]
+    call_with_own_rule: Callable[..., Any]
 
     def __new__(cls, name: str | Device) -> Device:
         device, trace = cls._find(name), tracing.get()

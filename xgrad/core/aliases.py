@@ -38,7 +38,7 @@ def _in_place(name: str) -> Callable[..., Tensor]:
     def method(x: Any, *others: Any, **options: Any) -> Any:
         new = namespace.ops.writing.update(x, lambda x, others: getattr(namespace, name)(x, *others, **options), others)
         if new is not x:
-            x._data, x._edge = new._data, new._edge
+            x._data, x._placement, x._edge = new._data, new._placement, new._edge
         return x
 
     return _named(method, f"Give this tensor the value of `xgrad.{name}`, and return it.")

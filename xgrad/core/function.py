@@ -71,6 +71,7 @@ class Function(Op):
     """
 
     _presets: dict[str, Any] | None = None  # the options of the constructor
+    own_rule = True
     backward: Rule
     public: Callable[..., Any]  # the callable of an op of the library
 
@@ -105,7 +106,7 @@ class Function(Op):
         """Return the function of a forward rule and a derivative rule, or None, for each input, or one if `joint`."""
         self = object.__new__(cls)
         joint = flags.pop("joint", False)
-        vars(self).update(flags, forward=forward)
+        vars(self).update({"own_rule": False, **flags}, forward=forward)
         self.autocast = self.autocast or ("wide" if name in WIDE else None)
         self._declare(name, tuple(rules), {}, joint)
         return self

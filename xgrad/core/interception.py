@@ -26,10 +26,6 @@ class WatchedRule(NamedTuple):
 class RuleInterceptor(Interceptor):
     """An interceptor that also runs derivative rules: of nodes that it watches, and of those that a pass reaches."""
 
-    def run_rule(self, watched: WatchedRule, g: Any, xp: Any, saved: Any, into: Any) -> Any:
-        """Run a derivative rule with the arguments of the engine."""
-        return watched.rule(g, xp, saved, into)
-
     def watch(self, edge: Edge | None, line: str) -> None:
         """Intercept the derivative rules of a node: of an op that was called at a line."""
         node = edge.saved[0] if type(edge) is OutputEdge else edge
@@ -62,4 +58,4 @@ class WatchedSpec(BackwardSpec):
 
 def _run_rule(watched: WatchedRule, *args: Any) -> Any:
     mode = intercepting.get()
-    return mode.run_rule(watched, *args) if isinstance(mode, RuleInterceptor) else watched.rule(*args)
+    return watched.rule(*args) if mode is None else mode.run_rule(watched, *args)

@@ -42,6 +42,8 @@ class Op:
     autocast: str | None = None  # in `xgrad.amp.autocast`: "narrow", computed in float16, or "wide", in float32
     upcast = False  # whether float16 is computed in float32, and the results rounded: for sums, squares and powers;
     # an op that is "narrow" stays in float16 where products of it are fast
+    #: Whether the derivative rule may be another than the derivative of the forward rule, as may those of users.
+    own_rule = False
     native = False  # whether the namespace's function of the same name is the whole forward rule
     native_of_reals = False  # ... of real numbers
 
@@ -74,6 +76,8 @@ class Op:
 
     def kernel(self, device: Device, reals: bool = False) -> Callable[..., Any]:
         """Return the forward rule on a device, for `reals` alone: the fused kernel of the backend, if it has one."""
+        if device.level and self.own_rule:
+            return partial(device.call_with_own_rule, self)
         if reals and self.native_of_reals:
             return getattr(device.xp, self.name)  # type: ignore[no-any-return]
         fused = None if self.joint_backward else device.backend.kernels.get(self.name)

@@ -9,7 +9,7 @@ from weakref import ref
 
 import numpy as np
 
-from xgrad.backend.device import Device, Placement, tracing
+from xgrad.backend.device import Device, Placement, batching, tracing
 from xgrad.core.aliases import Aliases
 from xgrad.core.dtypes import defaults
 from xgrad.core.grad_mode import grad_enabled
@@ -22,6 +22,7 @@ from xgrad.support.hints import shown
 
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 _new: Any = object.__new__
+_batching = batching.get
 #: Advice for conversions of one element that get several: in general, and for some conversions.
 _ONE_OR_ALL = "take one, as x[0], a reduction, as x.sum(), or all by .tolist() or .numpy()"
 _ADVICE = {
@@ -50,8 +51,10 @@ class Tensor(Aliases):
     """
 
     # Set on demand: _view and _views by `views.link`, _changed by writes that bypass autograd, _saved_leaf by
-    # requires_grad_(False).
-    __slots__ = ("__weakref__", "_changed", "_data", "_edge", "_placement", "_saved_leaf", "_view", "_views")
+    # requires_grad_(False), _made_in where a `vmap` runs.
+    __slots__ = (
+        "__weakref__", "_changed", "_data", "_edge", "_made_in", "_placement", "_saved_leaf", "_view", "_views",
+    )  # fmt: skip
 
     _out_of_place_updates = True  # whether the graph ignores writes under no_grad() to tensors without gradient
     _data: Any
@@ -72,6 +75,8 @@ class Tensor(Aliases):
                 "would be cut off: use xgrad.asarray, which keeps the graph, or .detach()"
             )
         self._data, self._placement, self._edge = copied._data, copied._placement, None
+        if (batch := _batching()) is not None:
+            self._made_in = batch.path
         self.requires_grad_(requires_grad)
 
     # fmt: off
@@ -166,7 +171,7 @@ class Tensor(Aliases):
             leaf.viewed = leaf.viewed or has_family(self)
             self._edge = leaf
         elif not requires_grad:
-            if not self.is_leaf:
+            if not self.is_leaf or (self._edge is None and self._is_differentiated):
                 raise RuntimeError("requires_grad_(False): expected a leaf, got a computed tensor: use .detach()")
             if self._edge is not None:
                 self._saved_leaf, self._edge = self._edge, None  # type: ignore[assignment]
@@ -204,6 +209,8 @@ class Tensor(Aliases):
         holder = self._leaf or self._retained_gradient
         if holder is not None:
             if value is not None:
+                if isinstance(value, Tensor) and value._placement.device.level:
+                    value = namespace.ops.writing.as_new_value(self, value)
                 self._check_gradient("grad", value)
             holder.grad = value
         elif value is not None:
@@ -271,8 +278,18 @@ class Tensor(Aliases):
         return HookHandle(self._edge, hook)
 
     def detach(self) -> Tensor:
-        """Return the same values without history; later writes to this tensor do not change them."""
-        return from_placement(self._data, self._placement)
+        """Return the same values without history; later writes to this tensor do not change them.
+
+        In a `vmap`, or a `jacfwd`, they are constants of all transforms around it.
+        """
+        raw, device = self._data, self._placement.device
+        return from_placement(device.detached(raw) if device.level else raw, self._placement)
+
+    @property
+    def _is_differentiated(self) -> bool:
+        """Whether this tensor has a graph: one of its own, or, in a `vmap`, one around that."""
+        device = self._placement.device
+        return self._edge is not None or (device.level > 0 and device.is_differentiated(self._data))
 
     @property
     def data(self) -> Tensor:
@@ -323,7 +340,7 @@ class Tensor(Aliases):
 
     def numpy(self) -> np.ndarray:
         """Return the values as a NumPy array, on the CPU a read-only view; with a gradient, ``.detach()`` first."""
-        if self._edge is not None:
+        if self._is_differentiated:
             raise RuntimeError(
                 "NumPy conversion: this tensor needs a gradient, which would be lost: use .detach(), or a function of "
                 f"xgrad in the place of NumPy's, at {user_location()}"
@@ -341,7 +358,7 @@ class Tensor(Aliases):
 
     def tolist(self) -> Any:
         """Return the values as nested lists of Python scalars."""
-        if self._edge is not None:
+        if self._is_differentiated:
             warn_lost_gradient("tolist")
         return self._to_host().tolist()
 
@@ -351,7 +368,7 @@ class Tensor(Aliases):
 
     def _to_scalar(self, how: str) -> Any:
         """Return the only element for a conversion; all but `bool`, `int` and `format` lose its gradient."""
-        if self._edge is not None and how in ("item", "float", "complex"):
+        if how in ("item", "float", "complex") and self._is_differentiated:
             warn_lost_gradient(how)
         host = self._to_host()
         if host.size != 1:
@@ -399,6 +416,8 @@ def from_placement(raw: Any, placement: Placement, edge: Edge | None = None, cls
     """Return a tensor of an array with a known placement."""
     tensor: Tensor = _new(cls)
     tensor._data, tensor._placement, tensor._edge = raw, placement, edge
+    if (batch := _batching()) is not None:
+        tensor._made_in = batch.path
     return tensor
 
 

@@ -235,7 +235,7 @@ class _AssignAll(Function):
     The result has a graph nevertheless, since whether a mask is full depends on values.
     """
 
-    name, replaces = "setitem", True
+    name, replaces, own_rule = "setitem", True, False
 
     @staticmethod
     def forward(xp: Any, x: Any, value: Any, *, key: Any) -> Any:

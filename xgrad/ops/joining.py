@@ -86,7 +86,7 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
 class _Unstack(Function):
     """One tensor for each index along an axis."""
 
-    name = "unstack"
+    name, own_rule = "unstack", False
 
     @staticmethod
     def forward(xp: Any, x: Any, *, axis: int) -> tuple[Any, ...]:

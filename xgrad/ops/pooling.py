@@ -54,7 +54,8 @@ def _choice_rule(g: Any, xp: Any, x: Any, window: Window) -> Any:
     return call_op(maximum_pool_choice, xp, g, x, window=window)
 
 
-@derivative(_gradient_rule, kind=FLOATING, highest=FLOATING)
+# The forward rules take maxima, whose derivative would split the gradient among equal elements.
+@derivative(_gradient_rule, kind=FLOATING, highest=FLOATING, own_rule=True)
 def maximum_pool(xp: Any, x: Any, *, window: Window) -> Any:
     """Return the largest element of each window of an input of shape (N, C, ...)."""
     first, *others = _taps(xp, x, window)

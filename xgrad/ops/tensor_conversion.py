@@ -218,7 +218,7 @@ def _move_gradient(g: Any, x_device: Device, device: Device) -> Any:
 class _ToDevice(Function):
     """The one op with a result on another device than its input."""
 
-    name, cross_device, holomorphic = "to_device", True, False
+    name, cross_device, holomorphic, own_rule = "to_device", True, False, False
 
     @staticmethod
     def forward(xp: Any, x: Any, *, device: Device) -> Any:

@@ -11,7 +11,7 @@ from xgrad.core.function import Function
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf, RetainedGradient, clock
 from xgrad.core.lost_gradients import user_location
-from xgrad.core.tensor import Tensor, from_placement
+from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of, family_of, has_family, unlink, views_of, with_views
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.indexing import assign_to, assignment_operands, setitem
@@ -38,7 +38,7 @@ def _put(xp: Any, x: Any, value: Any, /, *, view: Function, options: dict[str, A
 class _PutAll(Function):
     """A write to all elements: see `Function.replaces`."""
 
-    name, replaces, holomorphic = "put", True, False
+    name, replaces, holomorphic, own_rule = "put", True, False, False
     forward = staticmethod(_put.function.forward)  # type: ignore[attr-defined]
 
     @staticmethod
@@ -106,7 +106,7 @@ def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
 def _checked_result(x: Tensor, compute: Callable[..., Tensor], *operands: Any) -> Tensor:
     """Return the result of an in-place op, checked for shape and dtype."""
     _check_leaf(x)
-    new = compute(_with_view_history(x), *operands)
+    new = as_new_value(x, compute(_with_view_history(x), *operands))
     if new._data.dtype != x._data.dtype:
         if "buifc".index(new.dtype.kind) > "buifc".index(x.dtype.kind):
             raise TypeError(
@@ -126,11 +126,38 @@ def _check_leaf(x: Tensor) -> None:
         )
 
 
+def as_new_value(x: Tensor, new: Tensor) -> Tensor:
+    """Return a new value of `x` as a tensor of the same level of nested calls of `vmap`.
+
+    Raises RuntimeError where it may differ among the elements of the batch, and `x`, or what it is a view of, is from
+    outside of the `vmap`.
+    """
+    level = x._placement.device.level
+    if new._placement.device.level < level:
+        return x._placement.device.lift(new)  # type: ignore[no-any-return, attr-defined]
+    while new._placement.device.level > level and not new._data.batched and new._edge is None:
+        new = new._data.tensor
+    if new._placement.device.level > level:
+        path, member = new._data.batch.path, x
+        while getattr(member, "_made_in", ())[: len(path)] == path:
+            base = base_of(member)
+            if base is None:
+                return new
+            member = base
+        raise RuntimeError(
+            f"in place: a tensor of a vmap is written to one of shape {x.shape} from outside of it, which all elements "
+            f"of the batch share: write to a copy that the function makes, as y = xgrad.asarray(x, copy=True), and "
+            "return it; of layers with running statistics, call eval(), or give track_running_stats=False: "
+            f"at {user_location()}"
+        )
+    return new
+
+
 def _with_view_history(x: Tensor) -> Tensor:
     """Return a tensor with its history as a view, also if it was taken under ``no_grad()``."""
-    base = base_of(x) if x._edge is None and grad_enabled.get() else None
+    base = base_of(x) if grad_enabled.get() and not x._is_differentiated else None
     function, options = x._view[1:] if base is not None and x._view else (None, {})
-    if base is None or function is None or (base := _with_view_history(base))._edge is None:
+    if base is None or function is None or not (base := _with_view_history(base))._is_differentiated:
         return x
     made: Tensor = function(base, **options)
     return made
@@ -158,15 +185,20 @@ def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
         base = base_of(x)
         if base is None or x._view is None:
             break
-        if base._placement.device is not x._placement.device and not _follow(x, new):
+        if not _on_one_root(base, x) and not _follow(x, new):
             break
         _, function, options = x._view
         if function is None:  # of .data
             hidden = True
         else:
-            new = put(_detached(base) if hidden else _with_view_history(base), new, function, **options)
+            new = put(base.detach() if hidden else _with_view_history(base), new, function, **options)
         x = base
     _rebind(x, new, hidden)
+
+
+def _on_one_root(x: Tensor, y: Tensor) -> bool:
+    """Return whether tensors are on one device, or one that stands for it in a `vmap`."""
+    return x._placement.device.root is y._placement.device.root
 
 
 _SHARED = (
@@ -181,7 +213,7 @@ def _adopt_view(view: Tensor, base: Tensor) -> bool:
     It does where that has views within the step, and where the write is recorded. The capture is refused then.
     """
     trace, views = tracing.get(), with_views(view)
-    within = any(x._placement.device is base._placement.device for x in views)
+    within = any(_on_one_root(x, base) for x in views)
     if trace is None or not (within or _is_computed(base)):
         return False
     trace.refuse(_SHARED)
@@ -200,11 +232,10 @@ def _follow(x: Tensor, new: Tensor) -> bool:
     step is a view of that base, where the write is recorded, where the tensor would have other strides without its
     base, on which views of it and sums depend, and where the write is an error. The capture is refused then.
     """
-    trace, device, own = tracing.get(), x._placement.device, set(map(id, with_views(x)))
-    family = family_of(x)
+    trace, own, family = tracing.get(), set(map(id, with_views(x))), family_of(x)
     if trace is None:
         return False
-    if any(member._placement.device is device and id(member) not in own for member in family):
+    if any(_on_one_root(member, x) and id(member) not in own for member in family):
         trace.refuse(_SHARED)
     elif _is_computed(new):
         trace.refuse("a write that is recorded reaches a tensor that is neither an argument nor found from the step")
@@ -221,7 +252,7 @@ def _follow(x: Tensor, new: Tensor) -> bool:
 
 def _is_contiguous(x: Tensor) -> bool:
     """Return whether the elements of a tensor lie one after the other, as far as the device tells."""
-    strides, expected = x._data.strides, x.dtype.itemsize
+    strides, expected = getattr(x._data, "strides", None), x.dtype.itemsize
     for n, stride in zip(reversed(x.shape), reversed(strides or ()), strict=False):
         if n > 1 and stride != expected:
             return False
@@ -240,23 +271,23 @@ def _overlaps(x: Tensor) -> bool:
 
 def set_data(x: Tensor, new: Tensor) -> None:
     """Assign to ``.data``, bypassing autograd; a value of another shape or dtype unlinks views."""
+    new = as_new_value(x, new.detach())
     if new._placement is not x._placement or new.shape != x.shape:
         for view in views_of(x):
             unlink(view)
         link = getattr(x, "_view", None)
         if link and link[1] is not None:
             unlink(x)
-    assign(x, _detached(new), hidden=True)
-
-
-def _detached(x: Tensor) -> Tensor:
-    return from_placement(x._data, x._placement)
+    assign(x, new, hidden=True)
 
 
 def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
     """Assign a new value to a tensor, and recompute its views."""
+    if new._placement.device.level > x._placement.device.level and not x.is_leaf:  # its graph is now around the vmap
+        lifted = new._placement.device.lift(x)  # type: ignore[attr-defined]
+        x._data, x._placement, x._edge = lifted._data, lifted._placement, lifted._edge
     edge = x._edge or x._leaf
-    known = edge is not None or not x._out_of_place_updates
+    known = edge is not None or not x._out_of_place_updates or x._is_differentiated
     if hidden or (known and (type(edge) is Leaf or not grad_enabled.get())):
         replace(x, new._data, new._placement)
     else:
@@ -275,24 +306,26 @@ def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
 
 def replace(x: Tensor, raw: Any, placement: Any) -> None:
     """Replace the array of a tensor, bypassing autograd, and record the time, which the graph checks."""
-    edge, when = x._edge or x._leaf, clock.change()
+    edge, when, device = x._edge or x._leaf, clock.change(), x._placement.device
     if (trace := tracing.get()) is not None:
         trace.check_device(x.device, "a tensor is assigned to")
     if edge is not None:
         edge.change(raw.shape, placement, when)  # which may refuse
+    if device.level:
+        raw = device.rewritten(x._data, raw)
     x._data, x._placement, x._changed = raw, placement, when
 
 
 def refresh_views(x: Tensor, hidden: bool = True) -> None:
     """Recompute the views of a tensor."""
     for view in views_of(x):
-        if view._placement.device is not x._placement.device and not _adopt_view(view, x):
+        if not _on_one_root(view, x) and not _adopt_view(view, x):
             continue  # outside a traced step: the replay writes to it
         _, function, options = view._view  # type: ignore[misc]
         if function is None:
-            _rebind(view, _detached(x), True)
+            _rebind(view, x.detach(), True)
         else:
-            _rebind(view, function(_detached(x) if hidden else x, **options), hidden)
+            _rebind(view, function(x.detach() if hidden else x, **options), hidden)
 
 
 def refresh(x: Tensor) -> None:
@@ -301,6 +334,6 @@ def refresh(x: Tensor) -> None:
     if _is_computed(x):
         return
     if has_family(x):
-        assign(x, _detached(x), hidden=edge is not None)
+        assign(x, x.detach(), hidden=edge is not None)
     elif type(edge) is Leaf:
         edge.viewed = x._edge is None

@@ -10,33 +10,61 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
 
+from xgrad.autograd import grad
 from xgrad.backend import Backend, DeviceError
-from xgrad.backend.device import Device, Placements, batching, tracing
-from xgrad.backend.scipy_kernels import SciPyKernels
-from xgrad.core.grad_mode import is_grad_enabled
+from xgrad.backend.device import Device, Interceptor, Placements, batching, intercepting, tracing
+from xgrad.core.function import Function
+from xgrad.core.grad_mode import enable_grad, is_grad_enabled, no_grad
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor, from_array, from_placement
 from xgrad.ops import asarray, broadcast_to, index_add, moveaxis
+from xgrad.support.scopes import Scope
 from xgrad.transforms.batching_rules import RULES, loop
 
 #: Functions of dtypes, and of arrays only by their dtype.
 _OF_DTYPES = frozenset("can_cast finfo iinfo isdtype result_type".split())
 
 
-class Batch:
-    """One call of `vmap`: its size, and the call around it, if any."""
+class Batch(Interceptor):
+    """One call of `vmap`: its size, and the call around it, if any.
+
+    As an interceptor it keeps ops off their fast paths, so that `from_placement` notes where tensors are made: in
+    `path`, an object for each call, from the outermost on. Another interceptor `around` the call sees all ops.
+    """
 
     def __init__(self, size: int) -> None:
-        self.size, self.outer = size, batching.get()
+        self.size, self.outer, self.around = size, batching.get(), intercepting.get()
         self.level: int = 1 if self.outer is None else self.outer.level + 1
+        self.path: tuple[object, ...] = (*(() if self.outer is None else self.outer.path), object())
         self.recording = is_grad_enabled()
+
+    def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Let an op run as it is, unless an interceptor around the call takes it."""
+        if self.around is None:
+            return None
+        device = next(x.device for x in inputs if isinstance(x, Tensor))
+        return None if device is self.around.device else self.around.intercept(function, inputs, options)
+
+    def before_backward(self, edges: Any) -> None:
+        """Pass on the start of a backward pass."""
+        if self.around is not None:
+            self.around.before_backward(edges)
+
+    def after_backward(self) -> None:
+        """Pass on the end of a backward pass."""
+        if self.around is not None:
+            self.around.after_backward()
+
+    def run_rule(self, watched: Any, *args: Any) -> Any:
+        """Pass on the call of a derivative rule."""
+        return watched.rule(*args) if self.around is None else self.around.run_rule(watched, *args)
 
     def is_entered(self) -> bool:
         """Return whether the call is one of those that are running."""
@@ -93,7 +121,7 @@ class BatchedArray:
     def mT(self) -> Any: return call("matrix_transpose", namespace.matrix_transpose, self)
     T = mT
     @property
-    def requires_grad(self) -> bool: return self.tensor.requires_grad or is_differentiated(self.tensor._data)
+    def requires_grad(self) -> bool: return self.tensor._is_differentiated
 
     def __repr__(self) -> str: return f"<array of shape {self.shape}, batched>"
     def __len__(self) -> int: return self.shape[0]
@@ -163,9 +191,16 @@ def call(name: str, function: Callable[..., Any], *args: Any, **options: Any) ->
             raise RuntimeError(
                 f"vmap: {name} is given a tensor of another call of vmap, which is left: return it from the function"
             )
-    if any(x.batched for x in arrays):
-        return _wrapped(batch, RULES.get(name, partial(loop, name))(function, batch.size, *args, **options), True)
-    return _wrapped(batch, function(*map(_tensor_of, args), **{k: _tensor_of(x) for k, x in options.items()}), False)
+    batched, mode = any(x.batched for x in arrays), intercepting.get()
+    try:
+        intercepting.set(batch.around)  # for the tensors of the call around this one
+        if batched:
+            out = RULES.get(name, partial(loop, name))(function, batch.size, *args, **options)
+        else:
+            out = function(*map(_tensor_of, args), **{k: _tensor_of(x) for k, x in options.items()})
+    finally:
+        intercepting.set(mode)
+    return _wrapped(batch, out, batched)
 
 
 def _tensor_of(x: Any) -> Any:
@@ -192,16 +227,16 @@ class BatchingNamespace:
     def __getattr__(self, name: str) -> Any:
         if name[0] == "_":
             raise AttributeError(name)
-        value = getattr(self._real, name)
-        if isinstance(value, (ModuleType, SimpleNamespace, SciPyKernels)):
-            value = BatchingNamespace(self._device, value, getattr(namespace, name), f"{name}.")
+        value, functions = getattr(self._real, name), getattr(self._functions, name, None)
+        if isinstance(functions, ModuleType):  # such as linalg
+            value = BatchingNamespace(self._device, value, functions, f"{name}.")
         elif name == "index_add":
             value = partial(call, name, index_add)
         elif name in _OF_DTYPES:
             value = partial(self._of_dtypes, value)
         elif callable(value) and not isinstance(value, type):
             title = "special." if self._prefix == "special." else self._prefix + name  # all of them elementwise
-            value = partial(self._call, title, getattr(self._functions, name))
+            value = partial(self._call, title, functions)
         setattr(self, name, value)
         return value
 
@@ -289,6 +324,44 @@ class BatchingDevice(Device):
         """Return the result of a rule, a number, as an array."""
         return BatchedArray(self.batch(), asarray(x, device=self.root), False)
 
+    def detached(self, x: Any) -> Any:
+        """Return an array without the graph of the transforms around the call."""
+        return BatchedArray(x.batch, x.tensor.detach(), x.batched)
+
+    def is_differentiated(self, x: Any) -> bool:
+        """Return whether an array has a graph of the transforms around the call."""
+        return is_differentiated(x)
+
+    def call_with_own_rule(self, op: Any, *inputs: Any, **options: Any) -> Any:
+        """Call a function whose derivative rule is that of the transforms around the call, too."""
+        arrays = [x for x in inputs if type(x) is BatchedArray]
+        if not (is_grad_enabled() and any(x.requires_grad for x in arrays)):
+            return op.forward(self.xp, *inputs, **options)
+        batch, tensors = arrays[0].batch, [x.tensor for x in arrays]
+        with Scope(intercepting, batch.around):
+            if any(x.batched for x in arrays):
+                return _wrapped(batch, _mapped(*tensors, call=_MappedCall(op, inputs, options)), True)
+            return _wrapped(batch, op(*map(_tensor_of, inputs), **options), False)
+
+    def rewritten(self, x: Any, new: Any) -> Any:
+        """Return the array of a tensor after a write that bypasses autograd: its graph stays, as outside of a vmap."""
+        tensor, value = x.tensor, new.tensor.detach()
+        if not tensor._is_differentiated:
+            return BatchedArray(new.batch, value, new.batched)
+        if (x.shape, x.dtype) != (new.shape, new.dtype):
+            raise ValueError(
+                f"data: expected shape {x.shape}, {x.dtype} for a computed tensor, got {new.shape}, {new.dtype}: use "
+                ".detach()"
+            )
+        if x.batched is not new.batched:
+            shape = (x.batch.size, *x.shape)
+            with enable_grad():
+                tensor, value = broadcast_to(tensor, shape), broadcast_to(value, shape)
+        raw, device = value._data, tensor.device
+        if device.level:
+            raw = device.rewritten(tensor._data, raw)
+        return BatchedArray(x.batch, from_placement(raw, tensor._placement, tensor._edge), x.batched or new.batched)
+
     def batch(self) -> Batch:
         """Return the call of `vmap` at this level."""
         batch: Batch | None = batching.get()
@@ -310,3 +383,76 @@ class BatchingDevice(Device):
         return self is other or self.root == other
 
     __hash__ = object.__hash__  # caches by device keep the two apart
+
+
+# Functions with derivative rules of their own
+
+
+class _MappedCall:
+    """A call of a function on inputs of a batch, of which those in arrays are given later, as tensors around it."""
+
+    def __init__(self, op: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
+        arrays = [x for x in inputs if type(x) is BatchedArray]
+        self.op, self.options, self.size = op, options, arrays[0].batch.size
+        self.others = [None if type(x) is BatchedArray else (x,) for x in inputs]
+        self.batched, self.device = [x.batched for x in arrays], arrays[0].tensor.device
+
+    def __call__(self, tensors: list[Tensor]) -> Any:
+        """Call the function on tensors of a batch."""
+        rest = iter(tensors)
+        return self.op(*[next(rest) if other is None else other[0] for other in self.others], **self.options)
+
+    def results(self, arrays: Sequence[Any]) -> Any:
+        """Return the results of the function for the whole batch, without a graph."""
+        with Scope(batching, Batch(self.size)) as batch, Scope(intercepting, batch), no_grad():
+            out = self(self._lifted(batch, arrays))
+            parts = [batch.unmapped("a result", x, 0)._data for x in (out if type(out) is tuple else (out,))]
+        return tuple(parts) if type(out) is tuple else parts[0]
+
+    def gradients(self, gs: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+        """Return the gradients by the rule of the function, as tensors in a recorded pass."""
+        recording = is_grad_enabled()
+        with Scope(batching, Batch(self.size)) as batch, Scope(intercepting, batch):
+            inputs = self._lifted(batch, arrays)
+            floating = [x.requires_grad_() for x in inputs if x.dtype.kind in "fc"]
+            with enable_grad():
+                out = self(inputs)
+            outs = out if type(out) is tuple else (out,)
+            lifted = [batch.lift(self._tensor(g), True) for g in gs]
+            pairs = [(x, g) for x, g in zip(outs, lifted, strict=True) if x.requires_grad]
+            rest, parts = iter(self._pull_back(pairs, floating, recording)), []
+            for x, batched in zip(inputs, self.batched, strict=True):
+                g = next(rest) if x.dtype.kind in "fc" else None
+                g = None if g is None else batch.unmapped("a gradient", g, 0)
+                parts.append(g if g is None or batched else namespace.sum(g, axis=0))
+        return [g if g is None or recording else g._data for g in parts]
+
+    @staticmethod
+    def _pull_back(pairs: list[Any], inputs: list[Tensor], recording: bool) -> Sequence[Any]:
+        if not pairs:
+            return [None] * len(inputs)
+        outs, gs = zip(*pairs, strict=True)
+        return grad(outs, inputs, gs, create_graph=recording, allow_unused=True)
+
+    def _lifted(self, batch: Batch, arrays: Sequence[Any]) -> list[Tensor]:
+        return [batch.lift(self._tensor(x), of) for x, of in zip(arrays, self.batched, strict=True)]
+
+    def _tensor(self, x: Any) -> Tensor:
+        return x if isinstance(x, Tensor) else from_array(x, self.device)
+
+
+class _Mapped(Function):
+    """A function on the tensors around a `vmap`, with its own derivative rule, mapped over the batch."""
+
+    name, holomorphic, own_rule = "vmap", False, True
+
+    @staticmethod
+    def forward(xp: Any, *arrays: Any, call: _MappedCall) -> Any:
+        return call.results(arrays)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, arrays: Any, call: _MappedCall) -> Any:
+        return call.gradients(g if type(g) is tuple else (g,), arrays)
+
+
+_mapped = _Mapped()

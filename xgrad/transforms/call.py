@@ -105,6 +105,8 @@ class TransformCall:
 
     def visible(self, x: Tensor) -> Tensor:
         """Return a tensor as it is outside of the call: with its graph only if that leads to the outer one."""
+        if not is_grad_enabled():
+            return x.detach()
         return from_placement(x._data, x._placement, x._edge if self._depends_on_outside(x) else None)
 
     def in_containers(self, gradients: Sequence[Tensor]) -> Any:

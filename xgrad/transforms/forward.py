@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import accumulate, pairwise
 from typing import Any
 
-from xgrad.backend.device import batching
+from xgrad.backend.device import batching, intercepting
 from xgrad.core.tensor import Tensor
 from xgrad.ops import concat, eye, moveaxis, reshape, zeros
 from xgrad.support.scopes import Scope
@@ -25,7 +25,7 @@ def forward_jacobian(
     if any(x.dtype.kind == "c" for x in inputs):
         raise TypeError("jacfwd: expected real arguments, got complex ones: take real and imag apart")
     ends = list(accumulate([x.size for x in inputs], initial=0))
-    with Scope(batching, Batch(max(ends[-1], 1))) as batch:
+    with Scope(batching, Batch(max(ends[-1], 1))) as batch, Scope(intercepting, batch):
         call = TransformCall("jacfwd", fn, args, kwargs, argnums, has_aux)
         for (path, _), out in zip(leaves(call.result), call.outputs, strict=True):
             call.check_real(path, out)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
-from xgrad.backend.device import batching
+from xgrad.backend.device import batching, intercepting
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, moveaxis
 from xgrad.support.docstrings import documented
@@ -62,7 +62,7 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Calla
         if len(sizes) != 1:
             got = f"lengths {sorted(sizes)}" if sizes else "None for all"
             raise ValueError(f"vmap: expected axes of one length among the arguments, got {got}")
-        with Scope(batching, Batch(sizes.pop())) as batch:
+        with Scope(batching, Batch(sizes.pop())) as batch, Scope(intercepting, batch):
             lifted = [[batch.lift(x, True) if axis is not None else x for x, axis in front] for front in fronts]
             result = fn(*map(rebuild, args, lifted), **kwargs)
             outs = [batch.unmapped(*leaf) for leaf in _with_axes("out_axes", "the result", result, out_axes)]

@@ -93,7 +93,7 @@ class _Segment:
 class _Checkpoint(Function):
     """The outputs of a segment that has run, as a function of its inputs, and of tensors that stand for other edges."""
 
-    name, holomorphic = "checkpoint", False
+    name, holomorphic, own_rule = "checkpoint", False, False
 
     @staticmethod
     def forward(xp: Any, *arrays: Any, values: list[Any], segment: _Segment) -> Any:
