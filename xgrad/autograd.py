@@ -102,7 +102,11 @@ def grad(
         edges.append(x._edge)
     keep = create_graph if retain_graph is None else retain_graph
     start = _start("grad", outputs, grad_outputs)
-    gradients = run_backward(start, set(edges), retain_graph=keep, create_graph=create_graph)
+    mapped = any(g.device.level > edge.placement.device.level for edge, g in start.items())
+    # In a vmap over the gradients alone, the rules run on tensors, of which only some are of the batch.
+    gradients = run_backward(start, set(edges), retain_graph=keep, create_graph=create_graph or mapped)
+    if mapped and not create_graph:
+        gradients = {edge: g.detach() for edge, g in gradients.items()}
     unused = [i for i, edge in enumerate(edges) if edge not in gradients]
     if unused and not allow_unused:
         raise RuntimeError(
@@ -182,6 +186,11 @@ def _start(
         raise ValueError(f"{name}: expected a gradient for each of {len(results)} results, got {len(many)}")
     start: dict[Edge, Tensor] = {}
     for tensor, gradient in zip(results, many, strict=True):
+        if tensor._edge is None and tensor._is_differentiated:
+            raise RuntimeError(
+                f"{name}: this tensor of a vmap has a graph only outside of it: use xgrad.grad in the function, or "
+                "the result of vmap"
+            )
         if tensor._edge is None:
             raise RuntimeError(
                 f"{name}: this tensor has no graph: nothing that it was computed from requires a gradient, or it "
@@ -201,7 +210,7 @@ def _start(
             ones = _ones if tracing.get() is None else _ones.__wrapped__  # arrays of a trace belong to it alone
             gradient = from_placement(ones(tensor._placement, tensor._data.shape), tensor._placement)
         else:
-            tensor._check_gradient(name, gradient)
+            tensor._check_gradient(name, gradient, mapped=name == "grad")
         earlier = start.get(tensor._edge)
         start[tensor._edge] = gradient if earlier is None else earlier + gradient
     return start

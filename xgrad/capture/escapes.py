@@ -12,6 +12,7 @@ from xgrad.capture.numbers import Number
 from xgrad.capture.state import slots_of
 from xgrad.capture.trace import Trace
 from xgrad.capture.tracing_device import TracedArray, TracingDevice
+from xgrad.transforms.batching import BatchingDevice
 
 
 def alive(trace: Trace) -> list[TracedArray]:
@@ -28,14 +29,14 @@ def replace_everywhere(trace: Trace) -> None:
     new |= {id(x): trace.real.placements[x.dtype] for x in placements.values()} | {id(device): trace.real}
     targets: list[Any] = [*held, device, *placements.values()]
     keep = {id(x) for x in (held, targets, new, TracingDevice._devices, placements)}
-    keep |= {id(vars(x)) for x in (trace, device, placements)}
+    keep |= {id(vars(x)) for x in (trace, device, placements, *BatchingDevice.known())}
     for holder in gc.get_referrers(*targets):
         if id(holder) not in keep:
             _replace(holder, new)
 
 
 def _replace(holder: Any, new: dict[int, Any]) -> None:
-    if isinstance(holder, (Placement, Placements, TracedArray, Number, Trace, TracingDevice)):
+    if isinstance(holder, (Placement, Placements, TracedArray, Number, Trace, TracingDevice, BatchingDevice)):
         return
     if isinstance(holder, dict):
         holder.update({key: new[id(value)] for key, value in holder.items() if id(value) in new})

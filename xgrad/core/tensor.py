@@ -210,7 +210,7 @@ class Tensor(Aliases):
         if holder is not None:
             if value is not None:
                 if isinstance(value, Tensor) and value._placement.device.level:
-                    value = namespace.ops.writing.as_new_value(self, value)
+                    value = namespace.ops.writing.as_new_value(self, value, "grad")
                 self._check_gradient("grad", value)
             holder.grad = value
         elif value is not None:
@@ -245,12 +245,18 @@ class Tensor(Aliases):
             self._edge.hooks = self._edge.hooks or {}
             self._edge.hooks.setdefault(RetainedGradient, RetainedGradient())
 
-    def _check_gradient(self, name: str, other: Tensor) -> None:
+    def _check_gradient(self, name: str, other: Tensor, mapped: bool = False) -> None:
         if not isinstance(other, Tensor):
             raise TypeError(
                 f"{name}: expected a tensor for a gradient, got {type(other).__name__}: use xgrad.asarray"
             )
-        if other._placement is not self._placement or other.shape != self.shape:
+        if other._placement is not self._placement and other.device.level > self.device.level and not mapped:
+            raise ValueError(
+                f"{name}: expected a gradient that is the same for the whole batch of a vmap, for a tensor from outside "
+                "of it, got one of the batch: return what xgrad.autograd.grad or xgrad.vjp computes with it"
+            )
+        alike = other._placement is self._placement or (other.dtype == self.dtype and other.device == self.device)
+        if not alike or other.shape != self.shape:
             expected, got = (f"shape {t.shape}, {t.dtype} on {t.device}" for t in (self, other))
             raise ValueError(f"{name}: expected a gradient of {expected}, got {got}")
 

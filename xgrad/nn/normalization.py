@@ -270,13 +270,11 @@ class _Running(_Normalization):
         raise ValueError(f"{type(self).__name__}: expected an input of shape {' or '.join(texts)}, got {input.shape}")
 
     def _momentum(self) -> float | Tensor:
-        """Count a batch, and return its weight in the running statistics."""
+        """Return the weight of the next batch in the running statistics."""
         assert self.num_batches_tracked is not None and self.running_mean is not None
-        with no_grad():
-            self.num_batches_tracked[...] = self.num_batches_tracked + 1
-            if self.momentum is not None:
-                return self.momentum
-            return 1 / self.num_batches_tracked.astype(self.running_mean.dtype)  # the mean of all batches
+        if self.momentum is not None:
+            return self.momentum
+        return 1 / (self.num_batches_tracked + 1).astype(self.running_mean.dtype)  # the mean of all batches
 
     def extra_repr(self) -> str:
         return (
@@ -305,9 +303,15 @@ class _BatchNorm(_Running):
         """Return a tensor of the shape of `input`."""
         input = self._checked(input)
         training = self.training or self.running_mean is None
-        momentum = self._momentum() if self.training and self.track_running_stats else 0.0
+        tracking = self.training and self.track_running_stats
+        momentum = self._momentum() if tracking else 0.0
         running = self.running_mean, self.running_var
-        return batch_norm(input, *running, self.weight, self.bias, training, momentum, self.eps)
+        out = batch_norm(input, *running, self.weight, self.bias, training, momentum, self.eps)
+        if tracking:  # not before, for the layer is as it was where it raises an error
+            assert self.num_batches_tracked is not None
+            with no_grad():
+                self.num_batches_tracked[...] = self.num_batches_tracked + 1
+        return out
 
 
 @documented(shared=_BATCH)

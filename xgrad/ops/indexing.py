@@ -276,6 +276,7 @@ def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
     """
     x = _lifted(as_tensor("index_add", "x", x), key, value)
     key, value = _native_key(key, x.device), as_operand("index_add", "value", value, x)
+    value = x.device.lift(value) if value.device.level < x.device.level else value  # type: ignore[attr-defined]
     return x + _scatter(namespace.broadcast_to(value, _getitem(x.detach(), key=key).shape), key=key, shape=x.shape)
 
 

@@ -106,7 +106,9 @@ def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
 def _checked_result(x: Tensor, compute: Callable[..., Tensor], *operands: Any) -> Tensor:
     """Return the result of an in-place op, checked for shape and dtype."""
     _check_leaf(x)
-    new = as_new_value(x, compute(_with_view_history(x), *operands))
+    new = compute(_with_view_history(x), *operands)
+    if new._placement.device is not x._placement.device:
+        new = as_new_value(x, new)
     if new._data.dtype != x._data.dtype:
         if "buifc".index(new.dtype.kind) > "buifc".index(x.dtype.kind):
             raise TypeError(
@@ -126,7 +128,7 @@ def _check_leaf(x: Tensor) -> None:
         )
 
 
-def as_new_value(x: Tensor, new: Tensor) -> Tensor:
+def as_new_value(x: Tensor, new: Tensor, name: str = "in place") -> Tensor:
     """Return a new value of `x` as a tensor of the same level of nested calls of `vmap`.
 
     Raises RuntimeError where it may differ among the elements of the batch, and `x`, or what it is a view of, is from
@@ -139,25 +141,27 @@ def as_new_value(x: Tensor, new: Tensor) -> Tensor:
         new = new._data.tensor
     if new._placement.device.level > level:
         path, member = new._data.batch.path, x
-        while getattr(member, "_made_in", ())[: len(path)] == path:
+        while (getattr(member._data, "made_in", None) or getattr(member, "_made_in", ()))[: len(path)] == path:
             base = base_of(member)
             if base is None:
                 return new
             member = base
         raise RuntimeError(
-            f"in place: a tensor of a vmap is written to one of shape {x.shape} from outside of it, which all elements "
-            f"of the batch share: write to a copy that the function makes, as y = xgrad.asarray(x, copy=True), and "
-            "return it; of layers with running statistics, call eval(), or give track_running_stats=False: "
-            f"at {user_location()}"
+            f"{name}: a tensor of a vmap is written to one of shape {x.shape} from outside of it, which all elements "
+            "of the batch share: write to a copy that the function makes, as y = xgrad.asarray(x, copy=True), and "
+            "return it; call eval() of layers with running statistics, or give them track_running_stats=False: at "
+            f"{user_location()}"
         )
     return new
 
 
 def _with_view_history(x: Tensor) -> Tensor:
     """Return a tensor with its history as a view, also if it was taken under ``no_grad()``."""
-    base = base_of(x) if grad_enabled.get() and not x._is_differentiated else None
+    base = base_of(x) if x._edge is None and grad_enabled.get() else None
     function, options = x._view[1:] if base is not None and x._view else (None, {})
-    if base is None or function is None or not (base := _with_view_history(base))._is_differentiated:
+    if base is None or function is None or x._is_differentiated:
+        return x
+    if not (base := _with_view_history(base))._is_differentiated:
         return x
     made: Tensor = function(base, **options)
     return made
@@ -283,11 +287,12 @@ def set_data(x: Tensor, new: Tensor) -> None:
 
 def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
     """Assign a new value to a tensor, and recompute its views."""
-    if new._placement.device.level > x._placement.device.level and not x.is_leaf:  # its graph is now around the vmap
-        lifted = new._placement.device.lift(x)  # type: ignore[attr-defined]
+    device = new._placement.device
+    if device is not x._placement.device and device.level and not x.is_leaf:  # its graph is now around the vmap
+        lifted = device.lift(x)  # type: ignore[attr-defined]
         x._data, x._placement, x._edge = lifted._data, lifted._placement, lifted._edge
     edge = x._edge or x._leaf
-    known = edge is not None or not x._out_of_place_updates or x._is_differentiated
+    known = edge is not None or not x._out_of_place_updates or (device.level > 0 and x._is_differentiated)
     if hidden or (known and (type(edge) is Leaf or not grad_enabled.get())):
         replace(x, new._data, new._placement)
     else:

@@ -35,8 +35,9 @@ _OF_DTYPES = frozenset("can_cast finfo iinfo isdtype result_type".split())
 class Batch(Interceptor):
     """One call of `vmap`: its size, and the call around it, if any.
 
-    As an interceptor it keeps ops off their fast paths, so that `from_placement` notes where tensors are made: in
-    `path`, an object for each call, from the outermost on. Another interceptor `around` the call sees all ops.
+    As an interceptor it keeps ops on other tensors than its own off their fast paths, so that `from_placement` notes
+    where they are made: in `path`, an object for each call, from the outermost on; a `BatchedArray` notes it itself.
+    Another interceptor `around` the call sees all ops.
     """
 
     def __init__(self, size: int) -> None:
@@ -76,7 +77,11 @@ class Batch(Interceptor):
     def lift(self, x: Tensor, batched: bool = False) -> Tensor:
         """Return a tensor as one of the batch, with the elements along its first axis, or with `x` for each."""
         device = BatchingDevice.at(self.level, x.device.root)
-        array = BatchedArray(self, x if self.recording else x.detach(), batched)
+        if self.around is None:
+            self.device = device
+        # A copy, for a later write to `x` must not change the value here, which a graph may have saved.
+        same = from_placement(x._data, x._placement, x._edge) if self.recording else x.detach()
+        array = BatchedArray(self, same, batched)
         return from_placement(array, device.placements[array.dtype])
 
     def unmapped(self, path: str, x: Any, axis: int | None = None) -> Tensor:
@@ -98,12 +103,13 @@ class Batch(Interceptor):
 class BatchedArray:
     """An array for each element of a batch, or one for all: a tensor, and whether its first axis is the batch."""
 
-    __slots__ = ("__weakref__", "batch", "batched", "tensor", "writable")
+    __slots__ = ("__weakref__", "batch", "batched", "made_in", "tensor", "writable")
     __array_ufunc__ = None  # NumPy's arrays and scalars leave operators to this class
     __hash__ = object.__hash__
 
     def __init__(self, batch: Batch, tensor: Tensor, batched: bool, writable: bool = False) -> None:
         self.batch, self.tensor, self.batched = batch, tensor, batched
+        self.made_in = batching.get().path
         self.writable = writable  # whether no view shows it
 
     # fmt: off
@@ -309,6 +315,11 @@ class BatchingDevice(Device):
     def at(cls, level: int, root: Device) -> BatchingDevice:
         """Return the device of a level of nesting that stands for another."""
         return cls._at.get((level, root)) or cls._at.setdefault((level, root), cls._make(level, root))
+
+    @classmethod
+    def known(cls) -> list[BatchingDevice]:
+        """Return all devices of calls of `vmap` so far."""
+        return list(cls._at.values())
 
     @classmethod
     def _make(cls, level: int, root: Device) -> BatchingDevice:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xgrad.backend.device import Device
+from xgrad.backend.device import Device, batching
 from xgrad.core.autocast import autocast_dtypes
 from xgrad.core.engine import run_backward
 from xgrad.core.function import Function
@@ -24,6 +24,8 @@ def recomputed(title: str, fn: OfTensors, tensors: list[Tensor]) -> Any:
     """Return what a function returns, with a graph that saves only `tensors`, its arguments."""
     if not is_grad_enabled():
         return fn(tensors)
+    if (batch := batching.get()) is not None:  # the outputs may be of the batch, where no argument is
+        tensors = [batch.lift(x) if x.device.level < batch.level else x for x in tensors]
     segment = _Segment(title, fn, tensors)
     floating = [x for x in tensors if x.dtype.kind in "fc"]
     with replaying() as segment.draws:
@@ -62,7 +64,7 @@ class _Segment:
     edges: list[Edge]  # of tensors that it uses beside its arguments
 
     def __init__(self, title: str, fn: OfTensors, tensors: list[Tensor]) -> None:
-        self.title, self.fn, self.dtypes = title, fn, autocast_dtypes.get()
+        self.title, self.fn, self.dtypes, self.batch = title, fn, autocast_dtypes.get(), batching.get()
         self.others = [None if x.dtype.kind in "fc" else x for x in tensors]
 
     def run(self, floating: list[Tensor]) -> TransformCall:
@@ -72,7 +74,8 @@ class _Segment:
             source = iter(floating)
             return self.fn([next(source) if x is None else x for x in self.others])
 
-        with Scope(autocast_dtypes, self.dtypes):
+        # In the vmap of the first call: the pass may run in another, over the gradients.
+        with Scope(autocast_dtypes, self.dtypes), Scope(batching, self.batch):
             return TransformCall(self.title, flat, (floating,), {}, 0, False)
 
     def gradients(self, floating: list[Tensor], gradients: list[Tensor]) -> list[Tensor | None]:

@@ -1,0 +1,750 @@
+"""Random functions under random nested transforms, compared with ``torch.func`` and with finite differences: `check`.
+
+A function of a vector is a list of instructions: arithmetic, `detach` and straight-through estimators, blocks under
+`no_grad`, writes in place, modules, `checkpoint` and `scan`, functions with derivative rules of their own, and
+transforms of closures. Up to three transforms are nested around it. Each returns a vector again, and so can be nested
+in any order. The same program runs on xgrad and on PyTorch. Where PyTorch refuses it, or is not there, the outermost
+transform is compared with finite differences, or a loop, of what it transforms; not where values are detached, which
+differences do not know.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+import xgrad
+from xgrad.parity.run_op import quiet
+
+RTOL, DIFFERENCES_RTOL = 1e-8, 1e-5  # relative to the largest element or 1
+STEP = 1e-3  # of finite differences of fourth order
+LARGEST_VALUE = 1e6
+SIZE = 3  # of vectors
+ORDERS = 4  # of derivatives in all, at most
+
+Function = Callable[[Any], Any]
+Body = Callable[["Library", list[Any]], Any]
+
+
+class GradientTimes(xgrad.Function):
+    """The identity, with a gradient that is multiplied by a number."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, factor: float) -> Any:
+        return x * 1
+
+    @staticmethod
+    def backward(xp: Any, g: Any, factor: float) -> Any:
+        return factor * g
+
+
+class StraightThrough(xgrad.Function):
+    """The sign of the first input, with the gradient of the identity, and the second input, with none."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return xp.sign(x), y * 1
+
+    @staticmethod
+    def backward(xp: Any, g: Any) -> Any:
+        return g[0], None
+
+
+class Library:
+    """The functions of xgrad that a program calls, and its modules, which are made before."""
+
+    xp: Any = xgrad
+
+    def __init__(self) -> None:
+        self.modules: list[Any] = []
+
+    def constant(self, x: np.ndarray) -> Any:
+        return xgrad.asarray(x, copy=True)
+
+    def numpy(self, x: Any) -> np.ndarray:
+        return np.array(x.detach().numpy())
+
+    def copy(self, x: Any) -> Any:
+        return xgrad.asarray(x, copy=True)
+
+    def take(self, x: Any, indices: list[int]) -> Any:
+        return x[indices]
+
+    def no_grad(self) -> Any:
+        return xgrad.no_grad()
+
+    def data(self, x: Any) -> Any:
+        return x.data
+
+    def own_rule(self, x: Any, factor: float) -> Any:
+        return GradientTimes(factor=factor)(x)
+
+    def straight_through(self, x: Any, y: Any) -> tuple[Any, Any]:
+        result: tuple[Any, Any] = StraightThrough()(x, y)
+        return result
+
+    def checkpoint(self, function: Callable[..., Any], *args: Any) -> Any:
+        return xgrad.autograd.checkpoint(function, *args)
+
+    def scan(self, step: Any, init: Any, xs: Any, **options: Any) -> tuple[Any, Any]:
+        return xgrad.scan(step, init, xs, **options)
+
+    def module(self, kind: str, weights: np.ndarray) -> Any:
+        """Return a module of a kind of `MODULES` with values of its parameters and buffers."""
+        module = _modules(xgrad.nn)[kind].to(xgrad.float64)
+        state = [*module.named_parameters(), *module.named_buffers()]
+        _fill(state, weights, lambda x, value: setattr(x, "data", xgrad.asarray(value)))
+        return module.eval()
+
+    def call_with(self, module: Any, params: dict[str, Any], x: Any) -> Any:
+        """Call a module with parameters in the place of its own."""
+        return xgrad.nn.utils.functional_call(module, params, x)
+
+    def softmax(self, x: Any) -> Any:
+        return xgrad.nn.functional.softmax(x)
+
+    def value_and_grad(self, function: Function, x: Any) -> tuple[Any, Any]:
+        value, gradient = xgrad.value_and_grad(function)(x)
+        return value, gradient
+
+    def jvp(self, function: Function, x: Any, tangent: Any) -> tuple[Any, Any]:
+        value, out = xgrad.jvp(function, (x,), (tangent,))
+        return value, out
+
+    def hvp(self, function: Function, x: Any, vector: Any) -> Any:
+        return xgrad.hvp(function, (x,), (vector,))[0]
+
+    def vjp(self, function: Function, x: Any, cotangent: Any) -> Any:
+        return xgrad.vjp(function, x)[1](cotangent)[0]
+
+    def vmap(self, function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., Any]:
+        return xgrad.vmap(function, in_axes, out_axes)
+
+    grad = staticmethod(xgrad.grad)
+    jacobian = staticmethod(xgrad.jacobian)
+    jacfwd = staticmethod(xgrad.jacfwd)
+    hessian = staticmethod(xgrad.hessian)
+
+
+class TorchLibrary(Library):
+    """The functions of PyTorch that a program calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.torch: Any = import_module("torch")
+        self.func: Any = import_module("torch.func")
+        self.xp = import_module("array_api_compat.torch")
+        self.grad, self.jacobian = self.func.grad, self.func.jacrev
+        self.reverse = False  # whether to compute all in reverse mode: in forward mode `no_grad` stops nothing
+
+    def jacfwd(self, function: Function) -> Function:
+        transformed: Function = (self.func.jacrev if self.reverse else self.func.jacfwd)(function)
+        return transformed
+
+    def hessian(self, function: Function) -> Function:
+        return self.jacfwd(self.func.jacrev(function))
+
+    def constant(self, x: np.ndarray) -> Any:
+        return self.torch.tensor(x)
+
+    def copy(self, x: Any) -> Any:
+        return x.clone()
+
+    def take(self, x: Any, indices: list[int]) -> Any:
+        return x[self.torch.tensor(indices)]
+
+    def no_grad(self) -> Any:
+        return self.torch.no_grad()
+
+    def data(self, x: Any) -> Any:
+        return x.detach()
+
+    def own_rule(self, x: Any, factor: float) -> Any:
+        return factor * x + ((1 - factor) * x).detach()
+
+    def straight_through(self, x: Any, y: Any) -> tuple[Any, Any]:
+        return x + (self.torch.sign(x) - x).detach(), y.detach()
+
+    def checkpoint(self, function: Callable[..., Any], *args: Any) -> Any:
+        return function(*args)
+
+    def scan(self, step: Any, init: Any, xs: Any, *, reverse: bool = False, **options: Any) -> tuple[Any, Any]:
+        outs, order = [], range(len(xs))
+        for i in reversed(order) if reverse else order:
+            init, out = step(init, xs[i])
+            outs.append(out)
+        return init, self.torch.stack(outs[::-1] if reverse else outs)
+
+    def module(self, kind: str, weights: np.ndarray) -> Any:
+        module = _modules(self.torch.nn)[kind].to(self.torch.float64)
+        state = [*module.named_parameters(), *module.named_buffers()]
+        _fill(state, weights, lambda x, value: setattr(x, "data", self.torch.tensor(value)))
+        return module.eval()
+
+    def call_with(self, module: Any, params: dict[str, Any], x: Any) -> Any:
+        return self.func.functional_call(module, params, (x,))
+
+    def softmax(self, x: Any) -> Any:
+        return self.torch.softmax(x, -1)
+
+    def value_and_grad(self, function: Function, x: Any) -> tuple[Any, Any]:
+        gradient, value = self.func.grad_and_value(function)(x)
+        return value, gradient
+
+    def jvp(self, function: Function, x: Any, tangent: Any) -> tuple[Any, Any]:
+        if self.reverse:
+            value, pullback = self.func.vjp(function, x)
+            return value, self.func.vjp(lambda u: pullback(u)[0], self.torch.zeros_like(value))[1](tangent)[0]
+        value, out = self.func.jvp(function, (x,), (tangent,))
+        return value, out
+
+    def hvp(self, function: Function, x: Any, vector: Any) -> Any:
+        return self.jvp(self.grad(function), x, vector)[1]
+
+    def vjp(self, function: Function, x: Any, cotangent: Any) -> Any:
+        return self.func.vjp(function, x)[1](cotangent)[0]
+
+    def vmap(self, function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., Any]:
+        mapped: Callable[..., Any] = self.func.vmap(function, in_dims=in_axes, out_dims=out_axes)
+        return mapped
+
+
+def _modules(nn: Any) -> dict[str, Any]:
+    """Return modules of a vector: both libraries give them the same names, parameters and buffers."""
+    return {
+        "mlp": nn.Sequential(nn.Linear(SIZE, 4), nn.Tanh(), nn.Linear(4, SIZE)),
+        "linear": nn.Linear(SIZE, SIZE),
+        "layer norm": nn.LayerNorm(SIZE),
+        "batch norm": nn.BatchNorm1d(SIZE),
+        "group norm": nn.GroupNorm(1, SIZE),
+        "gelu": nn.Sequential(nn.Linear(SIZE, SIZE), nn.GELU(), nn.Softplus()),
+        "pool": nn.MaxPool1d(2, 1),
+        "conv": nn.Sequential(nn.Conv1d(1, 2, 2), nn.SiLU(), nn.Conv1d(2, 1, 2, padding=1)),
+    }
+
+
+MODULES = tuple(_modules(xgrad.nn))
+
+
+def _fill(state: list[tuple[str, Any]], weights: np.ndarray, assign: Callable[[Any, Any], None]) -> None:
+    values = np.ravel(weights)
+    for name, x in state:
+        if "num_batches" not in name:
+            value = np.resize(values, tuple(x.shape))
+            assign(x, np.abs(value) + 0.5 if "running_var" in name else value)
+            values = np.roll(values, 1)
+
+
+# Instructions: each is drawn with indices of earlier values, and numbers
+
+
+@dataclass
+class Draw:
+    """What an instruction draws: two earlier values, numbers, and a module, by its place in `Library.modules`."""
+
+    r: random.Random
+    i: int
+    j: int
+    weights: np.ndarray
+    module: str
+    place: int
+
+    def index(self) -> int:
+        return self.r.randrange(SIZE)
+
+
+Maker = Callable[[Draw], Body]
+
+INSTRUCTIONS: dict[str, Maker] = {}
+DETACHING: set[str] = set()  # those whose gradients are not the slopes of their values
+UNRECORDED: set[str] = set()  # those among them under `no_grad`
+
+
+def instruction(name: str, *, detaching: bool = False, unrecorded: bool = False, share: int = 1) -> Callable[[Maker], Maker]:
+    def add(make: Maker) -> Maker:
+        for n in range(share):  # so that it is drawn more often
+            INSTRUCTIONS[f"{name}{' again' * n}"] = make
+            if detaching or unrecorded:
+                DETACHING.add(f"{name}{' again' * n}")
+            if unrecorded:
+                UNRECORDED.add(f"{name}{' again' * n}")
+        return make
+
+    return add
+
+
+def _simple(name: str, form: Callable[[Library, Any, Any], Any]) -> None:
+    instruction(name)(lambda d: lambda lib, v: form(lib, v[d.i], v[d.j]))
+
+
+_simple("sin", lambda lib, x, y: lib.xp.sin(x) + 0.3 * y)
+_simple("product", lambda lib, x, y: x * lib.xp.tanh(y))
+_simple("quotient", lambda lib, x, y: x / (1 + y * y))
+_simple("exp", lambda lib, x, y: lib.xp.exp(-x * x) - y)
+_simple("where", lambda lib, x, y: lib.xp.where(x > 0.123, x * y, lib.xp.sin(y)))
+_simple("maximum", lambda lib, x, y: lib.xp.maximum(x, 0.77 * y + 0.1))
+_simple("max", lambda lib, x, y: lib.xp.max(x) * y)
+_simple("clip", lambda lib, x, y: lib.xp.clip(x, -0.71, 0.83) + y * y)
+_simple("sort", lambda lib, x, y: lib.xp.sort(x) * y)
+_simple("argsort", lambda lib, x, y: lib.xp.take(y, lib.xp.argsort(x), axis=0))
+_simple("cumulative", lambda lib, x, y: lib.xp.cumulative_sum(x) * y)
+_simple("prod", lambda lib, x, y: lib.xp.prod(1 + 0.1 * x) + y)
+_simple("flip", lambda lib, x, y: lib.xp.flip(x) - lib.xp.roll(y, 1))
+_simple("outer", lambda lib, x, y: (x[:, None] * y) @ lib.xp.tanh(x))
+_simple("moments", lambda lib, x, y: (x - lib.xp.mean(x)) / lib.xp.sqrt(lib.xp.var(x) + 0.5) * y)
+_simple("norm", lambda lib, x, y: y / lib.xp.linalg.vector_norm(x + 2))
+_simple("softmax", lambda lib, x, y: lib.softmax(x) + 0.1 * y)
+_simple("stack", lambda lib, x, y: lib.xp.sum(lib.xp.stack([x, y, lib.xp.sin(x * y)]), axis=0))
+_simple("concat", lambda lib, x, y: lib.xp.concat([x[:1], y[1:]]) * lib.xp.concat([y[2:], x[:2]]))
+_simple("sum", lambda lib, x, y: lib.xp.sum(x * y) * x)
+
+
+@instruction("matrix")
+def _matrix(d: Draw) -> Body:
+    return lambda lib, v: lib.constant(d.weights) @ v[d.i] + v[d.j]
+
+
+@instruction("take")
+def _take(d: Draw) -> Body:
+    indices = [d.index() for _ in range(SIZE)]
+    return lambda lib, v: lib.take(v[d.i], indices) + v[d.j]
+
+
+@instruction("detach", detaching=True, share=3)
+def _detach(d: Draw) -> Body:
+    forms: list[Callable[[Library, Any, Any], Any]] = [
+        lambda lib, x, y: (x - (2 * x).detach()) * y,
+        lambda lib, x, y: x.detach() * y,
+        lambda lib, x, y: x + (lib.xp.sign(x) - x).detach() * y,
+        lambda lib, x, y: lib.xp.sin(lib.data(x) * y),
+        lambda lib, x, y: (x * y).detach() - x * y + lib.xp.sin(y),
+    ]
+    form = d.r.choice(forms)
+    return lambda lib, v: form(lib, v[d.i], v[d.j])
+
+
+@instruction("no_grad", unrecorded=True, share=2)
+def _no_grad(d: Draw) -> Body:
+    inner = d.r.choice(["value", "grad", "vmap", "jvp"])
+
+    def run(lib: Library, v: list[Any]) -> Any:
+        x, y = v[d.i], v[d.j]
+        with lib.no_grad():
+            if inner == "value":
+                c = lib.xp.sin(x) * y
+            elif inner == "grad":
+                c = lib.grad(lambda z: lib.xp.sum(z**3 * y))(x)
+            elif inner == "vmap":
+                c = lib.vmap(lambda z: lib.xp.sum(z * x))(lib.xp.stack([x, y, x * y]))
+            else:
+                c = lib.jvp(lambda z: lib.xp.sin(z) * y, x, y)[1]
+        return c * x + y
+
+    return run
+
+
+@instruction("own rule", detaching=True, share=2)
+def _own_rule(d: Draw) -> Body:
+    factor = d.r.choice([-1.0, 0.5, 3.0])
+
+    def run(lib: Library, v: list[Any]) -> Any:
+        x, y = v[d.i], v[d.j]
+        if factor != 3.0:
+            return lib.own_rule(lib.xp.sin(x), factor) * y
+        first, second = lib.straight_through(x, y)
+        return first * y + second * x
+
+    return run
+
+
+@instruction("write", share=3)
+def _write(d: Draw) -> Body:
+    k, m = d.index(), d.index()
+    forms: list[Callable[[Library, Any, Any, Any], None]] = [
+        lambda lib, z, x, y: z.__setitem__(k, lib.xp.sin(y[m])),
+        lambda lib, z, x, y: z.__setitem__(slice(1, None), y[:2] * x[1:]),
+        lambda lib, z, x, y: z.__iadd__(y * x),
+        lambda lib, z, x, y: z.__imul__(lib.xp.sin(y)),
+        lambda lib, z, x, y: z.mul_(y).add_(1.5),
+        lambda lib, z, x, y: z.__setitem__(slice(None), y * x[k]),
+        lambda lib, z, x, y: z.__setitem__(k, 0.25),
+        lambda lib, z, x, y: z.copy_(y),
+    ]
+    chosen = [d.r.choice(forms) for _ in range(d.r.choice([1, 1, 2, 3]))]
+
+    def run(lib: Library, v: list[Any]) -> Any:
+        z = lib.copy(v[d.i]) if k else v[d.i] * 1
+        for form in chosen:
+            form(lib, z, v[d.i], v[d.j])
+        return z * v[d.i]
+
+    return run
+
+
+@instruction("hidden write", unrecorded=True)
+def _hidden_write(d: Draw) -> Body:
+    k, form = d.index(), d.r.randrange(3)
+
+    def run(lib: Library, v: list[Any]) -> Any:
+        z = v[d.i] * 1
+        with lib.no_grad():
+            if form == 0:
+                z += v[d.j]
+            elif form == 1:
+                z[k] = 0.5
+            else:
+                z.mul_(0.5)
+        return lib.xp.sin(z) * v[d.j]
+
+    return run
+
+
+@instruction("module", share=4)
+def _module(d: Draw) -> Body:
+    def run(lib: Library, v: list[Any]) -> Any:
+        module, x = lib.modules[d.place], v[d.i]
+        if d.module == "batch norm" or d.module == "group norm":
+            out = module(x[None])[0, ...]
+        elif d.module == "pool":
+            out = module(lib.xp.concat([x, v[d.j][:1]])[None, None])[0, 0, ...]
+        elif d.module == "conv":
+            out = module(x[None, None])[0, 0, ...]
+        else:
+            out = module(x)
+        return 0.5 * out + v[d.j]
+
+    return run
+
+
+@instruction("functional call")
+def _functional_call(d: Draw) -> Body:
+    d.module = "linear"
+
+    def run(lib: Library, v: list[Any]) -> Any:
+        x, y = v[d.i], v[d.j]
+        params = {"weight": x[:, None] * lib.xp.tanh(y), "bias": lib.xp.sin(y)}
+        return lib.call_with(lib.modules[d.place], params, x)
+
+    return run
+
+
+@instruction("checkpoint", share=2)
+def _checkpoint(d: Draw) -> Body:
+    kind = d.r.randrange(3)
+
+    def run(lib: Library, v: list[Any]) -> Any:
+        x, y = v[d.i], v[d.j]
+        if kind == 0:
+            return lib.checkpoint(lambda x: lib.xp.sin(x) * y + lib.xp.max(x), x)
+        if kind == 1:
+            return lib.checkpoint(lambda x, y: lib.xp.sin(lib.checkpoint(lambda z: z * y, x * y)), x, y)
+        return lib.checkpoint(lambda x: {"a": [x * y, lib.xp.sort(x)]}, x)["a"][1] * y
+
+    return run
+
+
+@instruction("scan", share=2)
+def _scan(d: Draw) -> Body:
+    options = {"checkpoint": d.r.choice([False, True, 2]), "reverse": d.r.random() < 0.3}
+
+    def run(lib: Library, v: list[Any]) -> Any:
+        x, y = v[d.i], v[d.j]
+
+        def step(state: Any, element: Any) -> Any:
+            new = lib.xp.sin(state * element) + lib.xp.max(y)
+            return new, new * x[0]
+
+        last, outs = lib.scan(step, lib.xp.sum(x), y * 1, **options)
+        return outs * last
+
+    return run
+
+
+@instruction("closure", share=4)
+def _closure(d: Draw) -> Body:
+    kind = d.r.randrange(8)
+
+    def run(lib: Library, v: list[Any]) -> Any:
+        xp, x, y = lib.xp, v[d.i], v[d.j]
+        if kind == 0:
+            return lib.grad(lambda z: xp.sum(xp.sin(z) * x * z))(y)
+        if kind == 1:
+            return lib.vmap(lambda s: xp.sum(xp.sin(s * x) * y))(y)
+        if kind == 2:
+            return lib.jvp(lambda z: xp.sin(z) * x, y, x)[1]
+        if kind == 3:
+            return lib.jacfwd(lambda z: xp.sum(z * z * x) * y)(x) @ y
+        if kind == 4:
+            return lib.jacobian(lambda z: xp.sin(z * y))(x) @ x
+        if kind == 5:
+            return lib.hvp(lambda z: xp.sum(z**3 * x), y, xp.sin(x))
+        if kind == 6:
+            return lib.vmap(lib.grad(lambda s: xp.sum(s**3 * x)))(y)
+        return lib.vjp(lambda z: xp.sort(z) * x, y, xp.cos(x))
+
+    return run
+
+
+# Transforms of a function of a vector to another
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A transform, the orders of derivatives that it takes, and what it computes by differences or a loop."""
+
+    apply: Callable[[Library, Function, Any, Any], Any]  # of a function, the weights of results, and the argument
+    reference: Callable[[Function, np.ndarray, np.ndarray], np.ndarray]
+    orders: int = 1
+
+
+def _jacobian(f: Function, x: np.ndarray) -> np.ndarray:
+    """Return derivatives by finite differences of fourth order."""
+    columns = []
+    for i in range(x.size):
+        e = np.zeros(x.size)
+        e[i] = STEP
+        columns.append((8 * (f(x + e) - f(x - e)) - f(x + 2 * e) + f(x - 2 * e)) / (12 * STEP))
+    return np.stack(columns, -1)
+
+
+def _hessian(f: Function, w: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return second derivatives by finite differences of fourth order, of first derivatives of xgrad."""
+    slope = xgrad.grad(lambda x: (f(x) * xgrad.asarray(w)).sum())
+    return _jacobian(lambda x: np.asarray(slope(xgrad.asarray(x)).detach().numpy()), x)
+
+
+def _pull(lib: Library, f: Function, w: Any, x: Any) -> Any:
+    return lib.vjp(f, x, w * lib.xp.sin(x))
+
+
+def _value_and_grad(lib: Library, f: Function, w: Any, x: Any) -> Any:
+    value, gradient = lib.value_and_grad(lambda x: lib.xp.sum(f(x) * w), x)
+    return value * gradient
+
+
+def _rows(xp: Any, w: Any, x: Any) -> Any:
+    return xp.stack([x, xp.sin(x) * 1.5, x * w, w * 0.5 + 0 * x])
+
+
+def _vmap(lib: Library, f: Function, w: Any, x: Any) -> Any:
+    return lib.xp.sum(lib.vmap(f)(_rows(lib.xp, w, x)), axis=0)
+
+
+def _vmap_of_columns(lib: Library, f: Function, w: Any, x: Any) -> Any:
+    return lib.xp.sum(lib.vmap(f, in_axes=1, out_axes=1)(_rows(lib.xp, w, x).T), axis=1)
+
+
+def _vmap_of_scales(lib: Library, f: Function, w: Any, x: Any) -> Any:
+    return lib.vmap(lambda s, x: lib.xp.sum(f(x * s) * w), in_axes=(0, None))(w, x)
+
+
+def _vmap_of_closure(lib: Library, f: Function, w: Any, x: Any) -> Any:
+    return lib.xp.sum(lib.vmap(lambda s: f(x) * s + f(s * w))(x), axis=0)
+
+
+def _vmap_of_grad(lib: Library, f: Function, w: Any, x: Any) -> Any:
+    return lib.xp.sum(lib.vmap(lib.grad(lambda x: lib.xp.sum(f(x) * w)))(_rows(lib.xp, w, x)), axis=0)
+
+
+def _looped(f: Function, w: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return np.asarray(sum(f(row) for row in _rows(np, w, x)))
+
+
+TRANSFORMS: dict[str, Transform] = {
+    "grad": Transform(
+        lambda lib, f, w, x: lib.grad(lambda x: lib.xp.sum(f(x) * w))(x), lambda f, w, x: w @ _jacobian(f, x)
+    ),
+    "value_and_grad": Transform(_value_and_grad, lambda f, w, x: (w @ f(x)) * (w @ _jacobian(f, x))),
+    "jacobian": Transform(lambda lib, f, w, x: lib.jacobian(f)(x) @ w, lambda f, w, x: _jacobian(f, x) @ w),
+    "jacfwd": Transform(lambda lib, f, w, x: lib.jacfwd(f)(x) @ w, lambda f, w, x: _jacobian(f, x) @ w),
+    "jvp": Transform(
+        lambda lib, f, w, x: lib.jvp(f, x, lib.xp.sin(x) * w)[1], lambda f, w, x: _jacobian(f, x) @ (np.sin(x) * w)
+    ),
+    "vjp": Transform(_pull, lambda f, w, x: (w * np.sin(x)) @ _jacobian(f, x)),
+    "vmap": Transform(_vmap, _looped, orders=0),
+    "vmap of columns": Transform(_vmap_of_columns, _looped, orders=0),
+    "vmap of scales": Transform(
+        _vmap_of_scales, lambda f, w, x: np.stack([np.sum(f(x * s) * w) for s in w]), orders=0
+    ),
+    "vmap of a closure": Transform(
+        _vmap_of_closure, lambda f, w, x: np.asarray(sum(f(x) * s + f(s * w) for s in x)), orders=0
+    ),
+    "vmap of grad": Transform(
+        _vmap_of_grad, lambda f, w, x: np.asarray(sum(w @ _jacobian(f, row) for row in _rows(np, w, x)))
+    ),
+    "checkpoint": Transform(lambda lib, f, w, x: lib.checkpoint(f, x), lambda f, w, x: f(x), orders=0),
+    "hessian": Transform(
+        lambda lib, f, w, x: lib.hessian(lambda x: lib.xp.sum(f(x) * w))(x) @ w,
+        lambda f, w, x: _jacobian(lambda x: w @ _jacobian(f, x), x) @ w,
+        orders=2,
+    ),
+    "hvp": Transform(
+        lambda lib, f, w, x: lib.hvp(lambda x: lib.xp.sum(f(x) * w), x, w),
+        lambda f, w, x: _jacobian(lambda x: w @ _jacobian(f, x), x) @ w,
+        orders=2,
+    ),
+}
+
+
+# Programs
+
+
+@dataclass
+class Program:
+    """A function of a vector, and the transforms around it, the outermost last."""
+
+    seed: int
+    x: np.ndarray
+    weights: np.ndarray
+    draws: list[Draw]
+    bodies: list[Body]
+    descriptions: list[str]
+    nest: list[str]
+
+    def function(self, lib: Library, x: Any) -> Any:
+        """Return the result of the function without transforms."""
+        values = [x]
+        for body in self.bodies:
+            values.append(body(lib, values))
+        return values[-1] + 0.5 * values[len(values) // 2]
+
+    def transformed(self, lib: Library, depth: int) -> Function:
+        """Return the function under the innermost transforms."""
+        lib.modules = [lib.module(draw.module, draw.weights) for draw in self.draws]
+        weights = lib.constant(self.weights)
+
+        def of(function: Function, transform: Transform) -> Function:
+            return lambda x: transform.apply(lib, function, weights, x)
+
+        function: Function = lambda x: self.function(lib, x)  # noqa: E731
+        for name in self.nest[:depth]:
+            function = of(function, TRANSFORMS[name])
+        return function
+
+    def evaluate(self, lib: Library, x: np.ndarray, depth: int | None = None) -> np.ndarray:
+        """Return the result of the program, or of a part of its transforms, at an argument."""
+        function = self.transformed(lib, len(self.nest) if depth is None else depth)
+        return lib.numpy(function(lib.constant(x)))
+
+
+def generate(seed: int) -> Program:
+    """Return the program of a seed."""
+    r, rng = random.Random(seed), np.random.default_rng(seed)
+    draws: list[Draw] = []
+    bodies: list[Body] = []
+    descriptions = []
+    names = list(INSTRUCTIONS)
+    for count in range(r.randint(1, 5)):
+        name = r.choice(names)
+        numbers = 0.5 * rng.normal(size=(SIZE, SIZE))
+        draw = Draw(r, r.randint(0, count), r.randint(0, count), numbers, r.choice(MODULES), count)
+        draws.append(draw)
+        bodies.append(INSTRUCTIONS[name](draw))
+        detail = f" {draw.module}" if name.startswith("module") else ""
+        descriptions.append(f"v{count + 1} = {name}{detail} of v{draw.i}, v{draw.j}")
+    nest: list[str] = []
+    for _ in range(r.choice([1, 2, 2, 3, 3, 3])):
+        left = ORDERS - sum(TRANSFORMS[name].orders for name in nest)
+        nest.append(r.choice([name for name, transform in TRANSFORMS.items() if transform.orders <= left]))
+    x, weights = rng.normal(size=SIZE), rng.normal(size=SIZE)
+    return Program(seed, x, weights, draws, bodies, descriptions, nest)
+
+
+@cache
+def _torch() -> TorchLibrary | None:
+    if find_spec("torch") is None or find_spec("array_api_compat") is None:
+        return None
+    lib = TorchLibrary()
+    lib.torch.set_num_threads(1)
+    return lib
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    with quiet(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def difference(x: np.ndarray, y: np.ndarray) -> float:
+    """Return the largest difference, relative to the largest element or 1."""
+    return float(np.max(np.abs(x - y)) / max(1.0, float(np.max(np.abs(y))))) if x.shape == y.shape else np.inf
+
+
+def check(seed: int, peer: bool = True) -> str:
+    """Run the program of a seed, and return how it was compared, or a description of the mismatch."""
+    with _without_warnings():
+        program, lib = generate(seed), Library()
+        expected, refusal = None, "PyTorch is not used"
+        names = {line.split(" = ")[1].partition(" of ")[0] for line in program.descriptions}
+        if peer and (torch := _torch()) is not None:
+            torch.reverse = bool(names & UNRECORDED)
+            try:
+                expected = program.evaluate(torch, program.x)
+            except (RuntimeError, TypeError, IndexError, ValueError) as error:
+                refusal = f"{type(error).__name__}: {str(error).strip().splitlines()[0]:.100}"
+        try:
+            got = program.evaluate(lib, program.x)
+        except Exception as error:
+            return _report(program, f"an error, {type(error).__name__}: {error}")
+        detaching = bool(names & DETACHING)
+        if not np.isfinite(got).all() or np.max(np.abs(got)) > LARGEST_VALUE:
+            if expected is None or not np.isfinite(expected).all() or np.max(np.abs(expected)) > LARGEST_VALUE:
+                return "not finite, or too large"
+        if expected is not None:
+            error = difference(got, expected)
+            if error <= RTOL:
+                return "agrees with PyTorch"
+            if not detaching and _agrees_with_differences(program, got):
+                return "agrees with differences, where PyTorch does not"
+            return "ill-conditioned" if _sensitive(program, got, error) else _report(program, f"PyTorch by {error:.2g}")
+        if detaching:
+            return f"not compared, as PyTorch refuses it: {refusal}"
+        if _agrees_with_differences(program, got):
+            return "agrees with differences alone"
+        error = difference(got, _by_differences(program))
+        return "ill-conditioned" if _sensitive(program, got, error) else _report(program, f"differences by {error:.2g}")
+
+
+def _by_differences(program: Program) -> np.ndarray:
+    """Return the result of the outermost transform by differences of the function that it transforms."""
+    lib, depth = Library(), len(program.nest) - 1
+
+    def inner(x: np.ndarray) -> np.ndarray:
+        return program.evaluate(lib, x, depth)
+
+    transform = TRANSFORMS[program.nest[-1]]
+    if transform.orders == 2:  # of first derivatives by xgrad, for differences of differences are inexact
+        weights, function = xgrad.asarray(program.weights), program.transformed(lib, depth)
+
+        def slope(x: np.ndarray) -> np.ndarray:
+            gradient = xgrad.grad(lambda x: (function(x) * weights).sum())(xgrad.asarray(x))
+            return lib.numpy(gradient)
+
+        return _jacobian(slope, program.x) @ program.weights
+    return transform.reference(inner, program.weights, program.x)
+
+
+def _agrees_with_differences(program: Program, got: np.ndarray) -> bool:
+    return difference(got, _by_differences(program)) <= DIFFERENCES_RTOL
+
+
+def _sensitive(program: Program, got: np.ndarray, error: float) -> bool:
+    """Return whether rounding of the argument changes the result by a tenth of an error, or more."""
+    moved = program.evaluate(Library(), program.x + 1e-13 * np.random.default_rng(0).normal(size=SIZE))
+    return not difference(moved, got) < error / 10
+
+
+def _report(program: Program, what: str) -> str:
+    lines = "\n  ".join(program.descriptions)
+    nest = " of ".join(program.nest[::-1])
+    return f"MISMATCH with {what}, seed {program.seed}: {nest} of the function\n  {lines}"
