@@ -406,7 +406,7 @@ class _MappedCall:
         arrays = [x for x in inputs if type(x) is BatchedArray]
         self.op, self.options, self.size = op, options, arrays[0].batch.size
         self.others = [None if type(x) is BatchedArray else (x,) for x in inputs]
-        self.batched, self.device = [x.batched for x in arrays], arrays[0].tensor.device
+        self.batched, self.root = [x.batched for x in arrays], arrays[0].tensor.device.root
 
     def __call__(self, tensors: list[Tensor]) -> Any:
         """Call the function on tensors of a batch."""
@@ -449,7 +449,9 @@ class _MappedCall:
         return [batch.lift(self._tensor(x), of) for x, of in zip(arrays, self.batched, strict=True)]
 
     def _tensor(self, x: Any) -> Tensor:
-        return x if isinstance(x, Tensor) else from_array(x, self.device)
+        if isinstance(x, Tensor):
+            return x
+        return from_array(x, BatchingDevice.at(x.batch.level, self.root) if type(x) is BatchedArray else self.root)
 
 
 class _Mapped(Function):
