@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import xgrad
-from xgrad import Tensor, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from helpers import host
+from xgrad import Tensor, grad, hessian, hvp, jacfwd, jacobian, jvp, value_and_grad, vjp, vmap
 from xgrad.core.graph import Node
 
 
@@ -106,6 +107,79 @@ def test_no_grad_inside_and_outside_of_a_transform() -> None:
         return x * constant
 
     assert grad(f)(3.0).item() == 9
+
+
+# vmap, checkpoint and scan
+
+
+def test_jacfwd_of_functions_of_indices_nests_in_vmap(device: str) -> None:
+    x = Tensor([[3.0, 1.0, 2.0], [1.0, 3.0, 2.0]], device=device)
+    order = [[1, 2, 0], [0, 2, 1]]
+    wanted = np.eye(3)[np.array(order)]
+    assert vmap(jacfwd(xgrad.sort))(x).tolist() == wanted.tolist()
+    assert vmap(jacobian(xgrad.sort))(x).tolist() == wanted.tolist()
+    if device == "strict":
+        return  # array-api-strict has no keys of integer arrays
+    taken = vmap(jacfwd(lambda a: xgrad.take(a, xgrad.argsort(a), axis=0)))(x)
+    assert taken.tolist() == wanted.tolist()
+    assert jacfwd(vmap(xgrad.sort))(x)[1, :, 1].tolist() == wanted[1].tolist()
+
+
+def checkpointed(x: Tensor) -> Tensor:
+    return xgrad.autograd.checkpoint(lambda x: xgrad.max(x) * xgrad.sin(x), x).sum()
+
+
+def scanned(x: Tensor) -> Tensor:
+    return xgrad.scan(lambda state, e: (state * e + xgrad.max(x), state), x[0], x, checkpoint=2)[0]
+
+
+@pytest.mark.parametrize(
+    ("fn", "plain"),
+    [
+        (checkpointed, lambda x: (xgrad.max(x) * xgrad.sin(x)).sum()),
+        (scanned, lambda x: xgrad.scan(lambda state, e: (state * e + xgrad.max(x), state), x[0], x)[0]),
+    ],
+)
+def test_checkpoint_and_scan_nest_in_any_transforms(fn: Any, plain: Any) -> None:
+    x = xgrad.asarray([[0.5, 2.0, 1.0], [3.0, 0.25, 1.5]], dtype="float64")
+    nests: list[Any] = [
+        lambda f: vmap(grad(f)),
+        lambda f: grad(lambda x: vmap(f)(x).sum()),
+        lambda f: grad(lambda x: vmap(grad(f))(x).sum()),
+        lambda f: lambda x: jacfwd(grad(f))(x[0, ...]),
+        lambda f: vmap(jacfwd(grad(f))),
+        lambda f: jacfwd(vmap(f)),
+        lambda f: lambda x: grad(lambda x: vmap(lambda s: f(x) * s + f(x * s))(x).sum())(x[0, ...]),
+        lambda f: lambda x: vmap(lambda s: grad(f)(x[0, ...]) * s)(x[1, ...]),
+        lambda f: lambda x: grad(lambda x: jacfwd(lambda x: vmap(lambda s: f(x * s))(x))(x).sum())(x[0, ...]),
+        lambda f: lambda x: vmap(lambda u: vjp(grad(f), x[0, ...])[1](u)[0])(x),
+    ]
+    for nest in nests:
+        np.testing.assert_allclose(nest(fn)(x).numpy(), nest(plain)(x).numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_pullback_is_mapped_over_cotangents(device: str) -> None:
+    """As `jacobian` does it in JAX: the graph is from outside of the vmap, and the gradients are of its batch."""
+    x, w = Tensor([1.0, 3.0, 2.0], device=device), Tensor([1.0, 2.0, 5.0], device=device, requires_grad=True)
+
+    def f(x: Tensor) -> Tensor:
+        return xgrad.sin(xgrad.sort(x)) * xgrad.max(x) + xgrad.autograd.checkpoint(lambda x: x * x * w, x)
+
+    def mapped(x: Tensor) -> Tensor:
+        pull = vjp(f, x)[1]
+        return vmap(lambda u: pull(u)[0])(xgrad.eye(3, device=x.device))
+
+    def close(x: Tensor, y: Tensor) -> None:
+        np.testing.assert_allclose(host(x), host(y), rtol=1e-5, atol=1e-6)
+
+    close(mapped(x), jacobian(f)(x))
+    close(grad(lambda x: (mapped(x) ** 2).sum())(x), grad(lambda x: (jacobian(f)(x) ** 2).sum())(x))
+    mapped(x).sum().backward()
+    close(w.grad, 2 * x)
+    out = f(x)
+    (by_w,) = vmap(lambda u: xgrad.autograd.grad(out, w, u, retain_graph=True))(xgrad.eye(3, device=x.device))
+    close(by_w, xgrad.eye(3, device=x.device) * x * x)
+    assert not by_w.requires_grad
 
 
 # Side effects

@@ -12,6 +12,7 @@ import xgrad
 from helpers import check_error, host, leaf64, on, uniform
 from xgrad import Tensor, capture, grad, hessian, jacfwd, jacobian, jvp, nn, optim, vjp, vmap
 from xgrad.backend.device import Device
+from xgrad.capture import CaptureWarning
 from xgrad.parity.cases import OP_CASES
 from xgrad.parity.op_case import OpCase, Sample
 from xgrad.parity.run_op import options
@@ -91,6 +92,49 @@ def test_op_and_its_gradients_are_those_of_a_loop(case: OpCase) -> None:
             assert_equal_leaves(vmap(fn, axes)(*inputs), wanted)
             compared = True
     assert compared or not any(isinstance(x, np.ndarray) for sample in case.samples for x in sample.inputs)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("case", [case for case in CASES if case.differentiable], ids=str)
+def test_gradients_of_the_op_around_vmap_are_those_of_a_loop(case: OpCase) -> None:
+    if case.name in REFUSED:
+        return
+    device, compared = Device("cpu"), False
+    samples = [sample for sample in case.samples + case.complex_samples() if sample.layout == "plain"]
+    for sample in samples:
+        arrays = [i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray)]
+        floating = [i for i in arrays if sample.inputs[i].dtype.kind in "fc"]
+        named = options(sample, device)
+
+        def results(*inputs: Any, named: dict[str, Any] = named) -> list[Any]:
+            out = case.fn(*inputs, **named)
+            return list(out) if isinstance(out, (list, tuple)) else [out]
+
+        for mapped in [set(arrays)] + [{i} for i in arrays if len(arrays) > 1]:
+            inputs: list[Any] = list(sample.inputs)
+            for i in arrays:
+                x = inputs[i]
+                parts = [x, 0.75 * x, 0.5 * x] if x.dtype.kind in "fc" else [x, x, x]
+                inputs[i] = xgrad.asarray(np.stack(parts) if i in mapped else x)
+            axes = tuple(0 if i in mapped else None for i in range(len(inputs)))
+
+            def gradients(run: Any, given: list[Any] = inputs, floating: list[int] = floating) -> Any:
+                def total(*chosen: Any) -> Any:
+                    all_inputs = list(given)
+                    for i, x in zip(floating, chosen, strict=True):
+                        all_inputs[i] = x
+                    outs = [out for out in run(*all_inputs) if out.dtype.kind in "fc"]
+                    return sum(xgrad.real(out * xgrad.cos(out.detach() + 0.5)).sum() for out in outs)
+
+                return grad(total, range(len(floating)))(*[given[i] for i in floating])
+
+            try:
+                wanted = gradients(lambda *args, axes=axes: looped(results, axes, *args))
+            except (ValueError, TypeError, RuntimeError, np.linalg.LinAlgError):
+                continue
+            assert_equal_leaves(gradients(vmap(results, axes)), wanted, rtol=1e-8)
+            compared = True
+    assert compared or case.no_derivative or not any(isinstance(x, np.ndarray) for s in samples for x in s.inputs)
 
 
 def test_functions_without_a_rule_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -388,6 +432,367 @@ def test_tensors_that_stay_are_refused() -> None:
 
     with pytest.raises(TypeError, match="vmap: a view of a tensor is written to"):
         vmap(write_to_view)(x)
+
+
+# Constants: values without gradients
+
+
+def test_detach_stops_the_gradients_of_transforms_around_vmap(device: str) -> None:
+    x = on(device, [1.0, 2.0, 3.0])
+
+    def f(a: Tensor) -> Tensor:
+        return (a - (2 * a).detach()) ** 2
+
+    assert grad(lambda x: vmap(f)(x).sum())(x).tolist() == [-2, -4, -6]
+    for transform in (jacobian, jacfwd):
+        np.testing.assert_array_equal(host(transform(vmap(f))(x)), np.diag([-2.0, -4, -6]))
+        assert grad(lambda x, t=transform: t(lambda a: a * a.detach() ** 2)(x).sum())(x).tolist() == [0, 0, 0]
+    assert vmap(grad(f))(x).tolist() == [-2, -4, -6]
+    assert grad(lambda x: vmap(vmap(f))(x[:, None]).sum())(x).tolist() == [-2, -4, -6]
+    assert grad(lambda x: vmap(grad(lambda a: a.detach() * a**2))(x).sum())(x).tolist() == [2, 4, 6]
+    by_data = grad(lambda x: vmap(lambda a: (a - (2 * a).data) ** 2)(x).sum())(x)
+    assert by_data.tolist() == [-2, -4, -6]
+    copied = grad(lambda x: vmap(lambda a: xgrad.asarray(a, copy=True) * a.clone())(x).sum())(x)
+    assert copied.tolist() == [2, 4, 6]
+
+
+def test_no_grad_within_vmap_stops_the_gradients_around_it(device: str) -> None:
+    x = on(device, [1.0, 2.0, 3.0])
+
+    def f(a: Tensor) -> Tensor:
+        with xgrad.no_grad():
+            constant = grad(lambda a: a**3)(a) + jacfwd(lambda a: a**2)(a)
+        return a * constant
+
+    assert grad(lambda x: vmap(f)(x).sum())(x).tolist() == [5, 16, 33]
+    assert not vmap(f)(Tensor([1.0], requires_grad=True).detach()).requires_grad
+
+
+class Sign(xgrad.Function):
+    """The sign, with the gradient of the identity."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.sign(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any) -> Any:
+        return g
+
+
+class SignAndCopy(xgrad.Function):
+    """The sign of one input, with the gradient of the identity, and a multiple of another, with none."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any, *, factor: float) -> Any:
+        return xp.sign(x), y * factor
+
+    @staticmethod
+    def backward(xp: Any, g: Any) -> Any:
+        return g[0], None
+
+
+def by_own_rule(x: Tensor) -> Tensor:
+    return Sign()(x)
+
+
+def by_detach(x: Tensor) -> Tensor:
+    return x + (xgrad.sign(x) - x).detach()
+
+
+def by_several_results(x: Tensor) -> Tensor:
+    first, second = SignAndCopy(factor=0.0)(x, xgrad.exp(x))
+    return first + second
+
+
+@pytest.mark.parametrize("estimator", [by_own_rule, by_detach, by_several_results])
+def test_straight_through_estimator_has_its_gradient_in_any_nest(estimator: Any, device: str) -> None:
+    x, w = on(device, [[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]]), on(device, [2.0, 3.0, 5.0])
+
+    def f(a: Tensor) -> Tensor:
+        return (estimator(a * w) * a).sum()
+
+    # The gradient is w a + sign(w a), and its derivative 2 w where that of the sign is one again.
+    slope = host(w) * host(x) + np.sign(host(x))
+    np.testing.assert_allclose(host(vmap(grad(f))(x)), slope)
+    np.testing.assert_allclose(host(grad(lambda x: vmap(f)(x).sum())(x)), slope)
+    np.testing.assert_allclose(host(vmap(jacfwd(f))(x)), slope)
+    np.testing.assert_allclose(host(jacobian(vmap(f))(x))[1, 1], slope[1])
+    for curvature in (vmap(hessian(f))(x), vmap(jacfwd(grad(f)))(x), vmap(lambda a: jacobian(jacfwd(f))(a))(x)):
+        np.testing.assert_allclose(host(curvature), np.stack([np.diag(2 * host(w))] * 2))
+    second = grad(lambda x: vmap(grad(f))(x).sum())(x)
+    np.testing.assert_allclose(host(second), np.stack([2 * host(w)] * 2))
+    by_w = grad(lambda w: vmap(lambda a: (estimator(a * w)).sum())(x).sum())(w)  # which is one for the whole batch
+    np.testing.assert_allclose(host(by_w), host(x).sum(axis=0))
+    nested = grad(lambda w: vmap(lambda a: vmap(lambda b: (estimator(a * b * w)).sum())(x))(x).sum())(w)
+    np.testing.assert_allclose(host(nested), host(x).sum(axis=0) ** 2)
+
+
+def test_writes_that_bypass_autograd_keep_the_graph_as_outside_of_vmap(device: str) -> None:
+    x = on(device, [1.0, 2.0, 3.0])
+
+    def under_no_grad(a: Tensor) -> Tensor:
+        y = a * 1
+        with xgrad.no_grad():
+            y += 1
+        return y * y
+
+    def to_data(a: Tensor) -> Tensor:
+        y = a[None, ...] * 1
+        y.data[...] = 5
+        return (y * y).sum()
+
+    def new_data(a: Tensor) -> Tensor:
+        y = a * 1
+        y.data = 3 * a
+        return y * y
+
+    for fn in (under_no_grad, to_data, new_data):
+        wanted = grad(lambda x, f=fn: sum((f(x[i, ...]) for i in range(3)), x[0] * 0))(x)
+        assert grad(lambda x, f=fn: vmap(f)(x).sum())(x).tolist() == wanted.tolist()
+        assert vmap(grad(fn))(x).tolist() == wanted.tolist()
+        assert grad(lambda x, f=fn: vmap(vmap(f))(x[None, ...]).sum())(x).tolist() == wanted.tolist()
+
+
+def test_lost_gradients_of_transforms_around_are_refused() -> None:
+    x, z = xgrad.ones((2, 3)), xgrad.ones(3)
+    for lost in (lambda y: y.numpy(), lambda y: y.requires_grad_(False)):
+        with pytest.raises(RuntimeError, match="use .detach"):
+            grad(lambda z, lost=lost: vmap(lambda a: a * 1 if lost(z + 0 * xgrad.zeros_like(a)) is None else a)(x).sum())(z)
+    with xgrad.warn_lost_gradients(), pytest.warns(xgrad.LostGradientWarning):
+        grad(lambda z: vmap(lambda a: a * float((xgrad.zeros_like(a) + z).sum()) + z)(x).sum())(z)
+
+
+# Writes to tensors from outside
+
+
+def state(*tensors: Tensor) -> list[Any]:
+    return [(x.tolist(), x._data, x._placement, x._edge, x.requires_grad) for x in tensors]
+
+
+OUTSIDE: dict[str, Any] = {
+    "w += a": lambda w, v, a: w.__iadd__(a),
+    "w[0] = a": lambda w, v, a: w.__setitem__(0, a[0]),
+    "w[i] = 1": lambda w, v, a: w.__setitem__(xgrad.astype(a, xgrad.int64), 1.0),
+    "a view += a": lambda w, v, a: v.__iadd__(a[1:]),
+    "w[1:] += a": lambda w, v, a: w[1:].__iadd__(a[1:]),
+    "w.add_(a)": lambda w, v, a: w.add_(a),
+    "w.copy_(a)": lambda w, v, a: w.copy_(a),
+    "w.data = a": lambda w, v, a: setattr(w, "data", a),
+    "w.data[0] = a": lambda w, v, a: w.data.__setitem__(0, a[0]),
+    "w.detach().data += a, then w": lambda w, v, a: w.data.add_(a),
+    "w += an outer batch": lambda w, v, a: vmap(lambda b: w.__iadd__(a) * b)(a),
+    "w += a in grad": lambda w, v, a: grad(lambda b: (w.__iadd__(b)).sum())(a),
+}
+
+
+@pytest.mark.parametrize("write", OUTSIDE)
+def test_write_of_a_batch_to_a_tensor_from_outside_changes_nothing(write: str, device: str) -> None:
+    w = on(device, [1.0, 2.0, 3.0])
+    v, x = w[1:], on(device, [[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
+    if device == "strict" and write == "w[i] = 1":
+        pytest.skip("array-api-strict has no integer arrays as keys of assignments")
+    before = state(w, v)
+    with pytest.raises(RuntimeError, match=r"in place: a tensor of a vmap is written to .*xgrad.asarray\(x, copy=True\)"):
+        vmap(lambda a: (OUTSIDE[write](w, v, a), a)[1])(x)
+    assert state(w, v) == before
+    w += 1  # and it can be used as before
+    assert v.tolist() == [3, 4]
+
+
+def test_parameters_and_gradients_from_outside_stay_as_they_are() -> None:
+    p, x = nn.Parameter(xgrad.ones(3)), xgrad.ones((2, 3))
+    zero = xgrad.asarray(1.0)
+
+    def add(a: Tensor) -> Tensor:
+        with xgrad.no_grad():
+            p.add_(a)
+        return a
+
+    before = state(p, zero)
+    for write in (
+        add,
+        lambda a: setattr(p, "data", a) or a,
+        lambda a: setattr(p, "grad", a) or a,
+        lambda a: zero.add_(a[0]),
+        lambda a: (p * a).sum().backward() or a,
+    ):
+        with pytest.raises(RuntimeError, match="of a vmap"):
+            vmap(write)(x)
+        assert state(p, zero) == before and p.grad is None
+    vmap(lambda a: setattr(p, "grad", xgrad.zeros_like(a)) or a)(x)  # the same for all
+    assert p.grad.tolist() == [0, 0, 0]
+    y = p * 2
+    with pytest.raises(ValueError, match="backward: expected a gradient that is the same for the whole batch"):
+        vmap(lambda a: y.backward(a) or a)(x)
+
+
+@pytest.mark.parametrize("momentum", [0.1, None])
+def test_batch_normalization_in_training_is_refused_before_it_changes(momentum: Any) -> None:
+    layer, x = nn.BatchNorm1d(3, momentum=momentum), xgrad.asarray(uniform(4, 5, 3).astype(np.float32))
+    before = state(*layer.buffers())
+    with pytest.raises(RuntimeError, match=r"call eval\(\) of layers with running statistics"):
+        vmap(layer)(x)
+    assert state(*layer.buffers()) == before
+    np.testing.assert_allclose(host(vmap(layer.eval())(x)), host(x), rtol=1e-4)
+    free = nn.BatchNorm1d(3, track_running_stats=False)
+    assert_equal_leaves(vmap(free)(x), looped(free, (0,), x), rtol=1e-5)
+    other = nn.BatchNorm1d(3, momentum=momentum)  # of which the statistics do not depend on the batch
+    layer.train()
+    jacfwd(layer)(x[0, ...]), other(x[0, ...])
+    for ours, theirs in zip(layer.buffers(), other.buffers(), strict=True):
+        np.testing.assert_allclose(host(ours), host(theirs), rtol=1e-5)
+    params = {name: t.detach() for name, t in [*layer.named_parameters(), *layer.named_buffers()]}
+    before = state(*layer.buffers())
+    got = vmap(lambda a: nn.utils.functional_call(layer, params, a))(x)  # writes to copies of the buffers
+    assert_equal_leaves(got, looped(nn.BatchNorm1d(3), (0,), x), rtol=1e-5)
+    assert state(*layer.buffers()) == before
+
+
+def test_writes_that_are_the_same_for_the_whole_batch_reach_tensors_from_outside() -> None:
+    w, p, x = xgrad.ones(3), nn.Parameter(xgrad.ones(3)), xgrad.ones((2, 3))
+    v, optimizer = w[:2], optim.SGD([p], lr=0.5)
+    p.grad = xgrad.ones(3)
+
+    def f(a: Tensor) -> Tensor:
+        w[0] = 5.0
+        w.mul_(xgrad.full(3, 2.0))
+        w[2:] = xgrad.zeros_like(a)[:1]  # a tensor of the vmap, without a batch
+        optimizer.step()
+        return a * w
+
+    assert vmap(f)(x).tolist() == [[10, 2, 0]] * 2
+    assert w.tolist() == [10, 2, 0] and v.tolist() == [10, 2] and p.tolist() == [0.5] * 3
+    w += 1
+    assert v.tolist() == [11, 3]
+
+
+def test_tensors_made_within_vmap_are_written_to(device: str) -> None:
+    x, w = on(device, uniform(2, 3)), on(device, uniform(3, seed=1))
+
+    def f(a: Tensor) -> Tensor:
+        made = [
+            xgrad.zeros(3, device=w.device, dtype=w.dtype), w * 0, w.detach(), xgrad.asarray(w, copy=True), xgrad.exp(w),
+            xgrad.stack([w, w])[0, ...] * 1, Tensor(host(w), device=w.device), w.clone(), xgrad.zeros_like(w), -w, w + w,
+        ]  # fmt: skip
+        for y in made:
+            view = y[1:]
+            y[0] = a[0] * a[1]
+            y += a
+            assert view.shape == (2,) and (view + 0 * a[1:]).shape == (2,)
+        number = xgrad.zeros((), device=w.device, dtype=w.dtype)
+        number += a[0]
+        number.add_(a[1])
+        return sum(made, number) * a
+
+    assert_equal_leaves(vmap(f)(x), looped(f, (0,), x))
+    assert_equal_leaves(grad(lambda x: vmap(f)(x).sum())(x), grad(lambda x: looped(f, (0,), x).sum())(x))
+    assert_equal_leaves(vmap(jacfwd(f))(x), looped(jacobian(f), (0,), x))
+    assert_equal_leaves(vmap(vmap(f))(x[None, ...]), looped(f, (0,), x)[None, ...])
+    np.testing.assert_array_equal(host(w), uniform(3, seed=1))
+
+
+def test_view_of_a_written_tensor_follows_it_within_vmap() -> None:
+    def f(a: Tensor) -> Tensor:
+        y = xgrad.zeros(3)
+        view = y[:2]
+        y[0] = a[0]
+        return view
+
+    assert vmap(f)(xgrad.asarray([[1.0], [2.0]])).tolist() == [[1, 0], [2, 0]]
+
+
+def test_value_that_a_graph_saved_outlives_a_write_within_vmap() -> None:
+    def f(a: Tensor) -> Tensor:
+        scale = xgrad.asarray([1.0, 2.0])
+        y = a * scale
+        scale[0] = 100.0
+        return (y * scale).sum()
+
+    x = xgrad.ones((2, 2))
+    assert vmap(grad(f))(x).tolist() == [[100, 4]] * 2
+    assert grad(lambda x: vmap(f)(x).sum())(x).tolist() == [[100, 4]] * 2
+
+
+def test_tensor_of_an_outer_vmap_is_outside_of_an_inner_one() -> None:
+    x = xgrad.ones((2, 3))
+
+    def f(a: Tensor) -> Tensor:
+        made = xgrad.zeros(3)
+        made += a  # of this vmap
+        return vmap(lambda b: made.__iadd__(b))(x)
+
+    with pytest.raises(RuntimeError, match="in place: a tensor of a vmap"):
+        vmap(f)(x)
+
+    def g(a: Tensor) -> Tensor:
+        made = vmap(lambda b: b * 0)(x).sum(axis=0)
+        made += a
+        return vmap(lambda b: made * b)(x)
+
+    assert vmap(g)(x).tolist() == xgrad.ones((2, 2, 3)).tolist()
+
+
+def test_anomalies_and_profiles_see_ops_of_vmap() -> None:
+    x = xgrad.asarray([1.0, 0.0])
+    with xgrad.autograd.detect_anomaly(), pytest.raises(FloatingPointError, match=r"log: infinity"):
+        vmap(lambda a: xgrad.log(a))(x)
+    with pytest.raises(FloatingPointError, match="in its derivative of sqrt"), xgrad.autograd.detect_anomaly():
+        vmap(grad(lambda a: xgrad.sqrt(a)))(x)
+
+    def inside(a: Tensor) -> Tensor:
+        with xgrad.autograd.detect_anomaly():
+            return xgrad.log(a)
+
+    with pytest.raises(FloatingPointError, match=r"log: infinity"):
+        vmap(inside)(x)
+    with xgrad.profile() as profile:
+        vmap(grad(lambda a: xgrad.sin(a)))(x)
+    assert {"sin", "cos"} <= profile.by_op().keys()
+
+
+# Captured steps
+
+
+def test_captured_vmap_after_a_refused_or_failed_trace() -> None:
+    x, w = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.ones(2)
+
+    @capture
+    def refused(x: Tensor) -> Tensor:
+        y = vmap(lambda a: a * w)(x)
+        return y * float(y.sum())
+
+    @capture
+    def failing(x: Tensor) -> Tensor:
+        return vmap(lambda a: xgrad.sin(a) * {}["key"])(x)
+
+    with pytest.warns(CaptureWarning, match="the value of a tensor is read"):
+        assert refused(x).tolist() == [[10, 20], [30, 40]]
+    with pytest.raises(KeyError):
+        failing(x)
+    for fn in (vmap(lambda a: xgrad.sin(a) * w), vmap(grad(lambda a: (a**3).sum())), jacfwd(lambda x: x * w)):
+        step = capture(lambda x, fn=fn: fn(x))
+        for _ in range(3):
+            assert step(x).tolist() == fn(x).tolist()
+        assert step.refusal is None
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        xgrad.linalg.vector_norm,
+        lambda a: xgrad.linalg.matrix_norm(a[None]),
+        lambda a: xgrad.real(xgrad.fft.fft(a)),
+        lambda a: xgrad.special.logsumexp(a),
+        lambda a: xgrad.special.erf(a),
+    ],
+)
+def test_captured_vmap_of_functions_of_sub_namespaces(fn: Any) -> None:
+    x = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]])
+    step = capture(lambda x: vmap(fn)(x))
+    for _ in range(3):
+        assert step(x).tolist() == vmap(fn)(x).tolist()
+    assert step.refusal is None
 
 
 # jacfwd

@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz programs|arguments COUNT [SEED]`` or ``calls COUNT [SEED [NAME]]``: runs of the fuzzers."""
+"""``python -m tests.fuzz programs|transforms|arguments COUNT [SEED]`` or ``calls COUNT [SEED [NAME]]``: runs of the fuzzers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from . import arguments, calls, programs
+from . import arguments, calls, programs, transforms
 
-CHECKS = {"programs": programs.check, "arguments": arguments.check}
+CHECKS = {"programs": programs.check, "transforms": transforms.check, "arguments": arguments.check}
 
 
 def run(subject: str, check: Callable[[int], str], count: int, seed: int = 0) -> int:

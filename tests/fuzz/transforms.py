@@ -322,7 +322,7 @@ _simple("quotient", lambda lib, x, y: x / (1 + y * y))
 _simple("exp", lambda lib, x, y: lib.xp.exp(-x * x) - y)
 _simple("where", lambda lib, x, y: lib.xp.where(x > 0.123, x * y, lib.xp.sin(y)))
 _simple("maximum", lambda lib, x, y: lib.xp.maximum(x, 0.77 * y + 0.1))
-_simple("max", lambda lib, x, y: lib.xp.max(x) * y)
+_simple("max", lambda lib, x, y: lib.xp.max(x, axis=0) * y)
 _simple("clip", lambda lib, x, y: lib.xp.clip(x, -0.71, 0.83) + y * y)
 _simple("sort", lambda lib, x, y: lib.xp.sort(x) * y)
 _simple("argsort", lambda lib, x, y: lib.xp.take(y, lib.xp.argsort(x), axis=0))
@@ -492,7 +492,7 @@ def _checkpoint(d: Draw) -> Body:
     def run(lib: Library, v: list[Any]) -> Any:
         x, y = v[d.i], v[d.j]
         if kind == 0:
-            return lib.checkpoint(lambda x: lib.xp.sin(x) * y + lib.xp.max(x), x)
+            return lib.checkpoint(lambda x: lib.xp.sin(x) * y + lib.xp.max(x, axis=0), x)
         if kind == 1:
             return lib.checkpoint(lambda x, y: lib.xp.sin(lib.checkpoint(lambda z: z * y, x * y)), x, y)
         return lib.checkpoint(lambda x: {"a": [x * y, lib.xp.sort(x)]}, x)["a"][1] * y
@@ -508,7 +508,7 @@ def _scan(d: Draw) -> Body:
         x, y = v[d.i], v[d.j]
 
         def step(state: Any, element: Any) -> Any:
-            new = lib.xp.sin(state * element) + lib.xp.max(y)
+            new = lib.xp.sin(state * element) + lib.xp.max(y, axis=0)
             return new, new * x[0]
 
         last, outs = lib.scan(step, lib.xp.sum(x), y * 1, **options)
@@ -540,7 +540,7 @@ def _closure(d: Draw) -> Body:
         if kind == 7:
             return lib.vjp(lambda z: xp.sort(z) * x, y, xp.cos(x))
         if kind == 8:  # a Jacobian by a mapped pullback
-            pull = lib.pullback(lambda z: xp.sin(z) * xp.sum(z * x) + lib.checkpoint(lambda z: xp.max(z) * z, z), y)
+            pull = lib.pullback(lambda z: xp.sin(z) * xp.sum(z * x) + lib.checkpoint(lambda z: xp.max(z, axis=0) * z, z), y)
             return x @ lib.vmap(pull)(lib.constant(np.eye(SIZE)))
         return lib.vmap(lambda a: lib.vmap(lambda b: xp.sum(a * b * x))(y))(x) @ y
 
@@ -755,15 +755,15 @@ def check(seed: int, peer: bool = True) -> str:
         if expected is not None:
             error = difference(got, expected)
             if error <= RTOL:
-                return "agrees with PyTorch"
+                return "agrees"
             if not detaching and _from_differences(program, got) <= DIFFERENCES_RTOL:
-                return "agrees with differences, where PyTorch does not"
+                return "agrees by differences, where PyTorch does not"
             return "ill-conditioned" if _sensitive(program, got, error) else _report(program, f"PyTorch by {error:.2g}")
         if detaching:
             return f"not compared, as PyTorch refuses it: {refusal}"
         error = _from_differences(program, got)
         if error <= DIFFERENCES_RTOL:
-            return "agrees with differences alone"
+            return "agrees by differences alone"
         return "ill-conditioned" if _sensitive(program, got, error) else _report(program, f"differences by {error:.2g}")
 
 
