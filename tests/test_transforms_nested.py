@@ -180,6 +180,15 @@ def test_pullback_is_mapped_over_cotangents(device: str) -> None:
     (by_w,) = vmap(lambda u: xgrad.autograd.grad(out, w, u, retain_graph=True))(xgrad.eye(3, device=x.device))
     close(by_w, xgrad.eye(3, device=x.device) * x * x)
     assert not by_w.requires_grad
+    if device != "strict":  # which has no keys of integer arrays
+        index = xgrad.asarray([2, 0, 2], device=device)
+
+        def of_rows(x: Tensor) -> Tensor:
+            pull = vjp(lambda x: x[index] * x[[1, 1, 0]], x)[1]
+            return vmap(lambda u: pull(u)[0])(xgrad.eye(3, device=x.device))
+
+        rows = Tensor([[1.0, 3.0, 2.0], [0.5, 4.0, 1.0]], device=device)
+        close(vmap(of_rows)(rows), vmap(jacobian(lambda x: x[index] * x[[1, 1, 0]]))(rows))
 
 
 # Side effects

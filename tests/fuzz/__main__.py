@@ -1,4 +1,7 @@
-"""``python -m tests.fuzz programs|transforms|arguments COUNT [SEED]`` or ``calls COUNT [SEED [NAME]]``: runs of the fuzzers."""
+"""Runs of the fuzzers.
+
+``python -m tests.fuzz programs|transforms|arguments COUNT [SEED]`` or ``calls COUNT [SEED [NAME]]``
+"""
 
 from __future__ import annotations
 

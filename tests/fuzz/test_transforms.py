@@ -40,7 +40,9 @@ def test_wrong_derivatives_are_found(peer: bool, monkeypatch: pytest.MonkeyPatch
         "evaluate",
         lambda self, lib, x: evaluate(self, lib, x) * (1.001 if type(lib) is transforms.Library else 1),
     )
-    assert re.match(f"MISMATCH with {'PyTorch' if peer else 'differences'} by .*, seed {seed}", transforms.check(seed, peer))
+    assert re.match(
+        f"MISMATCH with {'PyTorch' if peer else 'differences'} by .*, seed {seed}", transforms.check(seed, peer)
+    )
 
 
 def test_programs_reach_all_instructions_and_transforms() -> None:

@@ -252,8 +252,8 @@ class Tensor(Aliases):
             )
         if other._placement is not self._placement and other.device.level > self.device.level and not mapped:
             raise ValueError(
-                f"{name}: expected a gradient that is the same for the whole batch of a vmap, for a tensor from outside "
-                "of it, got one of the batch: return what xgrad.autograd.grad or xgrad.vjp computes with it"
+                f"{name}: expected a gradient that is the same for the whole batch of a vmap, for a tensor from "
+                "outside of it, got one of the batch: return what xgrad.autograd.grad or xgrad.vjp computes with it"
             )
         alike = other._placement is self._placement or (other.dtype == self.dtype and other.device == self.device)
         if not alike or other.shape != self.shape:

@@ -140,12 +140,12 @@ def as_new_value(x: Tensor, new: Tensor, name: str = "in place") -> Tensor:
     while new._placement.device.level > level and not new._data.batched and new._edge is None:
         new = new._data.tensor
     if new._placement.device.level > level:
-        path, member = new._data.batch.path, x
-        while (getattr(member._data, "made_in", None) or getattr(member, "_made_in", ()))[: len(path)] == path:
-            base = base_of(member)
-            if base is None:
-                return new
-            member = base
+        path: tuple[Any, ...] = new._data.batch.path
+        member: Tensor | None = x
+        while member is not None and _made_in(member)[: len(path)] == path:
+            member = base_of(member)
+        if member is None:
+            return new
         raise RuntimeError(
             f"{name}: a tensor of a vmap is written to one of shape {x.shape} from outside of it, which all elements "
             "of the batch share: write to a copy that the function makes, as y = xgrad.asarray(x, copy=True), and "
@@ -153,6 +153,12 @@ def as_new_value(x: Tensor, new: Tensor, name: str = "in place") -> Tensor:
             f"{user_location()}"
         )
     return new
+
+
+def _made_in(x: Tensor) -> tuple[Any, ...]:
+    """Return the calls of `vmap` in which a tensor was made, the outermost first."""
+    of_array: tuple[Any, ...] = getattr(x._data, "made_in", ())
+    return of_array or getattr(x, "_made_in", ())
 
 
 def _with_view_history(x: Tensor) -> Tensor:

@@ -191,12 +191,17 @@ def operands(values: Any) -> Iterator[BatchedArray]:
 def call(name: str, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Call a function of tensors with batched arrays, by the rule of its name if one of them is batched."""
     arrays = [*operands(args), *operands(options.values())]
-    batch = arrays[0].batch
+    batch, levels = arrays[0].batch, 1
     for x in arrays:
+        if x.batch is not batch:
+            batch, levels = max(batch, x.batch, key=lambda batch: batch.level), 2
         if not x.batch.is_entered():
             raise RuntimeError(
                 f"vmap: {name} is given a tensor of another call of vmap, which is left: return it from the function"
             )
+    if levels > 1:  # keys of indexing that rules got from a graph around the call
+        args, options = _in_batch(batch, args), dict(zip(options, _in_batch(batch, [*options.values()]), strict=True))
+        arrays = [*operands(args), *operands(options.values())]
     batched, mode = any(x.batched for x in arrays), intercepting.get()
     try:
         intercepting.set(batch.around)  # for the tensors of the call around this one
@@ -207,6 +212,14 @@ def call(name: str, function: Callable[..., Any], *args: Any, **options: Any) ->
     finally:
         intercepting.set(mode)
     return _wrapped(batch, out, batched)
+
+
+def _in_batch(batch: Batch, x: Any) -> Any:
+    """Return arguments with the arrays of calls of `vmap` around a batch as the same for all its elements."""
+    if type(x) is BatchedArray and x.batch is not batch:
+        device = BatchingDevice.at(x.batch.level, x.tensor.device.root)
+        return BatchedArray(batch, from_array(x, device), False)
+    return type(x)([_in_batch(batch, part) for part in x]) if type(x) is list or type(x) is tuple else x
 
 
 def _tensor_of(x: Any) -> Any:
@@ -233,7 +246,8 @@ class BatchingNamespace:
     def __getattr__(self, name: str) -> Any:
         if name[0] == "_":
             raise AttributeError(name)
-        value, functions = getattr(self._real, name), getattr(self._functions, name, None)
+        value: Any = getattr(self._real, name)
+        functions: Any = getattr(self._functions, name, None)
         if isinstance(functions, ModuleType):  # such as linalg
             value = BatchingNamespace(self._device, value, functions, f"{name}.")
         elif name == "index_add":

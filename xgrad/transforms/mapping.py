@@ -34,10 +34,12 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Calla
     raises TypeError -- When called, if an argument with an axis is not a tensor or an array, or `fn` needs the values
         of a tensor, as for ``if x > 0:``.
     raises ValueError -- If there is no axis, the lengths of the axes differ, or a shape within `fn` depends on values.
-    raises RuntimeError -- If `fn` draws random numbers, or a tensor of it is used after it has returned.
+    raises RuntimeError -- If `fn` draws random numbers, if it writes a value of the batch to a tensor from outside, of
+        which nothing has changed then, or if a tensor of it is used after it has returned.
 
     Transforms nest freely: ``vmap(grad(loss), in_axes=(None, 0, 0))`` returns the gradient for each sample. Tensors
-    that `fn` takes from outside are the same for the whole batch, and have gradients.
+    that `fn` takes from outside are the same for the whole batch, and have gradients. What `fn` detaches, or computes
+    under ``no_grad()``, is a constant of all transforms around it.
 
     Each function of arrays runs once for the whole batch. Those without a rule of their own, which
     ``xgrad.transforms.batching_rules.RULES`` does not have, run in a loop: the results are the same.
