@@ -207,7 +207,9 @@ def _start(
                     f"{name}: expected a real result or a gradient, got a tensor of {tensor.dtype} without one: take a "
                     "real part, an absolute value or the like of it, or give a gradient"
                 )
-            ones = _ones if tracing.get() is None else _ones.__wrapped__  # arrays of a trace belong to it alone
+            # Arrays of a trace, or of a vmap, belong to it alone.
+            shared = tracing.get() is None and not tensor.device.level
+            ones = _ones if shared else _ones.__wrapped__
             gradient = from_placement(ones(tensor._placement, tensor._data.shape), tensor._placement)
         else:
             tensor._check_gradient(name, gradient, mapped=name == "grad")
