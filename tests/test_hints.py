@@ -48,6 +48,14 @@ def test_hint_names_what_exists(owner: str, name: str) -> None:
         ("xgrad", "masked_fill", ": write x.masked_fill(...) of a tensor x"),
         ("xgrad", "argsrt", ": the nearest is xgrad.argsort"),
         ("xgrad", "quantum", "has no attribute 'quantum'"),
+        ("xgrad", "quantile", "has no attribute 'quantile'"),
+        ("xgrad", "median", "has no attribute 'median'"),
+        ("xgrad", "int128", "has no attribute 'int128'"),
+        ("xgrad.nn", "Conv3d", "has no attribute 'Conv3d'"),
+        ("xgrad.nn", "MaxUnpool2d", "has no attribute 'MaxUnpool2d'"),
+        ("xgrad.nn", "Batchnorm2d", ": the nearest is xgrad.nn.BatchNorm2d"),
+        ("xgrad.nn", "Sequentail", ": the nearest is xgrad.nn.Sequential"),
+        ("xgrad.optim", "Adamw", ": the nearest is xgrad.optim.AdamW"),
         ("Tensor", "det", "'Tensor' object has no attribute 'det': write xgrad.linalg.det(x)"),
         ("xgrad.nn", "Adam", ": write xgrad.optim.Adam"),
         ("xgrad.nn", "Liner", ": the nearest is xgrad.nn.Linear"),
@@ -68,7 +76,9 @@ def test_misspelled_attribute_of_a_tensor_names_the_nearest() -> None:
 
 def test_names_with_hints_are_no_attributes() -> None:
     x = xgrad.nn.Parameter([1.0])
-    assert not hasattr(x, "sort") and "sort" not in dir(x) and "argsort" in dir(x)
+    for owner in (x, type(x), xgrad.Tensor):
+        assert not hasattr(owner, "sort") and "sort" not in dir(owner) and "argsort" in dir(owner)
+    assert all(hasattr(xgrad.Tensor, name) for name in dir(xgrad.Tensor))
 
 
 X = xgrad.ones((2, 3))

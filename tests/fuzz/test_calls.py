@@ -24,7 +24,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "dot: expected a tensor": lambda: x.dot((1, 2)),
     "gather: expected a tensor": lambda: x.gather(0, [0]),
     "expand_as: expected a tensor": lambda: x.expand_as([]),
-    "reshape_as: expected a tensor": lambda: x.view_as(3),
+    "view_as: expected a tensor": lambda: x.view_as(3),
     "type_as: expected a tensor": lambda: x.type_as({}),
     r"grad: expected a tensor for inputs\[0\], got int": lambda: xgrad.autograd.grad(x, (3,)),
     r"grad: expected a tensor, or a sequence of tensors, for outputs, got int": lambda: xgrad.autograd.grad(

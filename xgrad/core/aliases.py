@@ -36,10 +36,9 @@ def _in_place(name: str) -> Callable[..., Tensor]:
     """Return a function of the namespace as a method that gives the tensor the value of the result."""
 
     def method(x: Any, *others: Any, **options: Any) -> Any:
-        new = namespace.ops.writing.update(x, lambda x, others: getattr(namespace, name)(x, *others, **options), others)
-        if new is not x:
-            x._data, x._placement, x._edge = new._data, new._placement, new._edge
-        return x
+        return namespace.ops.writing.update(
+            x, lambda x, others: getattr(namespace, name)(x, *others, **options), others
+        )
 
     return _named(method, f"Give this tensor the value of `xgrad.{name}`, and return it.")
 
@@ -52,6 +51,10 @@ def _assign(x: Any, value: Any, key: Any = ...) -> Any:
 def _shape(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a shape given as numbers or as one sequence."""
     return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+
+
+def _axis(op: str, x: Any, axis: Any, name: str) -> Any:
+    return namespace.core.arguments.front_axis(op, x, axis, name)
 
 
 def _tensor(op: str, x: Any) -> Any:
@@ -156,7 +159,7 @@ class Aliases(Operators, HintedTensor):
 
     def gather(self: Any, dim: int, index: Tensor) -> Tensor:
         """Return the elements at the indices along an axis, within the first ``index.shape`` elements."""
-        dim = range(self.ndim)[dim]
+        dim = _axis("gather", self, dim, "dim")
         first = tuple([slice(None if i == dim else n) for i, n in enumerate(_tensor("gather", index).shape)])
         return namespace.take_along_axis(self[first], index, axis=dim)
 
@@ -165,15 +168,21 @@ class Aliases(Operators, HintedTensor):
     def movedim(self: Any, source: Any, destination: Any) -> Tensor: return namespace.moveaxis(self, source, destination)
     moveaxis = movedim
     def permute(self, dims: Any, *more: int) -> Tensor: return namespace.permute_dims(self, _shape((dims, *more)))
-    def ravel(self) -> Tensor: return namespace.reshape(self, (-1,))
+    def ravel(self: Any) -> Tensor: return namespace.reshape(self.contiguous(), (-1,))
     def reshape_as(self, other: Tensor) -> Tensor: return namespace.reshape(self, _tensor("reshape_as", other).shape)
     def t(self: Any) -> Tensor: return cast("Tensor", self if self.ndim < 2 else self.T)
     def tile(self: Any, *dims: Any) -> Tensor: return namespace.tile(self, _shape(dims))
     def tril(self: Any, diagonal: int = 0) -> Tensor: return namespace.tril(self, k=diagonal)
     def triu(self: Any, diagonal: int = 0) -> Tensor: return namespace.triu(self, k=diagonal)
     def unsqueeze(self, dim: int) -> Tensor: return namespace.expand_dims(self, axis=dim)
-    view = Operators.reshape
-    view_as = reshape_as
+
+    def view(self: Any, *shape: Any) -> Tensor:
+        """Return a view of this tensor in another shape, to which writes reach it; ValueError if that needs a copy."""
+        return namespace.ops.writing.view(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+
+    def view_as(self: Any, other: Tensor) -> Tensor:
+        """Return a view of this tensor in the shape of another."""
+        return namespace.ops.writing.view(self, _tensor("view_as", other).shape)
 
     def expand(self: Any, *sizes: Any) -> Tensor:
         """Return this tensor broadcast to a shape, in which -1 keeps a length."""
@@ -185,20 +194,27 @@ class Aliases(Operators, HintedTensor):
         """Return this tensor with the axes from `start_dim` to `end_dim` as one."""
         if not self.ndim:
             return namespace.reshape(self, (1,))
-        start, end = range(self.ndim)[start_dim], range(self.ndim)[end_dim]
+        start, end = _axis("flatten", self, start_dim, "start_dim"), _axis("flatten", self, end_dim, "end_dim")
+        if start > end:
+            got = f"{start_dim} and {end_dim} for x of shape {self.shape}"
+            raise ValueError(f"flatten: expected a start_dim up to end_dim, got {got}")
         return namespace.reshape(self, (*self.shape[:start], -1, *self.shape[end + 1 :]))
 
     def transpose(self: Any, dim0: int, dim1: int) -> Tensor:
         """Return this tensor with two axes exchanged."""
-        axes = list(range(self.ndim))
-        axes[dim0], axes[dim1] = axes[dim1], axes[dim0]
+        axes = list(range(len(self._data.shape)))
+        try:
+            axes[dim0], axes[dim1] = axes[dim1], axes[dim0]
+        except (IndexError, TypeError):
+            _axis("transpose", self, dim0, "dim0"), _axis("transpose", self, dim1, "dim1")  # which raise a better error
+            raise
         return namespace.permute_dims(self, tuple(axes))
 
     swapaxes = transpose
 
     # Copies and devices
     def clone(self) -> Tensor: return namespace.asarray(self, copy=True)
-    def contiguous(self: Any) -> Tensor: return cast("Tensor", self)
+    def contiguous(self: Any) -> Tensor: return cast("Tensor", self if not getattr(self, "_view", None) or namespace.core.views.layout(self).flags.c_contiguous else self.clone())
     def cuda(self: Any, device: Any = None) -> Tensor: return cast("Tensor", self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda"))
     def dim(self: Any) -> int: return len(self.shape)
     def element_size(self: Any) -> int: return cast("int", self.dtype.itemsize)

@@ -53,6 +53,41 @@ def as_int(op: str, name: str, value: Any) -> int:
     return operator.index(value)
 
 
+def axis_error(
+    op: str, name: str, axis: Any, shape: tuple[int, ...], added: int = 0, several: bool = True, of: str = "x"
+) -> Exception | None:
+    """Return the error of an argument that is an axis, or a tuple of `several`; None if it is right.
+
+    `shape` is that of the argument `of`, to which the function adds as many axes as `added`.
+    """
+    if type(axis) is int and -len(shape) <= axis < len(shape):
+        return None
+    axes = axis if several and isinstance(axis, (tuple, list)) else (axis,)
+    if any(isinstance(a, bool) or not hasattr(a, "__index__") for a in axes):
+        kind = "an int or a tuple of ints" if several else "an int"
+        return TypeError(f"{op}: expected {kind} for {name}, got {shown(axis)}")
+    ndim, shape = len(shape) + added, tuple(shape)
+    if not all(-ndim <= operator.index(a) < ndim for a in axes):
+        if not ndim:
+            return IndexError(f"{op}: expected {of} with at least one axis, got shape () and {name} {shown(axis)}")
+        return IndexError(
+            f"{op}: expected {name} from {-ndim} to {ndim - 1} for {of} of shape {shape}, got {shown(axis)}"
+        )
+    if len({operator.index(a) % ndim for a in axes}) < len(axes):
+        return ValueError(f"{op}: expected different axes for {name}, got {shown(axis)} for {of} of shape {shape}")
+    return None
+
+
+def front_axis(op: str, x: Tensor, axis: Any, name: str = "axis", of: str = "x", added: int = 0) -> int:
+    """Return an axis counted from the front; TypeError or IndexError names the op and the argument."""
+    ndim = len(x._data.shape) + added
+    if type(axis) is int and -ndim <= axis < ndim:
+        return axis % ndim
+    if (error := axis_error(op, name, axis, x.shape, added, several=False, of=of)) is not None:
+        raise error
+    return operator.index(axis) % ndim
+
+
 def as_number(op: str, name: str, value: Any) -> Any:
     """Return an argument that must be a real number; TypeError names the op and the argument."""
     if type(value) is not float and (isinstance(value, bool) or not isinstance(value, Real)):  # the latter is slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -10,10 +10,12 @@ import numpy as np
 
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device, tracing
+from xgrad.core.arguments import axis_error
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.graph import Leaf, Node
 from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor
+from xgrad.support.hints import shown
 
 
 class CaptureWarning(UserWarning):
@@ -55,11 +57,50 @@ def on_one_device(op: Op, inputs: Sequence[Any]) -> Sequence[Any]:
     return admitted
 
 
+#: Ops that take a tuple of axes for `axis`.
+_SEVERAL_AXES = frozenset(
+    "all any count_nonzero expand_dims flip log_softmax logsumexp max mean min prod roll softmax squeeze std sum var "
+    "vector_norm".split()
+)
+
+
+def _wrong_axis(op: Op, error: Exception, inputs: Sequence[Any], options: Mapping[str, Any]) -> Exception | None:
+    """Return a better error if the cause is an option that is an axis, or axes, of the first input."""
+    x = next((x for x in inputs if isinstance(x, Tensor)), None)
+    if x is None or op.name == "tensordot":  # whose axes are a number, or a pair of sequences
+        return None
+    if getattr(op, "_presets", None) is not None:  # a function of the user, whose axis may be anything
+        return None
+    if not isinstance(error, (IndexError, TypeError)) and (not x.shape or op.name in ("cross", "vecdot")):
+        return None  # the op itself says that it requires axes, or one of both inputs
+    of, view = op.named(inputs)[0][0], op.name
+    if op.name == "put":  # with the options of a view
+        view, options = options["view"].name, options["options"]
+    for name in ("axis", "axes"):
+        if (axis := options.get(name)) is not None:
+            several = name == "axes" or view in _SEVERAL_AXES
+            axes = axis if several and isinstance(axis, (tuple, list)) else (axis,)
+            added = {"stack": 1, "expand_dims": len(axes)}.get(view, 0)
+            if (wrong := axis_error(op.name, name, axis, x.shape, added, several, of)) is not None:
+                return wrong
+            if view == "permute_dims" and len(axes) != x.ndim:
+                return ValueError(
+                    f"{op.name}: expected axes of length {x.ndim} for {of} of shape {x.shape}, got {shown(axis)}"
+                )
+            if view == "squeeze" and any(x.shape[a] != 1 for a in axes):
+                return ValueError(
+                    f"{op.name}: expected axes of length 1, got axis {shown(axis)} of {of} of shape {x.shape}"
+                )
+    return None
+
+
 _SAME = ": to look for a tensor itself, compare with `is`, as in any(p is q for q in tensors) for p in tensors"
 
 
-def explain(op: Op, error: Exception, inputs: Sequence[Any]) -> Exception:
-    """Return the error of an array library as one that names the op and its inputs."""
+def explain(op: Op, error: Exception, inputs: Sequence[Any], options: Mapping[str, Any]) -> Exception:
+    """Return the error of an array library as one that names the op, its inputs and the argument that is wrong."""
+    if isinstance(error, (IndexError, TypeError, ValueError)) and (wrong := _wrong_axis(op, error, inputs, options)):
+        return wrong
     got = _describe(op, inputs)
     shapes = [x.shape for x in inputs if isinstance(x, Tensor)]
     if op.broadcasts:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import ref
 
+import numpy as np
+
 from xgrad.core.graph import Leaf
 
 if TYPE_CHECKING:
@@ -42,6 +44,23 @@ def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> 
         views.append(ref(view))
         if not len(views) & (len(views) - 1):  # at each power of two, so that few are dead
             views[:] = [reference for reference in views if reference() is not None]
+
+
+def layout(x: Tensor) -> np.ndarray:
+    """Return an array without values that has the strides of a tensor if it is a view of one in row order.
+
+    Strides are those that functions of views give: optimizers and kernels may store the base itself in another order.
+    """
+    views = []
+    while (base := base_of(x)) is not None:
+        _, function, options = x._view  # type: ignore[misc]
+        views.append((function, options))
+        x = base
+    array = np.empty(x.shape, x.dtype)
+    for function, options in reversed(views):
+        if function is not None:  # of .data
+            array = function.forward(np, array, **options)
+    return array
 
 
 def unlink(x: Tensor) -> Tensor:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from xgrad.core.arguments import as_int, as_tensor
+from xgrad.core.arguments import as_int, as_tensor, front_axis
 from xgrad.core.tensor import Tensor
 from xgrad.nn.module import Module
-from xgrad.ops.declare import front_axis
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
@@ -91,7 +90,7 @@ class Unflatten(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Return the same elements with more axes."""
         input = as_tensor("Unflatten", "input", input)
-        axis = front_axis("Unflatten", input, self.axis)
+        axis = front_axis("Unflatten", input, self.axis, of="input")
         length, sizes = input.shape[axis], self.unflattened_size
         known = math.prod([n for n in sizes if n != -1])
         missing = length // known if known else 0

@@ -8,11 +8,11 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
-from xgrad.core.arguments import as_int, as_number, as_tensor
+from xgrad.core.arguments import as_number, as_tensor, front_axis
 from xgrad.core.dtypes import FLOATING, float32
 from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise
-from xgrad.ops.declare import call_op, derivative, front_axis, slice_axis
+from xgrad.ops.declare import call_op, derivative, slice_axis
 from xgrad.ops.elementwise import abs, clip, sigmoid
 from xgrad.ops.manipulation import reshape
 from xgrad.ops.searching import where
@@ -390,7 +390,7 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
     x = _floating("glu", x)
     if not x.ndim:
         raise ValueError("glu: expected x with at least one axis, got shape ()")
-    axis = front_axis("glu", x, as_int("glu", "axis", axis))
+    axis = front_axis("glu", x, axis)
     half, odd = divmod(x.shape[axis], 2)
     if odd:
         raise ValueError(f"glu: expected an axis of even length, got {x.shape[axis]} in shape {x.shape}")

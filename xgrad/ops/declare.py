@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sys import intern
 from typing import Any, Concatenate, ParamSpec
 
-from xgrad.core.arguments import as_int
+from xgrad.core.arguments import front_axis
 from xgrad.core.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES, SCALARS
 from xgrad.core.fast_paths import binary_fast_path, unary_fast_path
 from xgrad.core.function import Function
@@ -318,14 +318,7 @@ def axis_of_reals(op: str, x: Tensor, axis: int | None) -> int:
         raise ValueError(f"{op}: expected x with at least one axis, got shape ()")
     if axis is None and x.ndim > 1:
         raise ValueError(f"{op}: expected an axis for x of shape {x.shape}")
-    return front_axis(op, x, 0 if axis is None else as_int(op, "axis", axis))
-
-
-def front_axis(op: str, x: Tensor, axis: int) -> int:
-    """Return an axis counted from the front; IndexError names the op."""
-    if not -x.ndim <= axis < x.ndim:
-        raise IndexError(f"{op}: axis {axis} is out of bounds for shape {x.shape}")
-    return axis % x.ndim
+    return front_axis(op, x, 0 if axis is None else axis)
 
 
 def count(shape: tuple[int, ...], axis: Axis) -> int:
@@ -347,3 +340,11 @@ def broadcast_back(xp: Any, g: Any, shape: tuple[int, ...], axis: Axis) -> Any:
 def slice_axis(axis: int, start: int | None, stop: int | None = None) -> tuple[Any, ...]:
     """Return the key that selects from `start` to `stop` along an axis that is counted from the front."""
     return (*(slice(None),) * axis, slice(start, stop), ...)
+
+
+def diagonal_key(shape: tuple[int, ...], offset: int = 0) -> tuple[Any, ...]:
+    """Return the key of the diagonals of matrices in which the last two axes are one."""
+    rows, columns = shape[-2:]
+    size, start = rows * columns, offset if offset >= 0 else -offset * columns
+    length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    return (..., slice(min(start, size), min(start + length * (columns + 1), size), columns + 1))

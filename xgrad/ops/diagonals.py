@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from xgrad.core.arguments import as_int, as_tensor
+from xgrad.core.arguments import as_int, as_tensor, front_axis
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.core.views import unlink
 from xgrad.ops import linalg
-from xgrad.ops.declare import front_axis
 from xgrad.support.docstrings import documented
 
 __all__ = ["diag", "diagonal"]
@@ -19,7 +19,8 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     x : Tensor -- Of any dtype, with two axes or more.
     offset : int, default 0 -- The offset from the main diagonal, above it if positive.
     axis1, axis2 : int, default 0 and 1 -- The rows and the columns.
-    returns Tensor -- Of the shape of `x` without the two axes, and with the diagonals along a new last one.
+    returns Tensor -- Of the shape of `x` without the two axes, and with the diagonals along a new last one; a view of
+        `x`, so that ``xgrad.diagonal(x)[...] = 0`` changes `x`.
     raises ValueError -- If `x` has fewer than two axes, or the two are one.
     raises IndexError
     raises TypeError -- If an axis or the offset is no int.
@@ -33,12 +34,11 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     x = as_tensor("diagonal", "x", x)
     if x.ndim < 2:
         raise ValueError(f"diagonal: expected x with two axes or more, got shape {x.shape}")
-    rows, columns = [
-        front_axis("diagonal", x, as_int("diagonal", name, axis)) for name, axis in (("axis1", axis1), ("axis2", axis2))
-    ]
+    rows, columns = front_axis("diagonal", x, axis1, "axis1"), front_axis("diagonal", x, axis2, "axis2")
     if rows == columns:
         raise ValueError(f"diagonal: expected two different axes, got axis1 {axis1} and axis2 {axis2}")
-    matrices = namespace.moveaxis(x, (rows, columns), (-2, -1))
+    last = (x.ndim - 2, x.ndim - 1)
+    matrices = x if (rows, columns) == last else namespace.moveaxis(x, (rows, columns), last)
     return linalg.diagonal(matrices, offset=as_int("diagonal", "offset", offset))
 
 
@@ -62,7 +62,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     """
     x, k = as_tensor("diag", "x", x), as_int("diag", "k", k)
     if x.ndim == 2:
-        return linalg.diagonal(x, offset=k)
+        return unlink(linalg.diagonal(x, offset=k))
     if x.ndim != 1:
         raise ValueError(f"diag: expected a vector or a matrix, got shape {x.shape}: see linalg.diagonal for stacks")
     n = x.shape[0] + abs(k)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad.core.arguments import as_int, as_tensor
+from xgrad.core.arguments import as_tensor, axis_error, front_axis
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import derivative, front_axis, slice_axis
+from xgrad.ops.declare import derivative, slice_axis
 from xgrad.ops.joining import concat
 from xgrad.ops.matrix_products import as_floating
 from xgrad.support.docstrings import documented
@@ -95,10 +95,11 @@ def gradient(
     Tensor([1., 2., 4.])
     """
     x = as_floating("gradient", x)
-    all_axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    axes = [front_axis("gradient", x, as_int("gradient", "axis", a)) for a in all_axes]
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"gradient: expected different axes, got {axis}")
+    if axis is not None and (error := axis_error("gradient", "axis", axis, x.shape)):
+        raise error
+    axes = [
+        a % x.ndim for a in (range(x.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,))
+    ]
     if edge_order not in (1, 2):
         raise ValueError(f"gradient: expected an edge_order of 1 or 2, got {shown(edge_order)}")
     spacings = [s if type(s) in SCALARS else namespace.asarray(s, device=x.device) for s in spacing or (1.0,)]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from xgrad.core.arguments import as_number, as_tensor
+from xgrad.core.arguments import as_number, as_tensor, front_axis
 from xgrad.core.autocast import widened
 from xgrad.core.tensor import Tensor
 from xgrad.core.upcasting import upcast
-from xgrad.ops.declare import front_axis
 from xgrad.ops.elementwise import clip
 from xgrad.ops.manipulation import broadcast_arrays
 from xgrad.ops.norms import vector_norm
@@ -33,7 +32,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
     """
     op = "cosine_similarity"
     x1, x2 = broadcast_arrays(*widened(as_tensor(op, "x1", x1), as_tensor(op, "x2", x2)))
-    axis, eps = front_axis(op, x1, axis), as_number(op, "eps", eps)
+    axis, eps = front_axis(op, x1, axis, of="x1"), as_number(op, "eps", eps)
     norms = [clip(vector_norm(x, axis=axis), eps) for x in (x1, x2)]
     return sum(x1 * x2, axis=axis) / (norms[0] * norms[1])
 
@@ -78,5 +77,5 @@ def normalize(input: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12) 
             [0. , 0. ]])
     """
     input = as_tensor("normalize", "input", input)
-    axis, eps = front_axis("normalize", input, axis), as_number("normalize", "eps", eps)
+    axis, eps = front_axis("normalize", input, axis, of="input"), as_number("normalize", "eps", eps)
     return input / clip(vector_norm(input, axis=axis, keepdims=True, ord=as_number("normalize", "p", p)), eps)

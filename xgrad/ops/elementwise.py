@@ -361,5 +361,5 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """
     x = x if type(x) in SCALARS else as_tensor("clip", "x", x)
     out = _clip(x, min, max)
-    narrower = isinstance(x, Tensor) and out.dtype.kind == x.dtype.kind
+    narrower = type(x) not in SCALARS and out.dtype.kind == x.dtype.kind
     return astype(out, x.dtype, copy=False) if narrower else out

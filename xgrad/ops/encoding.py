@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad.core.arguments import as_int, as_tensor
+from xgrad.core.arguments import as_int, as_tensor, front_axis
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.support.docstrings import documented
@@ -35,13 +35,9 @@ def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1
     x = as_tensor("one_hot", "x", x)
     if x.dtype.kind not in "iu":
         raise TypeError(f"one_hot: expected x of integers, got {x.dtype}: use .astype(int64)")
-    num_classes, axis = as_int("one_hot", "num_classes", num_classes), as_int("one_hot", "axis", axis)
+    num_classes, axis = as_int("one_hot", "num_classes", num_classes), front_axis("one_hot", x, axis, added=1)
     if num_classes < 0:
         raise ValueError(f"one_hot: expected num_classes of 0 or more, got {num_classes}")
-    if not -x.ndim - 1 <= axis <= x.ndim:
-        raise IndexError(
-            f"one_hot: expected an axis from {-x.ndim - 1} to {x.ndim} for x of shape {x.shape}, got {axis}"
-        )
     x = namespace.astype(x, namespace.int64, copy=False)  # the range of uint8 may be too short for the classes
     backend = x.device.backend
     inside = namespace.all((x >= 0) & (x < num_classes))

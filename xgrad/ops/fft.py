@@ -32,7 +32,8 @@ x : Tensor -- {input}, with at least one axis.
 norm : {{"backward", "ortho", "forward"}}, default "backward" -- The transforms scaled by 1/n, for n points:
     the transforms with a positive exponent, both by the root of it, or those with a negative one.
 returns Tensor -- {output}; from float32 or complex64 numbers of the same precision.
-raises ValueError -- If an axis does not exist or is named twice, a length is not positive, or `norm` is none of the
+raises IndexError -- If an axis does not exist.
+raises ValueError -- If an axis is named twice, a length is not positive, or `norm` is none of the
     above.
 {raises}
 Differentiable to any order.
@@ -66,7 +67,7 @@ def _lengths(shape: Sequence[int], s: Sequence[int] | None, axes: Sequence[int] 
     if s is not None and len(s) != len(axes):
         raise ValueError(f"expected as many lengths in s as axes, got {tuple(s)} for {tuple(axes)}")
     if any(not -len(shape) <= a < len(shape) for a in axes):
-        raise ValueError(f"expected axes of an input with {len(shape)}, got {tuple(axes)}")
+        raise IndexError(f"expected axes of an input with {len(shape)}, got {tuple(axes)}")
     front = [a % len(shape) for a in axes]
     if len(set(front)) < len(front):
         raise ValueError(f"expected different axes, got {tuple(axes)}")

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import as_tensor, front_axis
 from xgrad.core.dtypes import BOOLEAN
 from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
-from xgrad.ops.declare import derivative, front_axis, slice_axis
+from xgrad.ops.declare import derivative, slice_axis
 from xgrad.ops.indexing import getitem_function, take
 from xgrad.ops.manipulation import reshape
 from xgrad.support.docstrings import documented
@@ -115,7 +115,8 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     (Tensor([1, 3]), Tensor([2, 4]))
     """
     x = as_tensor("unstack", "x", x)
-    before = (slice(None),) * front_axis("unstack", x, axis)
+    axis = front_axis("unstack", x, axis)
+    before = (slice(None),) * axis
     parts: tuple[Tensor, ...] = _unstack_function(x, axis=axis)
     for i, part in enumerate(parts):
         if x.ndim > 1:
@@ -174,7 +175,8 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
         raise TypeError(f"repeat: expected repeats of integers, got {repeats.dtype}")
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    n = x.shape[front_axis("repeat", x, axis)]
+    axis = front_axis("repeat", x, axis)
+    n = x.shape[axis]
     if repeats.shape not in ((n,), (1,)):
         raise ValueError(f"repeat: expected repeats of shape ({n},), one an element, got {repeats.shape}")
     return take(x, _repeated(repeats, count=n), axis=axis)

@@ -10,7 +10,7 @@ import numpy as np
 from xgrad.core.dtypes import FLOATING, is_complex
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import call_op, derivative
+from xgrad.ops.declare import call_op, derivative, diagonal_key
 from xgrad.ops.indexing import _scatter
 from xgrad.ops.matrix_products import adjoint, check_matrices, check_square, conjugate, identity
 from xgrad.ops.statistical import exclusive_cumprod
@@ -29,13 +29,11 @@ class SlogdetResult(NamedTuple):
 
 def _diagonal_rule(g: Any, xp: Any, x_shape: tuple[int, ...], offset: int) -> Any:
     *batch, rows, columns = x_shape
-    size, start = rows * columns, offset if offset >= 0 else -offset * columns
-    stop = start + g.shape[-1] * (columns + 1)
-    key = (..., slice(min(start, size), min(stop, size), columns + 1))
-    return xp.reshape(call_op(_scatter, xp, g, key=key, shape=(*batch, size)), x_shape)
+    key = diagonal_key(x_shape, offset)
+    return xp.reshape(call_op(_scatter, xp, g, key=key, shape=(*batch, rows * columns)), x_shape)
 
 
-@derivative(_diagonal_rule)
+@derivative(_diagonal_rule, views=True)
 @documented("linear algebra extension")
 def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
     """Return the diagonals of matrices.

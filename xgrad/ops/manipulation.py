@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.core.arguments import as_tensor
+from xgrad.core.arguments import as_tensor, axis_error
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
 from xgrad.support.docstrings import documented
@@ -90,7 +90,8 @@ def expand_dims(xp: Any, x: Any, /, axis: Axes) -> Any:
     x
     axis : int or tuple of int -- The position of each new axis in the result; negative ones count from its end.
     returns Tensor -- Of the shape of `x`, with an axis of length 1 at each position.
-    raises IndexError -- If a position is out of bounds, or given twice.
+    raises ValueError -- If a position is given twice.
+    raises IndexError -- If a position is out of bounds.
 
     >>> xgrad.expand_dims(xgrad.ones(3), axis=1).shape
     (3, 1)
@@ -98,20 +99,19 @@ def expand_dims(xp: Any, x: Any, /, axis: Axes) -> Any:
     (1, 3, 1)
     """
     if not isinstance(axis, (tuple, list)):
-        _position(axis, len(x.shape) + 1)
+        if type(axis) is not int or not -1 <= axis <= len(x.shape):
+            _check_positions(x, axis, 1)
         return xp.expand_dims(x, axis=axis)
-    positions = {_position(a, len(x.shape) + len(axis)) for a in axis}
-    if len(positions) < len(axis):
-        raise IndexError(f"expected different positions for axis, got {axis}")
-    for position in sorted(positions):
+    _check_positions(x, axis, len(axis))
+    ndim = len(x.shape) + len(axis)
+    for position in sorted([a % ndim for a in axis]):
         x = xp.expand_dims(x, axis=position)
     return x
 
 
-def _position(axis: int, ndim: int) -> int:
-    if not -ndim <= axis < ndim:
-        raise IndexError(f"axis {axis} is out of bounds for a result with {ndim} axes")
-    return axis % ndim
+def _check_positions(x: Any, axis: Any, added: int) -> None:
+    if (error := axis_error("expand_dims", "axis", axis, x.shape, added)) is not None:
+        raise error
 
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views=True)
@@ -264,10 +264,15 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
     (3, 4, 2)
     """
     x = as_tensor("moveaxis", "x", x)
-    source, destination = ((axes,) if isinstance(axes, int) else tuple(axes) for axes in (source, destination))
-    if any(
-        len({a % max(x.ndim, 1) for a in axes}) < max(len(source), len(destination)) for axes in (source, destination)
+    shape = x._data.shape
+    if error := axis_error("moveaxis", "source", source, shape) or axis_error(
+        "moveaxis", "destination", destination, shape
     ):
+        raise error
+    source, destination = (
+        tuple(axes) if isinstance(axes, (tuple, list)) else (axes,) for axes in (source, destination)
+    )
+    if len(source) != len(destination):
         got = f"{shown(source)} to {shown(destination)}"
-        raise ValueError(f"moveaxis: expected as many places as axes, each once, got {got}")
+        raise ValueError(f"moveaxis: expected as many places as axes, got {got}")
     return _moveaxis(x, source=source, destination=destination)

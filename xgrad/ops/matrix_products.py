@@ -124,9 +124,12 @@ def _summed_axes(
         if not 0 <= axes <= min(ndim1, ndim2):
             raise ValueError(f"expected axes from 0 to {min(ndim1, ndim2)}, as many as both have, got {axes}")
         return list(range(ndim1 - axes, ndim1)), list(range(axes))
-    for ndim, paired in ((ndim1, axes[0]), (ndim2, axes[1])):
-        if any(not -ndim <= a < ndim for a in paired):
-            raise IndexError(f"expected axes of an input with {ndim}, got {tuple(paired)}")
+    pair = axes if isinstance(axes, (tuple, list)) and len(axes) == 2 else (None, None)
+    if not all(isinstance(part, Sequence) and all(hasattr(a, "__index__") for a in part) for part in pair):
+        raise TypeError(f"expected an int or two sequences of ints for axes, got {shown(axes)}")
+    for name, ndim, part in (("x1", ndim1, axes[0]), ("x2", ndim2, axes[1])):
+        if any(not -ndim <= a < ndim for a in part):
+            raise IndexError(f"expected axes from {-ndim} to {ndim - 1} for {name}, got {shown(part)}")
     return [a % ndim1 for a in axes[0]], [a % ndim2 for a in axes[1]]
 
 
@@ -199,8 +202,10 @@ def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 
 def _check_vectors(x1: Any, x2: Any, axis: int, length: int | None = None) -> None:
-    """Raise ValueError unless both have the axis, as long in one as in the other; `length` says how long."""
+    """Raise an error unless both have the axis, as long in one as in the other; `length` says how long."""
     depths = len(x1.shape), len(x2.shape)
+    if not hasattr(axis, "__index__"):
+        raise TypeError(f"expected an int for axis, got {shown(axis)}")
     if not -min(depths) <= axis < min(depths) or (axis >= 0 and depths[0] != depths[1]):
         raise ValueError(f"expected an axis that both have, counted from the end, got {axis}")
     lengths = {x1.shape[axis], x2.shape[axis]}

@@ -98,6 +98,8 @@ def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False
     """
     if not isinstance(ord, Real):
         raise TypeError(f"expected a number for ord, got {shown(ord)}")
+    if isinstance(axis, float):  # which NumPy truncates
+        raise TypeError(f"expected an int or a tuple of ints for axis, got {axis}")
     if math.isinf(ord) and not count(x.shape, axis):
         raise ValueError(f"expected elements to choose from, got none along axis {axis}")
     if -math.inf < ord < 0 and 0 not in x.shape:  # 0 beside an element of 0, without a warning of its power

@@ -6,16 +6,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from xgrad.backend.device import tracing
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf, RetainedGradient, clock
 from xgrad.core.lost_gradients import user_location
 from xgrad.core.tensor import Tensor
-from xgrad.core.views import base_of, family_of, has_family, unlink, views_of, with_views
-from xgrad.ops.declare import call_op, derivative
+from xgrad.core.views import base_of, family_of, has_family, layout, link, unlink, views_of, with_views
+from xgrad.ops.declare import call_op, derivative, diagonal_key
 from xgrad.ops.indexing import assign_to, assignment_operands, setitem
+from xgrad.ops.manipulation import reshape
 from xgrad.support.docstrings import documented
+from xgrad.support.hints import shown
 
 
 def _take_view(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
@@ -30,6 +34,11 @@ def _zero_view(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
 def _put(xp: Any, x: Any, value: Any, /, *, view: Function, options: dict[str, Any]) -> Any:
     if view.name in ("reshape", "broadcast_to"):  # the result may have other memory, or be read-only
         return xp.asarray(xp.reshape(value, x.shape), copy=True) if hasattr(value, "shape") else xp.zeros_like(x)
+    if view.name == "diagonal":  # read-only in NumPy
+        key = diagonal_key(x.shape, **options)
+        flat = xp.asarray(xp.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1])), copy=True)
+        flat[key] = value
+        return xp.reshape(flat, x.shape)
     x = xp.asarray(x, copy=True)
     view.forward(xp, x, **options)[...] = value
     return x
@@ -101,6 +110,22 @@ def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
             return x
     assign(x, new)
     return x
+
+
+def view(x: Tensor, shape: Any) -> Tensor:
+    """Return a view of a tensor in another shape; ValueError if its elements do not lie in that order."""
+    out = reshape(x, shape)
+    if base_of(out) is x or not out.size:
+        return out
+    # Whether it is a view must not depend on the order in which an optimizer or a kernel stores the elements.
+    array = layout(x)
+    if not np.may_share_memory(array, array.reshape(out.shape)):
+        raise ValueError(
+            f"view: expected a shape that x of shape {x.shape} has a view of, got {shown(shape)}: x is itself a view, "
+            f"with its elements in another order; use .reshape(...), which copies, or .contiguous().view(...)"
+        )
+    link(x, out, reshape.function, {"shape": out.shape, "copy": None})  # type: ignore[attr-defined]
+    return out
 
 
 def _checked_result(x: Tensor, compute: Callable[..., Tensor], *operands: Any) -> Tensor:

@@ -222,7 +222,14 @@ class _Missing:
         raise MissingNameError("Tensor", self.name)
 
 
-class HintedTensor:
+class _TensorType(type):
+    """Type of `Tensor`, whose `dir` lists no names of missing attributes."""
+
+    def __dir__(cls) -> list[str]:
+        return [name for name in super().__dir__() if hasattr(cls, name)]
+
+
+class HintedTensor(metaclass=_TensorType):
     """Last base class of `Tensor`: access to missing attributes raises errors with their replacements."""
 
     __slots__ = ()
@@ -259,9 +266,34 @@ def _instead(owner: str, name: str) -> str:
             return f": write {path}.{name}"
     if hasattr(tensor := sys.modules["xgrad"].Tensor, name):
         return f": write x.{name}{'(...)' if callable(getattr(tensor, name)) else ''} of a tensor x"
-    names = [n for n in dir(sys.modules[owner]) if not n.startswith("_")]
-    near = import_module("difflib").get_close_matches(name, names, 1)
+    near = [n for n in dir(sys.modules[owner]) if not n.startswith("_") and _is_misspelling(name, n)]
+    near = sorted(near, key=lambda n: _plain(n) != _plain(name))  # the same letters first
     return f": the nearest is {owner}.{near[0]}" if near else ""
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+def _is_misspelling(name: str, known: str) -> bool:
+    """Return whether names differ in case, underscores and at most one letter, or two adjacent ones exchanged.
+
+    Names that differ in digits, such as those of layers for other dimensions, are no misspellings; nor are short names
+    that differ in a letter.
+    """
+    a, b = _plain(name), _plain(known)
+    if [c for c in a if c.isdigit()] != [c for c in b if c.isdigit()] or not a:
+        return False
+    shorter = min(len(a), len(b))
+    start = 0
+    while a[start : start + 1] == b[start : start + 1] != "":
+        start += 1
+    a, b = a[start:], b[start:]
+    while a[-1:] == b[-1:] != "":
+        a, b = a[:-1], b[:-1]
+    if len(a) == len(b) == 1:
+        return shorter >= 6
+    return a == b == "" or (shorter >= 3 and (len(a) + len(b) == 1 or (len(a) == 2 and a == b[::-1])))
 
 
 def shown(x: Any) -> str:
