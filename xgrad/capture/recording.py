@@ -14,10 +14,10 @@ from xgrad.capture.numbers import plain
 from xgrad.capture.state import State
 from xgrad.capture.trace import Trace
 from xgrad.capture.tracing_device import TracedArray, TracingDevice
-from xgrad.core.autocast import autocast_dtypes
 from xgrad.core.dtypes import default_dtype
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf
+from xgrad.core.precision import autocast_dtypes
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of
 from xgrad.nn.module import Module

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from xgrad.backend.device import intercepting
-from xgrad.core.autocast import autocast_dtypes
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Node, clock
+from xgrad.core.precision import autocast_dtypes
 from xgrad.core.views import Views, is_view, link
 
 _numbers, _recording, _intercepting, _new = clock.numbers, grad_enabled.get, intercepting.get, object.__new__

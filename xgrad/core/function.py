@@ -11,7 +11,6 @@ from xgrad.backend.device import Device, intercepting
 from xgrad.backend.devices import transfer
 from xgrad.core import errors
 from xgrad.core.arguments import to_tensors
-from xgrad.core.autocast import WIDE, autocast_dtypes, cast_inputs
 from xgrad.core.backward_spec import BackwardSpec, outputs, reads
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.grad_mode import grad_enabled
@@ -19,9 +18,9 @@ from xgrad.core.graph import MultiOutputNode, Node, record
 from xgrad.core.namespace import namespace
 from xgrad.core.op import Op, Rule
 from xgrad.core.operators import Operators
+from xgrad.core.precision import WIDE, are_half, autocast_dtypes, call_in_float32, cast_inputs
 from xgrad.core.promotion import are_bools, promote
 from xgrad.core.tensor import from_placement
-from xgrad.core.upcasting import are_half, call_in_float32
 from xgrad.core.views import is_view, link
 from xgrad.support import hints
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from xgrad.backend.device import Device
 from xgrad.core.arguments import as_tensor
-from xgrad.core.autocast import is_cast
+from xgrad.core.precision import is_cast
 from xgrad.core.tensor import Tensor
 from xgrad.nn import init
 from xgrad.nn.checks import of_dtype_of, positive_int

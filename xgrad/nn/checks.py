@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any
 
 from xgrad.core.arguments import as_tensor
-from xgrad.core.autocast import is_cast
+from xgrad.core.precision import is_cast
 from xgrad.core.tensor import Tensor
 from xgrad.support.hints import shown
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from xgrad.backend.overridable import overridable
 from xgrad.core.arguments import as_int, as_number, as_tensor
-from xgrad.core.autocast import widened
 from xgrad.core.dtypes import FLOATING, int64
+from xgrad.core.precision import upcast, widened
 from xgrad.core.tensor import Tensor
-from xgrad.core.upcasting import upcast
 from xgrad.ops.creation import arange, ones_like
 from xgrad.ops.declare import derivative
 from xgrad.ops.elementwise import relu

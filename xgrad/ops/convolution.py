@@ -11,8 +11,8 @@ from numbers import Integral
 from typing import Any
 
 from xgrad.core.arguments import as_tensor
-from xgrad.core.autocast import is_cast
 from xgrad.core.dtypes import FLOATING
+from xgrad.core.precision import is_cast
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.padding import pad as pad_axes

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from xgrad.core.arguments import as_number, as_tensor, front_axis
-from xgrad.core.autocast import widened
+from xgrad.core.precision import upcast, widened
 from xgrad.core.tensor import Tensor
-from xgrad.core.upcasting import upcast
 from xgrad.ops.elementwise import clip
 from xgrad.ops.manipulation import broadcast_arrays
 from xgrad.ops.norms import vector_norm

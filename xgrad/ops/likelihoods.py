@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from xgrad.core.arguments import as_tensor
+from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
-from xgrad.core.upcasting import upcast
 from xgrad.ops.elementwise import clip, exp, log, square
 from xgrad.ops.loss_reductions import check_options, loss_inputs, reduce_losses
 from xgrad.ops.manipulation import expand_dims

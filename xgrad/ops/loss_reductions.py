@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from xgrad.core.arguments import as_int, as_number, as_tensor
-from xgrad.core.autocast import widened
 from xgrad.core.namespace import namespace
+from xgrad.core.precision import widened
 from xgrad.core.tensor import Tensor
 from xgrad.support.hints import shown
 

@@ -8,8 +8,8 @@ from typing import Any
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.namespace import namespace
+from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
-from xgrad.core.upcasting import upcast
 from xgrad.ops.declare import derivative
 from xgrad.ops.elementwise import abs
 from xgrad.ops.loss_reductions import check_options, check_reduction, loss_inputs, reduce_losses, reduced

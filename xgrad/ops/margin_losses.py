@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from xgrad.core.arguments import as_tensor
+from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
-from xgrad.core.upcasting import upcast
 from xgrad.ops.distances import cosine_similarity, pairwise_distance
 from xgrad.ops.elementwise import clip, minimum, softplus
 from xgrad.ops.loss_reductions import check_options, loss_inputs, reduce_losses

@@ -9,9 +9,9 @@ import numpy as np
 
 from xgrad.backend.overridable import overridable
 from xgrad.core.arguments import as_int, as_number, as_tensor, check_tensor
-from xgrad.core.autocast import widened
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.grad_mode import no_grad
+from xgrad.core.precision import widened
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
 from xgrad.ops.elementwise import sqrt

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.namespace import namespace
+from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
-from xgrad.core.upcasting import upcast
 from xgrad.ops.declare import Axis, count, derivative, restore_axes
 from xgrad.ops.matrix_products import as_floating
 from xgrad.support.docstrings import documented

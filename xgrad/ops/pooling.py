@@ -9,8 +9,8 @@ from functools import reduce
 from typing import Any
 
 from xgrad.core.dtypes import FLOATING
+from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
-from xgrad.core.upcasting import upcast
 from xgrad.ops.creation import ones
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.indexing import take

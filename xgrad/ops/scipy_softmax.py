@@ -10,8 +10,8 @@ from xgrad.backend import DeviceError
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import SCALARS, get_default_dtype
 from xgrad.core.namespace import namespace
+from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
-from xgrad.core.upcasting import upcast
 from xgrad.ops import nn, statistical
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from xgrad.backend.device import Device, batching
-from xgrad.core.autocast import autocast_dtypes
 from xgrad.core.engine import run_backward
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import is_grad_enabled
 from xgrad.core.graph import Edge
+from xgrad.core.precision import autocast_dtypes
 from xgrad.core.tensor import Tensor, from_array, from_placement
 from xgrad.random.generator import replaying
 from xgrad.support.scopes import Scope
