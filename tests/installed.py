@@ -155,7 +155,7 @@ STEPS = (
 def main(extras: str) -> None:
     EXTRAS.update(filter(None, extras.split(",")))
     if "test" in EXTRAS:
-        EXTRAS.update({"cli", "parity"})
+        EXTRAS.update({"cli", "graph", "parity"})
     if EXTRAS & {"parity", "jax"}:  # JAX brings SciPy
         EXTRAS.add("special")
     if "cli" in EXTRAS:
