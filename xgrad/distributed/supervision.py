@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from contextlib import suppress
 from types import FrameType
 
@@ -31,9 +32,17 @@ def enter(phase: int) -> None:
 
 
 def report(rank: int, size: int, event: str) -> None:
-    """Print what happened to a rank."""
+    """Print what happened to a rank, and wait until a launcher has read it: it may drop output when it ends a job."""
     sys.stderr.write(f"xgrad.distributed: rank {rank} of {size} {event}\n")  # at once, unlike print
     sys.stderr.flush()
+    with suppress(ImportError, OSError, ValueError):  # standard error is no pipe, or its length is not known
+        import fcntl
+        import termios
+
+        for _ in range(200):  # two seconds
+            if not any(fcntl.ioctl(sys.stderr.fileno(), termios.FIONREAD, bytes(4))):
+                break
+            time.sleep(0.01)
 
 
 def supervise() -> bool:
