@@ -279,7 +279,9 @@ def _follow(x: Tensor, new: Tensor) -> bool:
             "a tensor is assigned to that is a view, with strides, of one that is no argument: pass that, or name it "
             "in state="
         )
-    elif not _overlaps(x):
+    elif _overlaps(x):
+        trace.refuse("a tensor is assigned to that broadcast_to made: write to a copy of it")
+    else:
         return False
     trace.adopt(family)
     return True
