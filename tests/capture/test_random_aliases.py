@@ -53,6 +53,18 @@ xgrad.tanh({x}) | {x}.sum() * {y}
 """)
 
 
+def _forwards(x: Any) -> Any:
+    """Return containers with arrays in the place of tensors, in the order of memory but without negative strides.
+
+    A write in place keeps these, and a new array has none.
+    """
+    if isinstance(x, xgrad.Tensor):
+        return x.requires_grad, x.detach().numpy().copy("K")
+    if isinstance(x, dict):
+        return {key: _forwards(part) for key, part in x.items()}
+    return list(map(_forwards, x)) if isinstance(x, list) else x
+
+
 class Program:
     """A world of tensors that share memory, a step on some of them, and the calls and events of a scenario.
 
@@ -195,10 +207,9 @@ class Program:
                     exec(line, names)
                 except Exception as caught:
                     error = type(caught).__name__, str(caught).split(", at ")[0]
-                # In the order of memory, but forwards: a write in place keeps negative strides, a new array has none.
-                tensors = {name: names[name].detach().numpy().copy("K") for name in self.tensors}
+                tensors = {name: names[name].detach() for name in self.tensors}
                 state = names[self.module].state_dict() if self.module else {}
-                yield line, error, tensors, names["result"], names["kept"], state
+                yield line, error, *_forwards([tensors, names["result"], names["kept"]]), state
 
 
 @on_cpu
