@@ -39,7 +39,7 @@ class Trace(Interceptor):
         self.reads: list[tuple[Any, Any, int | None, type]] = []
         self.number_names: dict[str, tuple[str, str]] = {}  # the short and the full names of these numbers
         self.conditions: dict[str, bool] = {}  # the outcome of each test of a number
-        #: Makes foreign tensors those of the step, where they share memory with one: the capture is refused then.
+        #: Adds foreign tensors that share memory with the step to its state; the capture is refused then.
         self.adopt: Callable[[Iterable[Tensor]], None] = _adopt_none
         self.refusals: list[str] = []  # why the step cannot be replayed, each with the line
         self.journal: list[tuple[Any, ...]] = []  # functions with arguments that undo writes to state, last write first

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from xgrad.cli.arguments import UsageError
 
-#: Formats of pictures, by their names in Pillow, whose other readers stay closed: that of EPS runs a program.
+#: Formats of pictures, by their names in Pillow; its other readers stay closed, for the EPS reader runs a program.
 FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 FAINTEST = 1 / 8  # least contrast, or brightest pixel, as a fraction of the largest grey value
 

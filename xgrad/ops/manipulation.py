@@ -30,8 +30,8 @@ def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = N
 
     x
     shape : tuple of int -- The new shape; one length may be -1, and follows from the others.
-    copy : bool, optional -- True copies; False refuses to; None copies where it must. All the same to users, for
-        tensors are values.
+    copy : bool, optional -- True copies; False refuses to; None copies where it must. A result without a copy is a
+        view of `x`: writes to one reach the other.
     returns Tensor -- Of the given shape.
     raises ValueError -- If the number of elements differs, or ``copy=False`` and they must be copied.
 
