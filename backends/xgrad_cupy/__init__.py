@@ -174,8 +174,9 @@ class CupyBackend(Backend):
         return index_add(self._cp, x, key, values)
 
     def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
+        call = call % 2**64 if isinstance(call, int) else call  # an array of uint64 wraps by itself
         with self.devices[index]:
-            return self._fused.bits(seed, call % 2**64, width, count)
+            return self._fused.bits(seed, call, width, count)
 
     def synchronize(self, index: int) -> None:
         self.devices[index].synchronize()
