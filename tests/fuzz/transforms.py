@@ -298,7 +298,7 @@ def _fill(state: list[tuple[str, Any]], weights: np.ndarray, assign: Callable[[A
 
 @dataclass
 class Draw:
-    """What an instruction draws: two earlier values, numbers, and a module, by its place in `Library.modules`."""
+    """Operands of an instruction: two earlier values, numbers, and the index of a module in `Library.modules`."""
 
     r: random.Random
     i: int
