@@ -27,7 +27,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial, wraps
 from importlib import import_module
-from sys import getrefcount
 from types import SimpleNamespace
 from typing import Any
 
@@ -163,9 +162,6 @@ class CupyBackend(Backend):
                 return self._cp.asarray(value)
 
         return convert
-
-    def buffer_refcount(self, x: Any) -> int:
-        return getrefcount(x)  # `x` is the base of all its views, and of their views
 
     def export_buffer(self, x: Any, *, read_only: bool, copy: bool) -> Any:
         return x.copy() if copy and min(x.strides, default=0) < 0 else x.view()  # see xgrad_numpy

@@ -214,7 +214,7 @@ class Executor:
         inputs = {value.number: x for value, x in zip(self._program.inputs, args, strict=False)}
         for i, value, array in self._views:
             view = self._interpreter.view(value, inputs) if array is None else array
-            outputs[i] = view.view()  # a reference that optimizers count
+            outputs[i] = view.view()
         return tuple(outputs), copies
 
     def _copy_in(self, args: Sequence[Any], stream: Any) -> None:

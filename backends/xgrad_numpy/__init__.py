@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib import import_module
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -98,8 +97,6 @@ class NumpyBackend(Backend):
 
     def array_converter(self, index: int) -> Callable[[Any], np.ndarray]:
         return np.asarray
-
-    buffer_refcount: Any = staticmethod(getrefcount)  # an array is the base of all its views, and of their views
 
     def is_exclusive(self, arrays: list[np.ndarray]) -> bool:
         owner = arrays[0] if arrays[0].base is None else arrays[0].base

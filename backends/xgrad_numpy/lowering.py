@@ -149,7 +149,7 @@ class Lowering:
         if kind == "temporary" and type(x) is Slot:
             return x
         early = type(x) is not Slot or x.early or not x.dynamic
-        result = Slot(dynamic=True, early=early)  # a new view: optimizers count references to memory
+        result = Slot(dynamic=True, early=early)
         function = np.ndarray.view if kind in ("state", "input") else copy_with_strides
         (self._early if early else self._current).append(Instruction(function, (x,), {}, result))
         return result

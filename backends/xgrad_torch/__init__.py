@@ -54,6 +54,8 @@ class TorchBackend(Backend):
             "index_add": self.index_add,
             "special": special(self._torch, self),
             "unique_all": partial(_unique_all, self._torch),
+            "positive": self._torch.clone,  # PyTorch's own return their argument
+            "conj": lambda x: x.conj_physical() if x.is_complex() else x.clone(),
         }
         self.xp = SimpleNamespace(**vars(import_module("array_api_compat.torch")) | added)
         gpus = self._cuda.device_count() if self._cuda.is_available() else 0
@@ -62,8 +64,6 @@ class TorchBackend(Backend):
             self.devices.append(self._torch.device("mps", 0))
         self._dtypes = {np.dtype(name): getattr(self._torch, name) for name in _DTYPES}
         self._numpy_dtypes = {native: dtype for dtype, native in self._dtypes.items()}
-        # a private name of PyTorch
-        self._uses: Callable[[int], int] | None = getattr(self._torch._C, "_storage_Use_Count", None)
 
     def describe(self, index: int) -> str:
         name = "MPS" if self.devices[index].type == "mps" else "the CPU"
@@ -112,9 +112,6 @@ class TorchBackend(Backend):
         x.view(-1).index_add_(0, indices.reshape(-1), values.reshape(-1))
         return x
 
-    def buffer_refcount(self, x: Any) -> int | None:
-        return self._uses and self._uses(x.untyped_storage()._cdata)
-
     def shares_memory(self, x: Any, y: Any) -> bool:
         return bool(x.untyped_storage()._cdata == y.untyped_storage()._cdata)
 
@@ -124,7 +121,7 @@ class TorchBackend(Backend):
         return self._torch.from_dlpack(x)
 
     def export_buffer(self, x: Any, *, read_only: bool, copy: bool) -> Any:
-        return x.detach()  # the capsule holds it, which counts as another reference to the memory
+        return x.detach()
 
     def synchronize(self, index: int) -> None:
         if self.devices[index].type == "mps":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,10 +21,11 @@ def parts(text: str) -> tuple[list[str], list[str]]:
     return [call.partition("  ")[0] for call in calls.splitlines()], effects.splitlines()
 
 
-def listing(step: Any, *args: Any, times: int = 2) -> str:
+def listing(step: Any, *args: Any, times: int = 2, between: Callable[[], Any] = lambda: None) -> str:
     """Return the listing of the last program of a step after some calls."""
     captured = xgrad.capture(step)
     for _ in range(times):
+        between()
         captured(*args)
     assert captured.refusal is None
     text = captured.program()
@@ -37,7 +39,7 @@ def training() -> str:
     optimizer = optim.Adam(model.parameters(), lr=0.01)
 
     step = training_step(model, optimizer)
-    return listing(step, xgrad.ones((8, 20)), xgrad.asarray([0, 1, 2, 3] * 2), times=4)
+    return listing(step, xgrad.ones((8, 20)), xgrad.asarray([0, 1, 2, 3] * 2), times=4, between=optimizer.zero_grad)
 
 
 def test_header_lists_counts_bytes_arguments_state_and_numbers(training: str) -> None:

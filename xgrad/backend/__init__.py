@@ -133,10 +133,6 @@ class Backend:
         """Return whether an array of one bool is true, in a check of an argument."""
         return bool(condition)
 
-    def buffer_refcount(self, x: Any) -> int | None:
-        """Return a number that grows when another array shares the memory of `x`, exactly, or None if none is known."""
-        return None
-
     def shares_memory(self, x: Any, y: Any) -> bool:
         """Return whether `y`, the result of a function of `x`, shares its memory."""
         base = getattr(y, "base", None)
@@ -154,7 +150,7 @@ class Backend:
         return self.xp.from_dlpack(x)
 
     def export_buffer(self, x: Any, *, read_only: bool, copy: bool) -> Any:
-        """Return an array in the memory of `x` for another library; `buffer_refcount` counts it.
+        """Return an array in the memory of `x` for another library.
 
         It is `read_only` if the library has that flag. If `copy` is true, it may be a copy: of read-only memory that
         cannot be exported with that flag, and of a layout that other libraries refuse.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from importlib import import_module
 from operator import attrgetter, is_not
 from typing import Any
@@ -106,22 +105,19 @@ class CachedProgram:
     # Memory
 
     def _moved(self) -> bool:
-        """Return whether arrays have moved since the last replay, or packed parameters are referred to elsewhere."""
-        for flat in self._flats:
-            if not flat.is_exclusive():
-                return True
+        """Return whether arrays have moved since the last replay."""
         return any(map(is_not, map(_data, self._still), self._arrays))
 
     def _relink(self) -> bool:
-        """Move packed parameters to an exclusive buffer, and link all arrays again; return whether they fit."""
+        """Bring packed parameters to their buffer, and link all arrays again; return whether they fit."""
         if not all(map(in_layout, self._flats)):
             return False  # the step itself computes with the array of another layout before it moves it
         for flat in self._flats:
-            flat.ensure_exclusive()
+            flat.gather_parameters()
         try:
             return self.link()
         except Unusable as error:
-            self.error = error.with_traceback(None)  # its frames hold arrays, the references to which optimizers count
+            self.error = error.with_traceback(None)  # its frames hold arrays
             return False
 
     def link(self) -> bool:
@@ -136,34 +132,22 @@ class CachedProgram:
         if len(set(owners.values())) < len(owners):
             return False
         packed = {id(x) for flat in self._flats for x in buffers_of(flat)}
-        with self._counted():
-            with self._device.active():
-                self.executor.link([tensor._data for _, tensor in self._state])
-            wholes = [x for flat in self._flats for x in (flat.buffer, flat.gradients.buffer, *flat.params)]
-            self._still = [*wholes, *[x for _, x in self._state if id(x) not in packed]]
-            self._arrays = list(map(_data, self._still))
+        with self._device.active():
+            self.executor.link([tensor._data for _, tensor in self._state])
+        wholes = [x for flat in self._flats for x in (flat.buffer, flat.gradients.buffer, *flat.params)]
+        self._still = [*wholes, *[x for _, x in self._state if id(x) not in packed]]
+        self._arrays = list(map(_data, self._still))
         return True
 
-    def _counted(self) -> ExitStack:
-        """Return a context: references to packed parameters that are added or dropped in it are the optimizers' own."""
-        stack = ExitStack()
-        for flat in self._flats:
-            stack.callback(flat.adjust_count, flat.references())
-        return stack
-
     def release(self) -> None:
-        """Drop the arrays of the state: optimizers count references to them."""
+        """Drop the arrays of the state, and the memory of the executor."""
         if self.executor is not None:
-            with self._counted():
-                self._still, self._arrays = [], []
-                self.executor.release()
+            self._still, self._arrays = [], []
+            self.executor.release()
 
     def is_obsolete(self) -> bool:
         """Return whether it will never hold again: an optimizer keeps parameters in another way."""
         return not all(flat.intact() for flat in self._flats)
-
-    def __del__(self) -> None:  # else optimizers count fewer references than before, and move parameters
-        self.release()
 
 
 def in_layout(flat: FlatParameters) -> bool:

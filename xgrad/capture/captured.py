@@ -213,13 +213,13 @@ class Captured(Generic[P, R]):
             self._layout_changes = 1
             return None  # optimizers pack parameters
         slots = Slots(state, call.tensors)
-        if not (slots.complete and all(map(in_layout, slots.flats.values()))):
+        if not all(map(in_layout, slots.flats.values())):
             return None  # optimizers move parameters
         exposed = [flat.gradients for flat in slots.flats.values() if flat.gradients.exposed]
         for gradients in exposed:
             gradients.reallocate()
         for flat in slots.flats.values():
-            flat.ensure_exclusive()
+            flat.gather_parameters()
         slots = Slots(state, call.tensors) if exposed else slots
         return Recording(state, slots, Trace(device), call.tensors, call.structure)
 
@@ -238,7 +238,6 @@ class Captured(Generic[P, R]):
         try:
             try:
                 begin()  # in C, as is the end: no signal handler runs within them
-                trace.count_references(recording.slots.flats.values())
                 try:
                     recording.result = self._step(*call.args, **call.kwargs)
                 except Exception:
@@ -252,6 +251,8 @@ class Captured(Generic[P, R]):
                 end()
                 for actions in (enter, back, plan):
                     actions.clear()
+            if program is None:
+                replace_everywhere(trace)
             deque(map(refresh, recording.written), 0)  # and with them what shares their memory outside the step
             if program is not None:
                 recording.result = program.apply_effects(call.tensors)
@@ -259,8 +260,8 @@ class Captured(Generic[P, R]):
         except BaseException:
             if program is not None:  # the trace has written to memory of the state
                 program.apply_effects(call.tensors)
-            deque(map(refresh, recording.written), 0)
             replace_everywhere(trace)
+            deque(map(refresh, recording.written), 0)
             raise
 
     def _program(self, recording: Recording, draws: list[Any]) -> CachedProgram | None:

@@ -87,7 +87,6 @@ class Slots:
         self.all: list[Slot] = []
         self.flats: dict[int, FlatParameters] = {}  # packed parameters, by id
         self.leaves: dict[int, tuple[Tensor, Leaf, str]] = {}  # and their names, by the id of the tensor
-        self.complete = True  # whether all gradients in buffers are those of optimizers that still exist
         self._seen: set[int] = set()
         self._add("other", grad_enabled, "", "the grad mode")
         self._add("other", _default, "", "the default device")
@@ -123,8 +122,8 @@ class Slots:
         leaf = x._leaf
         if leaf is not None and leaf.slot is not None:
             flat = leaf.slot.flat()
-            if flat is None:  # the optimizer has dropped it, and packs it again in its next step
-                self.complete = False
+            if flat is None:  # the optimizer is gone, or packs the parameters again in its next step
+                leaf.slot = None
             else:
                 self._flat(flat)  # before the parameter: its buffers stand for those in them
         self._add("array", x, "_data", name)
@@ -192,7 +191,8 @@ class Recording:
         self._attributes = [(x, dict(vars(x))) for x in owners]
         self._packings = [(x, _packing(x)) for _, x in state.of(Optimizer)]
         stamps = [(slot.owner, "_changed") for slot in slots.all if slot.kind == "array"]
-        self._stamps = [(x, key, getattr(x, key, 0)) for x, key in (*stamps, *[(x, "changed") for x in leaves])]
+        stamps += [(x, "changed") for x in (*leaves, *slots.flats.values())]
+        self._stamps = [(x, key, getattr(x, key, 0)) for x, key in stamps]
 
     def is_identified(self, tensor: Tensor) -> bool:
         """Return whether an argument must be the same tensor in each call: one of the state, or a parameter."""

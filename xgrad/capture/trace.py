@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import ref
@@ -18,7 +17,6 @@ from xgrad.core.tensor import Tensor, from_placement
 from xgrad.core.views import family_of, has_family
 from xgrad.ops.writing import assign
 from xgrad.optim.flat import FlatParameters
-from xgrad.support.refcounts import references
 
 _FOREIGN = "that is neither an argument, nor found from the step, nor made by it"
 #: Functions whose results have a shape that depends on values.
@@ -46,8 +44,6 @@ class Trace(Interceptor):
         self.made: list[ref[TracedArray]] = []  # all traced arrays
         self._traced_arrays: dict[int, TracedArray] = {}  # by the id of an array, which the traced array keeps
         self._storages: dict[int, Storage] = {}  # of inputs and state, by the id of what owns their memory
-        self._views: dict[Storage, list[ref[TracedArray]]] = {}  # of inputs and state
-        self._exclusive: dict[Storage, int] = {}  # references to the buffers of parameters
         self._saved: set[int] = set()  # arrays of the state that the journal has a copy of, by id
 
     # Arrays and numbers
@@ -55,9 +51,7 @@ class Trace(Interceptor):
     def _traced(self, array: Any, storage: Storage, name: str = "") -> TracedArray:
         value = Value(len(self.made), storage, array, name)
         traced = (TracedArray if isinstance(array, self._array_type) else TracedScalar)(self, array, value)
-        self.made.append(reference := ref(traced))
-        if storage.kind == "state":
-            self._views.setdefault(storage, []).append(reference)
+        self.made.append(ref(traced))
         return traced
 
     def trace_array(self, array: Any, kind: str, name: str) -> TracedArray:
@@ -178,33 +172,10 @@ class Trace(Interceptor):
         self.calls.append(Call(bool, (condition.value,), {}, check=truth, line=user_line()))
         return truth
 
-    # Parameters that optimizers update in place
-
-    def count_references(self, flats: Iterable[FlatParameters]) -> None:
-        """Count the references to the buffers of parameters while nothing but the state has any."""
-        for flat in flats:
-            storage = flat.buffer._data.value.storage
-            self._exclusive[storage] = self._references(storage)
-
-    def is_exclusive(self, flat: FlatParameters, moved: int) -> bool:
-        """Return whether the step holds no view of parameters that are to be updated in place.
-
-        The number of parameters that have `moved` to other arrays is known. If the step holds a view, the optimizer
-        moves the parameters to another buffer, as it does without a trace, and the capture is refused.
-        """
-        value = getattr(flat.buffer._data, "value", None)  # no reference to the traced array
-        if value is None:
+    def check_parameters(self, flat: FlatParameters) -> None:
+        """Refuse the capture unless parameters that an optimizer updates are of the state."""
+        if getattr(flat.buffer._data, "value", None) is None:
             self.check_device(flat.device, "an optimizer updates parameters")
-        elif self._references(value.storage) + moved > self._exclusive.get(value.storage, sys.maxsize):
-            self.refuse(
-                "a parameter, or a view of one, is still used when the optimizer updates it: copy it before, by "
-                "xgrad.asarray(p.detach(), copy=True)"
-            )
-            return False
-        return True
-
-    def _references(self, storage: Storage) -> int:
-        return references([x for x in map(operator.call, self._views.get(storage, ())) if x is not None])
 
     # Hooks of the library: refusals, and constants in the place of foreign tensors
 

@@ -155,7 +155,7 @@ class TracingBackend:
 
     def shares_memory(self, x: Any, y: Any) -> bool:
         """Return whether an array lies in the memory of another."""
-        return x.value.storage is y.value.storage
+        return type(x) is type(y) is TracedArray and x.value.storage is y.value.storage
 
     def from_dlpack(self, x: Any, index: int) -> Any:
         """Return an array of another library, which refuses the capture."""

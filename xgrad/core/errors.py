@@ -12,7 +12,7 @@ from xgrad.backend import DeviceError
 from xgrad.backend.device import Device, tracing
 from xgrad.core.arguments import axis_error
 from xgrad.core.dtypes import SCALARS
-from xgrad.core.graph import Leaf, Node
+from xgrad.core.graph import Leaf, Node, updated
 from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor
 from xgrad.support.hints import shown
@@ -150,12 +150,33 @@ def check_unchanged(node: Node) -> None:
             stale.append(names[i])
     if "out" in spec.saved_roles and node.changed > node.order:
         stale.append("result")
+    stale = stale or _in_updated_memory(node, names)
     if stale:
         described = ", ".join(f"{name!r} ({_origin(node, name)})" for name in stale)
         raise RuntimeError(
-            f"backward: {node.name} needs the value that its {described} had, but it was changed through .data or "
-            "under no_grad(): change it after the backward pass, or work on a copy"
+            f"backward: {node.name} needs the value that its {described} had, but it was changed through .data, "
+            "under no_grad() or by an optimizer: change it after the backward pass, or work on a copy"
         )
+
+
+def _in_updated_memory(node: Node, names: list[str]) -> list[str]:
+    """Return the names of saved values in the memory of parameters that were updated in place since.
+
+    They are views of parameters that nothing else holds, and values that were detached from them.
+    """
+    device, stale = node.placement.device, []
+    alive = [flat for reference in updated.valuerefs() if (flat := reference()) is not None]
+    flats = [flat for flat in alive if flat.changed > node.order and flat.device is device]
+    if not flats:
+        return []
+    for role, value in zip(node.spec.saved_roles, node.saved or (), strict=False):
+        arrays = value if isinstance(value, (tuple, list)) else (value,)
+        for i, array in enumerate(arrays):
+            if type(array) is device.array_type and any(
+                device.backend.shares_memory(flat.buffer._data, array) for flat in flats
+            ):
+                stale.append("result" if role in ("out", "residual") else names[i if role == "all" else role])
+    return stale
 
 
 def _origin(node: Node, name: str) -> str:

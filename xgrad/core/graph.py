@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 from typing import Any, TypeVar
-from weakref import ref
+from weakref import WeakValueDictionary, ref
 
 from xgrad.backend.device import Placement
 
@@ -27,11 +27,15 @@ class Clock:
 
 clock = Clock()
 
+#: Packed parameters by id, which updates change in place: each has a `buffer`, its `device`, and the time when it was
+#: `changed`.
+updated: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
 
 class Leaf:
     """The end of the graph at a tensor that the user made: it holds the gradient, never the tensor."""
 
-    __slots__ = ("changed", "grad", "hooks", "moved", "order", "placement", "shape", "slot", "viewed")
+    __slots__ = ("changed", "grad", "hooks", "is_view", "moved", "order", "placement", "shape", "slot", "viewed")
     name = "leaf"
     edges = ()
 
@@ -43,6 +47,7 @@ class Leaf:
         self.hooks: dict[Any, Hook] | None = None
         self.changed = self.moved = 0
         self.viewed = False  # whether the tensor may have views, or be one
+        self.is_view = False  # whether it may be one
 
     def __repr__(self) -> str:
         return f"<leaf {self.shape}>"

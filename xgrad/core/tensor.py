@@ -16,7 +16,7 @@ from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Edge, HookHandle, Leaf, Node, OutputEdge, RetainedGradient
 from xgrad.core.lost_gradients import user_location, warn_lost_gradient, warn_missing_gradient
 from xgrad.core.namespace import dlpack, namespace, namespace_of
-from xgrad.core.views import base_of, has_family, link
+from xgrad.core.views import NO_OPTIONS, base_of, has_family, link
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
@@ -168,6 +168,7 @@ class Tensor(Aliases):
             if self.dtype.kind not in "fc":
                 raise TypeError(f"requires_grad: expected a floating dtype, got {self.dtype}: use .astype(float32)")
             leaf = self._leaf or Leaf(self.shape, self._placement)
+            leaf.is_view = base_of(self) is not None
             leaf.viewed = leaf.viewed or has_family(self)
             self._edge = leaf
         elif not requires_grad:
@@ -284,12 +285,30 @@ class Tensor(Aliases):
         return HookHandle(self._edge, hook)
 
     def detach(self) -> Tensor:
-        """Return the same values without history; later writes to this tensor do not change them.
+        """Return the same values without history.
 
-        In a `vmap`, or a `jacfwd`, they are constants of all transforms around it.
+        Of a leaf that requires a gradient, such as a parameter, it is the view that `data` is, as in PyTorch: it
+        follows updates of optimizers and writes, and writes to it change the leaf. Later writes to other tensors do
+        not change it. In a `vmap`, or a `jacfwd`, the values are constants of all transforms around it.
         """
-        raw, device = self._data, self._placement.device
-        return from_placement(device.detached(raw) if device.level else raw, self._placement)
+        edge = self._edge
+        if type(edge) is Leaf:
+            if edge.is_view:
+                return self.data
+            view = self._without_history()
+            link(self, view, None, NO_OPTIONS)
+            return view
+        return self._without_history()
+
+    def _without_history(self) -> Tensor:
+        """Return the same values without history, as a tensor that is no view of this one."""
+        raw, placement = self._data, self._placement
+        view: Tensor = _new(Tensor)
+        view._data = placement.device.detached(raw) if placement.device.level else raw
+        view._placement, view._edge = placement, None
+        if (batch := _batching()) is not None:
+            view._made_in = batch.path
+        return view
 
     @property
     def _is_differentiated(self) -> bool:
@@ -303,14 +322,16 @@ class Tensor(Aliases):
 
         A backward pass that needs the earlier value is then refused.
         """
-        base, view = base_of(self), self.detach()
-        _, function, options = (base is not None and self._view) or (None, None, {})
-        if base is None:
-            link(self, view, None, {})
-        elif function is None:
+        edge = self._edge
+        base = None if type(edge) is Leaf and not edge.is_view else base_of(self)
+        view = self._without_history()
+        if base is None or self._view is None:
+            link(self, view, None, NO_OPTIONS)
+            return view
+        _, function, options = self._view
+        if function is None:
             return base.data
-        else:  # linked to the base, which outlives this tensor
-            link(base.data, view, function, options)
+        link(base.data, view, function, options)  # to the base, which outlives this tensor
         return view
 
     @data.setter

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 #: Whether a function returns a view of its input: always, or where the result shares its memory.
 Views = bool | Literal["shared"]
 
+NO_OPTIONS: dict[str, Any] = {}  # of the views that `Tensor.data` and `Tensor.detach` return
+
 
 def is_view(x: Any, out: Any) -> bool:
     """Return whether a result is a view of a tensor: of its memory, or of a parameter packed by an optimizer.
@@ -33,10 +35,11 @@ def is_view(x: Any, out: Any) -> bool:
 def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> None:
     """Make a tensor a view of another, taken by a function; the function of ``.data`` is None."""
     view._view = (base if function is not None else ref(base)), function, options
-    views = getattr(base, "_views", None)
+    leaf = base._edge if type(base._edge) is Leaf else None
+    views = getattr(base, "_views", None) if leaf is None or leaf.viewed else None  # a look in vain is slow
     if not views:
-        if type(base._edge) is Leaf:
-            base._edge.viewed = True
+        if leaf is not None:
+            leaf.viewed = True
         base._views = [ref(view)]
     elif views[-1]() is None:
         views[-1] = ref(view)

@@ -13,6 +13,7 @@ from xgrad.nn.parameter import Parameter
 from xgrad.nn.state_dict import IncompatibleKeys, load_state
 from xgrad.nn.summary import Summary, summarize
 from xgrad.nn.unregistered import warn_of_unregistered
+from xgrad.ops import asarray
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
@@ -332,7 +333,7 @@ class Module(CallableModule):
             raise TypeError(f"{type(self).__name__}.to: expected a floating dtype, got {dtype}")
         for _, tensor in self._named_state():
             cast = dtype if tensor.dtype.kind == "f" else None
-            moved = tensor.detach().to(target, dtype=cast)
+            moved = tensor._without_history().to(target, dtype=cast)
             if moved.device is tensor.device and moved.dtype == tensor.dtype:
                 continue
             tensor.data = moved  # and the gradient
@@ -351,7 +352,9 @@ class Module(CallableModule):
         return self.to(dtype=float64)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return a snapshot of all parameters and persistent buffers by name, without gradients.
+        """Return copies of all parameters and persistent buffers by name, without gradients.
+
+        Later updates do not change them: in PyTorch, they would.
 
         Examples
         --------
@@ -359,7 +362,7 @@ class Module(CallableModule):
         >>> list(xgrad.nn.MLP([3, 2]).state_dict())
         ['0.weight', '0.bias']
         """
-        return {name: tensor.detach() for name, tensor in self._persistent_state().items()}
+        return {name: asarray(x._without_history(), copy=True) for name, x in self._persistent_state().items()}
 
     @documented()
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:

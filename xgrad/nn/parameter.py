@@ -31,5 +31,5 @@ class Parameter(Tensor):
     def __init__(
         self, data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = True
     ) -> None:
-        data = data.detach() if isinstance(data, Tensor) else data  # a parameter is a leaf
+        data = data._without_history() if isinstance(data, Tensor) else data  # a parameter is a leaf
         super().__init__(data, dtype=dtype, device=device, requires_grad=requires_grad)

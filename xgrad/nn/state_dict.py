@@ -50,7 +50,7 @@ def load_state(
     if wrong:
         raise ValueError("\n  ".join([f"{title}: nothing was loaded, because of", *wrong]))
     for name, value in new.items():
-        own[name].data = Tensor(value.detach(), dtype=own[name].dtype, device=own[name].device)
+        own[name].data = Tensor(value._without_history(), dtype=own[name].dtype, device=own[name].device)
     return result
 
 

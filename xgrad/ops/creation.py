@@ -170,7 +170,8 @@ def full(
     if isinstance(fill_value, Tensor):
         if fill_value.ndim:
             raise ValueError(f"full: expected a number or a 0-d tensor, got shape {fill_value.shape}: see broadcast_to")
-        filled = unlink(broadcast_to(asarray(fill_value, dtype=dtype, device=device), _lengths(shape)))
+        value = asarray(fill_value, dtype=dtype, device=device, copy=True)
+        filled = unlink(broadcast_to(value, _lengths(shape)))
         return filled.detach().requires_grad_() if requires_grad else filled
     fill_value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     value_dtype = asarray(fill_value).dtype
@@ -379,7 +380,8 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     if indexing == "xy":
         axes[:2] = axes[1::-1]
     shape = tuple([tensors[axis].size for axis in axes])
-    grids = [reshape(x, tuple([-1 if axis == i else 1 for axis in axes])) for i, x in enumerate(tensors)]
+    copies = [asarray(x, copy=True) for x in tensors]
+    grids = [reshape(x, tuple([-1 if axis == i else 1 for axis in axes])) for i, x in enumerate(copies)]
     return tuple([unlink(broadcast_to(x, shape)) for x in grids])
 
 

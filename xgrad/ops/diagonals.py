@@ -5,7 +5,6 @@ from __future__ import annotations
 from xgrad.core.arguments import as_int, as_tensor, front_axis
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.core.views import unlink
 from xgrad.ops import linalg
 from xgrad.support.docstrings import documented
 
@@ -62,7 +61,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     """
     x, k = as_tensor("diag", "x", x), as_int("diag", "k", k)
     if x.ndim == 2:
-        return unlink(linalg.diagonal(x, offset=k))
+        return namespace.asarray(linalg.diagonal(x, offset=k), copy=True)
     if x.ndim != 1:
         raise ValueError(f"diag: expected a vector or a matrix, got shape {x.shape}: see linalg.diagonal for stacks")
     n = x.shape[0] + abs(k)

@@ -28,10 +28,11 @@ def _diff_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int, n: int) -> 
 
 @derivative(_diff_rule)
 def _diff(xp: Any, x: Any, /, *, axis: int, n: int) -> Any:
-    for _ in range(min(n, x.shape[axis])):
+    count = min(n, x.shape[axis])
+    for _ in range(count):
         after, before = x[slice_axis(axis, 1)], x[slice_axis(axis, None, -1)]
         x = after != before if x.dtype == xp.bool else after - before
-    return x
+    return x if count else xp.asarray(x, copy=True)
 
 
 @explained

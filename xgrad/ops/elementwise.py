@@ -334,7 +334,7 @@ bitwise_invert = elementwise("bitwise_invert", None,
 )
 def _clip(xp: Any, x: Any, min: Any = None, max: Any = None, /) -> Any:
     x = x if min is None else xp.maximum(x, min)
-    return +x if max is None else xp.minimum(x, max)
+    return xp.positive(x) if max is None else xp.minimum(x, max)
 
 
 def _inside(xp: Any, x: Any, min: Any, max: Any) -> Any:

@@ -129,9 +129,18 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     if kind in _BASIC if kind is not tuple else _BASIC.issuperset(map(type, raw)):
         if made._data.shape or (... in raw if kind is tuple else raw is ...):
             link(x, made, getitem_function, {"key": raw})
-        else:  # an element, which is a value of its own, as in NumPy
-            made._view = None
+        else:
+            as_element(x, made)
     return made
+
+
+def as_element(x: Tensor, made: Tensor) -> None:
+    """Make an element of `x` a value of its own; NumPy's are, those of other libraries may be views."""
+    made._view = None
+    device = made._placement.device
+    if getattr(made._data, "base", made) is not None and device.backend.shares_memory(x._data, made._data):
+        with device.active():
+            made._data = device.xp.asarray(made._data, copy=True)
 
 
 @derivative(lambda g, key: g[key])

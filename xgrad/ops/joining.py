@@ -12,7 +12,7 @@ from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
 from xgrad.ops.declare import derivative, slice_axis
-from xgrad.ops.indexing import getitem_function, take
+from xgrad.ops.indexing import as_element, getitem_function, take
 from xgrad.ops.manipulation import reshape
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained, shown
@@ -121,8 +121,8 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     for i, part in enumerate(parts):
         if x.ndim > 1:
             link(x, part, getitem_function, {"key": (*before, i, ...)})
-        else:  # an element, which is a value of its own
-            part._view = None
+        else:
+            as_element(x, part)
     return parts
 
 

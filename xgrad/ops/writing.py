@@ -115,7 +115,8 @@ def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
 def view(x: Tensor, shape: Any) -> Tensor:
     """Return a view of a tensor in another shape; ValueError if its elements do not lie in that order."""
     out = reshape(x, shape)
-    if base_of(out) is x or not out.size:
+    linked = base_of(out) is x
+    if not out.size or (linked and base_of(x) is None):
         return out
     # Whether it is a view must not depend on the order in which an optimizer or a kernel stores the elements.
     array = layout(x)
@@ -124,7 +125,8 @@ def view(x: Tensor, shape: Any) -> Tensor:
             f"view: expected a shape that x of shape {x.shape} has a view of, got {shown(shape)}: x is itself a view, "
             f"with its elements in another order; use .reshape(...), which copies, or .contiguous().view(...)"
         )
-    link(x, out, reshape.function, {"shape": out.shape, "copy": None})  # type: ignore[attr-defined]
+    if not linked:
+        link(x, out, reshape.function, {"shape": out.shape, "copy": None})  # type: ignore[attr-defined]
     return out
 
 
@@ -226,7 +228,7 @@ def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
         if function is None:  # of .data
             hidden = True
         else:
-            new = put(base.detach() if hidden else _with_view_history(base), new, function, **options)
+            new = put(base._without_history() if hidden else _with_view_history(base), new, function, **options)
         x = base
     _rebind(x, new, hidden)
 
@@ -308,7 +310,7 @@ def _overlaps(x: Tensor) -> bool:
 
 def set_data(x: Tensor, new: Tensor) -> None:
     """Assign to ``.data``, bypassing autograd; a value of another shape or dtype unlinks views."""
-    new = as_new_value(x, new.detach())
+    new = as_new_value(x, new._without_history())
     if new._placement is not x._placement or new.shape != x.shape:
         for view in views_of(x):
             unlink(view)
@@ -349,9 +351,21 @@ def replace(x: Tensor, raw: Any, placement: Any) -> None:
         trace.check_device(x.device, "a tensor is assigned to")
     if edge is not None:
         edge.change(raw.shape, placement, when)  # which may refuse
+        if type(edge) is Leaf and edge.slot is not None:
+            raw = edge.slot.write(raw)  # an optimizer updates it there
     if device.level:
         raw = device.rewritten(x._data, raw)
     x._data, x._placement, x._changed = raw, placement, when
+
+
+def move(x: Tensor, raw: Any) -> None:
+    """Move the values of a tensor and of its views to an array that has equal ones: nothing has changed."""
+    x._data = raw
+    for view in views_of(x) if has_family(x) else ():
+        if _on_one_root(view, x):
+            _, function, options = view._view  # type: ignore[misc]
+            values = x._without_history()
+            move(view, raw if function is None else function(values, **options)._data)
 
 
 def refresh_views(x: Tensor, hidden: bool = True) -> None:
@@ -361,9 +375,9 @@ def refresh_views(x: Tensor, hidden: bool = True) -> None:
             continue  # outside a traced step: the replay writes to it
         _, function, options = view._view  # type: ignore[misc]
         if function is None:
-            _rebind(view, x.detach(), True)
+            _rebind(view, x._without_history(), True)
         else:
-            _rebind(view, function(x.detach() if hidden else x, **options), hidden)
+            _rebind(view, function(x._without_history() if hidden else x, **options), hidden)
 
 
 def refresh(x: Tensor) -> None:
@@ -372,6 +386,6 @@ def refresh(x: Tensor) -> None:
     if _is_computed(x):
         return
     if has_family(x):
-        assign(x, x.detach(), hidden=edge is not None)
+        assign(x, x._without_history(), hidden=edge is not None)
     elif type(edge) is Leaf:
         edge.viewed = x._edge is None

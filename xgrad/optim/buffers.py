@@ -98,6 +98,14 @@ class GradientSlot:
         own = self.gradients.tensors[self.index]
         return gradient is own and own._data is self.gradients.views[self.index]._data
 
+    def write(self, array: Any) -> Any:
+        """Write a new value of the leaf to the buffer of parameters, and return the leaf's array there.
+
+        The array itself is returned where parameters are no longer packed.
+        """
+        flat = self.flat()
+        return array if flat is None else flat.write(self.index, array)
+
     def reserve(self, leaf: Leaf, running: Sequence[bool]) -> Any:
         """Return the array of the gradient for a backward pass to write to until `running` is empty, or None."""
         if self.reserved or leaf.grad is not None or not leaf.placement.device.backend.supports_out:

@@ -1,27 +1,25 @@
 """Parameters, their gradients and the optimizer's state, each packed into one buffer that they are views of.
 
-An update is then a few array calls, however many parameters there are. A buffer that anything else can see is never
-written to: parameters move to another one first. So users may keep any array or tensor that they get.
+An update is then a few array calls, however many parameters there are. It writes to the buffer, whatever else shares
+that memory: tensors and arrays that were taken of a parameter follow it, as in PyTorch.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
+from functools import wraps
 from itertools import starmap
 from operator import call
 from typing import Any
 
 from xgrad.backend.device import Device, tracing
 from xgrad.backend.devices import transfer
-from xgrad.core.graph import clock
+from xgrad.core.graph import clock, updated
 from xgrad.core.tensor import Tensor, from_array, from_placement
-from xgrad.core.views import has_family, with_views
 from xgrad.ops import astype
-from xgrad.ops.writing import refresh
+from xgrad.ops.writing import move, refresh
 from xgrad.optim.buffers import BufferLayout, GradientBuffer, GradientSlot
-from xgrad.support.refcounts import references
 
 Update = Callable[[Any, Any, Any, "State", Mapping[str, Any]], Any]
 
@@ -95,7 +93,9 @@ class FlatParameters:
                 self.arrays[key] = from_array(packed if elementwise else self.layout.views(packed)[0], self.device)
             # All parameters, and each of them in the buffer
             self.buffer, *self.segments = [from_placement(None, self.layout.placement) for _ in (None, *params)]
-            self.reallocate()
+            self.changed = 0  # the time of the last update
+            self._take_memory()
+            updated[id(self)] = self
             for index, leaf in enumerate(self.leaves):  # last, for a leaf leads to the rest
                 leaf.slot = GradientSlot(self, self.gradients, index)
 
@@ -114,57 +114,46 @@ class FlatParameters:
                 return False
         return True
 
-    def reallocate(self) -> None:
-        """Move the parameters to another buffer, and leave their arrays to all that sees them."""
-        memory = self.layout.packed([p._data for p in self.params])
-        views = self.layout.views(memory)
-        # None until all are moved: if interrupted, the next step repeats it.
-        self.exclusive, self._memory, self._views, self.buffer._data = None, memory, views, memory
-        del memory, views
-        count = self.references()  # before anything else can see them
-        for p, segment, view in zip(self.params, self.segments, self._views, strict=True):
-            p._data = segment._data = view
-        # References while nothing but the parameters sees the buffer, if they can be counted
-        self.exclusive = None if count is None else count + 2 * len(self._views)
-
-    def references(self) -> int | None:
-        """Return the number of references to the buffer and its views, None if they cannot be counted."""
-        count = self.layout.placement.device.backend.buffer_refcount(self._memory)
-        return None if count is None else count + references(self._views)
-
-    def is_exclusive(self, moved: int = 0) -> bool:
-        """Return whether nothing sees the buffer but the parameters and their views, which follow them.
-
-        The number of parameters that have `moved` to other arrays since is known.
-        """
-        count = self.references()
-        if count is None or self.exclusive is None:
-            return False
-        others = count + moved - self.exclusive
-        if others == 0:
-            return True
-        shares, packed = partial(self.device.backend.shares_memory, self._memory), set(map(id, self._views))
-        views = [view._data for p in self.params if has_family(p) for view in with_views(p)[1:]]
-        views = [array for array in views if id(array) in packed or shares(array)]
-        derived = [array for array in views if id(array) not in packed]  # not those of .data
-        return others == len(views) and references(derived) == 2 * len(derived)
-
-    def ensure_exclusive(self) -> None:
-        """Bring all parameters to the buffer, or to another one if anything else sees it."""
-        trace = tracing.get()
-        moved = [(p, own) for p, own in zip(self.params, self.segments, strict=True) if p._data is not own._data]
-        if self.is_exclusive(len(moved)) if trace is None else trace.is_exclusive(self, len(moved)):
-            for p, own in moved:
-                own._data[...] = p._data
-                p._data = own._data
+    def _take_memory(self) -> None:
+        """Move the parameters to a new buffer; they stay where they are if they are already packed alike."""
+        former = self._packed_alike()
+        if former is not None:
+            memory, views = former.buffer._data, [segment._data for segment in former.segments]
+            self.changed = former.changed
+            former.gather_parameters()
         else:
-            self.reallocate()
+            memory = self.layout.packed([p._data for p in self.params])
+            views = self.layout.views(memory)
+        self.buffer._data = memory
+        for p, segment, view in zip(self.params, self.segments, views, strict=True):
+            segment._data = view
+            if p._data is not view:
+                move(p, view)
 
-    def adjust_count(self, earlier: int | None) -> None:
-        """Count the references that were added or dropped since there were so many `earlier` as the parameters' own."""
-        count = self.references()
-        if earlier is not None and count is not None and self.exclusive is not None:
-            self.exclusive += count - earlier
+    def _packed_alike(self) -> FlatParameters | None:
+        """Return what has the same parameters, in the same order, packed now; None if nothing has."""
+        slot = self.leaves[0].slot
+        flat: FlatParameters | None = slot and slot.flat()
+        if flat is None or len(flat.params) != len(self.params) or not flat.intact():
+            return None
+        return flat if all(p is q for p, q in zip(self.params, flat.params, strict=True)) else None
+
+    def gather_parameters(self) -> None:
+        """Bring parameters whose arrays were replaced to the buffer again."""
+        if (trace := tracing.get()) is not None:
+            trace.check_parameters(self)
+        for p, own in zip(self.params, self.segments, strict=True):
+            if p._data is not own._data:
+                own._data[...] = p._data
+                move(p, own._data)
+
+    def write(self, index: int, array: Any) -> Any:
+        """Write a new value of a parameter to the buffer, and return the parameter's array."""
+        own = self.segments[index]._data
+        if array is not own:
+            own[...] = array
+            self.changed = clock.last_change
+        return own
 
     # The state
 
@@ -218,7 +207,7 @@ class FlatParameters:
             return
         with self.layout.placement.device.active():
             self._gather_gradients()
-            self.ensure_exclusive()
+            self.gather_parameters()
             viewed = self._note_change()
             try:
                 self._store(self._update(update, plain_numbers(options)))
@@ -317,6 +306,7 @@ class FlatParameters:
     def _note_change(self) -> list[Tensor]:
         """Note that the parameters change, and return those that may have views, which are to follow."""
         viewed, when = [], clock.change()
+        self.changed = when
         for param, leaf in zip(self.params, self.leaves, strict=True):
             param._changed = leaf.changed = when
             if leaf.viewed:

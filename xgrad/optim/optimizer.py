@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from xgrad.core.grad_mode import enable_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, astype, zeros_like
-from xgrad.optim.flat import FlatParameters, State, Update, call_all
+from xgrad.optim.flat import FlatParameters, State, Update
 from xgrad.optim.rules import check_ranges
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
@@ -130,6 +130,7 @@ class Optimizer:
         options = {**self.defaults, **group, "params": params}
         self.check(options)
         self.param_groups.append(options)
+        self._pack(options)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of all parameters, or set them to 0 unless `set_to_none`."""
@@ -137,7 +138,7 @@ class Optimizer:
             for p in group["params"]:
                 leaf = p._leaf
                 if leaf is not None and (set_to_none or leaf.grad is not None):
-                    leaf.grad = None if set_to_none else zeros_like(p.detach())
+                    leaf.grad = None if set_to_none else zeros_like(p._without_history())
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update each parameter that has a gradient.
@@ -179,7 +180,8 @@ class Optimizer:
 
     def pack(self) -> list[tuple[FlatParameters, dict[str, Any]]]:
         """Pack the parameters, with the gradients that they have now, and return them with their groups."""
-        if not all(map(self._has_packed, self.param_groups)):  # groups were added, or edited
+        former = self._packed
+        if not all(map(self._has_packed, self.param_groups)):  # groups were edited
             self._unpacked_state, self._packed = self._states(), {}
         flats = []
         for group in self.param_groups:
@@ -189,6 +191,7 @@ class Optimizer:
                     self._unpacked_state |= packed.states()
                 packed = self._pack(group)
             flats += [(flat, group) for flat in packed.flats]
+        del former  # held until now, so that parameters that are packed alike stay where they are
         return flats
 
     def flats(self) -> list[FlatParameters]:
@@ -196,8 +199,9 @@ class Optimizer:
         return [flat for g in self.param_groups if id(g) in self._packed for flat in self._packed[id(g)].flats]
 
     def is_packed(self) -> bool:
-        """Return whether parameters are packed, and will be packed alike in the next step."""
-        return all(self._has_packed(group) and self._packed[id(group)].holds() for group in self.param_groups)
+        """Return whether parameters will be packed in the next step as in the last one; False before the first."""
+        packed = all(self._has_packed(group) and self._packed[id(group)].holds() for group in self.param_groups)
+        return packed and any(flat.stepped for flat in self.flats())
 
     def _has_packed(self, group: dict[str, Any]) -> bool:
         packed = self._packed.get(id(group))
@@ -214,7 +218,10 @@ class Optimizer:
                 continue
             state = self._unpacked_state.get(p, State(p.device, dtype)).to(p.device, dtype)
             numbers = frozenset((key, None if state.is_array(key) else repr(state[key])) for key in state)
-            kind = (stepped, leaf.grad is None, p.device, p.dtype, numbers, None if self.elementwise else id(p))
+            kind = (
+                stepped, leaf.grad is None, p.requires_grad, p.device, p.dtype, numbers,
+                None if self.elementwise else id(p),
+            )  # fmt: skip
             alike.setdefault(kind, []).append((p, state))
         flats = [
             self.packing([p for p, _ in members], [state for _, state in members], self.elementwise, stepped=kind[0])
@@ -241,6 +248,12 @@ class Optimizer:
         """Return the attributes without the buffers, which parameters would not be views of in a copy."""
         unpacked = {p: State(s.device, s.dtype, s) for p, s in self._states().items()}
         return vars(self) | {"_packed": {}, "_unpacked_state": unpacked}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Set the attributes of a copy, and pack its parameters."""
+        vars(self).update(state)
+        for group in self.param_groups:
+            self._pack(group)
 
     @documented()
     def state_dict(self) -> dict[str, Any]:
@@ -290,17 +303,12 @@ class Optimizer:
             raise ValueError(f"{title}: expected state of the parameters {numbers}, got that of {unknown}")
         pairs = zip(numbers, [p for g in self.param_groups for p in g["params"]], strict=True)
         state = {p: self._loaded_state(title, number, p, states[number]) for number, p in pairs if number in states}
-        call_all(
-            (setattr, self, "_unpacked_state", state),
-            (setattr, self, "_packed", {}),
-            *[
-                (own.update, {**group, "params": own["params"]})
-                for own, group in zip(self.param_groups, groups, strict=True)
-            ],
-        )
-        if state:  # now, so that already the next forward pass has the parameters in the memory layout of earlier ones
-            for group in self.param_groups:
-                self._pack(group)
+        former = self._packed
+        self._unpacked_state, self._packed = state, {}
+        for own, group in zip(self.param_groups, groups, strict=True):
+            own.update({**group, "params": own["params"]})
+            self._pack(own)
+        del former  # held until now, so that parameters stay where they are
 
     def _own_options(self, group: Mapping[str, Any]) -> dict[str, Any]:
         """Return a loaded group without options of PyTorch: those of implementations, and one that a class implies."""

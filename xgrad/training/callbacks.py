@@ -13,7 +13,6 @@ from typing import Any
 from xgrad.capture import capture
 from xgrad.core.tensor import Tensor
 from xgrad.nn import Module
-from xgrad.ops import asarray
 from xgrad.optim.swa_utils import AveragedModel, get_ema_avg_fn
 from xgrad.support.docstrings import documented
 from xgrad.support.files import json_lines, write
@@ -87,7 +86,7 @@ class EarlyStopping(Callback):
 
     def on_epoch_end(self, trainer: Trainer) -> None:
         if self.best_epoch(trainer.history) == len(trainer.history):
-            self.best_weights = {name: asarray(x, copy=True) for name, x in trainer.eval_model.state_dict().items()}
+            self.best_weights = trainer.eval_model.state_dict()
 
     def state_dict(self) -> dict[str, Any]:
         return {"best_weights": self.best_weights}
