@@ -31,8 +31,8 @@ def on(device: str, values: Any) -> Tensor:
 
 
 def host(x: Tensor) -> np.ndarray:
-    """Return the values of a tensor as a NumPy array."""
-    return np.asarray(x.detach().cpu().numpy())
+    """Return the values of a tensor as an array of NumPy of its own."""
+    return np.array(x.detach().cpu().numpy())
 
 
 def uniform(*shape: int, seed: int = 0, low: float = 0.5, high: float = 2.0) -> np.ndarray:

@@ -38,6 +38,7 @@ PRINTED = {
     ],
     "docs/tensors.md": [
         r"\[\[4\.0, 5\.0\], \[13\.0, 16\.0\]\] \[\[2\.0, 0\.0\], \[7\.0, 9\.0\]\]\n",
+        r"^True\n$",
         r"True False\n",
     ],
     "docs/models.md": [
