@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import signal
 import sys
 import weakref
 from collections import Counter
@@ -63,6 +64,56 @@ def test_history_has_the_figures_of_a_loop_by_hand(device: str) -> None:
         expected += [xgrad.mean(xgrad.abs(output - y)).item()]
         names = ["train_loss", "train_error", "validation_loss", "validation_error"]
         assert list(line) == ["epoch", *names] and [line[n] for n in names] == pytest.approx(expected, rel=1e-4)
+
+
+class Presses(nn.Module):
+    """A layer in which Ctrl-C is pressed a number of times in one step."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times, self.passed, self.calls = times, 0, 0
+
+    def forward(self, x: Any) -> Any:
+        self.calls += 1
+        for _ in range(self.times if self.calls == 2 else 0):
+            signal.raise_signal(signal.SIGINT)
+            self.passed += 1
+        return x
+
+
+def test_signal_waits_for_the_end_of_a_step() -> None:
+    whole = trainer(validation=False, capture=False)
+    expected = whole.fit(2)
+    parts = trainer(validation=False, capture=False)
+    handler = signal.getsignal(signal.SIGINT)
+    layer = Presses(1)
+    parts.model.append(layer)
+    with pytest.raises(KeyboardInterrupt):
+        parts.fit(2)
+    assert (parts.steps, layer.passed, layer.calls) == (2, 1, 2)
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert parts.fit(2) == expected
+    assert [p.tolist() for p in parts.model.parameters()] == [p.tolist() for p in whole.model.parameters()]
+
+
+def test_second_signal_within_a_step_does_not_wait() -> None:
+    parts = trainer(validation=False, capture=False)
+    layer = Presses(3)
+    parts.model.append(layer)
+    with pytest.raises(KeyboardInterrupt):
+        parts.fit(2)
+    assert (parts.steps, layer.passed) == (1, 1)
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL])
+def test_signals_that_no_function_handles_are_left_alone(handler: Any) -> None:
+    before = signal.signal(signal.SIGTERM, handler)
+    seen = []
+    try:
+        trainer(callbacks=[hook("on_batch_end", lambda t: seen.append(signal.getsignal(signal.SIGTERM)))]).fit(1)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert set(seen) == {handler}
 
 
 class StopAt(Callback):

@@ -21,6 +21,7 @@ from xgrad.nn import Module
 from xgrad.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.docstrings import documented
+from xgrad.support.signals import SignalDelay
 from xgrad.support.states import check_state, load_or_restore
 
 Totals = tuple[Tensor, ...]  # sums of the loss and the metrics over samples, on the device
@@ -174,46 +175,53 @@ class Trainer:
         ValueError is raised if `train_loader` has no batches, or a metric has not a value for each sample.
 
         An exception, such as KeyboardInterrupt or one of a callback, leaves the state after the last step: another
-        call continues with the next batch, as does a trainer that loads `state_dict`.
+        call continues with the next batch, as does a trainer that loads `state_dict`. Ctrl-C and SIGTERM, if a Python
+        function handles them, wait for the end of the step; a second one of a kind does not, and may leave it half
+        done.
         """
         self.epochs, self.should_stop = epochs, False
-        try:
-            self._call("on_fit_start")
-            for _ in range(len(self.history), epochs):
-                self._call("on_epoch_start")
-                if self.should_stop:
-                    break
-                self._epoch()
-                self._call("on_epoch_end")
-        finally:
-            self._call("on_fit_end")
+        with SignalDelay() as signals:
+            try:
+                self._call("on_fit_start")
+                for _ in range(len(self.history), epochs):
+                    self._call("on_epoch_start")
+                    if self.should_stop:
+                        break
+                    self._epoch(signals)
+                    self._call("on_epoch_end")
+            finally:
+                self._call("on_fit_end")
         return self.history
 
-    def _epoch(self) -> None:
+    def _epoch(self, signals: SignalDelay) -> None:
         """Take the steps of an epoch, or the rest of them, and evaluate."""
         self.model.train()
         resumed = time.perf_counter() - self.seconds
         with continued_after_errors(self.train_loader) as done:
             for inputs, targets in self.train_loader:
-                self.totals = self.train_step(inputs, targets, *self.totals)
-                done()
-                if self.scheduler and not isinstance(self.scheduler, ReduceLROnPlateau):
-                    self.scheduler.step()
-                self.steps, self.samples = self.steps + 1, self.samples + len(targets)
-                self.seconds = time.perf_counter() - resumed
+                with signals.held():
+                    self.totals = self.train_step(inputs, targets, *self.totals)
+                    done()
+                    if self.scheduler and not isinstance(self.scheduler, ReduceLROnPlateau):
+                        self.scheduler.step()
+                    self.steps, self.samples = self.steps + 1, self.samples + len(targets)
+                    self.seconds = time.perf_counter() - resumed
                 self._call("on_batch_end")
             if not (self.samples or self.ranks.rank):  # rank 0 has the samples of all after `load_state_dict`
                 raise ValueError("Trainer.fit: expected batches of train_loader, got none: add data, or no drop_last")
             means = self.means(*self.ranks.sums(self.totals, self.samples, END_OF_EPOCH))
             trained = time.perf_counter()
             validation = {} if self.validation_loader is None else self.evaluate(self.validation_loader)
-        epoch, is_captured = len(self.history) + 1, getattr(self.captured, "refusal", "") is None
-        times = {"train_seconds": trained - resumed, "validation_seconds": time.perf_counter() - trained}
-        self.history.append(dict(zip(self.columns, (epoch, *means.values(), *validation.values()), strict=True)))
-        self.timing.append({"epoch": epoch, "captured": is_captured, **times})
-        self.samples, self.totals, self.seconds = 0, self._zeros(), 0.0
-        if isinstance(self.scheduler, ReduceLROnPlateau):
-            self.scheduler.step(validation["loss"])
+            epoch, is_captured = len(self.history) + 1, getattr(self.captured, "refusal", "") is None
+            times = {"train_seconds": trained - resumed, "validation_seconds": time.perf_counter() - trained}
+            figures = dict(zip(self.columns, (epoch, *means.values(), *validation.values()), strict=True))
+            with signals.held():
+                self.history.append(figures)
+                self.timing.append({"epoch": epoch, "captured": is_captured, **times})
+                self.samples, self.totals, self.seconds = 0, self._zeros(), 0.0
+                if isinstance(self.scheduler, ReduceLROnPlateau):
+                    self.scheduler.step(validation["loss"])
+                done()
 
     def evaluate(self, loader: DataLoader) -> dict[str, float]:
         """Return the mean loss and metrics of `eval_model` on batches, which are dealt to ranks in turn.
