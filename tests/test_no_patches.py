@@ -158,3 +158,15 @@ def test_attributes_of_classes_and_modules_are_the_same_before_during_and_after_
         step(*batch(i))
     Seen.same_attributes()
     assert Seen.traced.count(True) == 1
+
+
+COUNTING = {"getrefcount", "references", "is_exclusive", "gc"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT.parent)))
+def test_no_code_is_patched_and_no_reference_is_counted_for_parameters(path: Path) -> None:
+    names = {name_of(x) for x in ast.walk(ast.parse(path.read_text("utf-8")))}
+    names |= {x.name for x in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(x, ast.alias)}
+    assert not names & {"co_code", "opmap", "opcode"}
+    if path.parent in (ROOT / "optim", ROOT / "nn", ROOT / "training"):
+        assert not names & COUNTING

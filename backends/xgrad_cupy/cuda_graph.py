@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import operator
 import traceback
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -68,7 +67,6 @@ class Executor:
         self._cp: Any = import_module("cupy")
         self._device = self._cp.cuda.Device()  # the current one
         self._links = self._runs = self.nbytes = 0
-        self.done: list[tuple[Any, ...]] = []
         self._pool: Any = None
         self._last_stream: Any = None
         self._clear()
@@ -153,7 +151,8 @@ class Executor:
         try:
             with self._cp.cuda.using_allocator(pool.malloc):
                 state, copies = _Copies(self._cp, self._arrays).new()
-                _call_all(copies)
+                for copy in copies:
+                    copy()
                 self._execute(inputs, state)
                 del state, copies
                 self._stream.synchronize()
@@ -189,15 +188,19 @@ class Executor:
 
     def run(self, *args: Any) -> Any:
         """Launch the graph on the current stream: see the class."""
+        launched = False
         with self._device:
             try:
                 outputs, copies = self._outputs(args)
                 stream = self._cp.cuda.get_current_stream()
                 self._copy_in(args, stream)
                 copies += self._copies_out(args, stream)
-                _call_all([partial(self._graph.launch, stream), partial(self.done.append, outputs), *copies])
+                launched = True  # from here on, an error is raised: the state may have changed
+                self._graph.launch(stream)
+                for copy in copies:
+                    copy()
             except Exception as error:
-                if self.done:
+                if launched:
                     raise
                 return error
             self._runs += 1
@@ -307,11 +310,6 @@ class _Copies:
             for i, shape, dtype, offset, strides in parts:
                 arrays[i] = self._cp.ndarray(shape, dtype, memory + offset, strides)
         return arrays, copies
-
-
-def _call_all(functions: Sequence[Callable[[], Any]]) -> None:
-    """Call functions of C, with no signal handler between them."""
-    deque(map(operator.call, functions), 0)
 
 
 def _span(members: list[tuple[int, Any]]) -> tuple[Any, int, list[tuple[Any, ...]]]:

@@ -1,8 +1,4 @@
-"""Code generation: instructions, and a Python function that executes them.
-
-Python handles signals between bytecodes. Therefore everything from the first write to memory of the caller on is one
-call into C if no instruction there has a result. It ends with the outputs in `Code.done`.
-"""
+"""Code generation: instructions, and a Python function that executes them."""
 
 from __future__ import annotations
 
@@ -77,10 +73,7 @@ class Code:
         self, parameters: list[Slot], before: list[Instruction], after: list[Instruction], outputs: list[Slot]
     ) -> None:
         consume = deque[Any](maxlen=0).extend
-        self.scope = dict[str, Any](
-            __name__="xgrad", call=operator.call, partial=partial, starmap=starmap, consume=consume
-        )
-        self.done: list[Any] = []
+        self.scope = dict[str, Any](__name__="xgrad", call=operator.call, starmap=starmap, consume=consume)
         self._names: dict[int, tuple[str, Any]] = {}  # with the operand, by its id
         self._entries: dict[Slot, list[tuple[list[Any], int, Instruction]]] = {}  # of static slots in loops
         self._last = {id(slot): id(x) for x in (*before, *after) for slot in (*x.slots, *x.results)}
@@ -90,13 +83,7 @@ class Code:
         if lines:
             lines = ["try:", *["    " + line for line in lines]]
             lines += ["except Exception as error:", "    return error.with_traceback(None)"]
-        if after and all(x.result is None for x in after):
-            groups = [(static, list(xs)) for static, xs in groupby(after, _is_static)]
-            parts = [f"*{self._loop(xs)}" if static else ", ".join(map(self._entry, xs)) for static, xs in groups]
-            self.scope["finish"] = self.done.append
-            lines.append(f"consume(starmap(call, ({', '.join(parts)}, (finish, {self._text(tuple(outputs))}))))")
-        else:
-            lines += self._lines(after)
+        lines += self._lines(after)
         head = f"def run({', '.join(map(self._text, parameters))}):"
         exec(compiled("\n    ".join([head, *lines, f"return {self._text(tuple(outputs))}"])), self.scope)
         self.run: Callable[..., Any] = self.scope.pop("run")  # no cycle
@@ -138,10 +125,6 @@ class Code:
             return f"{arguments[0]}[{arguments[1]}] = {arguments[2]}"
         text = f"{function}({', '.join(arguments)})"
         return text if x.result is None else f"{self._text(x.result)} = {text}"
-
-    def _entry(self, x: Instruction) -> str:
-        arguments = ", ".join(self._arguments(x))
-        return f"(partial({arguments}),)" if x.options else f"({arguments},)"
 
     def _arguments(self, x: Instruction) -> list[str]:
         options = [f"{name}={self._text(value)}" for name, value in x.options.items()]

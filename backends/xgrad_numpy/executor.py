@@ -21,7 +21,7 @@ class Executor:
         self._program = program
         self._lowering: Lowering | None = None
         self._code: Code | None = None
-        self.nbytes, self.done = 0, list[Any]()
+        self.nbytes = 0
 
     def link(self, arrays: Sequence[np.ndarray]) -> None:
         """Use these arrays of the state. The first call lowers the program, which depends on overlaps between them."""
@@ -38,7 +38,7 @@ class Executor:
             slot.array = slot.find()
         if self._code is None:
             self._code = code = Code(lowering.parameters, lowering.before, lowering.after, lowering.outputs)
-            self.run, self.done, self.nbytes = code.run, code.done, lowering.nbytes
+            self.run, self.nbytes = code.run, lowering.nbytes
         else:
             self._code.update([*[slot for slot, _ in changed], *affected])
 

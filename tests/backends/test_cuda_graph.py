@@ -423,34 +423,39 @@ def test_error_of_launch_runs_step_eagerly(cuda: Device, monkeypatch: pytest.Mon
     assert_close(losses, eager.run(5))
 
 
-@pytest.mark.parametrize("launched", [False, True])
-def test_interrupt_leaves_state_before_or_after_step(
-    launched: bool, cuda: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The state of before if the graph was not launched, else that after the whole step."""
-    new = cuda_graph._Copies.new
-
-    def interrupt() -> None:
+def test_interrupt_before_the_launch_leaves_the_state_of_before(cuda: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(copies: Any) -> Any:
         raise KeyboardInterrupt
-
-    def interrupted(copies: Any) -> Any:
-        arrays, functions = new(copies)
-        return (arrays, [interrupt, *functions]) if launched else interrupt()
 
     captured, eager = Training(cuda, True), Training(cuda, False)
     for training in (captured, eager):
         training.run(4)
     for _ in range(3):
         with monkeypatch.context() as patch:
-            patch.setattr(cuda_graph._Copies, "new", interrupted)
+            patch.setattr(cuda_graph._Copies, "new", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 captured.run(1)
-        if launched:
-            eager.run(1)
-        else:
-            eager.batch(0)
+        eager.batch(0)
         assert_close(captured.run(2), eager.run(2), rtol=1e-5)
     assert captured.step.refusal is None
+
+
+def test_error_after_the_launch_is_raised(cuda: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    new = cuda_graph._Copies.new
+
+    def fail() -> None:
+        raise RuntimeError("cudaErrorUnknown")
+
+    def failing(copies: Any) -> Any:
+        arrays, functions = new(copies)
+        return arrays, [fail, *functions]
+
+    captured = Training(cuda, True)
+    captured.run(4)
+    with monkeypatch.context() as patch:
+        patch.setattr(cuda_graph._Copies, "new", failing)
+        with pytest.raises(RuntimeError, match="cudaErrorUnknown"):
+            captured.run(1)
 
 
 # Graphs

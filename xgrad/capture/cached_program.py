@@ -76,21 +76,11 @@ class CachedProgram:
         if values is MISS or (self._moved() and not self._relink()):
             return MISS
         arrays, numbers = values
-        done = self.executor.done
-        done.clear()
-        try:
-            outputs = self.executor.run(*arrays)
-            if type(outputs) is not tuple:
-                self.error = outputs.with_traceback(None)  # its frames hold arrays
-                return MISS
-            result = self._leave(outputs, args, numbers)
-        except BaseException:  # of a signal handler
-            if done:  # after all writes: the rest is done before it is raised
-                self._leave(done[0], args, numbers)
-                done.clear()
-            raise
-        done.clear()
-        return result
+        outputs = self.executor.run(*arrays)
+        if type(outputs) is not tuple:
+            self.error = outputs.with_traceback(None)  # its frames hold arrays
+            return MISS
+        return self._leave(outputs, args, numbers)
 
     def apply_effects(self, args: Sequence[Any]) -> Any:
         """Make the side effects of the traced step as a replay makes them, and return its result."""

@@ -18,7 +18,7 @@ from xgrad.core.lost_gradients import is_of_library, line_of, user_frame
 from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.support.docstrings import documented
-from xgrad.support.scopes import Mode, Scope, before_signals
+from xgrad.support.scopes import Mode, Scope
 
 #: The number of results that are checked together where reading a value waits for the device.
 _GROUP = 64
@@ -49,16 +49,14 @@ class detect_anomaly(Mode[Any]):
         self._check_inf = check_inf
         super().__init__(intercepting, None)
 
-    @before_signals
     def __enter__(self) -> Any:
         if (trace := tracing.get()) is not None:
             trace.refuse("detect_anomaly reads values: use it around the captured step")
         self._value = Anomalies(self._check_inf)
         return super().__enter__()
 
-    @before_signals
     def __exit__(self, *exc: object) -> None:
-        Scope.__exit__(self, *exc)  # not by super(), a call into C, after which a signal handler may run
+        super().__exit__(*exc)
         if not exc or exc[0] is None:
             self._value.flush()
 

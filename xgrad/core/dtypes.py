@@ -10,7 +10,7 @@ import numpy as np
 
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
-from xgrad.support.scopes import Scope, before_signals
+from xgrad.support.scopes import Scope
 
 bool = np.dtype("bool")
 int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
@@ -64,7 +64,6 @@ def defaults() -> tuple[np.dtype, ...]:
 class _Setting(Scope[np.dtype]):
     """A scope that is entered before its ``with`` block."""
 
-    @before_signals
     def __enter__(self) -> np.dtype:
         return self._value
 

@@ -138,7 +138,7 @@ def run_backward(
         error.add_note(f"in the backward pass, at {node!r}")
         errors.note_memory(error, device)
         raise
-    finally:  # in an order that is complete wherever a signal handler, which runs after a call, raises
+    finally:
         del running[:]
         try:
             if context is not None:

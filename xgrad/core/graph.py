@@ -60,7 +60,7 @@ class Leaf:
                 grad = self.grad.detach().to(placement.device, dtype=placement.dtype)
             if shape != self.shape or placement.device is not self.placement.device:
                 self.moved = when
-            self.grad, self.slot = grad, None  # no call, after which a signal handler could run, from here on
+            self.grad, self.slot = grad, None
         self.shape, self.placement, self.changed = shape, placement, when
 
 

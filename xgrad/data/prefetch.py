@@ -6,9 +6,7 @@ from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from functools import partial
-from itertools import islice, starmap
-from operator import call
+from itertools import islice
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
@@ -37,22 +35,12 @@ def prefetch(jobs: Jobs, workers: int, ahead: int) -> Generator[Any, None, None]
     tasks: SimpleQueue[Any] = SimpleQueue()
     active, started = [True], Lock()
     dispatcher = Thread(target=_dispatch, args=(tasks, workers, active), daemon=True)
-    # The last two calls, made by one C function: no signal handler runs before or between them.
-    end: Any = partial(deque, starmap(call, [(active.clear,), (tasks.put, None)]), 0)
 
     def submit(number: int) -> Iterator[SimpleQueue[Any]]:
         for job in islice(jobs, number):
             outcome: SimpleQueue[Any] = SimpleQueue()
             tasks.put((job, outcome))
             yield outcome
-
-    # A generator of its own: Python 3.13 leaves the jump back of such a loop out of a `try` around it, and handlers run
-    # there.
-    def results() -> Generator[Any, None, None]:
-        pending = deque(submit(ahead))
-        while pending and (result := _result(pending.popleft())) is not END:
-            pending.extend(submit(1))
-            yield result
 
     with closing(jobs):
         started.acquire()
@@ -62,9 +50,15 @@ def prefetch(jobs: Jobs, workers: int, ahead: int) -> Generator[Any, None, None]
             except RuntimeError:  # no thread to wait for
                 started.release()
                 raise
-            yield from results()
+            pending = deque(submit(ahead))
+            while pending and (result := _result(pending.popleft())) is not END:
+                pending.extend(submit(1))
+                yield result
         finally:  # also if the loop ends early, and closes this generator
-            end()
+            try:
+                active.clear()
+            finally:  # in any case, or the dispatcher would wait forever
+                tasks.put(None)
             with started:
                 if dispatcher.ident is not None:
                     dispatcher.join()

@@ -17,7 +17,7 @@ from xgrad.core.interception import RuleInterceptor, WatchedRule
 from xgrad.core.lost_gradients import line_of, user_frame
 from xgrad.core.tensor import Tensor
 from xgrad.support.docstrings import documented
-from xgrad.support.scopes import Scope, before_signals
+from xgrad.support.scopes import Scope
 from xgrad.support.units import duration, size
 
 FORWARD, BACKWARD = "forward", "backward"
@@ -46,16 +46,14 @@ class profile(Scope[Any]):
     def __init__(self) -> None:
         super().__init__(intercepting, None)
 
-    @before_signals
     def __enter__(self) -> Any:
         if (trace := tracing.get()) is not None:
             trace.refuse("profile reads a clock: use it around the captured step")
         self._value = Profile()
         return super().__enter__()
 
-    @before_signals
     def __exit__(self, *exc: object) -> None:
-        Scope.__exit__(self, *exc)  # not by super(), a call into C, after which a signal handler may run
+        super().__exit__(*exc)
         self._value.finish()
 
 

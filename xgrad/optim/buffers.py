@@ -78,7 +78,7 @@ class GradientBuffer:
         for view, array in zip(self.views, arrays, strict=True):
             view._data = array
         tensors = [from_placement(array, placement) for array in arrays]
-        self.tensors, self.buffer._data, self.exposed = tensors, buffer, False  # last: if interrupted, it is repeated
+        self.tensors, self.buffer._data, self.exposed = tensors, buffer, False
 
 
 class GradientSlot:

@@ -6,11 +6,8 @@ that memory: tensors and arrays that were taken of a parameter follow it, as in 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from itertools import starmap
-from operator import call
 from typing import Any
 
 from xgrad.backend.device import Device, tracing
@@ -33,11 +30,6 @@ def plain_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return tuple(map(_plain, value)) if type(value) is tuple else value.item() if hasattr(value, "item") else value
-
-
-def call_all(*calls: tuple[Any, ...]) -> None:
-    """Make calls of C functions, each a tuple with the arguments: signal handlers run before all of them, or after."""
-    deque(starmap(call, calls), 0)
 
 
 class State(dict[str, Any]):
@@ -173,10 +165,9 @@ class FlatParameters:
         return array
 
     def _store(self, state: State) -> None:
-        """Keep the state that an update leaves: all of it or, if interrupted, nothing."""
+        """Keep the state that an update leaves."""
         numbers: dict[str, Any] = {}
         arrays: dict[str, Tensor] = {}
-        calls: list[tuple[Any, ...]] = []
         for key, value in state.items():
             if not hasattr(value, "shape"):
                 numbers[key] = value
@@ -185,15 +176,13 @@ class FlatParameters:
             else:
                 arrays[key] = tensor = self.arrays[key]
                 if value is not tensor._data:
-                    calls.append((setattr, tensor, "_data", value))
-                    calls.append((setattr, tensor, "_placement", self.device.placements[value.dtype]))
-        if calls or arrays.keys() != self.arrays.keys() or numbers.keys() != self.numbers.keys():
-            for old, new in (self.numbers, numbers), (self.arrays, arrays):
-                calls += (old.clear,), (old.update, new)
-            call_all(*calls, (setattr, self, "stepped", True))
-        else:
-            self.stepped = True
-            self.numbers.update(numbers)
+                    tensor._data, tensor._placement = value, self.device.placements[value.dtype]
+        if self.numbers.keys() != numbers.keys() or self.arrays.keys() != arrays.keys():
+            self.numbers.clear()
+            self.arrays.clear()
+        self.numbers.update(numbers)
+        self.arrays.update(arrays)
+        self.stepped = True
 
     # The step
 
@@ -211,7 +200,7 @@ class FlatParameters:
             viewed = self._note_change()
             try:
                 self._store(self._update(update, plain_numbers(options)))
-            finally:  # also of an update that is interrupted
+            finally:  # also of an update that raises
                 for param in viewed:
                     refresh(param)
 

@@ -155,9 +155,8 @@ class Optimizer:
 
         Notes
         -----
-        Ctrl-C, or the exception of another signal handler, may leave some parameters and moments updated and others
-        not, as in PyTorch. Each parameter has all of its state or none, and the next step works. A step that
-        `xgrad.capture` replays is done wholly or not at all.
+        Ctrl-C, or the exception of another signal handler, leaves the step done or not; if it comes while the update
+        writes, some parameters and moments are updated and others not, as in PyTorch, and the next step works.
         """
         loss = None
         if closure is not None:
@@ -228,7 +227,7 @@ class Optimizer:
             for kind, members in alike.items()
         ]
         packed = self._packed[id(group)] = _PackedGroup(list(map(id, group["params"])), flats, constants)
-        for p in group["params"]:  # if interrupted, the state of `packed` counts
+        for p in group["params"]:
             self._unpacked_state.pop(p, None)
         return packed
 

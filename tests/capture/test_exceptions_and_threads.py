@@ -1,31 +1,20 @@
-"""Signals, exceptions and threads: they leave the library and the state as they were before a step, or after it.
-
-``INTERRUPTS=20000`` in the environment asks for 20 000, of which a quarter are signals at random times here.
-"""
+"""Exceptions and threads: an exception leaves what the eager step leaves, and threads do not disturb each other."""
 
 from __future__ import annotations
 
-import functools
-import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
 import pytest
 
 import xgrad
 from capture import twins
 from capture.twins import array, assert_concrete, batch, compare, eager, everything, snapshot, training
-from interrupts import INTERRUPTS, Interrupt, call_with_signal
 from xgrad import nn, optim
 from xgrad.backend.device import tracing
 from xgrad.backend.devices import current_device
 from xgrad.capture import CaptureError
-
-SIGNALS = INTERRUPTS // 4
-LINES = 3 * SIGNALS // 10  # at which the step is interrupted
 
 
 def begun() -> tuple[Any, Any, Any]:
@@ -33,96 +22,6 @@ def begun() -> tuple[Any, Any, Any]:
     model, optimizer, step = training(eager)
     step(*batch(0))
     return model, optimizer, step
-
-
-def state_of(model: Any, optimizer: Any) -> Any:
-    """Return all that a step changes, as it is compared."""
-    return snapshot([everything(model, optimizer), xgrad.random.default_generator._state])
-
-
-@pytest.fixture
-def states(by_default: None) -> list[Any]:
-    """The states of the training run after each of its first steps."""
-    model, optimizer, step = begun()
-    snapshots = [state_of(model, optimizer)]
-    for i in range(1, 6):
-        step(*batch(i))
-        snapshots.append(state_of(model, optimizer))
-    return snapshots
-
-
-def check_goes_on(model: Any, optimizer: Any, captured: Any, states: list[Any], before: int) -> int:
-    """Check that the state is that of `before` steps or of one more, and that the captured step goes on from there."""
-    assert_concrete(model, optimizer)
-    now = states.index(state_of(model, optimizer), before, before + 2)  # ValueError for any other state
-    for i in range(now + 1, now + 3):
-        captured(*batch(i))
-        assert state_of(model, optimizer) == states[i]
-    assert captured.refusal is None
-    return now - before
-
-
-def captured_after(calls: int) -> tuple[Any, Any, Any]:
-    """Return a network, its optimizer, and its captured step, which was called so many times."""
-    model, optimizer, step = begun()
-    captured = xgrad.capture(step)
-    for i in range(calls):
-        captured(*batch(1 + i))
-    return model, optimizer, captured
-
-
-@twins.on_cpu
-@pytest.mark.parametrize("calls", [0, 2], ids=["trace", "replay"])
-def test_signal_at_any_time_leaves_the_state_before_or_after(calls: int, states: list[Any]) -> None:
-    rng, outcomes, data = np.random.default_rng(calls), [0, 0], batch(1 + calls)
-    _, _, captured = captured_after(calls)
-    start = time.perf_counter()
-    captured(*data)
-    took = time.perf_counter() - start
-    for _ in range(SIGNALS // 2):
-        model, optimizer, captured = captured_after(calls)
-        call_with_signal(rng.uniform(0, 2 * took), functools.partial(captured, *data))
-        outcomes[check_goes_on(model, optimizer, captured, states, calls)] += 1
-    assert min(outcomes) > 0
-
-
-def lines_of(call: Callable[[], Any], last: int = 0) -> int:
-    """Call a function, and return how many lines of the library it executes; at the `last`, raise `Interrupt`."""
-    count = 0
-
-    def trace(frame: Any, event: str, arg: Any) -> Any:
-        nonlocal count
-        if not ("xgrad" in frame.f_code.co_filename or frame.f_code.co_filename.startswith("<")):
-            return None  # not of the library, nor of code that it has written
-        count += event == "line"
-        if event == "line" and count == last:
-            sys.settrace(None)
-            raise Interrupt
-        return trace
-
-    sys.settrace(trace)
-    try:
-        call()
-    except Interrupt:
-        pass
-    finally:
-        sys.settrace(None)
-    return count
-
-
-@pytest.mark.parametrize("calls", [0, 2], ids=["trace", "replay"])
-def test_interrupt_at_a_line_leaves_the_state_before_or_after(calls: int, states: list[Any]) -> None:
-    _, _, captured = captured_after(calls)
-    outcomes, data = [0, 0], batch(1 + calls)
-    total = lines_of(functools.partial(captured, *data))
-    for line in np.unique(np.linspace(1, total + 1, min(total, LINES)).astype(int)):
-        model, optimizer, captured = captured_after(calls)
-        lines_of(functools.partial(captured, *data), line)
-        try:
-            outcomes[check_goes_on(model, optimizer, captured, states, calls)] += 1
-        except BaseException as error:
-            raise AssertionError(f"line {line} of {total}: {error}") from error
-    assert min(outcomes) > 0
 
 
 @pytest.mark.parametrize("at", range(5))
