@@ -62,6 +62,17 @@ def test_parameters_stay_where_an_optimizer_packs_them(device: str) -> None:
         assert p._data is held._data is array
 
 
+@pytest.mark.parametrize("turn", [lambda x: x.T, lambda x: xgrad.flip(x), lambda x: x[:, :1] + xgrad.zeros_like(x)])
+def test_parameter_takes_a_value_in_its_own_memory(turn: Callable[[Tensor], Tensor], device: str) -> None:
+    values = xgrad.reshape(xgrad.arange(64.0 * 64, device=device), (64, 64))
+    p = xgrad.asarray(values, copy=True).requires_grad_()
+    optimizer = xgrad.optim.SGD([p], lr=0.1)
+    held = p.detach()
+    p.data = turn(p.data)
+    assert p.tolist() == held.tolist() == turn(values).tolist()
+    assert optimizer.flats()[0].segments[0]._data is p._data
+
+
 @pytest.mark.parametrize("op", [op for op in OP_CASES if op.name not in ("broadcast_arrays", "broadcast_to")], ids=str)
 def test_results_that_are_no_views_have_memory_of_their_own(op: Any, device: str) -> None:
     def converted(x: Any) -> Any:

@@ -134,18 +134,25 @@ class FlatParameters:
         """Bring parameters whose arrays were replaced to the buffer again."""
         if (trace := tracing.get()) is not None:
             trace.check_parameters(self)
-        for p, own in zip(self.params, self.segments, strict=True):
+        for i, (p, own) in enumerate(zip(self.params, self.segments, strict=True)):
             if p._data is not own._data:
-                own._data[...] = p._data
+                self._write(i, p._data)
                 move(p, own._data)
 
     def write(self, index: int, array: Any) -> Any:
         """Write a new value of a parameter to the buffer, and return the parameter's array."""
         own = self.segments[index]._data
         if array is not own:
-            own[...] = array
+            with self.device.active():
+                self._write(index, array)
             self.changed = clock.last_change
         return own
+
+    def _write(self, index: int, array: Any) -> None:
+        own, device = self.segments[index]._data, self.device
+        if device.backend.shares_memory(own, array):  # such as its transpose: libraries but NumPy do not expect that
+            array = device.xp.asarray(array, copy=True)
+        own[...] = array
 
     # The state
 
