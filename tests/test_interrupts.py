@@ -20,7 +20,8 @@ import pytest
 import xgrad
 from capture.twins import assert_concrete, batch, snapshot
 from xgrad import nn, optim
-from xgrad.backend.device import intercepting, tracing
+from xgrad.backend.device import intercepting
+from xgrad.backend.recording import recording
 from xgrad.core.dtypes import _Setting
 from xgrad.core.lost_gradients import _warns
 from xgrad.data import DataLoader, TensorDataset
@@ -71,7 +72,7 @@ def call_with_signal(seconds: float, call: Call, handler: Any = interrupt, error
 def modes() -> list[Any]:
     """Return the modes of this thread."""
     modes = [xgrad.is_grad_enabled(), xgrad.get_default_dtype(), xgrad.zeros(1).device, _warns.get()]
-    return [*modes, tracing.get(), intercepting.get()]
+    return [*modes, recording.get(), intercepting.get()]
 
 
 # Scenarios: each yields a call to interrupt, and then checks what it left

@@ -12,7 +12,7 @@ import pytest
 
 import xgrad
 from capture.twins import batch, training
-from xgrad.backend.device import tracing
+from xgrad.backend.recording import recording
 from xgrad.core.graph import Leaf
 from xgrad.optim.flat import FlatParameters
 
@@ -143,7 +143,7 @@ def test_attributes_of_classes_and_modules_are_the_same_before_during_and_after_
 
         @classmethod
         def same_attributes(cls) -> None:
-            cls.traced.append(tracing.get() is not None)
+            cls.traced.append(recording.get() is not None)
             now = contents()
             assert now.keys() == before.keys()
             assert [key for key in now if now[key] is not before[key]] == []
@@ -170,3 +170,29 @@ def test_no_code_is_patched_and_no_reference_is_counted_for_parameters(path: Pat
     assert not names & {"co_code", "opmap", "opcode"}
     if path.parent in (ROOT / "optim", ROOT / "nn", ROOT / "training"):
         assert not names & COUNTING
+
+
+# What captured steps do without
+
+SOURCES = {path: path.read_text() for path in FILES}
+
+
+@pytest.mark.parametrize("words", ["gc.get_referrers", "def __class__", "co_code"])
+def test_no_source_has(words: str) -> None:
+    assert [str(path) for path, source in SOURCES.items() if words in source] == []
+
+
+def test_devices_are_equal_by_identity() -> None:
+    kinds = [xgrad.Device]
+    for kind in kinds:  # a list that grows in the loop
+        kinds += kind.__subclasses__()
+        assert kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
+    assert len(kinds) > 1
+
+
+def test_operators_of_array_types_are_defined_by_one_table() -> None:
+    names = ["truediv", "floordiv", "rshift"]
+    tables = [path.name for path, source in SOURCES.items() if all(f'"{name}"' in source for name in names)]
+    assert sorted(tables) == ["numbers.py", "wrapping.py"]  # of Python's numbers: their signs
+    lists = [path.name for path, source in SOURCES.items() if "truediv floordiv" in source]
+    assert lists == ["numbers.py"]

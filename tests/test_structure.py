@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import statistics
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import xgrad
 ROOT = Path(xgrad.__file__).parent
 
 
+@cache
 def modules() -> dict[str, ast.Module]:
     trees = {}
     for path in ROOT.rglob("*.py"):
@@ -60,6 +62,7 @@ def rank(module: str) -> int:
     return RANKS[module.split(".")[1] if "." in module else "__init__"]
 
 
+@cache
 def graph() -> dict[str, set[str]]:
     trees = modules()
     return {name: imported(tree, set(trees)) - {name} for name, tree in trees.items() if name != SEAM}

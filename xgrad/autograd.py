@@ -7,7 +7,8 @@ from functools import lru_cache, partial, reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from xgrad.backend.device import Placement, tracing
+from xgrad.backend.device import Device, Placement
+from xgrad.backend.recording import active_recorder, run_array_code
 from xgrad.core.arguments import check_tensors
 from xgrad.core.engine import run_backward
 from xgrad.core.graph import Edge
@@ -171,9 +172,12 @@ def checkpoint_sequential(functions: Iterable[Callable[[Tensor], Tensor]], segme
 @lru_cache(64)
 def _ones(placement: Placement, shape: tuple[int, ...]) -> Any:
     """Return the cached gradient of a scalar, broadcast, and so read-only with NumPy."""
-    device = placement.device
-    with device.active():
-        return device.xp.broadcast_to(device.xp.ones((), dtype=placement.dtype, device=device.native), shape)
+    with placement.device.active():
+        return run_array_code(placement.device, _broadcast_one, placement.dtype, shape)
+
+
+def _broadcast_one(device: Device, dtype: Any, shape: tuple[int, ...]) -> Any:
+    return device.xp.broadcast_to(device.xp.ones((), dtype=dtype, device=device.native), shape)
 
 
 def _start(
@@ -207,8 +211,8 @@ def _start(
                     f"{name}: expected a real result or a gradient, got a tensor of {tensor.dtype} without one: take a "
                     "real part, an absolute value or the like of it, or give a gradient"
                 )
-            # Arrays of a trace, or of a vmap, belong to it alone.
-            shared = tracing.get() is None and not tensor.device.level
+            # A cached array is none of the step that is recorded, nor of a vmap.
+            shared = active_recorder() is None and not tensor.device.level
             ones = _ones if shared else _ones.__wrapped__
             gradient = from_placement(ones(tensor._placement, tensor._data.shape), tensor._placement)
         else:

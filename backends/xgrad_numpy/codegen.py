@@ -6,11 +6,10 @@ import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby, starmap
 from typing import Any
 
-from xgrad.capture.code_writer import compiled
 from xgrad.capture.program import leaves, map_leaves
 
 _MANY = 32  # instructions from which a loop in C, 25 ns slower for each, is worth the time to compile lines
@@ -85,7 +84,7 @@ class Code:
             lines += ["except Exception as error:", "    return error.with_traceback(None)"]
         lines += self._lines(after)
         head = f"def run({', '.join(map(self._text, parameters))}):"
-        exec(compiled("\n    ".join([head, *lines, f"return {self._text(tuple(outputs))}"])), self.scope)
+        exec(_compiled("\n    ".join([head, *lines, f"return {self._text(tuple(outputs))}"])), self.scope)
         self.run: Callable[..., Any] = self.scope.pop("run")  # no cycle
 
     def update(self, slots: Iterable[Slot]) -> None:
@@ -149,3 +148,9 @@ class Code:
 
 def _is_static(x: Instruction) -> bool:
     return x.result is None and not any(slot.dynamic for slot in x.slots)
+
+
+@lru_cache(256)
+def _compiled(source: str) -> Any:
+    """Return the code of a source, compiled once: programs for other shapes often have the same."""
+    return compile(source, "<captured step>", "exec")

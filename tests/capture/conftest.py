@@ -9,6 +9,8 @@ from contextlib import nullcontext
 import pytest
 
 import xgrad
+from locked_memory import LockedRecorder
+from xgrad.capture import captured
 
 
 @pytest.fixture(autouse=True)
@@ -17,6 +19,12 @@ def frozen_heap() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+def locked_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Record steps with known arrays read-only outside of array code, so that a write beside the recorder raises."""
+    monkeypatch.setattr(captured, "Recorder", LockedRecorder)
 
 
 @pytest.fixture(autouse=True)

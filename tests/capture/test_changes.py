@@ -15,6 +15,7 @@ import xgrad
 from capture import twins
 from capture.twins import Capture, array, batch, compare, compare_replays, eager, everything, replayed, training
 from xgrad import nn, optim
+from xgrad.capture import CaptureError
 from xgrad.nn import functional
 
 Step = Callable[..., Any]
@@ -142,12 +143,17 @@ def test_container_or_set_changed_between_calls_is_traced_anew(capture: Capture)
             change(k)
 
 
-PARTS: list[Step] = [lambda w: w.detach()[1:], lambda w: w.detach().T]  # views of a tensor that is no argument
+#: Of a parameter: itself, what shares its memory, and a copy.
+TAKEN: dict[str, Step] = {"itself": lambda w: w, "detached": lambda w: w.detach(), "copy": lambda w: w.clone().detach()}
+#: Views of a tensor that is no argument, and that shares the parameter's memory.
+REFUSED: dict[str, Step] = {"rows": lambda w: w.detach()[1:], "transposed": lambda w: w.detach().T}
 
 
-@pytest.mark.parametrize("take", [lambda w: w, lambda w: w.detach(), lambda w: w.clone().detach(), *PARTS])
+@pytest.mark.parametrize("name", [*TAKEN, *REFUSED])
 @pytest.mark.filterwarnings("ignore:capture:xgrad.capture.CaptureWarning")
-def test_parameter_or_its_view_as_argument_is_followed(take: Step) -> None:
+def test_parameter_or_its_view_as_argument_is_followed_or_refused(name: str) -> None:
+    take = (TAKEN | REFUSED)[name]
+
     def scenario(capture: Capture) -> Iterator[Any]:
         model, optimizer, _ = training(eager)
         make = functools.partial(twins.training_step, model, optimizer)
@@ -157,8 +163,10 @@ def test_parameter_or_its_view_as_argument_is_followed(take: Step) -> None:
             yield step(p, *batch(i)), p, everything(model, optimizer)
 
     (captured,) = compare(scenario)
-    reason = captured.refusal or ""
-    assert ("a tensor is assigned to that shares its memory with another argument" in reason) is (take in PARTS)
+    if name in TAKEN:
+        assert captured.refusal is None
+    else:
+        assert "shares its memory with another argument" in str(captured.refusal)
 
 
 # Modes
@@ -506,14 +514,41 @@ def test_list_in_an_option_and_powers_of_negative_numbers_are_followed(capture: 
             optimizer.param_groups[0]["scales"][0] = i / 4
 
 
-def test_number_of_a_step_is_of_its_type_and_read_by_its_methods() -> None:
-    optimizer, seen = optim.SGD([array(3).requires_grad_()], lr=0.5), list[bool]()
+def test_option_of_an_optimizer_that_a_step_reads_is_a_constant_and_verify_finds_it() -> None:
+    optimizer, seen = optim.SGD([array(3).requires_grad_()], lr=0.5), list[Any]()
 
     def step(x: Any) -> Any:
-        seen.append(isinstance(optimizer.param_groups[0]["lr"], float))
-        return x * optimizer.param_groups[0]["lr"].is_integer()
+        seen.append(optimizer.param_groups[0]["lr"])
+        return x * optimizer.param_groups[0]["lr"]
 
-    captured = xgrad.capture(step)
-    captured(array(3))
-    with pytest.warns(match="is read"):
-        assert captured(array(3)).tolist() == [0, 0, 0] and seen == [True] * 2
+    captured, verified = xgrad.capture(step), xgrad.capture(verify=1)(step)
+    for each in (captured, verified):
+        each(array(3))
+        assert each(array(3)).tolist() == (array(3) * 0.5).tolist()
+    assert {type(x) for x in seen} == {float}
+    optimizer.param_groups[0]["lr"] = 0.25
+    assert captured(array(3)).tolist() == (array(3) * 0.5).tolist()
+    with pytest.raises(CaptureError, match="result"):
+        verified(array(3))
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before the update", "after the update"])
+def test_step_that_changes_an_option_of_an_optimizer_is_refused_with_the_line(before: bool) -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        model, optimizer, train = training(twins.eager, sgd(lr=0.5))
+
+        def step(x: Any, y: Any) -> Any:
+            if before:
+                optimizer.param_groups[0]["lr"] *= 0.9
+            loss = train(x, y)
+            if not before:
+                optimizer.param_groups[0]["lr"] *= 0.9
+            return loss
+
+        captured = capture(step)
+        for i in range(5):
+            yield captured(*batch(i)), everything(model, optimizer)
+
+    with pytest.warns(match=r"py:\d+: the step changes .*lr"):
+        (captured,) = compare(scenario)
+    assert captured.refusal is not None

@@ -29,7 +29,7 @@ from xgrad import nn, optim
 from xgrad.backend.devices import _default
 from xgrad.capture import Captured, CaptureError, CaptureWarning
 from xgrad.capture.numbers import Number
-from xgrad.capture.tracing_device import TracedArray
+from xgrad.capture.proxies import Proxy as TracedArray
 from xgrad.core.graph import Node
 from xgrad.nn import functional
 
@@ -345,7 +345,7 @@ FOREIGN: dict[str, tuple[Step, str]] = {
     "copy": (lambda x: x * xgrad.asarray(Hidden.w, copy=True), ""),  # here
     "value": (lambda x: x * Hidden.w.sum().item(), "sum"),  # here
     "value by NumPy": (lambda x: x * float(np.asarray(Hidden.w)[0]), "read"),  # here
-    "truth": (lambda x: x if Hidden.w[0] > 0 else -x, "getitem"),  # here
+    "truth": (lambda x: x if Hidden.w[0] > 0 else -x, "indexing"),  # here
     "module": (lambda x: Hidden.model(x).detach(), ""),  # here
     "generator": (lambda x: x * xgrad.random.rand(3, generator=Hidden.generator), "generator"),  # here
     "write": (xgrad.no_grad()(lambda x: (operator.iadd(Hidden.w, x), x * 2)[1]), ""),  # here
@@ -810,3 +810,29 @@ def test_transform_captured_is_replayed(name: str) -> None:
             w[...] = w * 1.5
 
     compare_replays(scenario, traces=1)
+
+
+TAKEN: dict[str, Callable[[Any], Any]] = {
+    "detached": lambda x: x.detach(),
+    "data": lambda x: x.data,
+    "view": lambda x: x[1:],
+    "itself": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_tensor_that_shares_the_memory_of_an_argument_and_is_kept_is_refused(name: str) -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        kept: dict[str, Any] = {"earlier": array(3)}
+
+        @capture
+        def step(x: Any) -> Any:
+            kept["x"] = TAKEN[name](x)
+            return x * 2
+
+        for i in range(5):
+            yield step(array(3, seed=i)), dict(kept)
+
+    with pytest.warns(CaptureWarning):
+        (captured,) = compare(scenario)
+    assert captured.refusal is not None

@@ -18,7 +18,7 @@ from capture import twins
 from capture.twins import Capture, array, batch, compare, compare_replays, eager, everything, training
 from xgrad import nn, optim
 from xgrad.capture import CaptureWarning
-from xgrad.capture.tracing_device import TracedArray
+from xgrad.capture.proxies import Proxy as TracedArray
 from xgrad.nn import functional
 
 pytestmark = twins.on_cpu
@@ -253,3 +253,18 @@ def test_programs_beyond_the_limit_are_freed() -> None:
         programs += [weakref.ref(program) for program in step._programs.values()]
     gc.collect()
     assert len({id(x()) for x in programs if x() is not None}) == 3
+
+
+def test_write_that_is_not_recorded_raises_where_memory_is_locked() -> None:
+    w = array(3)
+
+    @xgrad.capture
+    def step(x: Any) -> Any:
+        y = x * w
+        w._data[...] = 7
+        return y
+
+    with pytest.raises(ValueError, match="read-only"):
+        step(array(3))
+    w._data[...] = 7  # locked within the step only
+    assert w.tolist() == [7, 7, 7]

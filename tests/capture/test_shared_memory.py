@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -251,7 +252,7 @@ def test_step_that_raises_for_some_arguments_is_not_traced_for_them_without_end(
     traces: list[bool] = []
 
     def watching(*args: Any) -> Any:
-        traces.append(xgrad.backend.device.tracing.get() is not None)
+        traces.append(xgrad.backend.recording.recording.get() is not None)
         return counting(*args)
 
     step, x = xgrad.capture(watching), array(2)
@@ -302,3 +303,39 @@ def test_verified_step_writes_to_bases_of_arguments_once(build: Callable[[], lis
 def test_verified_step_of_a_broadcast_argument_is_restored() -> None:
     scenario = play(lambda a, b: a.sum() * b, broadcast)
     compare_replays(lambda capture: scenario(verified(capture)))
+
+
+def test_write_to_a_view_of_what_became_a_leaf_raises_as_the_eager_step_does() -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        base, log = array(4), array(2)
+        view = base[1:]
+
+        @capture
+        def step(x: Any) -> Any:
+            x[...] = x * 2
+            log[...] = log + 1
+            return x.sum()
+
+        for turn in range(5):
+            if turn == 2:
+                base.requires_grad_()
+            try:
+                yield step(view)
+            except RuntimeError as error:
+                yield str(error)
+            yield base.detach(), log
+
+    compare(scenario)
+
+
+def test_write_to_an_element_raises_as_the_eager_step_does() -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        w = array(3)
+        step = capture(lambda x: (operator.setitem(x, ..., 2.0), x * 1)[1])
+        for x in (w.sum(), w.sum(), w[1], w.sum()):
+            try:
+                yield step(x), x
+            except TypeError as error:
+                yield str(error)
+
+    compare(scenario)

@@ -156,10 +156,8 @@ def penalized(model: Any, optimizer: Any, x: Any, y: Any) -> Any:
     return penalty
 
 
-def scheduled(model: Any, optimizer: Any, x: Any, y: Any) -> Any:
+def nested_results(model: Any, optimizer: Any, x: Any, y: Any) -> Any:
     loss = twins.training_step(model, optimizer)(x, y)
-    for group in optimizer.param_groups:
-        group["lr"] *= 0.9
     return {"loss": loss, "twice": [2 * loss.detach()]}
 
 
@@ -171,7 +169,7 @@ def returning(model: Any, optimizer: Any, x: Any, y: Any) -> Any:
     return gradients, list(model.parameters()), model[0].bias.detach()[1:]
 
 
-KINDS = [scaled_by_hand, with_closure, penalized, scheduled, returning]
+KINDS = [scaled_by_hand, with_closure, penalized, nested_results, returning]
 
 
 @pytest.mark.parametrize("look", [False, True], ids=["seldom", "always"])
@@ -269,3 +267,24 @@ def test_parameters_assigned_with_another_layout_are_multiplied_as_eager_does(ca
             model[0].weight.data = xgrad.asarray(np.ascontiguousarray(model[0].weight.detach().cpu().numpy()))
         yield step(array(1, 95, seed=i))
         yield everything(model, optimizer)
+
+
+def test_gradients_of_two_backward_passes_in_one_step_add_up() -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        model, optimizer, _ = training(eager)
+
+        @capture
+        def step(x: Any, y: Any) -> Any:
+            optimizer.zero_grad()
+            first = functional.cross_entropy(model(x), y)
+            first.backward()
+            second = (model(x) ** 2).mean()
+            second.backward()
+            optimizer.step()
+            return first.detach() + second.detach()
+
+        for i in range(8):
+            yield step(*batch(i))  # no gradient is looked at, so that all are added in the buffer of the optimizer
+        yield everything(model, optimizer)
+
+    compare_replays(scenario)

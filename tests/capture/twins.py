@@ -11,7 +11,8 @@ import pytest
 
 import xgrad
 from xgrad import nn, optim
-from xgrad.backend.device import Device, tracing
+from xgrad.backend.device import Device
+from xgrad.backend.recording import recording
 from xgrad.capture import Captured
 from xgrad.nn import functional
 from xgrad.parity.run_op import to_numpy
@@ -80,7 +81,7 @@ def compare(scenario: Scenario) -> list[Captured[..., Any]]:
         return captures[-1]
 
     assert_same(expected, play(scenario, capture))
-    assert tracing.get() is None
+    assert recording.get() is None
     return captures
 
 
@@ -114,7 +115,7 @@ def everything(model: Any, *optimizers: Any, gradients: bool = True) -> dict[str
 
 def assert_concrete(*things: Any) -> None:
     """Check that no trace runs, and that tensors, modules and optimizers hold arrays of a real device and numbers."""
-    assert tracing.get() is None
+    assert recording.get() is None
     for thing in things:
         if isinstance(thing, xgrad.Tensor):
             assert type(thing._data) is thing.device.backend.array_type and type(thing._placement.device) is Device

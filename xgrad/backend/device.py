@@ -13,8 +13,6 @@ from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
-#: The trace of a captured step in this thread or task, which gets tracing devices: see `xgrad.capture.trace`.
-tracing: ContextVar[Any] = ContextVar("xgrad_tracing", default=None)
 #: What intercepts the calls of ops in this thread or task: a trace, or an `Interceptor` such as that of anomalies.
 intercepting: ContextVar[Interceptor | None] = ContextVar("xgrad_intercepting", default=None)
 #: The innermost call of `vmap` in this thread or task: see `xgrad.transforms.batching`.
@@ -79,11 +77,6 @@ class Device:
     call_with_own_rule: Callable[..., Any]
 
     def __new__(cls, name: str | Device) -> Device:
-        device, trace = cls._find(name), tracing.get()
-        return device if trace is None else trace.device_for(device)
-
-    @classmethod
-    def _find(cls, name: str | Device) -> Device:
         if isinstance(name, Device):
             return name
         if not isinstance(name, str):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+
+from xgrad.backend.wrapping import LazyNamespace, define_operators
 
 #: Functions whose result is a view of their first argument.
 _VIEWS = frozenset({"expand_dims", "flip", "matrix_transpose", "moveaxis", "permute_dims", "reshape", "squeeze"})
@@ -115,38 +116,24 @@ class MutableArray:
     # fmt: on
 
 
-def _updated(function: Callable[[Any, Any], Any]) -> Callable[[MutableArray, Any], MutableArray]:
-    """Return an operator in place, given that of values."""
-
-    def update(x: MutableArray, y: Any) -> MutableArray:
-        new = function(x.native, unwrapped(y))
-        if (tuple(new.shape), new.dtype) != (x.shape, x.dtype):
-            raise ValueError(f"in place: expected shape {x.shape}, {x.dtype}, got {tuple(new.shape)}, {new.dtype}")
-        if x._base is None:
-            x.write(new)
-        else:
-            x[...] = type(x)(new)
-        return x
-
-    return update
+def _computed(function: Callable[..., Any], *operands: Any) -> Any:
+    kind = next(type(x) for x in operands if isinstance(x, MutableArray))
+    return kind(function(*map(unwrapped, operands)))
 
 
-def _install() -> None:
-    """Give mutable arrays the operators of the standard."""
-    for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split():
-        f = getattr(operator, f"__{name}__")
-        setattr(MutableArray, f"__{name}__", lambda x, y, f=f: type(x)(f(x.native, unwrapped(y))))
-        setattr(MutableArray, f"__r{name}__", lambda x, y, f=f: type(x)(f(unwrapped(y), x.native)))
-        setattr(MutableArray, f"__i{name}__", _updated(f))
-    for name in "lt le gt ge eq ne".split():
-        f = getattr(operator, name)
-        setattr(MutableArray, f"__{name}__", lambda x, y, f=f: type(x)(f(x.native, unwrapped(y))))
-    for name in "neg pos invert abs".split():
-        f = getattr(operator, name)
-        setattr(MutableArray, f"__{name}__", lambda x, f=f: type(x)(f(x.native)))
+def _updated(function: Callable[..., Any], x: MutableArray, y: Any) -> MutableArray:
+    """Update an array in place; arrays of the library are immutable, and so its operators in place make new ones."""
+    new = function(x.native, unwrapped(y))
+    if (tuple(new.shape), new.dtype) != (x.shape, x.dtype):
+        raise ValueError(f"in place: expected shape {x.shape}, {x.dtype}, got {tuple(new.shape)}, {new.dtype}")
+    if x._base is None:
+        x.write(new)
+    else:
+        x[...] = type(x)(new)
+    return x
 
 
-_install()
+define_operators(MutableArray, _computed, _updated)
 
 
 def unwrapped(x: Any) -> Any:
@@ -156,8 +143,8 @@ def unwrapped(x: Any) -> Any:
     return type(x)(map(unwrapped, x)) if type(x) in (tuple, list) else x
 
 
-class MutableNamespace(SimpleNamespace):
-    """A namespace of functions of mutable arrays, given that of a library; wrapped at their first use.
+class MutableNamespace(LazyNamespace):
+    """A namespace of functions of mutable arrays, given that of a library.
 
     library : namespace -- Of functions of native arrays.
     array_type : type -- The subclass of `MutableArray`.
@@ -165,23 +152,20 @@ class MutableNamespace(SimpleNamespace):
     """
 
     def __init__(self, library: Any, array_type: type[MutableArray], **more: Any) -> None:
-        super().__init__(**more)
-        vars(self)["_library"], vars(self)["_array_type"] = library, array_type
+        super().__init__(library, **more)
+        self._array_type = array_type
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if not hasattr(self._library, name):
+        if not name.startswith("_") and not hasattr(self._real, name):
             raise AttributeError(f"{self._array_type.namespace().__name__} has no {name}")
-        value = getattr(self._library, name)
-        if isinstance(value, (ModuleType, SimpleNamespace)):
-            value = MutableNamespace(value, self._array_type)
-        elif callable(value) and not isinstance(value, type):
-            value = self._function(name, value)
-        setattr(self, name, value)
-        return value
+        return super().__getattr__(name)
 
-    def _function(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def part(self, name: str, real: Any) -> MutableNamespace:
+        """Return a namespace within."""
+        return MutableNamespace(real, self._array_type)
+
+    def wrapped(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of mutable arrays."""
         array_type = self._array_type
 
         def wrapped(x: Any) -> Any:

@@ -1,4 +1,28 @@
-"""Captured steps: traced once on a tracing device, and replayed as a flat list of calls of the array library."""
+"""Captured steps: recorded once while they run eagerly, and replayed as a flat list of calls of the array library.
+
+A recorded call: raw arrays enter array code through `xgrad.backend.recording`, where `recorder` gives it `proxies` that
+write down each call. A replayed call: a generated check, the executor of the backend, and effects. ``docs/capture.md``
+has a picture of both, and the contract.
+
+=====================  =====================================================  ====================================
+module                 subject                                                look here where
+=====================  =====================================================  ====================================
+`captured`             the calls of a captured step: replay, record, refuse   a step is recorded too often
+`recorder`, `proxies`  the calls of the array library, as they are made       a call is missing in ``program()``
+`numbers`              numbers of update rules and random kernels             a learning rate is not followed
+`state`                what the function of a step leads to                   a tensor is not found, or is stale
+`slots`                where state is kept, before and after a step           a change of the step is lost
+`guards`,              the conditions of a program, and their function        a program is replayed although it
+`check_writer`                                                                should not be, or never
+`effects`              what a replay leaves behind, and returns               a result, gradient or count is wrong
+`cached_program`       a program with its guards, effects and memory          a replay works on other arrays
+`program`, `passes`    values, calls, and simplification                      a call that matters was dropped
+`printer`              the text of a program                                  ``program()`` reads badly
+`verification`         the comparison of replays with eager steps             ``verify=`` finds too little
+=====================  =====================================================  ====================================
+
+Where only bits differ, look into the lowering of the backend, such as ``backends/xgrad_numpy/lowering.py``.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +47,11 @@ def capture(step: Callable[P, R], *, state: Any = None, limit: int = 16, verify:
 @overload
 def capture(*, state: Any = None, limit: int = 16, verify: int = 0) -> Callable[[Callable[P, R]], Captured[P, R]]: ...
 def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int = 0) -> Any:
-    """Return a function that traces `step` when it is first called, and replays the program later, bit for bit.
+    """Return a function that records `step` when it is first called, and replays the program later, bit for bit.
 
-    Everything but tensors is a constant of the trace, as under ``jax.jit``: numbers, strings, configuration, and
-    Python's control flow. Pass what may differ from call to call as an argument, or keep it in a tensor.
+    The first call is the eager step. Everything but tensors is a constant of the trace, as under ``jax.jit``: numbers,
+    strings, configuration, and Python's control flow. Pass what may differ from call to call as an argument, or keep it
+    in a tensor.
 
     Tensors are inputs, among the arguments, or state: reached from the function, or named by `state`. Their values are
     followed, as are the numeric options of optimizers and the states of generators. Any other tensor, and what a replay
@@ -43,7 +68,7 @@ def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int
     state : object, optional
         Tensors, modules, optimizers and generators that are not reached from `step`, in containers.
     limit : int, default 16
-        The number of programs to keep. Beyond it, one more is traced for every 20 replays, and replaces the least
+        The number of programs to keep. Beyond it, one more is recorded for every 20 replays, and replaces the least
         recently used one. Other calls run eagerly, with one warning.
     verify : int, default 0
         Run every `verify`-th call eagerly, too, from the same state, and compare; 0 for none.
@@ -60,7 +85,7 @@ def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int
     ValueError
         If `limit` is below 1, or `verify` below 0.
     CaptureError
-        From a call: if `verify` finds a difference, or a tensor is used that another thread's step is traced with.
+        From a call: if `verify` finds a difference.
 
     Examples
     --------

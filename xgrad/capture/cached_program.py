@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from importlib import import_module
 from operator import attrgetter, is_not
 from typing import Any
+from weakref import finalize
 
-from xgrad.capture.code_writer import CodeWriter
+from xgrad.capture.check_writer import CheckWriter
 from xgrad.capture.effects import Effects
 from xgrad.capture.guards import write_guards
 from xgrad.capture.passes import optimize
 from xgrad.capture.program import Program, Unusable, Value
-from xgrad.capture.recording import Recording, buffers_of
+from xgrad.capture.slots import Recording, buffers_of
 from xgrad.core.memory import owner_of
 from xgrad.core.tensor import Tensor
 from xgrad.optim.flat import FlatParameters
@@ -28,41 +29,28 @@ class CachedProgram:
     def __init__(self, recording: Recording) -> None:
         self.executor: Any = None
         self.error: Exception | None = None  # why the last replay was not finished
-        self._flats: list[FlatParameters] = []
-        trace, tensors = recording.trace, recording.tensors
-        self._device, self.count, self.structure = trace.real, len(tensors), recording.structure
-        self.number_names = trace.number_names
-        writer = CodeWriter(trace, MISS=MISS)
-        _name_arguments(writer, recording)
-        self.effects = effects = Effects(writer, recording)
-        self._traced: Any = tuple(effects.outputs.values()), tuple(writer.passed.values())  # outputs and numbers
-        sources: dict[int, Tensor] = {}  # the arrays of which each replay passes, by the number of the value
-        state: dict[int, Tensor] = {}  # the arrays of which stay where they are
-        moving = {id(x) for x in (*tensors, *recording.gradients.values())} - recording.state.named.keys()
-        values: dict[int, Value] = {}
-        for slot in recording.arrays:
-            number, owner = slot.traced.value.number, slot.owner
-            if number not in values:
-                values[number] = slot.traced.value
-                moves = id(owner) in moving or (id(owner), "_data") in recording.changed
-                (sources if moves else state)[number] = owner
+        recorder, tensors = recording.recorder, recording.tensors
+        self._device, self.count, self.structure = recorder.real, len(tensors), recording.structure
+        self.number_names = recorder.number_names
+        self.effects = effects = Effects(recording)
+        sources, state, values = _owners(recording)
         inputs, kept = [[values[number] for number in part] for part in (sources, state)]
-        self.program = program = Program(inputs, kept, trace.calls, list(effects.outputs), trace.constants)
-        effects.outputs.clear()
+        self.program = program = Program(inputs, kept, recorder.calls, effects.outputs, recorder.constants)
         optimize(program)
+        self._state = [(value, state[value.number]) for value in program.state]
+        writer = CheckWriter(recorder, self.count)
+        _name_arguments(writer, recording)
         uses = {x.number for x in (*program.inputs, *program.state)}
         self._flats = write_guards(writer, recording, uses, effects.returned)
-        self._state = [(value, state[value.number]) for value in program.state]
         arrays = [f"{writer.name(sources[value.number])}._data" for value in program.inputs]
         for array, value in zip(arrays, program.inputs, strict=True):
             if array[0] != "a" or array.count(".") > 1:  # arguments themselves have guards
-                writer.guard(f"not {{}}({array})", value.fits)
-        unpack = "".join([f"a{i}, " for i in range(self.count)]) + "= args" if self.count else ""
-        self._check = writer.check(unpack, arrays, [number.text for number in program.numbers])
-        self._leave = writer.leave(unpack, effects.result)
+                writer.guard(f"{{}}({array})", value.fits)
+        self._check = writer.check(arrays, program.numbers, effects.numbers)
         with self._device.active():
             module: Any = import_module(self._device.backend.executor or "")
             self.executor = module.Executor(program)
+        finalize(self, self.executor.release).atexit = False  # memory of the device is freed with the program
 
     def replay(self, args: Sequence[Any]) -> Any:
         """Return the result of the step for the tensors among the arguments, or `MISS`."""
@@ -70,22 +58,17 @@ class CachedProgram:
             if flat.gradients.exposed:  # a buffer that is exposed is replaced, as before any backward pass
                 flat.gradients.reallocate()
         try:
-            values = self._check(args)
+            found = self._check(args)
         except (ArithmeticError, AttributeError, LookupError, ValueError):  # an attribute or a key is gone
             return MISS
-        if values is MISS or (self._moved() and not self._relink()):
+        if found is None or (self._moved() and not self._relink()):
             return MISS
-        arrays, numbers = values
-        outputs = self.executor.run(*arrays)
+        arrays, numbers, stored = found
+        outputs = self.executor.run(*arrays, *numbers)
         if type(outputs) is not tuple:
             self.error = outputs.with_traceback(None)  # its frames hold arrays
             return MISS
-        return self._leave(outputs, args, numbers)
-
-    def apply_effects(self, args: Sequence[Any]) -> Any:
-        """Make the side effects of the traced step as a replay makes them, and return its result."""
-        outputs, numbers = self._traced
-        return self._leave(outputs, args, numbers)
+        return self.effects.apply(outputs, args, stored)
 
     def failure(self) -> Exception | None:
         """Return the error of the last replay, once: `Diverged` if a check came out differently."""
@@ -111,8 +94,7 @@ class CachedProgram:
             return False
 
     def link(self) -> bool:
-        """Give the executor the arrays of the state where they are now; return whether they are as in the trace."""
-        self._traced = None
+        """Give the executor the arrays of the state where they are now; return whether they are as in the recording."""
         owners: dict[int, int] = {}  # of storages, by id
         for value, tensor in self._state:
             owner = id(owner_of(tensor._data))
@@ -145,7 +127,25 @@ def in_layout(flat: FlatParameters) -> bool:
     return all(p._data.strides == segment._data.strides for p, segment in zip(flat.params, flat.segments, strict=True))
 
 
-def _name_arguments(writer: CodeWriter, recording: Recording) -> None:
+def _owners(recording: Recording) -> tuple[dict[int, Tensor], dict[int, Tensor], dict[int, Value]]:
+    """Return the tensors whose arrays each replay passes, those whose arrays stay where they are, and their values.
+
+    All are by the numbers of the values.
+    """
+    sources: dict[int, Tensor] = {}
+    state: dict[int, Tensor] = {}
+    values: dict[int, Value] = {}
+    moving = {id(x) for x in (*recording.tensors, *recording.gradients.values())} - recording.state.named.keys()
+    for slot in recording.arrays:
+        value, owner = slot.value, slot.owner
+        if value is not None and value.number not in values:
+            values[value.number] = value
+            moves = id(owner) in moving or (id(owner), "_data") in recording.changed
+            (sources if moves else state)[value.number] = owner
+    return sources, state, values
+
+
+def _name_arguments(writer: CheckWriter, recording: Recording) -> None:
     """Name the objects that differ from call to call: arguments, their leaves, and gradients."""
     for i, x in enumerate(recording.tensors):
         if not recording.is_identified(x):

@@ -1,39 +1,37 @@
-"""A captured step: traced once for calls that are alike, and replayed from then on."""
+"""A captured step: recorded once for calls that are alike, and replayed from then on."""
 
 from __future__ import annotations
 
 import gc
-import operator
-from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
-from itertools import chain, starmap
 from threading import RLock, active_count
 from types import MethodType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+from weakref import ref
 
-from xgrad.backend.device import Device, intercepting, tracing
+from xgrad.backend.device import Device, intercepting
 from xgrad.backend.devices import current_device
 from xgrad.capture.cached_program import MISS, CachedProgram, in_layout
-from xgrad.capture.escapes import alive, replace_everywhere
+from xgrad.capture.effects import Effects
 from xgrad.capture.guards import structure_of
-from xgrad.capture.program import Diverged, Unusable
-from xgrad.capture.recording import Recording, Slots
+from xgrad.capture.program import Diverged, Unusable, Value
+from xgrad.capture.recorder import Recorder
+from xgrad.capture.slots import Recording, Slots
 from xgrad.capture.state import State, foreign_states
-from xgrad.capture.trace import Trace
 from xgrad.core.errors import CaptureWarning
 from xgrad.core.graph import Node
 from xgrad.core.lost_gradients import user_line, warn_user
 from xgrad.core.tensor import Tensor
-from xgrad.ops.writing import refresh
 from xgrad.optim.optimizer import Optimizer
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_TRIES = 4  # traces in which optimizers may still pack parameters
-_PAID = 20  # replays for which one more trace is made once `limit` is reached
-_RAISED = 4  # traces that end with an exception of the step, before calls run eagerly until one succeeds
+_TRIES = 4  # recordings in which optimizers may still pack parameters
+_PAID = 20  # replays for which one more call is recorded once `limit` is reached
+_RAISED = 4  # recordings that end with an exception of the step, before calls run eagerly until one succeeds
 
 
 class Arguments(NamedTuple):
@@ -52,14 +50,14 @@ class Arguments(NamedTuple):
 
 
 class Captured(Generic[P, R]):
-    """A step that is traced and replayed: what `capture` returns.
+    """A step that is recorded and replayed: what `capture` returns.
 
     Attributes
     ----------
     refusal : str or None
         Why the step runs eagerly, if it does: the line and the reason.
     recordings : int
-        The number of traces so far.
+        The number of recorded calls so far.
     """
 
     def __init__(self, step: Callable[P, R], state: Any = None, limit: int = 16, verify: int = 0) -> None:
@@ -103,7 +101,7 @@ class Captured(Generic[P, R]):
         vars(instance)[self._name] = value
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Replay the step, or run and trace it."""
+        """Replay the step, or run and record it."""
         if intercepting.get() is not None:  # it is part of another captured step, or each op is to be seen
             return self._step(*args, **kwargs)
         with self._lock:
@@ -126,7 +124,7 @@ class Captured(Generic[P, R]):
             return self._step(*args, **kwargs)
 
     def _called(self, call: Arguments) -> Any:
-        """Replay or trace the step for a call, and verify the replay where that is due."""
+        """Replay or record the step for a call, and verify the replay where that is due."""
         self._calls += 1
         if not self._verify or self._calls % self._verify:
             return self._replayed(call)
@@ -140,7 +138,7 @@ class Captured(Generic[P, R]):
         return verified(slots, replay, partial(self._step, *call.args, **call.kwargs))
 
     def _replayed(self, call: Arguments) -> Any:
-        """Replay the program for a call, or trace the step."""
+        """Replay the program for a call, or record the step."""
         error, diverged = None, False
         for key, program in reversed(self._programs.items()):
             if program.structure == call.structure and error is None:
@@ -159,7 +157,7 @@ class Captured(Generic[P, R]):
             return result
         self._diverged = False
         if error is None:
-            return self._traced(call)
+            return self._recorded(call)
         result = self._step(*call.args, **call.kwargs)  # which raises the error itself, or succeeds
         if isinstance(error, Unusable):
             self._refuse(f"{error.line or self._line}: {error}")
@@ -167,10 +165,10 @@ class Captured(Generic[P, R]):
             self._refuse(f"{self._line}: a replay failed: {type(error).__name__}: {error}")
         return result
 
-    # Tracing
+    # Recording
 
-    def _traced(self, call: Arguments) -> Any:
-        """Trace the step, or run it eagerly where there is no use in that."""
+    def _recorded(self, call: Arguments) -> Any:
+        """Run the step, and record it unless there is no use in that."""
         for key in [key for key, program in self._programs.items() if program.is_obsolete()]:
             self._drop(key)
         if self.recordings >= self._limit + self._replays // _PAID:
@@ -198,7 +196,7 @@ class Captured(Generic[P, R]):
         return result
 
     def _prepared(self, call: Arguments) -> Recording | None:
-        """Return the recording of a step that is to be traced; None if this call is to run eagerly."""
+        """Return the recording of a step that is about to run; None if this call is not to be recorded."""
         try:
             state = State(self._step, call.others, self._extra_state)
         except Exception as error:  # of the user's own attributes and mappings
@@ -221,86 +219,44 @@ class Captured(Generic[P, R]):
         for flat in slots.flats.values():
             flat.gather_parameters()
         slots = Slots(state, call.tensors) if exposed else slots
-        return Recording(state, slots, Trace(device), call.tensors, call.structure)
+        return Recording(state, slots, Recorder(device, self._line), call.tensors, call.structure)
 
     def _run(self, recording: Recording, call: Arguments) -> tuple[CachedProgram | None, Any]:
-        """Run the step on the tracing device; return its program, if it has one, and its result."""
-        trace, slots = recording.trace, recording.slots.all
-        enter: list[Any] = [slot.setter(slot.traced) for slot in slots if slot.traced is not slot.before]
-        back = recording.undo
-        off: list[Any] = [(tracing.set, None), (intercepting.set, None)]
-        enter += [(tracing.set, trace), (intercepting.set, trace)]
-        plan: list[Any] = [trace.journal, back, off]  # calls at the end: those that undo the step, until it is done
-        begin: Any = partial(deque, starmap(operator.call, enter), 0)
-        end: Any = partial(deque, starmap(operator.call, chain.from_iterable(plan)), 0)
-        draws = foreign_states(recording.state.foreign_generators)
-        program = None
+        """Run the step while it is recorded, and return its program, if it has one, and its result."""
+        generators = recording.state.foreign_generators
+        draws = foreign_states(generators)
         try:
-            try:
-                begin()  # in C, as is the end: no signal handler runs within them
-                try:
-                    recording.result = self._step(*call.args, **call.kwargs)
-                except Exception:
-                    plan[:] = recording.exit_calls(), off
-                    raise
-                recording.finish()
-                new = self._program(recording, draws)
-                calls = recording.exit_calls() if new is None else back
-                plan[:], program = (calls, off), new
-            finally:
-                end()
-                for actions in (enter, back, plan):
-                    actions.clear()
-            if program is None:
-                replace_everywhere(trace)
-            deque(map(refresh, recording.written), 0)  # and with them what shares their memory outside the step
-            if program is not None:
-                recording.result = program.apply_effects(call.tensors)
-            return self._checked(recording, program), recording.result
-        except BaseException:
-            if program is not None:  # the trace has written to memory of the state
-                program.apply_effects(call.tensors)
-            replace_everywhere(trace)
-            deque(map(refresh, recording.written), 0)
-            raise
+            with recording.recorder.active():
+                recording.result = self._step(*call.args, **call.kwargs)
+            recording.finish()
+            if foreign_states(generators) != draws:
+                if active_count() > 1 and self._layout_changes < _TRIES:  # perhaps another thread drew them
+                    self._layout_changes += 1
+                    return None, recording.result
+                recording.recorder.refuse("the step draws random numbers of Python or NumPy")
+            return self._program(recording, call)
+        finally:
+            recording.restore_arrays()
+            recording.recorder.forget()
 
-    def _program(self, recording: Recording, draws: list[Any]) -> CachedProgram | None:
-        """Return the program of a step that has just run; None if it has none, and the trace then knows why."""
-        trace = recording.trace
-        if foreign_states(recording.state.foreign_generators) != draws:
-            if active_count() > 1 and self._layout_changes < _TRIES:  # perhaps another thread drew them
-                self._layout_changes += 1
-                return None
-            trace.refusals.append(f"{self._line}: the step draws random numbers of Python or NumPy")
-        trace.refusals += [f"{self._line}: the step changes {change}" for change in recording.unsupported_changes()]
-        if not trace.refusals and recording.has_same_layouts():
+    def _program(self, recording: Recording, call: Arguments) -> tuple[CachedProgram | None, Any]:
+        """Return the program of a step that has just run, if it has one, and its result."""
+        recorder = recording.recorder
+        for change in recording.unsupported_changes():
+            recorder.refuse(f"the step changes {change}")
+        program, settled = None, recording.has_same_layouts()
+        if settled and not recorder.refusal:
             try:
-                return CachedProgram(recording)
+                program = CachedProgram(recording)
             except Unusable as error:
-                trace.refusals.append(f"{error.line or self._line}: {error}")
-        return None
-
-    def _checked(self, recording: Recording, program: CachedProgram | None) -> CachedProgram | None:
-        """Return the program, unless a tensor that the step made is held where a replay would not put it."""
-        trace = recording.trace
-        recording.forget()
-        if program is not None and alive(trace):
-            gc.collect()  # cycles, such as those of exceptions that were caught
-            if numbers := {x.value.number for x in alive(trace)}:
-                lines = [call.line for call in trace.calls for value in call.results if value.number in numbers]
-                line = lines[0] if lines else self._line
-                trace.refusals.append(f"{line}: a tensor that the step makes is held elsewhere when it returns")
-        trace.calls, trace.reads = [], []
-        if program is not None and not trace.refusals:
-            return program
-        replace_everywhere(trace)
-        settled = recording.has_same_layouts()
+                recorder.refuse(str(error), error.line or "")
+        result = recording.result if program is None else _own_result(recording, program.effects, call.tensors)
         self._layout_changes += not settled
-        if trace.refusals:
-            self._refuse(trace.refusals[0])
+        if recorder.refusal:
+            self._refuse(recorder.refusal)
         elif not settled and self._layout_changes > _TRIES:
             self._refuse(f"{self._line}: optimizers pack parameters or moments anew in each step")
-        return None
+        return None if recorder.refusal else program, result
 
     # Programs
 
@@ -341,6 +297,36 @@ class Captured(Generic[P, R]):
         with self._lock:
             texts = [listing(program) for program in self._programs.values()]
         return "\n\n".join(texts) or f"runs eagerly: {self.refusal or 'not traced yet'}"
+
+
+def _own_result(recording: Recording, effects: Effects, args: Sequence[Any]) -> Any:
+    """Return the result of a recorded step as a replay makes it: with tensors that nothing else holds.
+
+    Whatever the step made and is then still alive is held where a replay would not put it, which refuses the capture.
+    """
+    recorder = recording.recorder
+    old = list(map(ref, effects.made))
+    made = effects.make(recorder.arrays_of(effects.outputs), args)
+    effects.set_gradients(args, made)
+    recording.release_arrays()
+    effects.made.clear()
+    recording.forget()
+    escaped = _escaped(recorder, old)
+    if escaped is not None:
+        gc.collect()  # cycles, such as those of exceptions that were caught
+        escaped = _escaped(recorder, old)
+    if escaped is not None:
+        reason = "a tensor that the step makes is held elsewhere when it returns"
+        recorder.refuse(reason, recorder.line_of(escaped))
+        made = [new if (known := reference()) is None else known for reference, new in zip(old, made, strict=True)]
+        effects.set_gradients(args, made)
+    return effects.result(args, made)
+
+
+def _escaped(recorder: Recorder, made: list[ref[Tensor]]) -> Value | None:
+    """Return the value of an array, or of one of the tensors that the step made, that something still holds."""
+    alive = next((x for reference in made if (x := reference()) is not None), None)
+    return recorder.escaped() if alive is None else recorder.value_of(alive._data) or recorder.escaped()
 
 
 def _unsuitable(device: Device, call: Arguments) -> str | None:

@@ -2,98 +2,201 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from xgrad.capture.code_writer import CodeWriter
-from xgrad.capture.numbers import Number
+from xgrad.capture.numbers import Number, plain
 from xgrad.capture.program import Unusable, Value
-from xgrad.capture.recording import Recording
-from xgrad.capture.tracing_device import TracedArray, TracingDevice
+from xgrad.capture.slots import Recording, Slot
 from xgrad.core.graph import Leaf, Node, clock
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.core.views import base_of, has_family, link
-from xgrad.nn.module import edits
 from xgrad.ops.writing import refresh, replace
 from xgrad.support import trees
 
 
-class Effects:
-    """The effects of a step, written as lines that a replay runs after the program.
+class Argument(NamedTuple):
+    """A tensor among the arguments of a call, by its number."""
 
-    Raises `Unusable` if something was returned or left behind that a replay cannot make.
+    number: int
+
+
+class LeafOf(NamedTuple):
+    """The leaf of a tensor among the arguments of a call, by its number."""
+
+    number: int
+
+
+class Packed(NamedTuple):
+    """A gradient in the buffer of an optimizer."""
+
+    buffer: Any
+    number: int
+
+
+class Made(NamedTuple):
+    """A tensor that each replay makes, by its number."""
+
+    number: int
+
+
+class Recipe(NamedTuple):
+    """How a replay makes a tensor: of an output; and what it is a view of, if it is one."""
+
+    output: int
+    placement: Any
+    requires_grad: bool
+    base: Any
+    function: Any
+    options: Any
+
+
+class Effects:
+    """What a replay does with the outputs of the program, in the order of the methods of `apply`.
+
+    An object that differs from call to call stands here as an `Argument`, a `LeafOf` one, `Packed` or `Made`. Raises
+    `Unusable` if something was returned or left behind that a replay cannot make.
 
     Attributes
     ----------
-    outputs, result : dict of Value to array, str
-        What the program hands out, with the arrays of the trace, and the expression of what the step returns.
+    outputs : list of Value
+        What the program hands out.
+    numbers : list of Number or object
+        The numbers that a replay stores.
+    made : list of Tensor
+        The tensors of the recorded step that each replay makes.
+    returned : set of int
+        The ids of tensors of the state and of arguments that the effects refer to.
     descriptions : list of (str, object)
         The effects for the printer, the result first: a name, and its value in the program, its number, or None.
     """
 
-    def __init__(self, writer: CodeWriter, recording: Recording) -> None:
-        functions = (clock.change, from_placement, trees.rebuild, replace, has_family, refresh, link)
-        writer.scope.update({function.__name__: function for function in functions}, edits=edits)
-        self.outputs: dict[Value, Any] = {}
-        self._writer, self._recording, self._placements = writer, recording, recording.trace.real.placements
+    def __init__(self, recording: Recording) -> None:
+        self._recording, self._places = recording, _places(recording)
+        self.outputs: list[Value] = []
+        self.numbers: list[Any] = []
+        self.made: list[Tensor] = []
+        self.returned: set[int] = set()
         gradients = [flat.gradients for flat in recording.slots.flats.values()]
-        self._packed = {id(tensor): (part, i) for part in gradients for i, tensor in enumerate(part.tensors)}
-        self._known = {id(slot.owner) for slot in recording.slots.all if slot.kind == "array"}
-        self._made: dict[int, str] = {}  # variables of tensors, by id
-        self.returned: set[int] = set()  # ids of tensors of the state and of arguments that the effects refer to
+        self._packed = {id(tensor): Packed(part, i) for part in gradients for i, tensor in enumerate(part.tensors)}
+        self._recipes: list[Recipe] = []
+        self._exposed: list[Any] = []  # gradient buffers with a view among the results
         values = [value for _, value in trees.leaves(recording.result)]
-        described = trees.rebuild(recording.result, map(_described, values))
+        self._results = [self._result(value) for value in values]
+        self._is_single = len(values) == 1 and values[0] is recording.result
+        self._tree = None if self._is_single else trees.rebuild(recording.result, [...] * len(values))
+        described = trees.rebuild(recording.result, map(self._described, values))
         self.descriptions: list[tuple[str, Any]] = [("return", described)]
-        parts = ", ".join([self._result(value) for value in values])
-        if len(values) == 1 and values[0] is recording.result:
-            self.result = parts
-        else:
-            tree = writer.name(trees.rebuild(recording.result, [...] * len(values)))
-            self.result = f"rebuild({tree}, ({parts},))" if values else tree
+        self._arrays: list[tuple[Any, int, Any]] = []  # a tensor, its output and its placement
+        self._gradients: list[tuple[Any, Any]] = []  # a leaf, and its gradient
+        self._numbers: list[tuple[Any, Any, Any]] = []  # an owner, its key, and the positions of numbers
+        self._modes: list[tuple[Any, Any]] = []  # a module, and its mode
         for slot in recording.changes:
-            if slot.kind == "array":
-                if not recording.follows(slot.owner):
-                    self._array(slot.owner, slot.after)
-            elif slot.kind == "grad":
-                self._gradient(slot.owner, slot.after)
-            elif slot.kind == "number" and slot.after is not None:
-                self._number(slot.owner, slot.key, slot.after)
-            elif slot.kind == "mode":
-                writer.effect("{0}['training'], edits.number = {1}, edits.number + 1", slot.owner, slot.after)
-            elif slot.kind != "device":
-                raise Unusable(f"the step changes {slot.name}")
-            elif (id(slot.owner), "_data") not in recording.changed:
-                raise Unusable(f"the step changes the dtype of {slot.name}")
-            if slot.kind != "device":
-                self.descriptions.append((slot.name, _described(slot.after)))
+            self._add(slot)
         storages = {value.storage for value in self.outputs}
-        for part in gradients:  # a buffer with a view among the results is replaced
-            if part.buffer._data.value.storage in storages:
-                writer.effect("{}.exposed = True", part)
-        changed = recording.changed_values()
-        if changed:
-            writer.effect("when = change()")
-            for x, key in changed:
-                writer.effect(f"{{}}.{key} = when", x)
-                if (id(x), "_data") not in recording.changed and getattr(x, "_leaf", None):  # updated in place
-                    writer.effect("if {1}.viewed: refresh({0})", x, x._leaf)
-        del self._writer, self._recording  # its arguments and results are not to live as long as the program
+        for part in gradients:
+            value = recording.recorder.value_of(part.buffer._data)
+            if value is not None and value.storage in storages:
+                self._exposed.append(part)
+        #: Tensors and leaves that the step changed, with the attribute that tells when, and whether views may follow.
+        self._stamps = [(self._place(x), key, self._is_in_place(x, key)) for x, key in recording.changed_values()]
+        del self._recording, self._places, self._packed
 
-    def _result(self, value: Any) -> str:
-        """Return an expression for something that the step returned."""
-        if isinstance(value, TracingDevice):
-            value = value.real
-        if isinstance(value, (TracedArray, Number)):
-            raise Unusable("an array or a number of the trace is returned")
+    # A replay
+
+    def apply(self, outputs: Sequence[Any], args: Sequence[Any], numbers: Sequence[Any]) -> Any:
+        """Make the side effects of the step, and return its result."""
+        made = self.make(outputs, args) if self._recipes else []
+        for place, output, placement in self._arrays:
+            tensor = _find(place, args, made)
+            if (tensor._edge or tensor._leaf) is not None:
+                replace(tensor, outputs[output], placement)
+            else:
+                tensor._data, tensor._placement = outputs[output], placement
+            if has_family(tensor):
+                refresh(tensor)
+        self.set_gradients(args, made)
+        for owner, key, positions in self._numbers:
+            value = numbers[positions] if type(positions) is int else tuple([numbers[i] for i in positions])
+            if isinstance(owner, dict):
+                owner[key] = value
+            else:
+                setattr(owner, key, value)
+        for module, mode in self._modes:
+            module.training = mode
+        for buffer in self._exposed:
+            buffer.exposed = True
+        if self._stamps:
+            self._stamp(args)
+        return self.result(args, made)
+
+    def make(self, outputs: Sequence[Any], args: Sequence[Any]) -> list[Tensor]:
+        """Return the tensors that a replay makes."""
+        made: list[Tensor] = []
+        for output, placement, requires_grad, base, function, options in self._recipes:
+            tensor = from_placement(outputs[output], placement)
+            if requires_grad:
+                tensor.requires_grad_()
+            if base is not None:
+                link(_find(base, args, made), tensor, function, options)
+            made.append(tensor)
+        return made
+
+    def set_gradients(self, args: Sequence[Any], made: Sequence[Tensor]) -> None:
+        """Set the gradients of leaves."""
+        for place, gradient in self._gradients:
+            _find(place, args, made).grad = _find(gradient, args, made)
+
+    def result(self, args: Sequence[Any], made: Sequence[Tensor]) -> Any:
+        """Return the result of the step."""
+        if self._is_single:
+            return _find(self._results[0], args, made)
+        return trees.rebuild(self._tree, [_find(x, args, made) for x in self._results])
+
+    def _stamp(self, args: Sequence[Any]) -> None:
+        """Note when tensors and leaves changed, and let views follow tensors that were updated in place."""
+        when = clock.change()
+        for place, key, is_in_place in self._stamps:
+            x = _find(place, args, ())
+            setattr(x, key, when)
+            if is_in_place and x._leaf.viewed:
+                refresh(x)
+
+    # The effects of the recorded step
+
+    def _place(self, x: Any) -> Any:
+        return self._places.get(id(x), x)
+
+    def _is_in_place(self, x: Any, key: str) -> bool:
+        is_new = (id(x), "_data") in self._recording.changed
+        return key == "_changed" and not is_new and getattr(x, "_leaf", None) is not None
+
+    def _described(self, x: Any) -> Any:
+        """Return the value that a tensor has in the program, the expression of a number, and all else as it is."""
+        if not isinstance(x, Tensor):
+            return x
+        return self._recording.recorder.value_of(x._data) or "a tensor"
+
+    def _output(self, array: Any) -> int:
+        value = self._recording.recorder.value_of(array)
+        if value is None:
+            raise Unusable("a tensor is given an array that the step has not made")
+        if value not in self.outputs:
+            self.outputs.append(value)
+        return self.outputs.index(value)
+
+    def _result(self, value: Any) -> Any:
+        """Return what stands for something that the step returned."""
         if not isinstance(value, Tensor):
-            return self._writer.name(value)
+            return value
         if id(value) in self._packed:
-            self._writer.effect("{}.exposed = True", self._packed[id(value)][0])
-        elif any(value is gradient for gradient in self._recording.gradients.values()):
+            self._exposed.append(self._packed[id(value)].buffer)
+            return self._packed[id(value)]
+        if any(value is gradient for gradient in self._recording.gradients.values()):
             raise Unusable("a gradient from before the step is returned: return .detach() of it")
-        if id(value) in self._known:
-            self.returned.add(id(value))
-            return self._writer.name(value)
-        if not isinstance(value._data, TracedArray):
+        if id(value) in self._recording.owners:
+            return self._tensor(value)
+        if not self._recording.recorder.knows(value._data):
             raise Unusable(
                 "a tensor is returned that is neither an argument, nor found from the step, nor made by it: name it in "
                 "state="
@@ -106,59 +209,74 @@ class Effects:
             )
         if type(value) is not Tensor:
             raise Unusable(f"a {type(value).__name__} is made in the step: make it before")
-        name = self._tensor(value)
-        if type(edge) is Leaf:
-            self._writer.effect(f"{name}.requires_grad_()")
-        return name
+        return self._tensor(value)
 
-    def _tensor(self, tensor: Tensor) -> str:
-        """Return an expression for a tensor, a variable if the step made it."""
-        if id(tensor) in self._known:
+    def _tensor(self, tensor: Tensor) -> Any:
+        """Return what stands for a tensor."""
+        if id(tensor) in self._recording.owners:
             self.returned.add(id(tensor))
-            return self._writer.name(tensor)
-        if not isinstance(tensor._data, TracedArray):
+            return self._place(tensor)
+        if not self._recording.recorder.knows(tensor._data):
             raise Unusable(
                 "a result is a view of a tensor that is neither an argument, nor found from the step, nor made by it, "
                 "such as .data of an argument that is a view: return .detach()"
             )
-        if id(tensor) not in self._made:
-            self._made[id(tensor)] = name = f"t{len(self._made)}"
-            placement = self._placements[tensor._placement.dtype]
-            self._writer.effect(f"{name} = from_placement({self._output(tensor._data)}, {{}})", placement)
-            if (base := base_of(tensor)) is not None:
-                _, function, options = tensor._view  # type: ignore[misc]
-                self._writer.effect(f"link({self._tensor(base)}, {name}, {{}}, {{}})", function, options)
-        return self._made[id(tensor)]
+        for i, known in enumerate(self.made):
+            if known is tensor:
+                return Made(i)
+        base, function, options = None, None, None
+        if (found := base_of(tensor)) is not None:
+            _, function, options = tensor._view  # type: ignore[misc]
+            base = self._tensor(found)
+        self.made.append(tensor)
+        is_leaf = type(tensor._edge) is Leaf
+        recipe = Recipe(self._output(tensor._data), tensor._placement, is_leaf, base, function, options)
+        self._recipes.append(recipe)
+        return Made(len(self.made) - 1)
 
-    def _output(self, array: TracedArray) -> str:
-        """Return an expression for an array that the program hands out."""
-        self.outputs[array.value] = array.array
-        return f"outputs[{list(self.outputs).index(array.value)}]"
+    def _add(self, slot: Slot) -> None:
+        """Add the effect of a slot that the step changed."""
+        after = described = slot.after
+        if slot.kind == "array":
+            if not self._recording.follows(slot.owner):
+                self._arrays.append((self._place(slot.owner), self._output(after), slot.owner._placement))
+            described = self._recording.recorder.value_of(after)
+        elif slot.kind == "grad":
+            gradient = None if after is None else self._packed.get(id(after)) or self._tensor(after)
+            self._gradients.append((self._place(slot.owner), gradient))
+            described = self._described(after)
+        elif slot.kind == "number":
+            described = self._recording.recorder.number_of(slot.owner, slot.key, after)
+            self._numbers.append((slot.owner, slot.key, self._positions(described)))
+        elif slot.kind == "mode":
+            self._modes.append((slot.owner, after))
+        if slot.kind != "placement":
+            self.descriptions.append((slot.name, described))
 
-    def _array(self, tensor: Tensor, after: Any) -> None:
-        if not isinstance(after, TracedArray):
-            raise Unusable("a tensor is given an array that the step has not made")
-        output, placement = self._output(after), self._placements[tensor._placement.dtype]
-        if (tensor._edge or tensor._leaf) is not None:
-            self._writer.effect(f"replace({{}}, {output}, {{}})", tensor, placement)
-        else:
-            self._writer.effect(f"{{0}}._data, {{0}}._placement = {output}, {{1}}", tensor, placement)
-        self._writer.effect("if has_family({0}): refresh({0})", tensor)
-
-    def _gradient(self, leaf: Leaf, after: Tensor | None) -> None:
-        if id(after) in self._packed:
-            self._writer.effect("{}.grad = {}.tensors[{}]", leaf, *self._packed[id(after)])
-        else:
-            self._writer.effect(f"{{}}.grad = {None if after is None else self._tensor(after)}", leaf)
-
-    def _number(self, owner: Any, key: Any, after: Any) -> None:
-        number, name, numbers = self._writer.number, self._writer.name, after if type(after) is tuple else (after,)
-        parts = [number(x) if type(x) is Number else name(x) for x in numbers]
-        value = f"({', '.join(parts)},)" if type(after) is tuple else parts[0]
-        self._writer.effect(f"{self._writer.place(owner, key)} = {value}")
+    def _positions(self, number: Any) -> Any:
+        if type(number) is tuple:
+            return tuple(map(self._positions, number))
+        self.numbers.append(number if type(number) is Number else plain(number))
+        return len(self.numbers) - 1
 
 
-def _described(x: Any) -> Any:
-    """Return the value that a tensor or an array has in the program, and anything else as it is."""
-    x = getattr(x._data, "value", "a tensor") if isinstance(x, Tensor) else x
-    return x.value if isinstance(x, TracedArray) else x
+def _places(recording: Recording) -> dict[int, Any]:
+    """Return what stands for objects that differ from call to call, by id."""
+    places: dict[int, Any] = {}
+    for i, x in enumerate(recording.tensors):
+        if not recording.is_identified(x):
+            places.setdefault(id(x), Argument(i))
+            if x._leaf is not None:
+                places.setdefault(id(x._leaf), LeafOf(i))
+    return places
+
+
+def _find(place: Any, args: Sequence[Any], made: Sequence[Any]) -> Any:
+    kind = type(place)
+    if kind is Made:
+        return made[place.number]
+    if kind is Argument:
+        return args[place.number]
+    if kind is LeafOf:
+        return args[place.number]._leaf
+    return place.buffer.tensors[place.number] if kind is Packed else place

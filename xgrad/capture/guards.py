@@ -8,14 +8,16 @@ from contextvars import ContextVar
 from copy import copy
 from typing import Any
 
-from xgrad.capture.code_writer import CodeWriter
-from xgrad.capture.recording import Recording, buffers_of
+from xgrad.capture.check_writer import CheckWriter
+from xgrad.capture.slots import Recording, buffers_of
 from xgrad.capture.state import holds_state, same_objects
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of, family_of, has_family
 from xgrad.nn.module import edits
 from xgrad.optim.flat import FlatParameters
 from xgrad.optim.optimizer import Optimizer
+
+# Arguments
 
 
 def structure_of(x: Any, contents: list[Any]) -> Any:
@@ -46,130 +48,158 @@ class Other:
         return not holds and equal(one, two)  # equal objects may hold other tensors
 
 
+# Guards
+
+
 def write_guards(
-    writer: CodeWriter, recording: Recording, uses: Container[int], returned: set[int]
+    writer: CheckWriter, recording: Recording, uses: Container[int], returned: set[int]
 ) -> list[FlatParameters]:
-    """Write the guards, and return the packed parameters of the program.
+    """Write the guards of a program, and return its packed parameters.
 
-    The program uses the values of some numbers, and returns tensors of some ids.
+    The program uses values of some numbers, and returns tensors of some ids.
     """
-    state, slots, guard = recording.state, recording.slots, writer.guard
-    functions = (equal, has_family, holds_state, is_of, same_objects, shared_with, tensor_matches)
+    functions = (equal, has_family, holds_state, is_of, same_objects, shared_with, tensor_matches, write_path)
     writer.scope.update({function.__name__: function for function in functions}, edits=edits)
-    for slot in slots.all:
-        if isinstance(slot.owner, ContextVar):
-            guard(f"{writer.name(slot.owner.get)}() is not {{}}", slot.before)
-    _guard_arguments(writer, recording)
-    numbers = {id(slot.owner): slot.traced.value.number for slot in recording.arrays}
-    flats = [
-        flat
-        for flat in slots.flats.values()
-        if any(numbers.get(id(x)) in uses for x in buffers_of(flat))
-        or any((id(leaf), "grad") in recording.changed for leaf in flat.leaves)
-    ]
-    buffers = {id(x) for flat in slots.flats.values() for x in buffers_of(flat)}
-    arguments = {id(x) for x in recording.tensors if not recording.is_identified(x)}
-    tensors = [slot.owner for slot in recording.arrays if id(slot.owner) not in buffers]
-    used = {id(x) for x in tensors if numbers[id(x)] in uses or id(x) in slots.leaves}
-    used |= {id(p) for flat in flats for p in flat.params} | returned
-    used |= {id(slot.owner) for slot in recording.changes if slot.kind == "array"}
-    _guard_links(writer, recording, used | {id(x) for _, x in state.named.values() if not isinstance(x, Tensor)})
-    guard("{0}.edits != edits.number and not {0}.same_modules()", state)
-    for _, optimizer in state.of(Optimizer):
-        guard("len({}.param_groups) != {}", optimizer, len(optimizer.param_groups))
-        for i, group in enumerate(optimizer.param_groups):
-            params = group["params"]
-            guard("{}.param_groups[{}] is not {}", optimizer, i, group)
-            guard("{}._packed.get(id({})) is not {}", optimizer, group, optimizer._packed.get(id(group)))
-            guard("{0}['params'] is not {1} or not same_objects({1}, {2})", group, params, tuple(params))
-    for slot in slots.all:
-        if slot.kind == "other" and isinstance(slot.owner, dict):  # an option that is no number
-            kept = list(slot.before) if isinstance(slot.before, list) else slot.before  # it may be changed in place
-            quick = "" if isinstance(kept, str) else "{0}[{1}] is not {2} and "  # Python warns of ``is`` with a literal
-            guard(quick + "not equal({0}[{1}], {2})", slot.owner, slot.key, kept)
-    for flat in flats:
-        guard("len({}.arrays) != {}", flat, len(flat.arrays))
-    placements = {id(x): id(x) for x in tensors if id(x) not in arguments}
-    for slot in recording.changes:
-        if slot.kind == "array" and id(slot.owner) in placements.keys() | arguments:
-            known = shared_with(slot.owner, placements, recording.tensors)  # which are written to as well
-            test = "shared_with({0}, {1}, args) != {2}"
-            guard(test if len(known) > 1 else "has_family({0}) and " + test, slot.owner, placements, known)
-    if recording.changed_values() or any(slot.kind == "array" for slot in recording.changes):
-        _guard_origins(writer, recording)
-    holders: dict[int, Any] = {}
-    for x in tensors:  # those that hold one array have one value in the program
-        if (first := holders.setdefault(numbers[id(x)], x)) is not x:
-            guard("{}._data is not {}._data", x, first)
-        if id(x) in slots.leaves:
-            _guard_leaf(writer, recording, x, numbers, uses)
-        elif id(x) in used and id(x) not in arguments:
-            guard("{}._edge is not {}", x, x._edge)
-    return flats
+    guards = _Guards(writer, recording, uses, returned)
+    guards.modes()
+    guards.arguments()
+    guards.links()
+    guards.modules()
+    guards.optimizers()
+    guards.shared_memory()
+    guards.tensors()
+    return guards.flats
 
 
-def _guard_links(writer: CodeWriter, recording: Recording, used: set[int]) -> None:
-    """Guard what leads to state that the program uses, and what else may become a tensor or one of another shape."""
-    for text, objects, value, leads_to in recording.state.links:
-        if text == "{}" and not value:
-            writer.guard("{0} and holds_state({0})", *objects)
-        elif not used.isdisjoint(leads_to):
-            writer.guard("not same_objects(tuple({}), {})" if text == "{}" else f"{text} is not {{}}", *objects, value)
-        elif isinstance(value, Tensor):
-            placement = getattr(value.device, "real", value.device).placements[value._placement.dtype]
-            writer.guard(f"not tensor_matches({text}, {{}}, {{}})", *objects, placement, value.shape)
-        elif not leads_to:
-            writer.guard(f"type({text}) is not {{}}", *objects, type(value))
+class _Guards:
+    def __init__(self, writer: CheckWriter, recording: Recording, uses: Container[int], returned: set[int]) -> None:
+        self.writer, self.guard, self.recording, self.uses = writer, writer.guard, recording, uses
+        slots = recording.slots
+        self.numbers = {id(slot.owner): slot.value.number for slot in recording.arrays if slot.value is not None}
+        self.flats = [flat for flat in slots.flats.values() if self._is_used(flat)]
+        buffers = {id(x) for flat in slots.flats.values() for x in buffers_of(flat)}
+        self.own = {id(x) for x in recording.tensors if not recording.is_identified(x)}  # arguments alone
+        self.tensors_held = [slot.owner for slot in recording.arrays if id(slot.owner) not in buffers]
+        self.used = {id(x) for x in self.tensors_held if self.numbers[id(x)] in uses or id(x) in slots.leaves}
+        self.used |= {id(p) for flat in self.flats for p in flat.params} | returned
+        self.written = [slot.owner for slot in recording.changes if slot.kind == "array"]
+        self.used |= set(map(id, self.written))
 
+    def _is_used(self, flat: FlatParameters) -> bool:
+        changed = any((id(leaf), "grad") in self.recording.changed for leaf in flat.leaves)
+        return changed or any(self.numbers.get(id(x)) in self.uses for x in buffers_of(flat))
 
-def _guard_arguments(writer: CodeWriter, recording: Recording) -> None:
-    first: dict[Any, list[int]] = {}  # arguments that are alike
-    for i, (tensor, expected) in enumerate(zip(recording.tensors, recording.layouts, strict=True)):
-        writer.guard(
-            f"type(a{i}) is not {{}} or a{i}._placement is not {{}} or (a{i}._edge is not None) is not {{}} or "
-            f"a{i}._data.shape != {{}} or a{i}._data.strides != {{}}", *expected,
-        )  # fmt: skip
-        for j in first.setdefault(expected, []):
-            writer.guard(f"(a{i} is a{j}) is not {{}}", recording.tensors[j] is tensor)
-        first[expected].append(i)
-        if recording.is_identified(tensor):
-            writer.guard(f"a{i} is not {{}}", tensor)
+    def modes(self) -> None:
+        """Guard the modes of the thread or task."""
+        for slot in self.recording.slots.all:
+            if isinstance(slot.owner, ContextVar):
+                self.guard(f"{self.writer.name(slot.owner.get)}() is {{}}", slot.before)
 
+    def arguments(self) -> None:
+        """Guard the layouts of tensors among the arguments, and which of them are the same."""
+        first: dict[Any, list[int]] = {}  # arguments that are alike
+        tensors = self.recording.tensors
+        for i, (tensor, expected) in enumerate(zip(tensors, self.recording.layouts, strict=True)):
+            self.guard(
+                f"type(a{i}) is {{}} and a{i}._placement is {{}} and (a{i}._edge is not None) is {{}} and "
+                f"a{i}._data.shape == {{}} and a{i}._data.strides == {{}}", *expected,
+            )  # fmt: skip
+            for j in first.setdefault(expected, []):
+                self.guard(f"(a{i} is a{j}) is {tensors[j] is tensor}")
+            first[expected].append(i)
+            if self.recording.is_identified(tensor):
+                self.guard(f"a{i} is {{}}", tensor)
 
-def _guard_origins(writer: CodeWriter, recording: Recording) -> None:
-    """Guard that arguments are of the state, as tensors of it or as their views, where they were in the trace."""
-    ids = {id(x) for _, x in recording.state.of(Tensor)}
-    for x in recording.tensors:
-        if recording.is_identified(x):
-            continue
-        if is_of(x, ids):
-            writer.guard("not is_of({}, {})", x, ids)
+    def links(self) -> None:
+        """Guard what leads to state that the program uses, and what else may become a tensor or one of other shape."""
+        named = self.recording.state.named.values()
+        used = self.used | {id(x) for _, x in named if not isinstance(x, Tensor)}
+        for text, objects, value, leads_to in self.recording.state.links:
+            if text == "{}" and not value:
+                self.guard("not ({0} and holds_state({0}))", *objects)
+            elif not used.isdisjoint(leads_to):
+                self.guard("same_objects(tuple({}), {})" if text == "{}" else f"{text} is {{}}", *objects, value)
+            elif isinstance(value, Tensor):
+                self.guard(f"tensor_matches({text}, {{}}, {{}})", *objects, value._placement, value.shape)
+            elif not leads_to:
+                self.guard(f"type({text}) is {{}}", *objects, type(value))
+
+    def modules(self) -> None:
+        """Guard the modes, the parameters and the buffers of modules."""
+        self.guard("{0}.edits == edits.number or {0}.same_modules()", self.recording.state)
+
+    def optimizers(self) -> None:
+        """Guard the groups of optimizers, their options other than numbers, and how parameters are packed."""
+        for _, optimizer in self.recording.state.of(Optimizer):
+            self.guard("len({}.param_groups) == {}", optimizer, len(optimizer.param_groups))
+            for i, group in enumerate(optimizer.param_groups):
+                params = group["params"]
+                self.guard("{}.param_groups[{}] is {}", optimizer, i, group)
+                self.guard("{}._packed.get(id({})) is {}", optimizer, group, optimizer._packed.get(id(group)))
+                self.guard("{0}['params'] is {1} and same_objects({1}, {2})", group, params, tuple(params))
+        for slot in self.recording.slots.all:
+            if slot.kind == "other" and isinstance(slot.owner, dict):  # an option that is no number
+                kept = list(slot.before) if isinstance(slot.before, list) else slot.before  # it may be changed in place
+                quick = "" if isinstance(kept, str) else "{0}[{1}] is {2} or "  # Python warns of ``is`` with a literal
+                self.guard(quick + "equal({0}[{1}], {2})", slot.owner, slot.key, kept)
+        for flat in self.flats:
+            self.guard("len({}.arrays) == {}", flat, len(flat.arrays))
+
+    def shared_memory(self) -> None:
+        """Guard which tensors share the memory of those that the step writes to, and how."""
+        if not (self.written or self.recording.changed_values()):
+            return
+        placements = {id(x): id(x) for x in self.tensors_held if id(x) not in self.own}
+        for x in self.written:
+            if id(x) in placements.keys() | self.own:
+                known = shared_with(x, placements, self.recording.tensors)  # which are written to as well
+                test = "shared_with({0}, {1}, args) == {2}"
+                self.guard(test if len(known) > 1 else "not has_family({0}) or " + test, x, placements, known)
+                self.guard("write_path({}) == {}", x, write_path(x))
+        # Arguments are of the state, as tensors of it or as their views, where they were when the step was recorded.
+        ids = {id(x) for _, x in self.recording.state.of(Tensor)}
+        for x in self.recording.tensors:
+            if self.recording.is_identified(x):
+                continue
+            if is_of(x, ids):
+                self.guard("is_of({}, {})", x, ids)
+            else:
+                self.guard("id({0}) not in {1} and not (getattr({0}, '_view', None) and is_of({0}, {1}))", x, ids)
+
+    def tensors(self) -> None:
+        """Guard which tensors hold one array, and the leaves of tensors with their gradients."""
+        holders: dict[int, Any] = {}
+        for x in self.tensors_held:  # those that hold one array have one value in the program
+            if (first := holders.setdefault(self.numbers[id(x)], x)) is not x:
+                self.guard("{}._data is {}._data", x, first)
+            if id(x) in self.recording.slots.leaves:
+                self._leaf(x)
+            elif id(x) in self.used and id(x) not in self.own:
+                self.guard("{}._edge is {}", x, x._edge)
+
+    def _leaf(self, tensor: Tensor) -> None:
+        """Guard a leaf, and whether its gradient is there, and where if the program uses it."""
+        leaf: Any = tensor._leaf
+        gradient, slot = self.recording.gradients[id(leaf)], leaf.slot
+        if leaf.hooks:
+            self.guard("list(({}.hooks or {{}}).values()) == {}", leaf, list(leaf.hooks.values()))
+            self.guard("{}._edge is {} and {}.slot is {}", tensor, tensor._edge, leaf, slot)
         else:
-            writer.guard("id({0}) in {1} or (getattr({0}, '_view', None) and is_of({0}, {1}))", x, ids)
-
-
-def _guard_leaf(
-    writer: CodeWriter, recording: Recording, tensor: Tensor, numbers: dict[int, int], uses: Container[int]
-) -> None:
-    """Guard a leaf, and whether its gradient is there, and where if the program uses it."""
-    leaf: Any = tensor._leaf
-    gradient, slot, guard = recording.gradients[id(leaf)], leaf.slot, writer.guard
-    if leaf.hooks:
-        guard("list(({}.hooks or {{}}).values()) != {}", leaf, list(leaf.hooks.values()))
-        guard("{}._edge is not {} or {}.slot is not {}", tensor, tensor._edge, leaf, slot)
-    else:
-        guard("{0}._edge is not {1} or {2}.slot is not {3} or {2}.hooks", tensor, tensor._edge, leaf, slot)
-    if tensor._edge is not leaf:  # frozen
-        guard("{}._leaf is not {}", tensor, leaf)
-    if gradient is None:
-        guard("{}.grad is not None", leaf)
-    elif slot is None or numbers.get(id(gradient)) not in uses:
-        guard("{}.grad is None", leaf)
-    else:
-        within = slot.gradients.tensors[slot.index] is gradient
-        guard("{0}.grad is None or ({1}.gradients.tensors[{2}] is {0}.grad) is not {3}", leaf, slot, slot.index, within)
-    if gradient is not None and id(gradient) in recording.state.named:
-        guard("{}.grad is not {}", leaf, gradient)
+            self.guard("{0}._edge is {1} and {2}.slot is {3} and not {2}.hooks", tensor, tensor._edge, leaf, slot)
+        if tensor._edge is not leaf:  # frozen
+            self.guard("{}._leaf is {}", tensor, leaf)
+        if gradient is None:
+            self.guard("{}.grad is None", leaf)
+        elif slot is None or self.numbers.get(id(gradient)) not in self.uses:
+            self.guard("{}.grad is not None", leaf)
+        else:
+            within = slot.gradients.tensors[slot.index] is gradient
+            self.guard(
+                "{0}.grad is not None and ({1}.gradients.tensors[{2}] is {0}.grad) is {3}",
+                leaf, slot, slot.index, within,
+            )  # fmt: skip
+        if gradient is not None and id(gradient) in self.recording.state.named:
+            self.guard("{}.grad is {}", leaf, gradient)
 
 
 # Functions of the conditions
@@ -195,6 +225,21 @@ def shared_with(x: Tensor, placements: dict[int, Any], args: Sequence[Any]) -> d
     return shared
 
 
+def write_path(x: Tensor) -> tuple[type, ...] | None:
+    """Return the kinds of edges of the tensors that a write to one goes on to: its base, and so on.
+
+    Those decide whether the write is recorded, or an error. None of an element, to which a write is an error.
+    """
+    if getattr(x, "_view", x) is None:
+        return None
+    path = []
+    base = base_of(x)
+    while base is not None:
+        path.append(type(base._edge))
+        base = base_of(base)
+    return tuple(path)
+
+
 def is_of(x: Tensor, ids: Container[int]) -> bool:
     """Return whether a tensor, or one that it is a view of, has one of some ids."""
     while id(x) not in ids:
@@ -206,5 +251,5 @@ def is_of(x: Tensor, ids: Container[int]) -> bool:
 
 
 def tensor_matches(x: Any, placement: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether something is a tensor of a place and shape."""
+    """Return whether something is a tensor of a placement and shape."""
     return isinstance(x, Tensor) and x._placement is placement and x.shape == shape

@@ -1,4 +1,4 @@
-"""Numbers of optimizers and generators, such as a learning rate, while a step is traced: values and expressions."""
+"""Numbers of optimizers and generators, such as a learning rate, while rules run: values and expressions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def operation(function: str, *operands: str) -> str:
 class Number:
     """A Python number that may differ in the next call: its value now, and the expression that computes it.
 
-    Arithmetic gives further expressions. The truth of one, as in ``if momentum:``, becomes a condition of the program.
-    Conversion to a plain number, as in ``math.cos(lr)``, refuses the capture.
+    Update rules are given it, and nothing else. Arithmetic gives further expressions. The truth of one, as in
+    ``if momentum:``, becomes a condition of the program. A conversion, as in ``math.cos(lr)``, refuses the capture.
     """
 
-    __slots__ = ("text", "trace", "value")
+    __slots__ = ("recorder", "text", "value")
 
-    def __init__(self, trace: Any, value: Any, text: str) -> None:
-        self.trace, self.value, self.text = trace, value, text
+    def __init__(self, recorder: Any, value: Any, text: str) -> None:
+        self.recorder, self.value, self.text = recorder, value, text
 
     @property
     def reads(self) -> list[str]:
@@ -38,47 +38,44 @@ class Number:
         return re.findall(r"\bn\d+", self.text)
 
     def _read(self) -> Any:
-        self.trace.refuse("a number of an optimizer or a generator is read")
+        self.recorder.refuse("a number of an optimizer is read by its update rule")
         return self.value
+
+    def __bool__(self) -> bool:
+        return bool(self.recorder.conditions.setdefault(f"bool({self.text})", bool(self.value)))
+
+    # fmt: off
+    def __float__(self) -> float: return float(self._read())
+    def __int__(self) -> int: return int(self._read())
+    def __index__(self) -> int: return operator.index(self._read())
+    def __hash__(self) -> int: return hash(self._read())
+    # fmt: on
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(self.value, name):
             raise AttributeError(name)
         return getattr(self._read(), name)
 
-    def __bool__(self) -> bool:
-        return bool(self.trace.conditions.setdefault(f"bool({self.text})", bool(self.value)))
-
-    def __repr__(self) -> str:  # by which optimizers tell whether states are alike
-        return repr(self.value) if self == self.value else "nan"
-
-    def __index__(self) -> int:
-        return operator.index(self._read())
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        return type(self.value)
-
 
 def _computed(name: str, *operands: Any) -> Any:
     values = [plain(x) for x in operands]
     if not {bool, int, float, complex}.issuperset(map(type, values)):
         return NotImplemented
-    trace = next(x.trace for x in operands if type(x) is Number)
+    recorder = next(x.recorder for x in operands if type(x) is Number)
     texts = [x.text if type(x) is Number else f"({x!r})" for x in operands]
     text = f"abs({texts[0]})" if name == "abs" else operation(name, *texts)
-    return Number(trace, getattr(operator, name)(*values), text)
+    return Number(recorder, getattr(operator, name)(*values), text)
 
 
 def _compared(name: str, x: Number, y: Any) -> Any:
     result = _computed(name, x, y)
     if result is NotImplemented:
-        return getattr(operator, name)(x._read(), y)
-    return x.trace.conditions.setdefault(result.text, result.value)
+        return result
+    return x.recorder.conditions.setdefault(result.text, result.value)
 
 
 def _install() -> None:
-    """Give `Number` the operators and conversions of Python's numbers."""
+    """Give `Number` the operators of Python's numbers."""
     for name in "add sub mul truediv floordiv mod pow".split():
         setattr(Number, f"__{name}__", lambda x, y, name=name: _computed(name, x, y))
         setattr(Number, f"__r{name}__", lambda x, y, name=name: _computed(name, y, x))
@@ -86,13 +83,24 @@ def _install() -> None:
         setattr(Number, f"__{name}__", lambda x, name=name: _computed(name, x))
     for name in "lt le gt ge eq ne".split():
         setattr(Number, f"__{name}__", lambda x, y, name=name: _compared(name, x, y))
-    bitwise = [f"{side}{name}" for name in ("and", "or", "xor", "lshift", "rshift") for side in ("", "r")]
-    for name in ["float", "int", "round", "format", "str", "hash", "divmod", "trunc", "floor", "ceil", *bitwise]:
-        method = f"__{name}__"
-        setattr(Number, method, lambda x, *args, name=method: getattr(type(x.value), name)(x._read(), *args))
 
 
 _install()
+
+
+class SymbolicInt(int):
+    """The seed or the count of a generator, as random kernels are given it: an int, with its number in the program."""
+
+    number: Number
+
+    @classmethod
+    def of(cls, x: Any) -> Any:
+        """Return the int of a number, and a constant as it is."""
+        if type(x) is not Number:
+            return x
+        made = cls(x.value)
+        made.number = x
+        return made
 
 
 def plain(x: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.capture.guards import equal
-from xgrad.capture.recording import Slots, buffers_of
+from xgrad.capture.slots import Slots, buffers_of
 from xgrad.core.errors import CaptureError
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of
@@ -19,9 +19,8 @@ from xgrad.support import trees
 def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callable[[], Any]) -> Any:
     """Return the result of a step, after the comparison of a replay with it.
 
-    `slots` are those of the step's state; `replay` returns the result, and whether it is that of a replay, not of a
-    trace or of the step itself. Raises `CaptureError` if a result or a tensor of the state differs; the state is then
-    what the eager step leaves.
+    `slots` are those of the step's state; `replay` returns the result, and whether a replay made it. Raises
+    `CaptureError` if a result or a tensor of the state differs; the state is then what the eager step leaves.
     """
     flats = slots.flats.values()
     packed = {id(x) for flat in flats for x in (*buffers_of(flat), *flat.params)}
@@ -37,13 +36,12 @@ def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callabl
     for slot, value, copy in before:
         if slot.kind == "array" and id(slot.owner) in packed:
             slot.read()[...] = copy
-        elif slot.kind in ("array", "grad", "number"):
+        elif slot.kind in ("array", "grad", "number", "option"):
             if slot.kind == "array" and getattr(getattr(value, "flags", None), "writeable", True):
                 value[...] = copy
             if slot.kind == "array" and slot.read() is not value:
                 replaced.append(slot.owner)
-            call, *operands = slot.setter(value)
-            call(*operands)
+            slot.write(value)
     known = {id(slot.owner) for slot in slots.all if slot.kind == "array"}
     for x in replaced:
         if id(base_of(x)) not in known:  # the replay has written to its base
@@ -63,7 +61,7 @@ def _values(slots: Slots, result: Any) -> dict[str, Any]:
     """Return results and state by name, as arrays of the host and plain values."""
     parts = {f"result{path}": x for path, x in trees.leaves(result)}
     parts |= {x.name: x.owner for x in slots.all if x.kind == "array" and not x.name.endswith(".grad")}
-    parts |= {slot.name: slot.read() for slot in slots.all if slot.kind in ("grad", "number")}
+    parts |= {slot.name: slot.read() for slot in slots.all if slot.kind in ("grad", "number", "option")}
     return {name: _host(x) for name, x in parts.items()}
 
 

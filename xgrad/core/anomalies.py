@@ -11,7 +11,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from xgrad.backend.device import Device, intercepting, tracing
+from xgrad.backend.device import Device, intercepting
+from xgrad.backend.recording import refuse
 from xgrad.core.graph import Edge
 from xgrad.core.interception import RuleInterceptor, WatchedRule
 from xgrad.core.lost_gradients import is_of_library, line_of, user_frame
@@ -50,8 +51,7 @@ class detect_anomaly(Mode[Any]):
         super().__init__(intercepting, None)
 
     def __enter__(self) -> Any:
-        if (trace := tracing.get()) is not None:
-            trace.refuse("detect_anomaly reads values: use it around the captured step")
+        refuse("detect_anomaly reads values: use it around the captured step")
         self._value = Anomalies(self._check_inf)
         return super().__enter__()
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.backend.device import tracing
 from xgrad.backend.devices import device_of
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.namespace import namespace
@@ -98,10 +97,7 @@ def as_number(op: str, name: str, value: Any) -> Any:
 def to_tensors(op: Op, inputs: Sequence[Any], scalars: bool = False) -> list[Any]:
     """Convert arrays among the inputs of a call to tensors, and the first scalar if there are only scalars."""
     tensors = []
-    trace = tracing.get()
     for name, x in op.named(inputs):
-        if trace is not None:
-            x = trace.read_numbers(x)
         if isinstance(x, np.generic):
             x = x.item()  # NumPy's scalars do not promote arrays either
         if type(x) in SCALARS:
@@ -112,3 +108,16 @@ def to_tensors(op: Op, inputs: Sequence[Any], scalars: bool = False) -> list[Any
     if scalars:
         raise TypeError(f"{op.name}{op.signature}: expected at least one tensor, got none")
     return tensors
+
+
+# Checks of values: array code, for `xgrad.backend.recording.run_array_code`
+
+
+def is_not_negative(device: Any, x: Any) -> bool:
+    """Return whether no element of an array is negative."""
+    return bool(device.backend.check_true(device.xp.min(x) >= 0))
+
+
+def is_below(device: Any, x: Any, bound: int) -> bool:
+    """Return whether all elements of an array are below a bound."""
+    return bool(device.backend.check_true(device.xp.max(x) < bound))

@@ -8,7 +8,8 @@ from operator import attrgetter
 from threading import Lock
 from typing import Any
 
-from xgrad.backend.device import Placement, intercepting, tracing
+from xgrad.backend.device import Placement, intercepting
+from xgrad.backend.recording import active_recorder, as_arrays, run_array_code
 from xgrad.core import errors
 from xgrad.core.dtypes import is_complex
 from xgrad.core.grad_mode import grad_enabled
@@ -37,6 +38,7 @@ def run_backward(
     """
     if (mode := intercepting.get()) is not None:
         mode.before_backward(gradients)
+    recorder = None if create_graph else active_recorder()  # for the rules of this pass
     needed = None if wanted is None else _reachable(wanted, gradients)
     accumulates = wanted is None and not create_graph  # rules may then write where an optimizer keeps the gradient
     results: dict[Edge, Tensor] = {}
@@ -46,7 +48,7 @@ def run_backward(
     replaced: list[Edge] = []  # inputs of which no value is left: see `Function.replaces`
     owned: set[Edge] = set()  # edges with a pending gradient in an array made here, that nothing else sees
     running = [True]  # emptied at the end: slots are reserved by it
-    recording, device = grad_enabled.get(), None
+    grad_before, device = grad_enabled.get(), None
     context: Any = None
     try:
         grad_enabled.set(create_graph)
@@ -80,8 +82,6 @@ def run_backward(
                 errors.check_unchanged(node)
             if node.placement.device is not device:
                 device = node.placement.device
-                if (trace := tracing.get()) is not None and device.root is not trace.device:
-                    trace.refuse("a graph from before the step is walked")
                 previous, context = context, None
                 if previous is not None:
                     previous.__exit__(None, None, None)
@@ -93,6 +93,9 @@ def run_backward(
             values = spec.tensors(node) if create_graph else saved
             if type(g) is list:
                 g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
+            if recorder is not None:
+                within, (g, values), _ = recorder.enter(device, [g, saved], {})
+                xp = within.xp
             vjp_calls = spec.vjp_calls
             if spec.joint_backward:
                 vjp_calls = _split_joint_gradients(node, vjp_calls[0][1](g, xp, values, None))
@@ -113,7 +116,11 @@ def run_backward(
                 ):
                     with _lock:  # not where hooks, which may keep their gradient, run
                         into = edge.slot.reserve(edge, running)
+                    if recorder is not None:
+                        into = recorder.inside(into)
                 result = rule(g, xp, values, into)
+                if recorder is not None:  # the rule of a checkpoint returns arrays
+                    result = recorder.inside(result)
                 if result.shape != edge.shape or result.dtype is not edge.placement.dtype:
                     result = _unbroadcast_and_cast(node, edge, result, xp)
                 if edge not in pending:
@@ -144,7 +151,7 @@ def run_backward(
             if context is not None:
                 context.__exit__(None, None, None)
         finally:
-            grad_enabled.set(recording)
+            grad_enabled.set(grad_before)
     if mode is not None:
         mode.after_backward()
     return results
@@ -216,7 +223,11 @@ def _zeros(node: Any, i: int, create_graph: bool) -> Any:
 
 
 def _zero_array(shape: tuple[int, ...], placement: Placement) -> Any:
-    return placement.device.xp.zeros(shape, dtype=placement.dtype, device=placement.device.native)
+    return run_array_code(placement.device, _zeros_of, shape, placement.dtype)
+
+
+def _zeros_of(device: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return device.xp.zeros(shape, dtype=dtype, device=device.native)
 
 
 def _unbroadcast_and_cast(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
@@ -257,6 +268,7 @@ def _tensor(node: Edge, g: Any) -> Tensor:
     if isinstance(g, Tensor):
         return from_placement(g._data, g._placement, g._edge)  # a separate tensor, which may be assigned to
     device = node.placement.device
+    g = as_arrays(g)
     return from_placement(g if type(g) is device.array_type else device.as_array(g), node.placement)
 
 
@@ -264,6 +276,7 @@ def _accumulate(leaves: list[tuple[Leaf, Any]]) -> None:
     """Add gradients to the ``.grad`` of leaves."""
     with _lock:  # two threads may have gradients of one leaf
         for leaf, g in leaves:
+            g = as_arrays(g)
             if leaf.slot is not None and not isinstance(g, Tensor):
                 leaf.slot.receive(leaf, g)
             else:

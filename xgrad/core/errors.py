@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.backend.device import Device, tracing
+from xgrad.backend.device import Device
 from xgrad.core.arguments import axis_error
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.graph import Leaf, Node, updated
@@ -36,25 +36,15 @@ def _describe(op: Op, inputs: Sequence[Any]) -> str:
 def on_one_device(op: Op, inputs: Sequence[Any]) -> Sequence[Any]:
     """Raise DeviceError, or return inputs on one device.
 
-    In a `vmap` the tensors from outside are the same for the whole batch. While a step is traced, foreign tensors are
-    constants of the trace.
+    In a `vmap` the tensors from outside are the same for the whole batch.
     """
     top = max([x.device for x in inputs if isinstance(x, Tensor)], key=lambda device: device.level)
     if top.level:
         return [top.lift(x) if isinstance(x, Tensor) and x.device is not top else x for x in inputs]  # type: ignore[attr-defined]
-    trace = tracing.get()
-    admitted: Sequence[Any] | None = None if trace is None else trace.admit(op.name, inputs)
-    if trace is None and any(hasattr(x._placement.device, "real") for x in inputs if isinstance(x, Tensor)):
-        raise CaptureError(
-            f"{op.name}: a tensor is used that another thread's step is being traced with: wait for that step, "
-            "or give each thread tensors of its own"
-        )
-    if admitted is None:
-        devices = [f"{name} on {x.device}" for name, x in op.named(inputs) if isinstance(x, Tensor)]
-        raise DeviceError(
-            f"{op.name}: expected tensors of one device, got {', '.join(devices)}: move them with .to(device)"
-        )
-    return admitted
+    devices = [f"{name} on {x.device}" for name, x in op.named(inputs) if isinstance(x, Tensor)]
+    raise DeviceError(
+        f"{op.name}: expected tensors of one device, got {', '.join(devices)}: move them with .to(device)"
+    )
 
 
 #: Ops that take a tuple of axes for `axis`.

@@ -9,6 +9,7 @@ from typing import Any
 
 from xgrad.backend.device import Device, intercepting
 from xgrad.backend.devices import transfer
+from xgrad.backend.recording import active_recorder
 from xgrad.core import errors
 from xgrad.core.arguments import to_tensors
 from xgrad.core.backward_spec import BackwardSpec, outputs, reads
@@ -117,7 +118,7 @@ class Function(Op):
             inputs, options = self.bind(inputs, options)
         if self.autocast and (dtypes := autocast_dtypes.get()) is not None:
             inputs = cast_inputs(inputs, dtypes, self.autocast == "narrow")
-        device = dtype = residual = None
+        device = dtype = residual = recorder = None
         mixed, mask, bit, raws, edges, exempt = False, 0, 1, [], [], self._undecisive
         for x in inputs:
             if isinstance(x, Operators):  # a tensor: faster, since this base has no metaclass
@@ -146,6 +147,10 @@ class Function(Op):
             result = mode.intercept(self, inputs, options)
             if result is not None:
                 return result
+            recorder = active_recorder()
+        given = options
+        if recorder is not None:
+            device, raws, given = recorder.enter(device, raws, options)
         if self.lowest is not None and (mixed or dtype not in device.floats):
             if self.of_bools is not None and are_bools(raws, device):
                 return getattr(namespace, self.of_bools)(*inputs)
@@ -157,15 +162,15 @@ class Function(Op):
                     return call_in_float32(self, inputs, options)
             raws = promote(self, raws, device, tuple([i for i in range(len(raws)) if self._exempt >> i & 1]))
         if options.get("dtype") is not None and not self.joint_backward:
-            options["dtype"] = device.backend.dtype(options["dtype"])
+            given["dtype"] = options["dtype"] = device.backend.dtype(options["dtype"])
 
         kernel = self._kernels.get(device) or self._kernels.setdefault(device, self.kernel(device))
         try:
             if device.device_context is None:
-                out = kernel(*raws, **options)
+                out = kernel(*raws, **given)
             else:
                 with device.device_context():
-                    out = kernel(*raws, **options)
+                    out = kernel(*raws, **given)
         except Exception as error:
             explained = errors.explain(self, error, inputs, options)
             try:
@@ -180,6 +185,8 @@ class Function(Op):
             out, device = transfer(out, device, options["device"]), options["device"]
         if type(out) is not device.array_type:
             out = _as_device_arrays(self, out, device)
+        if recorder is not None:
+            device, raws, out, residual = recorder.leave(device, raws, out, residual)
 
         mask &= self._differentiable
         if type(out) is tuple:

@@ -9,7 +9,8 @@ from weakref import ref
 
 import numpy as np
 
-from xgrad.backend.device import Device, Placement, batching, tracing
+from xgrad.backend.device import Device, Placement, batching
+from xgrad.backend.recording import refuse
 from xgrad.core.aliases import Aliases
 from xgrad.core.dtypes import defaults
 from xgrad.core.grad_mode import grad_enabled
@@ -256,7 +257,8 @@ class Tensor(Aliases):
                 f"{name}: expected a gradient that is the same for the whole batch of a vmap, for a tensor from "
                 "outside of it, got one of the batch: return what xgrad.autograd.grad or xgrad.vjp computes with it"
             )
-        alike = other._placement is self._placement or (other.dtype == self.dtype and other.device == self.device)
+        same_device = other.device.root is self.device.root
+        alike = other._placement is self._placement or (other.dtype == self.dtype and same_device)
         if not alike or other.shape != self.shape:
             expected, got = (f"shape {t.shape}, {t.dtype} on {t.device}" for t in (self, other))
             raise ValueError(f"{name}: expected a gradient of {expected}, got {got}")
@@ -345,8 +347,7 @@ class Tensor(Aliases):
 
     def _to_host(self) -> np.ndarray:
         """Return the values as a NumPy array, in shared memory where possible."""
-        if (trace := tracing.get()) is not None:
-            trace.refuse("the value of a tensor is read")
+        refuse("the value of a tensor is read")
         host: np.ndarray = self.device.backend.to_host(self._data)
         return host
 

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from xgrad.backend.device import tracing
+from xgrad.backend.recording import refuse
 from xgrad.core.grad_mode import no_grad
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.distributed.communicator import Communicator, RankError
@@ -50,18 +50,17 @@ class ShardedParameters(FlatParameters):
         """Return the parameters that this rank updates, and their gradients, as one array each."""
         return self.buffer._data[self.part], self.gradients.buffer._data[self.part]
 
-    def _update(self, update: Update, options: Mapping[str, Any]) -> State:
+    def _update(self, update: Update, numbers: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the state after an update of the rank's part; then take the parts of the other ranks."""
         check_not_traced("the step of an optimizer with sharded state")
-        state = super()._update(update, options)
+        state = super()._update(update, numbers, options)
         self.communicator.gather_parts(self.buffer._data, self.device)
         return state
 
 
 def check_not_traced(what: str) -> None:
     """Refuse to capture a step that waits for other processes."""
-    if (trace := tracing.get()) is not None:
-        trace.refuse(f"{what} waits for other processes: capture the parts of the step before and after it")
+    refuse(f"{what} waits for other processes: capture the parts of the step before and after it")
 
 
 @documented()

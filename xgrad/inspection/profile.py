@@ -11,8 +11,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from xgrad.backend.device import Device, intercepting, tracing
+from xgrad.backend.device import Device, intercepting
 from xgrad.backend.devices import device_of
+from xgrad.backend.recording import refuse
 from xgrad.core.interception import RuleInterceptor, WatchedRule
 from xgrad.core.lost_gradients import line_of, user_frame
 from xgrad.core.tensor import Tensor
@@ -47,8 +48,7 @@ class profile(Scope[Any]):
         super().__init__(intercepting, None)
 
     def __enter__(self) -> Any:
-        if (trace := tracing.get()) is not None:
-            trace.refuse("profile reads a clock: use it around the captured step")
+        refuse("profile reads a clock: use it around the captured step")
         self._value = Profile()
         return super().__enter__()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xgrad.backend.recording import as_arrays
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.lost_gradients import warn_user
@@ -96,7 +97,7 @@ def _watched(values: tuple[Any, ...], see: Callable[[Gradients], Gradients]) -> 
         recorded = isinstance(g[0], Tensor)
         gradients: list[Tensor | None] = [None] * count
         for i, part, placement in zip(indices, g, placements, strict=True):
-            gradients[i] = part if recorded else from_placement(part, placement)
+            gradients[i] = part if recorded else from_placement(as_arrays(part), placement)
         new = see(tuple(gradients))
         return [x if recorded or x is None else x._data for x in (new[i] for i in indices)]
 

@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from xgrad.backend.recording import assign, run_array_code
 from xgrad.core.arguments import check_tensor, check_tensors
 from xgrad.core.dtypes import float16, float32
 from xgrad.core.grad_mode import no_grad
@@ -133,17 +134,22 @@ class Gradients:
             self.update(lambda g: (g * factor).astype(g.dtype) if g.dtype == float16 else g * factor.astype(g.dtype))
             return
         with self._buffer.device.active():
-            array = self._buffer._data
-            array *= factor.astype(self._buffer.dtype)._data
+            factor = factor.astype(self._buffer.dtype)
+            run_array_code(self._buffer.device, _scale, self._buffer._data, factor._data)
 
     def update(self, function: Callable[[Tensor], Tensor]) -> None:
         """Replace the gradients by a function of them."""
         if self._buffer is not None:
             with self._buffer.device.active():
-                self._buffer._data[...] = function(self._buffer)._data
+                run_array_code(self._buffer.device, assign, self._buffer._data, function(self._buffer)._data)
             return
         for leaf in self._leaves:
             leaf.grad = function(leaf.grad)
+
+
+def _scale(device: Any, x: Any, factor: Any) -> None:
+    """Multiply an array in place: array code."""
+    x *= factor
 
 
 @documented()

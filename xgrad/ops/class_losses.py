@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend.overridable import overridable
-from xgrad.core.arguments import as_int, as_number, as_tensor
+from xgrad.backend.recording import run_array_code
+from xgrad.core.arguments import as_int, as_number, as_tensor, is_below, is_not_negative
 from xgrad.core.dtypes import FLOATING, int64
 from xgrad.core.precision import upcast, widened
 from xgrad.core.tensor import Tensor
@@ -86,10 +87,10 @@ def _plain(input: Tensor, target: Tensor, reduction: str, label_smoothing: float
     with device.active():
         # Negative classes would count from the end; unsigned ones, cast to int64, may wrap around.
         if signed:
-            wrong = not checked and not device.backend.check_true(device.xp.min(raw) >= 0)
+            wrong = not checked and not run_array_code(device, is_not_negative, raw)
         else:
             checked = checked or np.iinfo(target.dtype).max <= last
-            wrong = not checked and not device.backend.check_true(device.xp.max(raw) <= last)
+            wrong = not checked and not run_array_code(device, is_below, raw, last + 1)
     try:
         if not wrong:
             return _cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing)

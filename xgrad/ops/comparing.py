@@ -56,7 +56,7 @@ def isclose(
         xp.astype(x.detach(), dtype) if isinstance(x, Tensor) else xp.full((), x, dtype=dtype, device=like.device)
         for x in tensors
     ]
-    if a.device != b.device:
+    if a.device.root is not b.device.root:
         raise DeviceError(f"isclose: expected tensors of one device, got {a.device} and {b.device}: use .to(device)")
     try:
         np.broadcast_shapes(a.shape, b.shape)

@@ -10,6 +10,7 @@ import numpy as np
 
 from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device
+from xgrad.backend.recording import run_array_code
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER, KINDS, defaults, get_default_dtype
 from xgrad.core.errors import note_memory
@@ -83,16 +84,19 @@ def _creation(
 _LIKE_X = {"shape": "that of `x`, without its history", "dtype": "that of `x`", "device": "that of `x`"}
 
 
+def _call(device: Device, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    return getattr(device.xp, name)(*args, **options)
+
+
 def _create(
     name: str, *args: Any, dtype: Any, device: str | Device | None, requires_grad: bool, **options: Any
 ) -> Tensor:
     """Call the creation function of a device's namespace, with the device as the current one."""
     target = current_device() if device is None else Device(device)
     options |= {"dtype": native_dtype(get_default_dtype() if dtype is None else dtype, target), "device": target.native}
-    function = getattr(target.xp, name)
     try:
         with target.active():
-            raw = function(*args, **options)
+            raw = run_array_code(target, _call, name, args, options)
     except Exception as error:
         if type(error).__module__ != "builtins":
             note_memory(error, target)

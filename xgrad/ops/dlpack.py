@@ -6,6 +6,7 @@ from typing import Any
 
 from xgrad.backend.device import Device
 from xgrad.backend.devices import transfer
+from xgrad.backend.recording import refuse
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.tensor_conversion import native_dtype
 from xgrad.support.docstrings import documented
@@ -74,6 +75,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
 
 
 def _import_array(x: Any, device: Device) -> Any:
+    refuse("an array of another library is taken through DLPack: pass a tensor as an argument")
     with device.active():
         return device.backend.from_dlpack(x, device.index)
 
@@ -100,6 +102,7 @@ def export(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool 
             raise BufferError(f"__dlpack__: copy=False, but to get from {x.device} to the host needs a copy")
         x, stream, copy = x.to("cpu"), None, None
     backend, raw = x.device.backend, x._data
+    refuse("the value of a tensor is read")
     signals = max_version is not None and max_version[0] >= 1
     with x.device.active():
         copied = x.device.xp.asarray(raw, copy=True) if copy else None

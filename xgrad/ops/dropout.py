@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from xgrad.backend.device import Device
+from xgrad.backend.recording import run_array_code
 from xgrad.core.arguments import as_number, as_tensor
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.creation import ones
@@ -30,10 +31,15 @@ def dropout_scale(p: float) -> tuple[int, float]:
     return min(dropped, 2**16 - 1) - 2**15, 1 / (1 - p) if dropped < 2**16 else 0.0
 
 
+def _random_bits(device: Device, seed: Any, call: Any, count: int) -> Any:
+    return device.backend.random_bits(seed, call, 16, count, device.index)
+
+
 def dropout_mask(xp: Any, x: Any, seed: Any, call: Any, device: Device, p: float) -> Any:
     """Return the factors of `dropout` for an array or a tensor: 0 with probability `p`, else ``1 / (1 - p)``."""
     threshold, scale = dropout_scale(p)
-    bits = device.backend.random_bits(seed, call, 16, math.prod(x.shape), device.index)
+    count = math.prod(x.shape)
+    bits = run_array_code(device, _random_bits, seed, call, count)
     mask = xp.astype((from_array(bits, device) if isinstance(x, Tensor) else bits) >= threshold, x.dtype)
     mask *= scale
     return xp.reshape(mask, x.shape)

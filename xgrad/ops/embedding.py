@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from xgrad.core.arguments import as_int, as_tensor
+from xgrad.backend.recording import run_array_code
+from xgrad.core.arguments import as_int, as_tensor, is_below, is_not_negative
 from xgrad.core.dtypes import int64
 from xgrad.core.tensor import Tensor
 from xgrad.ops.indexing import take
@@ -20,11 +21,12 @@ def check_numbers(op: str, name: str, numbers: Tensor, count: int) -> None:
     if backend.asynchronous or 0 in raw.shape:
         return
     with numbers.device.active():
-        low, high = xp.min(raw), xp.max(raw)
-        wrong = None if backend.check_true(low >= 0) else low
-        if wrong is None:
-            wrong = None if backend.check_true(high < count) else high
-    if wrong is not None:
+        if not run_array_code(numbers.device, is_not_negative, raw):
+            wrong = xp.min(raw)
+        elif not run_array_code(numbers.device, is_below, raw, count):
+            wrong = xp.max(raw)
+        else:
+            return
         got = "others" if numbers.device.level else int(wrong)
         raise IndexError(f"{op}: expected {name} from 0 to {count - 1}, got {got}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xgrad.backend.recording import check_true
 from xgrad.core.arguments import as_int, as_tensor, front_axis
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
@@ -41,7 +42,7 @@ def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1
     x = namespace.astype(x, namespace.int64, copy=False)  # the range of uint8 may be too short for the classes
     backend = x.device.backend
     inside = namespace.all((x >= 0) & (x < num_classes))
-    if not backend.asynchronous and not backend.check_true(inside._data):
+    if not backend.asynchronous and not check_true(inside.device, inside._data):
         bounds = [namespace.min(x), namespace.max(x)]
         got = "others" if x.device.level else "values from {} to {}".format(*[bound.item() for bound in bounds])
         raise IndexError(f"one_hot: expected x below {num_classes}, and not below 0, got {got}")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import DeviceError
-from xgrad.backend.device import Device, batching, tracing
+from xgrad.backend.device import Device, batching
+from xgrad.backend.recording import active_recorder, copy_of, run_array_code
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import KINDS, NAMES, SCALAR_KINDS, SCALARS
 from xgrad.core.function import Function
@@ -44,22 +45,18 @@ def _native_key_part(key: Any, device: Device) -> Any:
         if key.device is not device and device.level > key.device.level:
             key = device.lift(key)  # type: ignore[attr-defined]
         if key.device is not device:
-            trace = tracing.get()
-            raw = None if trace is None else trace.admit_key(key, device)
-            if raw is None:
-                raise DeviceError(
-                    f"indexing: expected a key on {device}, where the tensor is, got one on {key.device}: move it "
-                    "with .to(device)"
-                )
-            return _indices(raw, device)
+            raise DeviceError(
+                f"indexing: expected a key on {device}, where the tensor is, got one on {key.device}: move it with "
+                ".to(device)"
+            )
         return _indices(key._data, device)
     # Copies: the user's may change before the backward pass.
-    if isinstance(key, np.ndarray):
-        if (trace := tracing.get()) is not None:
-            trace.refuse("an array of NumPy is used as an index: pass a tensor as an argument")
+    if isinstance(key, np.ndarray) and (recorder := active_recorder()) is not None and not recorder.knows(key):
+        recorder.refuse("an array of NumPy is used as an index: pass a tensor as an argument")
+    if isinstance(key, device.array_type):
+        key = run_array_code(device, copy_of, key)
+    elif isinstance(key, np.ndarray):
         key = device.backend.from_host(np.array(key), device.index)
-    elif isinstance(key, device.array_type):
-        key = device.xp.asarray(key, copy=True)
     return _indices(key, device) if isinstance(key, device.array_type) else key
 
 
@@ -68,7 +65,13 @@ def _indices(key: Any, device: Device) -> Any:
     dtype = device.backend.numpy_dtype(key.dtype)
     if dtype.kind not in "biu":
         raise IndexError(f"indexing: expected integers or bools, got an array of {dtype}")
-    return key if dtype in (np.bool_, np.int64) else device.xp.astype(key, device.backend.dtype(np.int64))
+    if dtype in (np.bool_, np.int64):
+        return key
+    return run_array_code(device, _cast_key, key)
+
+
+def _cast_key(device: Device, key: Any) -> Any:
+    return device.xp.astype(key, device.backend.dtype(np.int64))
 
 
 def _lifted(x: Tensor, key: Any, value: Any = None) -> Tensor:
@@ -140,7 +143,7 @@ def as_element(x: Tensor, made: Tensor) -> None:
     device = made._placement.device
     if getattr(made._data, "base", made) is not None and device.backend.shares_memory(x._data, made._data):
         with device.active():
-            made._data = device.xp.asarray(made._data, copy=True)
+            made._data = run_array_code(device, copy_of, made._data)
 
 
 @derivative(lambda g, key: g[key])
@@ -258,13 +261,17 @@ class _AssignAll(Function):
 _assign_all = _AssignAll()
 
 
+def _all_true(device: Device, mask: Any) -> bool:
+    return device.backend.check_true(device.xp.all(mask))
+
+
 def _selects_all(key: Any, x: Tensor) -> bool:
     """Return whether a key selects every element."""
     if isinstance(key, (slice, tuple, type(Ellipsis))):
         parts = key if isinstance(key, tuple) else (key,)
         return all(part is Ellipsis or (type(part) is slice and part == slice(None)) for part in parts)
     mask = hasattr(key, "dtype") and x.device.backend.numpy_dtype(key.dtype).kind == "b"
-    return mask and x.device.backend.check_true(x.device.xp.all(key))
+    return mask and run_array_code(x.device, _all_true, key)
 
 
 @documented()

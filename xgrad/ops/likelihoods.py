@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from xgrad.backend.recording import check_true
 from xgrad.core.arguments import as_tensor
 from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
@@ -88,7 +89,7 @@ def gaussian_nll_loss(
     if var.ndim != input.ndim or any(m not in (1, n) for m, n in zip(var.shape, input.shape, strict=True)):
         raise ValueError(f"{op}: expected var of the shape of input, {input.shape}, got {var.shape}")
     backend, valid = var.device.backend, all(~(var < 0))
-    if not backend.asynchronous and not backend.check_true(valid._data):
+    if not backend.asynchronous and not check_true(valid.device, valid._data):
         raise ValueError(f"{op}: expected var of 0 or more, got negative numbers")
     var = var + (clip(var, eps) - var).detach()
     losses = (log(var) + square(input - target) / var) / 2

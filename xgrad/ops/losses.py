@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.backend.recording import check_true
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.namespace import namespace
@@ -167,7 +168,7 @@ def binary_cross_entropy(
     """
     input, target = loss_inputs("binary_cross_entropy", reduction, input=input, target=target)
     backend, inside = input.device.backend, namespace.all((input >= 0) & (input <= 1))
-    if not backend.asynchronous and not backend.check_true(inside._data):
+    if not backend.asynchronous and not check_true(inside.device, inside._data):
         raise ValueError(
             "binary_cross_entropy: expected input from 0 to 1, got others: for logits, use "
             "binary_cross_entropy_with_logits"

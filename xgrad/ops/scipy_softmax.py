@@ -93,7 +93,7 @@ def logsumexp(
     if b is None and not return_sign:
         return statistical.logsumexp(a, axis=axis, keepdims=keepdims)
     weights = xp.ones_like(a) if b is None else b if isinstance(b, Tensor) else xp.full_like(a, b)
-    if weights.device != a.device:  # within a vmap, devices of tensors differ that are equal
+    if weights.device.root is not a.device.root:  # within a vmap, tensors of one device may be on two levels
         raise DeviceError(
             f"logsumexp: expected b on {a.device}, where a is, got it on {weights.device}: use .to(device)"
         )

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.backend.device import Device, tracing
+from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device, device_of, transfer
+from xgrad.backend.recording import active_recorder, copy_of, run_array_code
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import KINDS, SCALARS, check_standard, defaults, is_complex
 from xgrad.core.function import Function
@@ -98,8 +99,12 @@ def _to_array(
     data: Any, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None
 ) -> tuple[Any, Device]:
     """Return the array and the device of values of any form."""
-    trace = tracing.get()
-    data = data if trace is None else trace.read_numbers(data)
+    if (recorder := active_recorder()) is not None and not isinstance(data, Tensor):
+        leaves = _leaves(data) if isinstance(data, (list, tuple)) else [data]
+        arrays = [x for x in leaves if getattr(x, "shape", ())]
+        if not arrays:
+            return recorder.constant(lambda: _to_array(data, dtype=dtype, device=device, copy=copy))
+        recorder.refuse(f"a {type(arrays[0]).__name__} becomes a tensor: pass a tensor as an argument")
     host = type(data) in SCALARS or isinstance(data, (list, tuple))
     if isinstance(data, Tensor):
         raw, source = data._data, data.device
@@ -114,9 +119,6 @@ def _to_array(
     if device is None and isinstance(raw, np.ndarray) and not isinstance(data, Tensor):
         device = current_device()
     target = source if device is None else Device(device)
-    if trace is not None and not isinstance(data, Tensor):
-        arrays = [x for x in (_leaves(data) if isinstance(data, (list, tuple)) else [data]) if getattr(x, "shape", ())]
-        raw = trace.convert(raw, source, type(arrays[0]).__name__ if arrays else "")
     if dtype is not None:
         dtype = target.backend.numpy_dtype(native_dtype(dtype, target))
     # On the host, a cast needs no dtype that the target lacks, and leaves less to transfer.
@@ -125,7 +127,7 @@ def _to_array(
     if copy is False and moved is not raw:
         raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
     with target.active():
-        return (target.xp.asarray(moved, copy=True) if copy and moved is raw else moved), target
+        return (run_array_code(target, copy_of, moved) if copy and moved is raw else moved), target
 
 
 def _cast(x: Any, dtype: np.dtype | None, device: Device, host: bool) -> Any:
@@ -136,7 +138,11 @@ def _cast(x: Any, dtype: np.dtype | None, device: Device, host: bool) -> Any:
     if host:
         check_range("asarray", x, dtype)
     with device.active():
-        return device.xp.astype(x, wanted)
+        return run_array_code(device, _cast_array, x, wanted)
+
+
+def _cast_array(device: Device, x: Any, dtype: Any) -> Any:
+    return device.xp.astype(x, dtype)
 
 
 def check_range(name: str, values: np.ndarray, dtype: np.dtype) -> None:
@@ -245,4 +251,4 @@ def to_device(x: Tensor, device: str | Device, /) -> Tensor:
     Device('cpu')
     """
     x, target = as_tensor("to_device", "x", x), Device(device)
-    return x if x.device == target else _to_device(x, device=target)
+    return x if x.device.root is target.root else _to_device(x, device=target)

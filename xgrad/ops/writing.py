@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.backend.device import tracing
+from xgrad.backend.recording import active_recorder, run_array_code
+from xgrad.backend.recording import assign as write_to
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf, RetainedGradient, clock
@@ -106,7 +107,7 @@ def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
     new = _checked_result(x, compute, other)
     if has_family(x) and new._edge is None and _is_exclusive(x, new):
         with suppress(ValueError), x.device.active():  # what was broadcast is read-only
-            x._data[...] = new._data
+            run_array_code(x.device, write_to, x._data, new._data)
             return x
     assign(x, new)
     return x
@@ -202,7 +203,7 @@ def _with_view_history(x: Tensor) -> Tensor:
 
 def _is_exclusive(x: Tensor, *operands: Any) -> bool:
     """Return whether only the base of a constant and its views use its memory, and none of them is an operand."""
-    if tracing.get() is not None:
+    if active_recorder() is not None:  # a replay does not know who else sees the memory
         return False
     family = family_of(x)
     for member in family:
@@ -222,8 +223,9 @@ def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
         base = base_of(x)
         if base is None or x._view is None:
             break
-        if not _on_one_root(base, x) and not _follow(x, new):
-            break
+        if (recorder := active_recorder()) is not None and not recorder.knows(base._data):
+            _write_outside(recorder, x, new, hidden)
+            return
         _, function, options = x._view
         if function is None:  # of .data
             hidden = True
@@ -233,60 +235,42 @@ def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
     _rebind(x, new, hidden)
 
 
-def _on_one_root(x: Tensor, y: Tensor) -> bool:
-    """Return whether tensors are on one device, or one that stands for it in a `vmap`."""
-    return x._placement.device.root is y._placement.device.root
-
-
 _SHARED = (
     "a tensor is assigned to that shares its memory with another argument, as views of one that is none: pass that "
     "too, or name it in state="
 )
 
 
-def _adopt_view(view: Tensor, base: Tensor) -> bool:
-    """Return whether a write to a traced base goes on to a view outside of the step.
+def _write_outside(recorder: Any, x: Tensor, new: Tensor, hidden: bool) -> None:
+    """Assign to a tensor of a recorded step that is a view of one from outside of it.
 
-    It does where that has views within the step, and where the write is recorded. The capture is refused then.
+    The new value is recorded. Its way to the base and that one's other views is not: a replay takes it after the step.
+    The capture is refused where that would be too late: where another tensor of the step is a view of that base, where
+    the write is recorded, where the tensor has other strides than its value, on which views of it and sums depend, and
+    where the write is an error.
     """
-    trace, views = tracing.get(), with_views(view)
-    within = any(_on_one_root(x, base) for x in views)
-    if trace is None or not (within or _is_computed(base)):
-        return False
-    trace.refuse(_SHARED)
-    trace.adopt(views)
-    return True
-
-
-def _is_computed(x: Tensor) -> bool:
-    return x._edge is not None and type(x._edge) is not Leaf
-
-
-def _follow(x: Tensor, new: Tensor) -> bool:
-    """Return whether a write to a traced tensor goes on to its base, which is outside of the step.
-
-    By default it does not, for each replay writes to the base of its own argument. It must where another tensor of the
-    step is a view of that base, where the write is recorded, where the tensor would have other strides without its
-    base, on which views of it and sums depend, and where the write is an error. The capture is refused then.
-    """
-    trace, own, family = tracing.get(), set(map(id, with_views(x))), family_of(x)
-    if trace is None:
-        return False
-    if any(_on_one_root(member, x) and id(member) not in own for member in family):
-        trace.refuse(_SHARED)
+    own = set(map(id, with_views(x)))
+    if any(recorder.knows(member._data) and id(member) not in own for member in family_of(x)):
+        recorder.refuse(_SHARED)
     elif _is_computed(new):
-        trace.refuse("a write that is recorded reaches a tensor that is neither an argument nor found from the step")
+        recorder.refuse("a write that is recorded reaches a tensor that is neither an argument nor found from the step")
     elif not _is_contiguous(x):
-        trace.refuse(
+        recorder.refuse(
             "a tensor is assigned to that is a view, with strides, of one that is no argument: pass that, or name it "
             "in state="
         )
     elif _overlaps(x):
-        trace.refuse("a tensor is assigned to that broadcast_to made: write to a copy of it")
+        recorder.refuse("a tensor is assigned to that broadcast_to made: write to a copy of it")
     else:
-        return False
-    trace.adopt(family)
-    return True
+        _rebind(x, new, hidden)
+        with recorder.paused(with_views(x)):
+            refresh(x)
+        return
+    assign(x, new, hidden)
+
+
+def _is_computed(x: Tensor) -> bool:
+    return x._edge is not None and type(x._edge) is not Leaf
 
 
 def _is_contiguous(x: Tensor) -> bool:
@@ -347,8 +331,6 @@ def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
 def replace(x: Tensor, raw: Any, placement: Any) -> None:
     """Replace the array of a tensor, bypassing autograd, and record the time, which the graph checks."""
     edge, when, device = x._edge or x._leaf, clock.change(), x._placement.device
-    if (trace := tracing.get()) is not None:
-        trace.check_device(x.device, "a tensor is assigned to")
     if edge is not None:
         edge.change(raw.shape, placement, when)  # which may refuse
         if type(edge) is Leaf and edge.slot is not None:
@@ -362,22 +344,31 @@ def move(x: Tensor, raw: Any) -> None:
     """Move the values of a tensor and of its views to an array that has equal ones: nothing has changed."""
     x._data = raw
     for view in views_of(x) if has_family(x) else ():
-        if _on_one_root(view, x):
-            _, function, options = view._view  # type: ignore[misc]
-            values = x._without_history()
-            move(view, raw if function is None else function(values, **options)._data)
+        _, function, options = view._view  # type: ignore[misc]
+        values = x._without_history()
+        move(view, raw if function is None else function(values, **options)._data)
 
 
 def refresh_views(x: Tensor, hidden: bool = True) -> None:
     """Recompute the views of a tensor."""
+    recorder = active_recorder()
     for view in views_of(x):
-        if not _on_one_root(view, x) and not _adopt_view(view, x):
-            continue  # outside a traced step: the replay writes to it
-        _, function, options = view._view  # type: ignore[misc]
-        if function is None:
-            _rebind(view, x._without_history(), True)
-        else:
-            _rebind(view, function(x._without_history() if hidden else x, **options), hidden)
+        if recorder is None or recorder.knows(view._data):
+            _refresh_view(view, x, hidden)
+            continue
+        # Outside of a recorded step: a replay writes to it after the step.
+        if _is_computed(x) or any(recorder.knows(member._data) for member in with_views(view)):
+            recorder.refuse(_SHARED)
+        with recorder.paused(()):
+            _refresh_view(view, x, hidden)
+
+
+def _refresh_view(view: Tensor, base: Tensor, hidden: bool) -> None:
+    _, function, options = view._view  # type: ignore[misc]
+    if function is None:
+        _rebind(view, base._without_history(), True)
+    else:
+        _rebind(view, function(base._without_history() if hidden else base, **options), hidden)
 
 
 def refresh(x: Tensor) -> None:

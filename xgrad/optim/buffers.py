@@ -10,6 +10,7 @@ from typing import Any
 from weakref import ref
 
 from xgrad.backend.device import Device, Placement
+from xgrad.backend.recording import add_to, assign, copy_of, run_array_code
 from xgrad.core.graph import Leaf
 from xgrad.core.tensor import Tensor, from_placement
 
@@ -41,11 +42,17 @@ class BufferLayout:
 
     def empty(self) -> Any:
         """Return a new buffer."""
-        return self.device.xp.empty((self.size,), dtype=self.placement.dtype, device=self.device.native)
+        return run_array_code(self.device, self._empty)
 
     def views(self, buffer: Any) -> list[Any]:
         """Return the arrays in a buffer."""
-        xp, views = self.device.xp, []
+        return run_array_code(self.device, self._views, buffer)  # type: ignore[no-any-return]
+
+    def _empty(self, device: Device) -> Any:
+        return device.xp.empty((self.size,), dtype=self.placement.dtype, device=device.native)
+
+    def _views(self, device: Device, buffer: Any) -> list[Any]:
+        xp, views = device.xp, []
         for shape, part in zip(self.shapes, self._parts, strict=True):
             view = xp.reshape(buffer[part], shape[::-1] if len(shape) == 2 else shape)
             views.append(xp.matrix_transpose(view) if len(shape) == 2 else view)
@@ -55,7 +62,7 @@ class BufferLayout:
         """Return a new buffer with the values of some arrays."""
         buffer = self.empty()
         for view, array in zip(self.views(buffer), arrays, strict=True):
-            view[...] = array
+            run_array_code(self.device, assign, view, array)
         return buffer
 
 
@@ -121,8 +128,7 @@ class GradientSlot:
         with _NO_CONTEXT if context is None else context():
             if leaf.grad is not None:
                 if self.contains(leaf.grad) and not gradients.exposed:
-                    total = gradients.views[index]._data
-                    total += g
+                    run_array_code(leaf.placement.device, add_to, gradients.views[index]._data, g)
                 else:
                     leaf.grad = leaf.grad + from_placement(g, leaf.placement)
                 return
@@ -130,7 +136,8 @@ class GradientSlot:
                 gradients.reallocate()
             if g is not gradients.views[index]._data:
                 if self.reserved:  # by a backward pass in another thread
-                    leaf.grad = from_placement(leaf.placement.device.xp.asarray(g, copy=True), leaf.placement)
+                    raw = run_array_code(leaf.placement.device, copy_of, g)
+                    leaf.grad = from_placement(raw, leaf.placement)
                     return
-                gradients.views[index]._data[...] = g
+                run_array_code(leaf.placement.device, assign, gradients.views[index]._data, g)
             leaf.grad = gradients.tensors[index]

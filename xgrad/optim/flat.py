@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
-from xgrad.backend.device import Device, tracing
+from xgrad.backend.device import Device
 from xgrad.backend.devices import transfer
+from xgrad.backend.recording import active_recorder, assign, run_array_code
 from xgrad.core.graph import clock, updated
 from xgrad.core.tensor import Tensor, from_array, from_placement
 from xgrad.ops import astype
@@ -132,8 +133,6 @@ class FlatParameters:
 
     def gather_parameters(self) -> None:
         """Bring parameters whose arrays were replaced to the buffer again."""
-        if (trace := tracing.get()) is not None:
-            trace.check_parameters(self)
         for i, (p, own) in enumerate(zip(self.params, self.segments, strict=True)):
             if p._data is not own._data:
                 self._write(i, p._data)
@@ -149,10 +148,7 @@ class FlatParameters:
         return own
 
     def _write(self, index: int, array: Any) -> None:
-        own, device = self.segments[index]._data, self.device
-        if device.backend.shares_memory(own, array):  # such as its transpose: libraries but NumPy do not expect that
-            array = device.xp.asarray(array, copy=True)
-        own[...] = array
+        run_array_code(self.device, _assign, self.segments[index]._data, array)
 
     # The state
 
@@ -171,7 +167,7 @@ class FlatParameters:
         """Return an array of the state as long as the parameters."""
         return array
 
-    def _store(self, state: State) -> None:
+    def _store(self, state: Mapping[str, Any]) -> None:
         """Keep the state that an update leaves."""
         numbers: dict[str, Any] = {}
         arrays: dict[str, Tensor] = {}
@@ -197,7 +193,7 @@ class FlatParameters:
         """Return whether all parameters have a gradient, or none."""
         return sum([leaf.grad is not None for leaf in self.leaves]) in (0, len(self.leaves))
 
-    def step(self, update: Update, options: Mapping[str, Any]) -> None:
+    def step(self, update: Update, options: dict[str, Any]) -> None:
         """Update all parameters, if they have gradients."""
         if self.leaves[0].grad is None:
             return
@@ -206,42 +202,56 @@ class FlatParameters:
             self.gather_parameters()
             viewed = self._note_change()
             try:
-                self._store(self._update(update, plain_numbers(options)))
+                numbers, given, recorder = plain_numbers(self.numbers), plain_numbers(options), active_recorder()
+                if recorder is not None:
+                    numbers = recorder.update_numbers(self.numbers, numbers)
+                    given = recorder.update_numbers(options, given)
+                state = self._update(update, numbers, given)
+                self._store(state if recorder is None else recorder.updated_numbers(self.numbers, state))
             finally:  # also of an update that raises
                 for param in viewed:
                     refresh(param)
 
-    def _update(self, update: Update, options: Mapping[str, Any]) -> State:
-        """Return the state after an update; a large buffer is updated in tiles that fit in a cache."""
+    def _update(self, update: Update, numbers: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the state after an update."""
         arrays = {key: x._data for key, x in self.arrays.items()}
-        values = plain_numbers(self.numbers) | arrays
-        if not self.elementwise:
-            return self._update_tile(update, self.segments[0]._data, self.gradients.views[0]._data, values, options)
-        p, g = self.updated_arrays()
-        size = p.shape[0]
-        tile = self.layout.placement.device.backend.tile_size
-        if tile is None or size <= tile:
-            return self._update_tile(update, p, g, values, options)
+        whole = self.segments[0]._data, self.gradients.views[0]._data
+        p, g = self.updated_arrays() if self.elementwise else whole
+        return run_array_code(self.device, self._updated, update, p, g, arrays, numbers, options)  # type: ignore[no-any-return]
+
+    def _updated(
+        self,
+        device: Device,
+        update: Update,
+        p: Any,
+        g: Any,
+        arrays: dict[str, Any],
+        numbers: Mapping[str, Any],
+        options: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """Return the state after an update; a large buffer is updated in tiles that fit in a cache."""
+        values = {**numbers, **arrays}
+        tile, size = device.backend.tile_size, p.shape[0] if p.shape else 0
+        if not self.elementwise or tile is None or size <= tile:
+            return dict(self._update_tile(device, update, p, g, values, options))
         for part in [slice(start, start + tile) for start in range(0, size, tile)]:
-            tiles = values | {key: arrays[key][part] for key in self.arrays}
-            state = self._update_tile(update, p[part], g[part], tiles, options)
+            tiles = {**values, **{key: arrays[key][part] for key in self.arrays}}
+            state = self._update_tile(device, update, p[part], g[part], tiles, options)
             for key, value in state.items():
                 if state.is_array(key) and value is not tiles.get(key):
                     if key not in arrays:
-                        arrays[key] = self.device.xp.empty_like(p)
+                        arrays[key] = device.xp.empty_like(p)
                     arrays[key][part] = value
-        state.update({key: arrays[key] for key in state if state.is_array(key)})
-        return state
+        return {**state, **{key: arrays[key] for key in state if state.is_array(key)}}
 
     def updated_arrays(self) -> tuple[Any, Any]:
         """Return the parameters that an elementwise rule updates, and their gradients, as one array each."""
         return self.buffer._data, self.gradients.buffer._data
 
     def _update_tile(
-        self, update: Update, p: Any, g: Any, values: Mapping[str, Any], options: Mapping[str, Any]
+        self, device: Device, update: Update, p: Any, g: Any, values: Mapping[str, Any], options: Mapping[str, Any]
     ) -> State:
         """Call the update rule, check and store its results, and return the new state."""
-        device = self.layout.placement.device
         state = State(device, self.layout.placement.dtype, values)
         update = self._upcast(update) if self.layout.placement.half else update
         new = update(device.xp, p, g, state, options)
@@ -286,7 +296,7 @@ class FlatParameters:
         gradients = self.gradients
         for leaf, array, view, tensor in zip(self.leaves, arrays, gradients.views, gradients.tensors, strict=True):
             if array is not view._data:
-                view._data[...] = array
+                run_array_code(self.device, assign, view._data, array)
             leaf.grad = tensor
         return gradients.buffer._data
 
@@ -297,7 +307,7 @@ class FlatParameters:
             self.gradients.reallocate()
             foreign = list(range(len(self.leaves)))
         for index in foreign:
-            self.gradients.views[index]._data[...] = self.leaves[index].grad._data
+            run_array_code(self.device, assign, self.gradients.views[index]._data, self.leaves[index].grad._data)
 
     def _note_change(self) -> list[Tensor]:
         """Note that the parameters change, and return those that may have views, which are to follow."""
@@ -308,3 +318,10 @@ class FlatParameters:
             if leaf.viewed:
                 viewed.append(param)
         return viewed
+
+
+def _assign(device: Device, x: Any, value: Any) -> None:
+    """Write to an array a value that may share its memory, such as its transpose: array code."""
+    if device.backend.shares_memory(x, value):  # libraries but NumPy do not expect that
+        value = device.xp.asarray(value, copy=True)
+    x[...] = value

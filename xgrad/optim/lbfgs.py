@@ -8,7 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from xgrad.backend.device import tracing
+from xgrad.backend.recording import refuse
 from xgrad.core.arguments import as_tensor
 from xgrad.core.grad_mode import enable_grad, no_grad
 from xgrad.core.tensor import Tensor
@@ -112,8 +112,7 @@ class LBFGS(Optimizer):
         """Take up to `max_iter` iterations, and return the first result of the closure."""
         if closure is None:
             raise TypeError("LBFGS.step: expected a closure that computes the loss and its gradients, got none")
-        if (trace := tracing.get()) is not None:
-            trace.refuse("LBFGS takes steps that depend on values: capture the closure, not the step")
+        refuse("LBFGS takes steps that depend on values: capture the closure, not the step")
         (options,) = self.param_groups
         memory, lr = self._memory, options["lr"]
         with no_grad():

@@ -7,6 +7,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
+from xgrad.backend.recording import refuse
 from xgrad.core.grad_mode import enable_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, astype, zeros_like
@@ -241,6 +242,7 @@ class Optimizer:
     @property
     def state(self) -> Mapping[Tensor, Mapping[str, Any]]:
         """The state of each parameter that was updated, to read."""
+        refuse("the state of an optimizer is read")
         return MappingProxyType({p: MappingProxyType(state) for p, state in self._states().items()})
 
     def __getstate__(self) -> dict[str, Any]:
@@ -266,6 +268,7 @@ class Optimizer:
         """
         numbers = {id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
         groups = [{**g, "params": [numbers[id(p)] for p in g["params"]]} for g in self.param_groups]
+        refuse("the state of an optimizer is read")
         state = {numbers[id(p)]: values.tensors() for p, values in self._states().items()}
         return {"state": dict(sorted(state.items())), "param_groups": groups}
 

@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from xgrad.backend import philox
-from xgrad.backend.device import Device, batching, tracing
+from xgrad.backend.device import Device, batching
 from xgrad.backend.devices import current_device
+from xgrad.backend.recording import active_recorder, check_true, refuse, run_array_code
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import float32, float64, get_default_dtype, int64, standard
 from xgrad.core.namespace import namespace
@@ -53,6 +54,8 @@ class Generator:
 
     def __init__(self, seed: int | None = None) -> None:
         self._state = _fresh_state() if seed is None else (_as_seed("Generator", seed), 0)
+        if seed is not None and (recorder := active_recorder()) is not None:
+            recorder.add_generator(self)
 
     @property
     def seed(self) -> int:
@@ -90,13 +93,12 @@ class Generator:
                 "vmap: random numbers are drawn in the function: draw them before, and pass them as an argument with "
                 "an axis of the batch, or with in_axes=None for the same numbers"
             )
-        seed, call = self._state
+        state = self._state
+        seed, call = state
         if (draws := _draws.get()) is not None:
-            draws.setdefault(self, (seed, call))
-        if (trace := tracing.get()) is not None:
-            trace.check_generator(seed)
-        self._state = seed, call + 1
-        return seed, call
+            draws.setdefault(self, state)
+        self._state = after = seed, call + 1
+        return state if (recorder := active_recorder()) is None else recorder.draw(self, state, after)
 
     def _uniform(
         self, shape: tuple[int, ...], kind: np.dtype, scale: float, low: float, device: str | Device | None, grad: bool
@@ -104,11 +106,9 @@ class Generator:
         chosen = _target_device(device)
         with chosen.active():
             width, count = (32 if kind == float32 else 64), math.prod(shape)
-            bits = chosen.backend.random_bits(*self._next_call(), width, count, chosen.index)
-            numbers = variates.uniform(chosen.xp, bits, chosen.backend.dtype(kind))
-            if (scale, low) != (1, 0):
-                numbers = numbers * scale + low
-            tensor = from_array(chosen.xp.reshape(numbers, shape), chosen)
+            seed, call = self._next_call()
+            raw = run_array_code(chosen, _uniform, seed, call, width, count, kind, scale, low, shape)
+            tensor = from_array(raw, chosen)
         return tensor.requires_grad_() if grad else tensor
 
     def _normal(
@@ -127,7 +127,8 @@ class Generator:
         self, make: Callable[[np.ndarray], np.ndarray], count: int, shape: tuple[int, ...], device: str | Device | None
     ) -> Tensor:
         chosen = _target_device(device)
-        return from_array(chosen.backend.from_words(make, *self._next_call(), count, shape, chosen.index), chosen)
+        seed, call = self._next_call()
+        return from_array(run_array_code(chosen, _from_words, seed, call, make, count, shape), chosen)
 
     def rand(
         self, shape: Shape, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
@@ -253,6 +254,30 @@ def replaying(states: dict[Generator, tuple[int, int]] | None = None) -> Iterato
             generator._state = state
         if outer is not None and states is None:
             outer.update(draws | outer)
+
+
+def _uniform(
+    device: Device,
+    seed: int,
+    call: int,
+    width: int,
+    count: int,
+    kind: np.dtype,
+    scale: float,
+    low: float,
+    shape: tuple[int, ...],
+) -> Any:
+    """Return uniform numbers: array code."""
+    bits = device.backend.random_bits(seed, call, width, count, device.index)
+    numbers = variates.uniform(device.xp, bits, device.backend.dtype(kind))
+    if (scale, low) != (1, 0):
+        numbers = numbers * scale + low
+    return device.xp.reshape(numbers, shape)
+
+
+def _from_words(device: Device, seed: int, call: int, make: Any, count: int, shape: tuple[int, ...]) -> Any:
+    """Return random numbers that are made on the host: array code."""
+    return device.backend.from_words(make, seed, call, count, shape, device.index)
 
 
 context_state: ContextVar[tuple[int, int] | None] = ContextVar("xgrad_random_state", default=None)
@@ -385,8 +410,7 @@ def set_state(state: Mapping[str, int]) -> None:
 
 
 def _refuse_trace(name: str) -> None:
-    if (trace := tracing.get()) is not None:
-        trace.refuse(f"{name}: the state of a generator is read or set in the step: do it before or after")
+    refuse(f"{name}: the state of a generator is read or set in the step: do it before or after")
 
 
 def _checked_weights(values: Any, num_samples: Any, replacement: bool) -> Tensor:
@@ -404,10 +428,10 @@ def _checked_weights(values: Any, num_samples: Any, replacement: bool) -> Tensor
     weights = namespace.astype(weights, float64)
     backend, check = weights.device.backend, namespace.isfinite(weights) & (weights >= 0)
     if not backend.asynchronous:
-        if not backend.check_true(namespace.all(check)._data):
+        if not check_true(weights.device, namespace.all(check)._data):
             raise ValueError("multinomial: expected finite weights of at least 0, got others")
         needed = 1 if replacement else max(1, int(num_samples))
-        if not backend.check_true(namespace.all(namespace.count_nonzero(weights, axis=-1) >= needed)._data):
+        if not check_true(weights.device, namespace.all(namespace.count_nonzero(weights, axis=-1) >= needed)._data):
             raise ValueError(f"multinomial: expected {needed} or more weights above 0 in each row, got fewer")
     return weights
 
@@ -445,7 +469,7 @@ def _as_seed(name: str, seed: Any) -> Any:
         raise TypeError(f"{name}: expected an int as the seed, got {shown(seed)}")
     if not 0 <= seed < 2**64:
         raise ValueError(f"{name}: expected a seed from 0 to 2**64 - 1, got {seed}")
-    return int(seed) if (trace := tracing.get()) is None else trace.seed(seed)
+    return int(seed)
 
 
 def _as_shape(name: str, shape: Any) -> tuple[int, ...]:

@@ -12,14 +12,15 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
 
 from xgrad.autograd import grad
 from xgrad.backend import Backend, DeviceError
-from xgrad.backend.device import Device, Interceptor, Placements, batching, intercepting, tracing
+from xgrad.backend.device import Device, Interceptor, Placements, batching, intercepting
+from xgrad.backend.recording import check_true
+from xgrad.backend.wrapping import LazyNamespace, define_operators
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import enable_grad, is_grad_enabled, no_grad
 from xgrad.core.namespace import namespace
@@ -163,20 +164,11 @@ def host_values(x: BatchedArray) -> np.ndarray:
     return x.tensor.detach()._to_host()
 
 
-def _install() -> None:
-    for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split():
-        function, rule = getattr(operator, f"__{name}__"), "matmul" if name == "matmul" else "add"
-        setattr(BatchedArray, f"__{name}__", lambda x, y, f=function, r=rule: call(r, f, x, y))
-        setattr(BatchedArray, f"__r{name}__", lambda x, y, f=function, r=rule: call(r, f, y, x))
-    for name in "lt le gt ge eq ne".split():
-        compare = getattr(operator, f"__{name}__")
-        setattr(BatchedArray, f"__{name}__", lambda x, y, f=compare: call("add", f, x, y))
-    for name in "neg pos invert abs".split():
-        unary = getattr(operator, f"__{name}__")
-        setattr(BatchedArray, f"__{name}__", lambda x, f=unary: call("add", f, x))
+def _by_rule(function: Callable[..., Any], *inputs: Any) -> Any:
+    return call("matmul" if function is operator.matmul else "add", function, *inputs)
 
 
-_install()
+define_operators(BatchedArray, _by_rule)
 
 
 def operands(values: Any) -> Iterator[BatchedArray]:
@@ -237,28 +229,26 @@ def _wrapped(batch: Batch, out: Any, batched: bool) -> Any:
     return out
 
 
-class BatchingNamespace:
-    """A namespace of batched arrays on a device: functions are those of xgrad, wrapped at their first use."""
+class BatchingNamespace(LazyNamespace):
+    """A namespace of batched arrays on a device: functions are those of xgrad."""
 
     def __init__(self, device: BatchingDevice, real: Any, functions: Any, prefix: str = "") -> None:
-        self._device, self._real, self._functions, self._prefix = device, real, functions, prefix
+        super().__init__(real)
+        self._device, self._functions, self._prefix = device, functions, prefix
 
-    def __getattr__(self, name: str) -> Any:
-        if name[0] == "_":
-            raise AttributeError(name)
-        value: Any = getattr(self._real, name)
-        functions: Any = getattr(self._functions, name, None)
-        if isinstance(functions, ModuleType):  # such as linalg
-            value = BatchingNamespace(self._device, value, functions, f"{name}.")
-        elif name == "index_add":
-            value = partial(call, name, index_add)
-        elif name in _OF_DTYPES:
-            value = partial(self._of_dtypes, value)
-        elif callable(value) and not isinstance(value, type):
-            title = "special." if self._prefix == "special." else self._prefix + name  # all of them elementwise
-            value = partial(self._call, title, functions)
-        setattr(self, name, value)
-        return value
+    def part(self, name: str, real: Any) -> Any:
+        """Return a namespace within, such as ``linalg``."""
+        functions = getattr(self._functions, name, None)
+        return BatchingNamespace(self._device, real, functions, f"{name}.") if functions is not None else real
+
+    def wrapped(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of batched arrays."""
+        if name == "index_add":
+            return partial(call, name, index_add)
+        if name in _OF_DTYPES:
+            return partial(self._of_dtypes, function)
+        title = "special." if self._prefix == "special." else self._prefix + name  # all of them elementwise
+        return partial(self._call, title, getattr(self._functions, name))
 
     def _of_dtypes(self, function: Callable[..., Any], *args: Any) -> Any:
         return function(*[x.dtype if type(x) is BatchedArray else x for x in args])
@@ -309,7 +299,7 @@ class BatchingBackend(Backend):
     def check_true(self, condition: Any) -> bool:
         """Return whether a check of an argument holds for the whole batch."""
         every = namespace.all(condition.tensor)
-        return every.device.backend.check_true(every._data)
+        return check_true(every.device, every._data)
 
     def transfer(self, x: Any, index: int) -> Any:
         """Refuse to move an array."""
@@ -321,7 +311,7 @@ class BatchingBackend(Backend):
 
 
 class BatchingDevice(Device):
-    """The device of tensors in a `vmap` of some level of nesting: one for each device, which it equals."""
+    """The device of tensors in a `vmap` of some level of nesting: one for each device, its `root`."""
 
     _at: ClassVar[dict[tuple[int, Device], BatchingDevice]] = {}
 
@@ -398,16 +388,9 @@ class BatchingDevice(Device):
 
     def lift(self, x: Tensor) -> Tensor:
         """Return a tensor of a lower level, or of no vmap, on this device."""
-        if x.device.root is not self.root and (trace := tracing.get()) is not None:
-            (x,) = trace.admit("vmap", [x]) or [x]
         if x.device.root is not self.root:
             raise DeviceError(f"vmap: expected tensors of one device, got {self} and {x.device}: move them before")
         return self.batch().lift(x)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or self.root == other
-
-    __hash__ = object.__hash__  # caches by device keep the two apart
 
 
 # Functions with derivative rules of their own

@@ -276,7 +276,7 @@ def _check_like(title: str, like: Tensor, x: Any) -> Tensor | None:
         tensor = like.device.lift(tensor)  # type: ignore[attr-defined]
     if tensor.dtype != like.dtype:
         raise TypeError(f"{title}: expected {like.dtype}, got {tensor.dtype}")
-    if (tensor.shape, tensor.device) != (like.shape, like.device):
+    if (tensor.shape, tensor.device.root) != (like.shape, like.device.root):
         raise ValueError(
             f"{title}: expected shape {like.shape} on {like.device}, got {tensor.shape} on {tensor.device}"
         )

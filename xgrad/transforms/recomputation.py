@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xgrad.backend.device import Device, batching
+from xgrad.backend.recording import as_arrays, run_array_code
 from xgrad.core.engine import run_backward
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import is_grad_enabled
@@ -107,7 +108,7 @@ class _Checkpoint(Function):
         floating = arrays[: len(arrays) - len(segment.edges)]
         if any(isinstance(x, Tensor) for x in (*g, *arrays)):  # in a recorded pass
             return segment.gradients(list(floating), list(g))
-        tensors = [[from_array(x, segment.device) for x in part] for part in (floating, g)]
+        tensors = [[from_array(x, segment.device) for x in part] for part in as_arrays((floating, g))]
         return [None if x is None else x._data for x in segment.gradients(*tensors)]
 
 
@@ -116,7 +117,9 @@ _checkpoint = _Checkpoint()
 
 def _blank(edge: Edge) -> Any:
     """Return an array of zeros of the shape and dtype of an edge, in the memory of one number."""
-    device = edge.placement.device
-    with device.active():
-        zero = device.xp.zeros((), dtype=edge.placement.dtype, device=device.native)
-        return device.xp.broadcast_to(zero, tuple(edge.shape))
+    with edge.placement.device.active():
+        return run_array_code(edge.placement.device, _broadcast_zero, edge.placement.dtype, tuple(edge.shape))
+
+
+def _broadcast_zero(device: Device, dtype: Any, shape: tuple[int, ...]) -> Any:
+    return device.xp.broadcast_to(device.xp.zeros((), dtype=dtype, device=device.native), shape)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
-from xgrad.backend.device import tracing
+from xgrad.backend.recording import refuse
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.docstrings import by_name
 from xgrad.support.hints import shown
@@ -89,8 +89,7 @@ class LRScheduler:
 
     def step(self) -> None:
         """Set the learning rates of the next epoch."""
-        if (trace := tracing.get()) is not None:
-            trace.refuse(f"{type(self).__name__}.step counts epochs: call it after the captured step")
+        refuse(f"{type(self).__name__}.step counts epochs: call it after the captured step")
         self._advance()
 
     def _advance(self) -> None:

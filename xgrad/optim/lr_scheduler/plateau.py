@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xgrad.backend.device import tracing
+from xgrad.backend.recording import refuse
 from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, number, numbers
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.docstrings import documented
@@ -70,8 +70,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics: Any) -> None:  # type: ignore[override]
         """Compare a metric, a number or a tensor, with the best one so far, and reduce the learning rates."""
-        if (trace := tracing.get()) is not None:
-            trace.refuse("ReduceLROnPlateau.step reads a metric: call it after the captured step")
+        refuse("ReduceLROnPlateau.step reads a metric: call it after the captured step")
         try:
             value = float(metrics)
         except (TypeError, ValueError) as error:

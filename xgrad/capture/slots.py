@@ -1,29 +1,27 @@
-"""A traced step: the slots in which state is kept, with their contents before and after, arguments, and result."""
+"""The slots of a recorded step: where state is kept, with its contents before and after the step."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
+from weakref import ref
 
-from xgrad.backend.device import Device
 from xgrad.backend.devices import _default
-from xgrad.capture.numbers import plain
+from xgrad.capture.program import Value
+from xgrad.capture.recorder import Recorder, same_number
 from xgrad.capture.state import State
-from xgrad.capture.trace import Trace
-from xgrad.capture.tracing_device import TracedArray, TracingDevice
 from xgrad.core.dtypes import default_dtype
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf
 from xgrad.core.precision import autocast_dtypes
 from xgrad.core.tensor import Tensor
-from xgrad.core.views import base_of
+from xgrad.core.views import base_of, family_of, has_family
 from xgrad.nn.module import Module
 from xgrad.optim.flat import FlatParameters
 from xgrad.optim.optimizer import Optimizer
-from xgrad.random.generator import ContextGenerator, Generator, context_state
+from xgrad.random.generator import Generator
 
 _KEPT_APART = frozenset({"_packed", "_unpacked_state", "training"})  # attributes that have own rules
 
@@ -32,9 +30,14 @@ _KEPT_APART = frozenset({"_packed", "_unpacked_state", "training"})  # attribute
 class Slot:
     """A place where state is kept: an attribute of an object, a key of a dict, or a context variable.
 
-    Its kind is "array", "device" (a pair of device and dtype), "grad", "number" (or a tuple of them), "mode" (of a
-    module), or "other", which a step is not to change. The name is for messages. `before` is what it holds before the
-    step, `traced` what stands for that during the trace, and `after` what it holds at the end of the step.
+    The name is for messages. `before` is the content before the step, and `after` at its end. For an array, `before`
+    stands for the `original` while the step is recorded, and `value` is its value in the program. The kind is one of
+
+    - "array" and "placement" of a tensor, and "grad" of a leaf;
+    - "number", or a tuple of them, that an optimizer counts, or the state of a generator;
+    - "option", such a number among the options of an optimizer, which a step may read and not change;
+    - "mode" of a module;
+    - "other", which a step may not change.
     """
 
     kind: str
@@ -42,7 +45,8 @@ class Slot:
     key: Any
     name: str
     before: Any = None
-    traced: Any = None
+    original: Any = None
+    value: Value | None = None
     after: Any = None
 
     def read(self) -> Any:
@@ -51,33 +55,27 @@ class Slot:
             return self.owner.get()
         return self.owner.get(self.key) if isinstance(self.owner, dict) else getattr(self.owner, self.key)
 
-    def setter(self, value: Any) -> tuple[Any, ...]:
-        """Return the call that gives the slot a value: of a function of C, in which no signal handler runs."""
-        owner = context_state if isinstance(self.owner, ContextGenerator) else self.owner
-        if isinstance(owner, ContextVar):
-            return owner.set, value
-        return operator.setitem if isinstance(owner, dict) else setattr, owner, self.key, value
+    def write(self, content: Any) -> None:
+        """Give the slot a content."""
+        if isinstance(self.owner, dict):
+            self.owner[self.key] = content
+        else:
+            setattr(self.owner, self.key, content)
 
-    def substitute(self, trace: Trace, memory: str) -> None:
-        """Note what the slot holds, and what stands for it during a trace: an array in a kind of memory, for one."""
-        self.before = self.traced = value = self.read()
-        if self.kind == "array" and isinstance(value, trace.real.array_type):
-            self.traced = trace.trace_array(value, memory, self.name)
-        elif self.kind == "device":
-            self.traced = trace.device.placements[value.dtype] if value.device is trace.real else value
-        elif self.kind == "number":
-            self.traced = trace.read(value, self.owner, self.key, self.name)
+    def enter(self, recorder: Recorder, memory: str) -> None:
+        """Note the content before the step, and make it known to the recorder: an array in a kind of memory."""
+        self.before = self.read()
+        if self.kind == "array" and isinstance(self.before, recorder.real.array_type):
+            self.original = self.before
+            self.before, self.value = recorder.add_array(self.before, memory, self.name)
+            self.write(self.before)
+        elif self.kind in ("number", "option"):
+            recorder.add_number(self.before, self.owner, self.key, self.name)
 
-    def untraced(self, device: Device) -> Any:
-        """Return the content of the slot after the step without a trace."""
-        after = self.after
-        if after is self.traced:
-            return self.before
-        if self.kind == "device":
-            return device.placements[after.dtype] if isinstance(after.device, TracingDevice) else after
-        if isinstance(after, TracingDevice):
-            return after.real
-        return getattr(after, "array", after) if self.kind == "array" else plain(after)
+    def changed(self) -> bool:
+        """Return whether the step changed the content."""
+        same = self.after is self.before or (self.kind == "option" and same_number(self.after, self.before))
+        return not same
 
 
 class Slots:
@@ -94,13 +92,13 @@ class Slots:
         self._add("other", autocast_dtypes, "", "the autocast mode")
         for name, optimizer in state.of(Optimizer):
             for i, group in enumerate(optimizer.param_groups):
-                self._numbers(group, f"{name}.param_groups[{i}][{{!r}}]")
+                self._numbers("option", group, f"{name}.param_groups[{i}][{{!r}}]")
             for flat in optimizer.flats():
                 self._flat(flat)
         for name, tensor in state.of(Tensor):
             self._tensor(tensor, name)
         for name, module in state.of(Module):
-            self._add("mode", vars(module), "training", f"{name}.training")
+            self._add("mode", module, "training", f"{name}.training")
         for name, generator in state.of(Generator):
             self._add("number", generator, "_state", name)
         for i, x in enumerate(arguments):
@@ -109,10 +107,10 @@ class Slots:
     def _add(self, kind: str, owner: Any, key: Any, name: str) -> None:
         self.all.append(Slot(kind, owner, key, name))
 
-    def _numbers(self, options: dict[str, Any], name: str) -> None:
+    def _numbers(self, kind: str, options: dict[str, Any], name: str) -> None:
         for key, value in options.items():
             if key != "params":
-                self._add("number" if _is_numeric(value) else "other", options, key, name.format(key))
+                self._add(kind if _is_numeric(value) else "other", options, key, name.format(key))
 
     def _tensor(self, x: Any, name: str) -> None:
         """Add the slots of a tensor, of its gradient, and of the buffers that an optimizer keeps it in."""
@@ -127,11 +125,10 @@ class Slots:
             else:
                 self._flat(flat)  # before the parameter: its buffers stand for those in them
         self._add("array", x, "_data", name)
-        self._add("device", x, "_placement", name)
+        self._add("placement", x, "_placement", name)
         self._add("other", x, "_edge", f"{name}.requires_grad")
         if leaf is not None:
             self.leaves[id(x)] = x, leaf, name
-            self._add("device", leaf, "placement", name)
             self._add("grad", leaf, "grad", f"{name}.grad")
             self._tensor(leaf.grad, f"{name}.grad")
 
@@ -141,7 +138,6 @@ class Slots:
             return
         self.flats[id(flat)] = flat
         mark = "" if len(self.flats) == 1 else str(len(self.flats) - 1)
-        self._add("device", flat.layout, "placement", "an optimizer")
         whole, gradients = {"params": flat.buffer, "grads": flat.gradients.buffer, **flat.arrays}, flat.gradients
         for name, tensor in whole.items():
             self._tensor(tensor, f"{name}{mark}")
@@ -149,7 +145,7 @@ class Slots:
             self._tensor(segment, f"params{mark}[{i}]")
             self._tensor(view, f"grads{mark}[{i}]")
             self._tensor(own, f"grads{mark}[{i}]")
-        self._numbers(flat.numbers, f"{{}}{mark}")
+        self._numbers("number", flat.numbers, f"{{}}{mark}")
 
 
 def buffers_of(flat: FlatParameters) -> list[Tensor]:
@@ -167,10 +163,10 @@ def _is_numeric(value: Any) -> bool:
 
 
 class Recording:
-    """A step that is traced: what its slots hold before, during and after, its arguments and its result."""
+    """A step that is recorded: its slots, its arguments and its result."""
 
-    def __init__(self, state: State, slots: Slots, trace: Trace, tensors: list[Tensor], structure: Any) -> None:
-        self.state, self.slots, self.trace = state, slots, trace
+    def __init__(self, state: State, slots: Slots, recorder: Recorder, tensors: list[Tensor], structure: Any) -> None:
+        self.state, self.slots, self.recorder = state, slots, recorder
         self.tensors, self.structure = tensors, structure  # of the arguments
         self.layouts = [(type(x), x._placement, x._edge is not None, x._data.shape, x._data.strides) for x in tensors]
         leaves = [leaf for _, leaf, _ in slots.leaves.values()]
@@ -178,12 +174,11 @@ class Recording:
         self._hooks = {id(leaf): list((leaf.hooks or {}).values()) for leaf in leaves}
         inputs = set(map(id, tensors)) - state.named.keys()
         for slot in slots.all:
-            slot.substitute(trace, "input" if id(slot.owner) in inputs else "state")
-        trace.adopt = self._adopt
-        self.undo: list[Any] = [slot.setter(slot.before) for slot in slots.all]  # calls that restore all slots
-        self.arrays = [slot for slot in slots.all if slot.kind == "array" and isinstance(slot.traced, TracedArray)]
-        self._adopted: set[int] = set()  # ids of tensors
-        self.written: list[Tensor] = []  # by a step without a program
+            slot.enter(recorder, "input" if id(slot.owner) in inputs else "state")
+        self.arrays = [slot for slot in slots.all if slot.value is not None]
+        #: Tensors that share memory with those of the slots, which follow them: weak references.
+        self._relatives = [ref(x) for s in self.arrays if has_family(s.owner) for x in family_of(s.owner)]
+        self.owners = {id(slot.owner) for slot in slots.all if slot.kind == "array"}
         self.changes: list[Slot] = []  # the slots that the step changed
         self.changed: set[tuple[int, Any]] = set()  # the ids of their owners, and their keys
         self.result: Any = None
@@ -201,53 +196,42 @@ class Recording:
             leaf is not None and (leaf.slot is not None or type(tensor) is not Tensor)
         )
 
-    def _adopt(self, tensors: Iterable[Tensor]) -> None:
-        """Make tensors part of the traced state, so that they follow writes to memory that they share.
-
-        The capture is refused where this is needed: a replay would have to find these tensors again.
-        """
-        for x in tensors:
-            if x._placement.device is not self.trace.real:
-                continue
-            self._adopted.add(id(x))
-            slots = [Slot("array", x, "_data", ""), Slot("device", x, "_placement", "")]
-            slots += [Slot("device", x._leaf, "placement", "")] if x._leaf is not None else []
-            for slot in slots:
-                slot.substitute(self.trace, "state")
-                self.slots.all.append(slot)
-                self.undo.append(slot.setter(slot.before))
-                call, *operands = slot.setter(slot.traced)
-                call(*operands)
-
     # The end of the step
 
     def finish(self) -> None:
         """Read what the slots hold at the end of the step."""
         for slot in self.slots.all:
             slot.after = slot.read()
-        self.changes = [slot for slot in self.slots.all if slot.after is not slot.traced]
+        self.changes = [slot for slot in self.slots.all if slot.changed()]
         self.changed = {(id(slot.owner), slot.key) for slot in self.changes}
 
-    def exit_calls(self) -> list[Any]:
-        """Return the calls that give the slots their contents after the step without a trace."""
-        self.finish()
-        written = [x for x, key in self.changed_values() if key == "_changed"]
-        written += [slot.owner for slot in self.changes if slot.kind == "array"]
-        self.written = [x for x in written if not self.follows(x) and id(x) not in self._adopted]
-        afters = [(slot, slot.untraced(self.trace.real)) for slot in self.slots.all]
-        return [slot.setter(after) for slot, after in afters if after is not slot.after]
+    def restore_arrays(self) -> None:
+        """Give tensors their array objects from before the step, in place of what stands for them."""
+        for slot in self.arrays:
+            if slot.read() is slot.before:
+                slot.write(slot.original)
+
+    def release_arrays(self) -> None:
+        """Give tensors from before the step array objects that nothing else holds, in place of those of the step."""
+        self.restore_arrays()
+        changed = [slot.owner for slot in self.changes if slot.kind == "array"]
+        relatives = [x for reference in self._relatives if (x := reference()) is not None]
+        for x in [*changed, *relatives]:
+            if self.recorder.knows(x._data):
+                x._data = x._data.view()
+        for slot in self.arrays:
+            slot.before = None
+        self.recorder.release()
+
+    def forget(self) -> None:
+        """Drop the result, and what the slots hold after the step."""
+        self.result = None
+        for slot in self.slots.all:
+            slot.after = None
 
     def follows(self, x: Tensor) -> bool:
         """Return whether a tensor is a view of one that the step changed, and so is recomputed with that."""
         return (id(base_of(x)), "_data") in self.changed
-
-    def forget(self) -> None:
-        """Drop what stands for arrays."""
-        for slot in self.slots.all:
-            slot.before = slot.traced = slot.after = None
-        self.trace.forget()
-
-    # Changes
 
     def unsupported_changes(self) -> Iterator[str]:
         """Return the changes of the step that a replay cannot make."""
@@ -259,6 +243,13 @@ class Recording:
         for _, leaf, name in self.slots.leaves.values():
             if list((leaf.hooks or {}).values()) != self._hooks[id(leaf)]:
                 yield f"the hooks of {name}"
+        for slot in self.changes:
+            if slot.kind == "option":
+                yield f"{slot.name}: set it before or after the step, as a schedule does"
+            elif slot.kind == "other" or (slot.kind == "number" and slot.after is None):
+                yield slot.name
+            elif slot.kind == "placement" and (id(slot.owner), "_data") not in self.changed:
+                yield f"the dtype of {slot.name}"
         if self.state.was_rebound({id(slot.owner) for slot in self.slots.all}):
             yield "which tensors a container or an attribute holds"
 
@@ -267,7 +258,7 @@ class Recording:
         return all(_packing(x) == before for x, before in self._packings)
 
     def changed_values(self) -> list[tuple[Any, str]]:
-        """Return the tensors and leaves that the step changed, with the attribute that tells when."""
+        """Return the tensors, leaves and packed parameters that the step changed, with the attribute for the time."""
         return [(x, key) for x, key, before in self._stamps if getattr(x, key, 0) != before]
 
 

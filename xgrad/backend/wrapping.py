@@ -1,0 +1,72 @@
+"""Array types and namespaces of the library's own, over those of an array library: one table of operators for all.
+
+Recording proxies, batched arrays and mutable arrays have the operators of the standard, each in terms of one function.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from xgrad.backend.scipy_kernels import SciPyKernels
+
+#: Operators of two operands, which have a reflected form and one in place: ``__add__``, ``__radd__``, ``__iadd__``.
+BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+UNARY = ("neg", "pos", "invert", "abs")
+
+Call = Callable[..., Any]
+
+
+def define_operators(kind: type, call: Call, in_place: Call | None = None) -> None:
+    """Give a class the operators of the standard.
+
+    ``call(function, *operands)`` computes the result of a function of the module ``operator``, and
+    ``in_place(function, x, y)``, given the function of the operator in place, that of ``x += y``. Without the latter,
+    Python computes ``x = x + y``.
+    """
+    for name in BINARY:
+        function = getattr(operator, f"__{name}__")
+        setattr(kind, f"__{name}__", lambda x, y, f=function: call(f, x, y))
+        setattr(kind, f"__r{name}__", lambda x, y, f=function: call(f, y, x))
+        if in_place is not None:
+            function = getattr(operator, f"__i{name}__")
+            setattr(kind, f"__i{name}__", lambda x, y, f=function: in_place(f, x, y))
+    for name in COMPARISONS:
+        function = getattr(operator, name)
+        setattr(kind, f"__{name}__", lambda x, y, f=function: call(f, x, y))
+    for name in UNARY:
+        function = getattr(operator, name)
+        setattr(kind, f"__{name}__", lambda x, f=function: call(f, x))
+
+
+class LazyNamespace:
+    """A namespace with the functions and parts of another, each wrapped at its first use.
+
+    A subclass defines `wrapped`, of a function by its name, and `part`, of a namespace within.
+    """
+
+    def __init__(self, real: Any, **more: Any) -> None:
+        self._real = real
+        vars(self).update(more)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = getattr(self._real, name)
+        if isinstance(value, (ModuleType, SimpleNamespace, SciPyKernels)):
+            value = self.part(name, value)
+        elif callable(value) and not isinstance(value, type):
+            value = self.wrapped(name, value)
+        setattr(self, name, value)
+        return value
+
+    def wrapped(self, name: str, function: Call) -> Call:
+        """Return what stands for a function."""
+        raise NotImplementedError
+
+    def part(self, name: str, real: Any) -> Any:
+        """Return what stands for a namespace within, such as ``linalg``."""
+        return type(self)(real)

@@ -1,0 +1,161 @@
+"""What array code is given while a step is recorded: proxies of arrays, and a device whose functions record calls."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from xgrad.backend.device import Device
+from xgrad.backend.overridable import OVERRIDABLE
+from xgrad.backend.recording import recording
+from xgrad.backend.wrapping import BINARY, LazyNamespace, define_operators
+from xgrad.core.lost_gradients import LIBRARIES
+
+_NO_OPTIONS: dict[str, Any] = {}
+
+
+def record(function: Callable[..., Any], args: Any, options: Any = _NO_OPTIONS, writes: tuple[int, ...] = ()) -> Any:
+    """Call a function, and record the call, which writes to the arguments at the positions in `writes`."""
+    return recording.get().call(function, args, options, writes)
+
+
+def _recorded(function: Callable[..., Any], writes: tuple[int, ...] = ()) -> Callable[..., Any]:
+    return lambda *args, **options: record(function, args, options, writes)
+
+
+class Proxy:
+    """An array with its value in the program. It lives while array code runs, and no tensor holds it.
+
+    It has the operators and attributes of the standard. What needs the values, such as a conversion to a number, is
+    given them, and refuses the capture.
+
+    Attributes
+    ----------
+    array : array
+        An array object of its own, in the memory of the array that it stands for: no array that array code makes
+        refers to an array of a tensor, so arrays of tensors live as long as something holds them.
+    held : array or None
+        The array as a tensor holds it, if one does.
+    """
+
+    __slots__ = ("array", "dtype", "held", "recorder", "shape", "value")
+    __array_ufunc__ = None  # NumPy's arrays and scalars leave operators to this class
+    __hash__ = object.__hash__
+
+    def __init__(self, recorder: Any, array: Any, value: Any, held: Any = None) -> None:
+        self.recorder, self.array, self.value, self.held = recorder, array, value, held
+        self.shape, self.dtype = array.shape, array.dtype
+
+    def read(self) -> Any:
+        """Return the array, which refuses the capture."""
+        self.recorder.refuse("the value of a tensor is read")
+        return self.array
+
+    # fmt: off
+    @property
+    def ndim(self) -> int: return len(self.shape)
+    @property
+    def size(self) -> int: return math.prod(self.shape)
+    @property
+    def strides(self) -> Any: return self.value.strides
+    @property
+    def device(self) -> Any: return self.array.device
+    @property
+    def mT(self) -> Any: return record(self.recorder.real.xp.matrix_transpose, (self,))
+    T = mT
+
+    def __repr__(self) -> str: return f"{type(self).__name__}({self.value})"
+    def __len__(self) -> int: return int(self.shape[0])
+    def __getitem__(self, key: Any) -> Any: return record(operator.getitem, (self, key))
+    def __setitem__(self, key: Any, value: Any) -> None: record(operator.setitem, (self, key, value), writes=(0,))
+    def __array__(self, *to: Any, **_: Any) -> Any: return np.asarray(self.recorder.to_host(self.read()), *to)
+    def __bool__(self) -> bool: return bool(self.read())
+    def __int__(self) -> int: return int(self.read())
+    def __float__(self) -> float: return float(self.read())
+    def __complex__(self) -> complex: return complex(self.read())
+    def __index__(self) -> int: return operator.index(self.read())
+    def item(self) -> Any: return self.read().item()
+    def tolist(self) -> Any: return self.read().tolist()
+    def __dlpack__(self, **options: Any) -> Any: return self.read().__dlpack__(**options)
+    def __dlpack_device__(self) -> Any: return self.array.__dlpack_device__()
+    # fmt: on
+
+
+class ScalarProxy(Proxy):
+    """A NumPy scalar, which is no array of the device: `Device.as_array` makes one of it, as in eager code."""
+
+    __slots__ = ()
+
+
+def _record_in_place(function: Callable[..., Any], x: Proxy, y: Any) -> Any:
+    if type(x) is ScalarProxy:  # which has no operators in place
+        return record(_OUT_OF_PLACE[function], (x, y))
+    return record(function, (x, y), writes=(0,))
+
+
+_OUT_OF_PLACE = {getattr(operator, f"__i{name}__"): getattr(operator, f"__{name}__") for name in BINARY}
+define_operators(Proxy, lambda function, *operands: record(function, operands), _record_in_place)
+
+
+class RecordingNamespace(LazyNamespace):
+    """A namespace whose functions record their calls."""
+
+    def wrapped(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that records its calls."""
+        return _recorded(function, (0,) if name == "index_add" else ())
+
+
+class RecordingBackend:
+    """A backend with functions that record their calls, and refuse the capture where values leave the device."""
+
+    def __init__(self, real: Any) -> None:
+        self.real, self.kernels = real, dict[str, Any]()
+        for name, kernel in real.kernels.items():
+            part = OVERRIDABLE.get(name)
+            parameters = part.generic.__code__.co_varnames[1:] if part else ()
+            self.kernels[name] = _recorded(kernel, tuple(map(parameters.index, part.changes)) if part else ())
+        self.index_add = _recorded(real.index_add, (0,))
+        self.random_bits, self.from_words = _recorded(real.random_bits), _recorded(real.from_words)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+    def check_true(self, condition: Any) -> bool:
+        """Return whether a check of an argument holds, and make it a check of the program."""
+        return bool(recording.get().check(condition))
+
+    def to_host(self, x: Any) -> Any:
+        """Return the values of an array, which refuses the capture."""
+        return self.real.to_host(x.read() if isinstance(x, Proxy) else x)
+
+    def shares_memory(self, x: Any, y: Any) -> bool:
+        """Return whether an array lies in the memory of another."""
+        return x.value.storage is y.value.storage
+
+
+class RecordingDevice(Device):
+    """The device that array code is given while a step is recorded. Tensors stay on the `real` device."""
+
+    real: Device
+
+    def as_array(self, x: Any) -> Any:
+        """Return the result of a rule as an array: of a NumPy scalar one without axes, of a number a constant."""
+        if isinstance(x, Proxy):
+            return record(self.real.as_array, (x,))
+        return recording.get().constant_proxy(self.real.as_array(x))
+
+
+@cache
+def recording_device(real: Device) -> RecordingDevice:
+    """Return the recording device of a device."""
+    self = object.__new__(RecordingDevice)
+    vars(self).update(vars(real), real=real, root=self, backend=RecordingBackend(real.backend), array_type=Proxy)
+    self.xp = RecordingNamespace(real.xp, kernels=self.backend.kernels)  # where `overridable` looks for them
+    del self.as_array
+    LIBRARIES.add(type(real.backend).__module__.partition(".")[0])
+    return self

@@ -1,0 +1,379 @@
+"""The recorder of a step: it runs with the step, and writes down the calls of the array library that the step makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from weakref import ref
+
+from xgrad.backend.device import Device, Interceptor, intercepting
+from xgrad.backend.recording import recording
+from xgrad.capture.numbers import Number, SymbolicInt, plain
+from xgrad.capture.program import Call, Storage, Value, leaves, map_leaves
+from xgrad.capture.proxies import Proxy, RecordingDevice, ScalarProxy, recording_device
+from xgrad.core.graph import clock
+from xgrad.core.lost_gradients import user_line
+from xgrad.core.memory import owner_of
+from xgrad.support.scopes import Scope
+
+#: Functions whose results have a shape that depends on values.
+_SHAPED_BY_VALUES = frozenset("nonzero unique_all unique_counts unique_inverse unique_values".split())
+#: Functions that raise an error for some values: `x[index]` is checked in advance.
+_RAISE = {*"take take_along_axis cholesky eig eigh eigvals eigvalsh inv matrix_rank pinv solve svd svdvals".split()}
+_CHECKED = _SHAPED_BY_VALUES | _RAISE | {"getitem", "setitem", "repeat"}
+
+
+class Recorder(Interceptor):
+    """Writes down the calls of a step that runs eagerly.
+
+    Arrays are known by identity: those of arguments and of the state, and those that array code returned. Any other is
+    foreign, and refuses the capture where it enters array code.
+    """
+
+    def __init__(self, real: Device, line: str) -> None:
+        self.real, self.device_within, self._array_type = real, recording_device(real), real.array_type
+        self._line = line  # of the step
+        self.calls: list[Call] = []
+        self.constants: dict[int, Any] = {}  # arrays made of Python's values, by the number of their value
+        #: Where the numbers n0, n1 and so on are read: an owner, its attribute or key, an index or None; and the type.
+        self.reads: list[tuple[Any, Any, int | None, type]] = []
+        self.number_names: dict[str, tuple[str, str]] = {}  # the short and the full names of these numbers
+        self.conditions: dict[str, bool] = {}  # the outcome of each test of a number
+        self.refusal = ""  # why the step cannot be replayed, with the line
+        self._values: dict[int, tuple[Any, Value]] = {}  # weak references to known arrays, and their values, by id
+        self._count = 0  # of values
+        #: Arrays from before the step, what stands for them, and their values, by id.
+        self._own: dict[int, tuple[Any, Any, Value]] = {}
+        self._storages: dict[int, Storage] = {}  # of inputs and state, by the id of what owns their memory
+        self._numbers: dict[tuple[int, Any], Any] = {}  # of optimizers now, by the id of their dict, and the key
+        self._generators: set[int] = set()  # ids of those that are known
+        self._states: dict[int, tuple[Any, tuple[Any, Any]]] = {}  # of generators, and as numbers, by id
+        self._has_written = False  # to inputs or state
+        self._op, self._start = "", next(clock.numbers)
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Return a context in which this thread or task is recorded."""
+        with Scope(recording, self), Scope(intercepting, self):
+            yield
+
+    def refuse(self, reason: str, line: str = "") -> None:
+        """Note why the step cannot be replayed; it runs on, and eagerly from its next call."""
+        if not self.refusal:
+            self.refusal = f"{line or (user_line() if recording.get() is self else self._line)}: {reason}"
+
+    # Arrays
+
+    def _new_value(self, array: Any, storage: Storage, name: str = "") -> Value:
+        self._count += 1
+        return Value(self._count - 1, storage, array, name)
+
+    def _remember(self, array: Any, value: Value) -> None:
+        self._values[id(array)] = ref(array), value
+
+    def value_of(self, array: Any) -> Value | None:
+        """Return the value of an array in the program, None of a foreign one."""
+        reference, value = self._values.get(id(array), (None, None))
+        return value if reference is not None and reference() is array else None
+
+    def knows(self, array: Any) -> bool:
+        """Return whether an array is an argument, of the state, or made by the step."""
+        return self.value_of(array) is not None
+
+    def add_array(self, array: Any, kind: str, name: str) -> tuple[Any, Value]:
+        """Return what stands for an array from before the step, an "input" or part of the "state", and its value.
+
+        It is another array object in the same memory: what holds that one after the step has taken it in the step.
+        """
+        if id(array) not in self._own:
+            storage = self._storages.setdefault(id(owner_of(array)), Storage(kind))
+            self._own[id(array)] = array, array.view(), self._new_value(array, storage, name)
+            self._remember(*self._own[id(array)][1:])
+        _, own, value = self._own[id(array)]
+        return own, value
+
+    def constant(self, make: Callable[[], tuple[Any, Device]]) -> tuple[Any, Device]:
+        """Return an array, and its device, that is made of Python's values."""
+        with Scope(recording, None):
+            array, device = make()
+        return self._outside(self.constant_proxy(array)) if device is self.real else array, device
+
+    def constant_proxy(self, array: Any) -> Any:
+        """Return the proxy of a constant: of a copy, to which the step may write."""
+        value = self._new_value(array, Storage("constant"))
+        self.constants[value.number] = array
+        return self.call(self.real.xp.asarray, (Proxy(self, array, value),), {"copy": True}, ())
+
+    @contextmanager
+    def paused(self, follow: Iterable[Any]) -> Iterator[None]:
+        """Return a context in which nothing is recorded, and some tensors may get new arrays of equal values.
+
+        Tensors outside of the step may then have the arrays of these tensors, which get array objects of their own.
+        """
+        values = [(x, value) for x in follow if (value := self.value_of(x._data)) is not None]
+        for x, _ in values:
+            x._data = x._data.view()
+        with Scope(recording, None):
+            yield
+        for x, value in values:
+            x._data = x._data.view()
+            self._remember(x._data, value)
+
+    def release(self) -> None:
+        """Drop what stands for arrays from before the step."""
+        self._own.clear()
+
+    def arrays_of(self, values: Sequence[Value]) -> list[Any]:
+        """Return arrays with the values, as array objects that nothing else holds; all of them still exist."""
+        arrays = {value: array for reference, value in self._values.values() if (array := reference()) is not None}
+        return [arrays[value].view() for value in values]
+
+    def escaped(self) -> Value | None:
+        """Return the value of an array that something other than tensors from before the step still holds."""
+        return next((value for reference, value in self._values.values() if reference() is not None), None)
+
+    def forget(self) -> None:
+        """Drop calls, arrays and generators: numbers of the program refer to the recorder."""
+        self.calls, self.reads, self.constants = [], [], {}
+        for known in (self._values, self._own, self._storages, self._numbers, self._states):
+            known.clear()
+
+    def line_of(self, value: Value) -> str:
+        """Return the line of the step that computed a value."""
+        return next((call.line for call in self.calls if value in call.results), self._line)
+
+    # Array code: proxies go in, and arrays come out
+
+    def proxy(self, array: Any) -> Proxy:
+        """Return the proxy of an array; a foreign one refuses the capture."""
+        value = self.value_of(array)
+        if value is None:
+            self.refuse(
+                f"{self._op} is given a tensor of shape {tuple(array.shape)} that is neither an argument, nor found "
+                "from the step, nor made by it: pass it as an argument, or name it in state="
+            )
+            value = self._new_value(array, Storage("constant"))
+            self.constants[value.number] = array
+        return Proxy(self, array.view(), value, array)
+
+    def inside(self, x: Any) -> Any:
+        """Return arguments of array code, with proxies for arrays."""
+        return map_leaves(self._inside, x)
+
+    def _inside(self, x: Any) -> Any:
+        return self.proxy(x) if type(x) is self._array_type else self.device_within if x is self.real else x
+
+    def outside(self, x: Any) -> Any:
+        """Return results of array code as tensors hold them, with arrays for proxies."""
+        return map_leaves(self._outside, x)
+
+    def _outside(self, x: Any) -> Any:
+        if type(x) is ScalarProxy:
+            x = self.device_within.as_array(x)
+        if type(x) is not Proxy:
+            return x
+        if x.held is None:
+            x.held = x.array.view()
+            self._remember(x.held, x.value)
+        return x.held
+
+    def run(self, device: Device, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Return the result of array code: a function of a device and arguments."""
+        if device is not self.real:
+            return function(device, *args)  # the arrays of a vmap are tensors; those of other devices are foreign
+        self._op = f"a call of {function.__name__.strip('_')}"
+        return self.outside(function(self.device_within, *self.inside(args)))
+
+    def enter(self, device: Device, arrays: Any, options: Any) -> tuple[Any, Any, Any]:
+        """Return the device, the arrays and the options that a rule is called with."""
+        if device is not self.real:
+            return device, arrays, options
+        return self.device_within, self.inside(arrays), self.inside(options)
+
+    def leave(self, device: Device, *results: Any) -> Any:
+        """Return the device, and what a rule has returned, as tensors and nodes hold it."""
+        return self.real if device is self.device_within else device, *map(self.outside, results)
+
+    # Ops
+
+    def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
+        """Note which op is called, for messages."""
+        self._op = "indexing" if function.name in ("getitem", "setitem") else function.name
+
+    def before_backward(self, edges: Iterable[Any]) -> None:
+        """Refuse a graph from before the step, whose values it saved before."""
+        if any(0 < edge.order < self._start for edge in edges):
+            self.refuse("a graph from before the step is walked")
+
+    # Calls of the array library
+
+    def call(self, function: Callable[..., Any], args: Any, options: Any, writes: tuple[int, ...]) -> Any:
+        """Call a function of arrays, and record the call."""
+        args, options = map_leaves(self._inside, args), map_leaves(self._inside, options)
+        traced = [x for x in leaves((*args, *options.values())) if isinstance(x, Proxy)]
+        operands = {id(x.array): x for x in traced}
+        written = [x for x in (*map(args.__getitem__, writes), options.get("out")) if type(x) is Proxy]
+        name = getattr(function, "__name__", "")
+        if name in _CHECKED:
+            self._check_call(name, args)
+        for x in written:
+            x.value.storage.writes += 1
+            self._has_written = self._has_written or x.value.storage.kind != "temporary"
+        result = self._called(function, map_leaves(_concrete, args), map_leaves(_concrete, options), written)
+        single = not isinstance(result, (tuple, list))
+        arrays = [result] if single else result
+        if not written and not any(map(_is_array, arrays)):
+            return result  # of shapes or dtypes
+        known = single and (result is None or id(result) in operands)
+        made = [] if known else [self._wrap(array, operands) for array in arrays]
+        if made or written:  # else an argument is returned as it is: nothing happened
+            stored, stored_options = map_leaves(_symbolic, args), map_leaves(_symbolic, options)
+            results, writes_to = [x.value for x in made], tuple([x.value for x in written])
+            self.calls.append(Call(function, stored, stored_options, writes_to, results, single, None, user_line()))
+        if single:
+            return made[0] if made else operands.get(id(result))
+        return result._make(made) if hasattr(result, "_make") else type(result)(made)
+
+    def _called(self, function: Callable[..., Any], args: Any, options: Any, written: list[Proxy]) -> Any:
+        """Call a function, which writes to some of its arguments."""
+        return function(*args, **options)
+
+    def _wrap(self, array: Any, operands: dict[int, Proxy]) -> Proxy:
+        """Return the proxy of a result, which may be an operand, or share the memory of one."""
+        if id(array) in operands:
+            return operands[id(array)]
+        storage = Storage("temporary")
+        if not isinstance(array, self._array_type):
+            return ScalarProxy(self, array, self._new_value(array, storage))
+        owner = owner_of(array)
+        if owner is not array:
+            storage = next((x.value.storage for x in operands.values() if owner is owner_of(x.array)), storage)
+        return Proxy(self, array, self._new_value(array, storage))
+
+    def _check_call(self, name: str, args: Sequence[Any]) -> None:
+        """Refuse shapes that depend on values, and calls that may raise when a replay has written to the state."""
+        if name == "getitem" or name == "setitem":
+            self._check_key(name, *args)
+        elif name in _SHAPED_BY_VALUES or (name == "repeat" and isinstance(args[1], Proxy)):
+            self.refuse(f"the shape of what {name} returns depends on values")
+        elif name in _RAISE and self._has_written and not self.real.backend.asynchronous:
+            self.refuse(f"{name} may raise an error, and the step has written to tensors before: call it first")
+
+    def _check_key(self, name: str, x: Any, key: Any, value: Any = None) -> None:
+        """Refuse masks; after a write to the state, check the range of indices before all writes."""
+        parts = key if type(key) is tuple else (key,)
+        if any(isinstance(part, Proxy) and "bool" in str(part.dtype) for part in parts):
+            if name == "getitem":
+                self.refuse("the shape of what x[mask] returns depends on values")
+            elif getattr(value, "shape", ()):
+                self.refuse("what x[mask] = array takes of the array depends on values")
+        elif self._has_written and not self.real.backend.asynchronous:
+            for part, length in zip(parts, x.shape, strict=False):
+                if part is Ellipsis or part is None:
+                    break
+                if isinstance(part, Proxy):
+                    self.check(self.device_within.xp.all((part >= -length) & (part < length)))
+
+    def check(self, condition: Any) -> bool:
+        """Return the truth of an array of one bool, and make it a check of the program."""
+        if isinstance(condition, bool):
+            return condition
+        condition = condition if isinstance(condition, Proxy) else self.proxy(condition)
+        truth = bool(condition.array)
+        self.calls.append(Call(bool, (condition.value,), {}, check=truth, line=user_line()))
+        return truth
+
+    def to_host(self, array: Any) -> Any:
+        """Return the values of an array of the device."""
+        return self.real.backend.to_host(array)
+
+    # Numbers
+
+    def add_number(self, value: Any, owner: Any, key: Any, name: str) -> None:
+        """Follow a number, or a tuple, of an optimizer, or the state of a generator, from call to call."""
+        number = self._read(value, owner, key, name)
+        if key == "_state":
+            self._generators.add(id(owner))
+            self._states[id(value)] = value, number
+        else:
+            self._numbers[id(owner), key] = number
+
+    def _read(self, value: Any, owner: Any, key: Any, name: str, index: int | None = None) -> Any:
+        """Return the expression of a number, or a tuple of them, that is read from its owner."""
+        if type(value) is tuple:
+            return tuple([self._read(part, owner, key, name, i) for i, part in enumerate(value)])
+        value = value.item() if hasattr(value, "item") else value
+        part = "" if index is None else (".seed", ".draws")[index] if key == "_state" else f"[{index}]"
+        number = Number(self, value, f"n{len(self.reads)}")
+        self.number_names[number.text] = part[1:] if key == "_state" else f"{key}{part}", f"{name}{part}"
+        self.reads.append((owner, key, index, type(value)))
+        return number
+
+    def update_numbers(self, owner: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+        """Return the options or the numbers of an optimizer, as its update rule is given them."""
+        numbers = {}
+        for key, value in values.items():
+            number = self._numbers.get((id(owner), key), value)
+            if number is not value and not same_number(plain(number), value):
+                self.refuse(f"the step changes {key!r} of an optimizer: set it before or after the step")
+                number = value
+            numbers[key] = number
+        return values if self.refusal else numbers
+
+    def updated_numbers(self, owner: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+        """Note the numbers that an update rule leaves, and return them as the optimizer keeps them."""
+        for key, value in values.items():
+            if type(value) is Number:
+                self._numbers[id(owner), key] = value
+            elif not hasattr(value, "shape"):
+                self._numbers.pop((id(owner), key), None)
+        return {key: plain(value) for key, value in values.items()}
+
+    def number_of(self, owner: Any, key: Any, after: Any) -> Any:
+        """Return the expression of a number at the end of the step, or its value."""
+        if key != "_state":
+            return self._numbers.get((id(owner), key), after)
+        return self._states.get(id(after), (None, after))[1]
+
+    def add_generator(self, generator: Any) -> None:
+        """Take a generator that the step makes from a seed as a constant."""
+        self._generators.add(id(generator))
+
+    def draw(self, generator: Any, before: tuple[int, int], after: tuple[int, int]) -> tuple[Any, Any]:
+        """Return the seed and the number of a call of a generator, as random kernels are given them.
+
+        States are known by identity, for a recomputation sets a generator back to an earlier one.
+        """
+        if id(generator) not in self._generators:
+            self.refuse(
+                "random numbers are drawn from a generator that is not found from the step, or has no seed: name it "
+                "in state="
+            )
+        _, (seed, call) = self._states.get(id(before), (None, before))  # one that the step has set is constant
+        self._states[id(before)] = before, (seed, call)
+        self._states[id(after)] = after, (seed, call + 1)
+        return SymbolicInt.of(seed), SymbolicInt.of(call)
+
+
+def same_number(one: Any, other: Any) -> bool:
+    """Return whether two numbers, or tuples of them, are of one type, with equal bits."""
+    return type(one) is type(other) and repr(one) == repr(other)
+
+
+def _concrete(x: Any) -> Any:
+    """Return an argument as the function takes it."""
+    if isinstance(x, Proxy):
+        return x.array
+    return x.value if type(x) is Number else x.real if type(x) is RecordingDevice else x
+
+
+def _symbolic(x: Any) -> Any:
+    """Return an argument as a program has it."""
+    if isinstance(x, Proxy):
+        return x.value
+    return x.number if type(x) is SymbolicInt else x.real if type(x) is RecordingDevice else x
+
+
+def _is_array(x: Any) -> bool:
+    return hasattr(x, "dtype") and hasattr(x, "shape") and type(x) is not type
