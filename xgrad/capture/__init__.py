@@ -9,6 +9,7 @@ module                 subject                                                lo
 =====================  =====================================================  ====================================
 `captured`             the calls of a captured step: replay, record, refuse   a step is recorded too often
 `recorder`, `proxies`  the calls of the array library, as they are made       a call is missing in ``program()``
+                                                                              (or a whole backward pass: below)
 `numbers`              numbers of update rules and random kernels             a learning rate is not followed
 `state`                what the function of a step leads to                   a tensor is not found, or is stale
 `slots`                where state is kept, before and after a step           a change of the step is lost
@@ -20,6 +21,9 @@ module                 subject                                                lo
 `printer`              the text of a program                                  ``program()`` reads badly
 `verification`         the comparison of replays with eager steps             ``verify=`` finds too little
 =====================  =====================================================  ====================================
+
+A write to memory of the step that is no array code, in the engine, in an optimizer or in its buffers, is missing in
+``program()``, with all calls that led to it. ``docs/capture.md`` has how to find its line.
 
 Where only bits differ, look into the lowering of the backend, such as ``backends/xgrad_numpy/lowering.py``.
 """

@@ -151,7 +151,8 @@ class Recorder(Interceptor):
         if value is None:
             self.refuse(
                 f"{self._op} is given a tensor of shape {tuple(array.shape)} that is neither an argument, nor found "
-                "from the step, nor made by it: pass it as an argument, or name it in state="
+                "from the step, nor made by it: pass it as an argument, or name it in state= and "
+                "change it in place"
             )
             value = self._new_value(array, Storage("constant"))
             self.constants[value.number] = array

@@ -52,7 +52,7 @@ def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callabl
             raise CaptureError(
                 f"capture: verify: {name} of the replay differs from that of the eager step: "
                 f"{_difference(replayed.get(name), value)}: what differs from call to call is to be a tensor of the "
-                "state, or an argument"
+                "state, or an argument; step.program() shows what is replayed"
             )
     return result
 
