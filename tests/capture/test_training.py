@@ -288,3 +288,172 @@ def test_gradients_of_two_backward_passes_in_one_step_add_up() -> None:
         yield everything(model, optimizer)
 
     compare_replays(scenario)
+
+
+def test_optimizer_of_some_parameters_takes_over_from_one_of_all() -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        model, whole, _ = training(eager)
+        head = optim.SGD(model[3].parameters(), lr=0.1)
+
+        def step(optimizer: Any) -> Callable[..., Any]:
+            def train(x: Any, y: Any) -> Any:
+                model.zero_grad()
+                loss = functional.cross_entropy(model(x), y)
+                loss.backward()
+                optimizer.step()
+                return loss.detach()
+
+            return capture(train)
+
+        pretrain, finetune = step(whole), step(head)
+        for i in range(4):
+            yield pretrain(*batch(i))
+        for i in range(8):
+            yield finetune(*batch(i)), model.state_dict()
+            if i == 4:
+                yield pretrain(*batch(i)), model.state_dict()
+
+    compare(scenario)
+
+
+def test_gradient_of_a_leaf_that_two_optimizers_had_packed_is_followed() -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        w = array(2).requires_grad_()
+        one, other = (optim.SGD([w], lr=0.1) for _ in range(2))
+
+        def step(x: Any) -> None:
+            assert one is not other
+            (w * w * x).sum().backward()
+
+        captured = capture(step)
+        for i in range(6):
+            if i == 2:
+                one.step()
+            if i == 3:
+                w.grad = xgrad.zeros(2)
+            captured(array(2))
+            yield w.grad
+
+    compare(scenario)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_gradient_that_a_step_changes_in_place_is_the_one_of_each_call(packed: bool) -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        w = array(2).requires_grad_()
+        optimizer = optim.SGD([w], lr=0.1) if packed else None
+
+        def step(x: Any) -> None:
+            if optimizer is not None:
+                optimizer.zero_grad()
+                (w * x).sum().backward()
+                optimizer.step()
+            w.grad *= 0.5
+
+        captured = capture(step)
+        for i in range(6):
+            if optimizer is None:
+                w.grad = array(2, seed=i)
+            captured(xgrad.ones(2) * (i + 1))
+            yield w.grad.clone()
+        w.grad = None
+        (w * 10).sum().backward()
+        yield w.grad
+
+    compare(scenario)
+
+
+def test_step_that_uses_gradients_from_before_follows_where_they_are() -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        w = array(2).requires_grad_()
+        optimizer = optim.SGD([w], lr=1.0)
+
+        def consume() -> None:
+            optimizer.step()
+            optimizer.zero_grad()
+
+        update, held = capture(consume), []
+        for i in range(8):
+            (w * (i + 1.0)).sum().backward()
+            if i in (3, 5):
+                held.append(w.grad)
+            if i == 4:
+                w.grad = xgrad.ones(2)
+            update()
+            yield w.detach().clone()
+        yield held
+
+    compare(scenario)
+
+
+def test_tuple_of_numbers_in_the_state_of_an_update_is_followed() -> None:
+    def update(xp: Any, p: Any, g: Any, state: Any, options: Any) -> Any:
+        a, b = state.get("ab", (0.0, 0.0))
+        state["ab"] = a + 0.5, b + options["lr"]
+        return p - a * b * g
+
+    def scenario(capture: Capture) -> Iterator[Any]:
+        model, optimizer, step = training(capture, twins.custom(update, lr=0.1))
+        for i in range(6):
+            yield step(*batch(i)), everything(model, optimizer)
+
+    compare(scenario)
+
+
+@pytest.mark.parametrize("read", [round, str, "{:.2f}".format, lambda x: divmod(x, 0.3)[0], complex])
+def test_number_that_an_update_rule_converts_refuses_the_capture(read: Any) -> None:
+    def update(xp: Any, p: Any, g: Any, state: Any, options: Any) -> Any:
+        read(options["lr"])
+        return p - options["lr"] * g
+
+    def scenario(capture: Capture) -> Iterator[Any]:
+        model, optimizer, step = training(capture, twins.custom(update, lr=0.1))
+        for i in range(4):
+            yield step(*batch(i)), everything(model, optimizer)
+
+    with pytest.warns(match="is read by its update rule"):
+        (captured,) = compare(scenario)
+    assert captured.refusal is not None
+
+
+def test_error_that_the_step_catches_refuses_the_capture() -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        @capture
+        def step(x: Any) -> Any:
+            try:
+                return xgrad.linalg.cholesky(x)
+            except Exception:
+                return x * 0
+
+        for sign in (-1.0, 1.0, -1.0, 1.0):
+            yield step(sign * xgrad.eye(2))
+
+    with pytest.warns(match="raises LinAlgError"):
+        (captured,) = compare(scenario)
+    assert captured.refusal is not None
+
+
+class Table(xgrad.Function):
+    """A function whose result is an array from elsewhere."""
+
+    values = np.zeros(3, np.float32)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return Table.values
+
+    @staticmethod
+    def backward(xp: Any, g: Any) -> Any:
+        return g
+
+
+def test_array_from_elsewhere_that_a_rule_returns_refuses_the_capture() -> None:
+    def scenario(capture: Capture) -> Iterator[Any]:
+        step = capture(lambda x: Table()(x) * 1)
+        for i in range(3):
+            Table.values = np.full(3, i, np.float32)
+            yield step(array(3))
+
+    with pytest.warns(match="neither an argument"):
+        (captured,) = compare(scenario)
+    assert captured.refusal is not None

@@ -40,8 +40,7 @@ class CachedProgram:
         self._state = [(value, state[value.number]) for value in program.state]
         writer = CheckWriter(recorder, self.count)
         _name_arguments(writer, recording)
-        uses = {x.number for x in (*program.inputs, *program.state)}
-        self._flats = write_guards(writer, recording, uses, effects.returned)
+        self._flats = write_guards(writer, recording, program, effects.returned)
         arrays = [f"{writer.name(sources[value.number])}._data" for value in program.inputs]
         for array, value in zip(arrays, program.inputs, strict=True):
             if array[0] != "a" or array.count(".") > 1:  # arguments themselves have guards
@@ -152,8 +151,8 @@ def _name_arguments(writer: CheckWriter, recording: Recording) -> None:
             writer.bind(x, f"a{i}")
             writer.bind(x._leaf, f"a{i}._leaf")
     for flat in recording.slots.flats.values():
-        for i, gradient in enumerate(flat.gradients.tensors):
-            writer.bind(gradient, f"{writer.name(flat.gradients)}.tensors[{i}]")
+        for i in filter(flat.packs, range(len(flat.params))):
+            writer.bind(flat.gradients.tensors[i], f"{writer.name(flat.gradients)}.tensors[{i}]")
     for _, leaf, _ in recording.slots.leaves.values():
         gradient = recording.gradients[id(leaf)]
         if id(gradient) not in recording.state.named:

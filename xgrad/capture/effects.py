@@ -27,6 +27,12 @@ class LeafOf(NamedTuple):
     number: int
 
 
+class GradientOf(NamedTuple):
+    """The gradient of a leaf, which may itself stand for the leaf of an argument."""
+
+    leaf: Any
+
+
 class Packed(NamedTuple):
     """A gradient in the buffer of an optimizer."""
 
@@ -54,8 +60,8 @@ class Recipe(NamedTuple):
 class Effects:
     """What a replay does with the outputs of the program, in the order of the methods of `apply`.
 
-    An object that differs from call to call stands here as an `Argument`, a `LeafOf` one, `Packed` or `Made`. Raises
-    `Unusable` if something was returned or left behind that a replay cannot make.
+    An object that differs from call to call stands here as an `Argument`, a `LeafOf` one, a `GradientOf` a leaf,
+    `Packed` or `Made`. Raises `Unusable` if something was returned or left behind that a replay cannot make.
 
     Attributes
     ----------
@@ -78,7 +84,7 @@ class Effects:
         self.made: list[Tensor] = []
         self.returned: set[int] = set()
         gradients = [flat.gradients for flat in recording.slots.flats.values()]
-        self._packed = {id(tensor): Packed(part, i) for part in gradients for i, tensor in enumerate(part.tensors)}
+        self._packed = _packed(recording)
         self._recipes: list[Recipe] = []
         self._exposed: list[Any] = []  # gradient buffers with a view among the results
         values = [value for _, value in trees.leaves(recording.result)]
@@ -109,6 +115,8 @@ class Effects:
         made = self.make(outputs, args) if self._recipes else []
         for place, output, placement in self._arrays:
             tensor = _find(place, args, made)
+            if type(place) is Packed:
+                place.buffer.exposed = True  # the next backward pass takes another buffer
             if (tensor._edge or tensor._leaf) is not None:
                 replace(tensor, outputs[output], placement)
             else:
@@ -268,7 +276,21 @@ def _places(recording: Recording) -> dict[int, Any]:
             places.setdefault(id(x), Argument(i))
             if x._leaf is not None:
                 places.setdefault(id(x._leaf), LeafOf(i))
+    places |= _packed(recording)
+    for _, leaf, _ in recording.slots.leaves.values():
+        gradient = recording.gradients[id(leaf)]
+        if gradient is not None and id(gradient) not in recording.state.named:
+            places.setdefault(id(gradient), GradientOf(places.get(id(leaf), leaf)))
     return places
+
+
+def _packed(recording: Recording) -> dict[int, Any]:
+    """Return what stands for gradients in the buffers of optimizers, by id."""
+    return {
+        id(flat.gradients.tensors[i]): Packed(flat.gradients, i)
+        for flat in recording.slots.flats.values()
+        for i in filter(flat.packs, range(len(flat.params)))
+    }
 
 
 def _find(place: Any, args: Sequence[Any], made: Sequence[Any]) -> Any:
@@ -279,4 +301,6 @@ def _find(place: Any, args: Sequence[Any], made: Sequence[Any]) -> Any:
         return args[place.number]
     if kind is LeafOf:
         return args[place.number]._leaf
+    if kind is GradientOf:
+        return _find(place.leaf, args, made).grad
     return place.buffer.tensors[place.number] if kind is Packed else place

@@ -9,6 +9,7 @@ from copy import copy
 from typing import Any
 
 from xgrad.capture.check_writer import CheckWriter
+from xgrad.capture.program import Program
 from xgrad.capture.slots import Recording, buffers_of
 from xgrad.capture.state import holds_state, same_objects
 from xgrad.core.tensor import Tensor
@@ -16,6 +17,7 @@ from xgrad.core.views import base_of, family_of, has_family
 from xgrad.nn.module import edits
 from xgrad.optim.flat import FlatParameters
 from xgrad.optim.optimizer import Optimizer
+from xgrad.support import trees
 
 # Arguments
 
@@ -52,15 +54,12 @@ class Other:
 
 
 def write_guards(
-    writer: CheckWriter, recording: Recording, uses: Container[int], returned: set[int]
+    writer: CheckWriter, recording: Recording, program: Program, returned: set[int]
 ) -> list[FlatParameters]:
-    """Write the guards of a program, and return its packed parameters.
-
-    The program uses values of some numbers, and returns tensors of some ids.
-    """
+    """Write the guards of a program, which returns tensors of some ids, and return its packed parameters."""
     functions = (equal, has_family, holds_state, is_of, same_objects, shared_with, tensor_matches, write_path)
     writer.scope.update({function.__name__: function for function in functions}, edits=edits)
-    guards = _Guards(writer, recording, uses, returned)
+    guards = _Guards(writer, recording, program, returned)
     guards.modes()
     guards.arguments()
     guards.links()
@@ -72,15 +71,18 @@ def write_guards(
 
 
 class _Guards:
-    def __init__(self, writer: CheckWriter, recording: Recording, uses: Container[int], returned: set[int]) -> None:
-        self.writer, self.guard, self.recording, self.uses = writer, writer.guard, recording, uses
+    """The guards of a program, subject by subject."""
+
+    def __init__(self, writer: CheckWriter, recording: Recording, program: Program, returned: set[int]) -> None:
+        self.writer, self.guard, self.recording, self.program = writer, writer.guard, recording, program
+        self.uses = {x.number for x in (*program.inputs, *program.state)}
         slots = recording.slots
         self.numbers = {id(slot.owner): slot.value.number for slot in recording.arrays if slot.value is not None}
         self.flats = [flat for flat in slots.flats.values() if self._is_used(flat)]
         buffers = {id(x) for flat in slots.flats.values() for x in buffers_of(flat)}
         self.own = {id(x) for x in recording.tensors if not recording.is_identified(x)}  # arguments alone
         self.tensors_held = [slot.owner for slot in recording.arrays if id(slot.owner) not in buffers]
-        self.used = {id(x) for x in self.tensors_held if self.numbers[id(x)] in uses or id(x) in slots.leaves}
+        self.used = {id(x) for x in self.tensors_held if self.numbers[id(x)] in self.uses or id(x) in slots.leaves}
         self.used |= {id(p) for flat in self.flats for p in flat.params} | returned
         self.written = [slot.owner for slot in recording.changes if slot.kind == "array"]
         self.used |= set(map(id, self.written))
@@ -190,7 +192,7 @@ class _Guards:
             self.guard("{}._leaf is {}", tensor, leaf)
         if gradient is None:
             self.guard("{}.grad is None", leaf)
-        elif slot is None or self.numbers.get(id(gradient)) not in self.uses:
+        elif slot is None or not self._depends_on(gradient, slot):
             self.guard("{}.grad is not None", leaf)
         else:
             within = slot.gradients.tensors[slot.index] is gradient
@@ -200,6 +202,15 @@ class _Guards:
             )  # fmt: skip
         if gradient is not None and id(gradient) in self.recording.state.named:
             self.guard("{}.grad is {}", leaf, gradient)
+
+    def _depends_on(self, gradient: Tensor, slot: Any) -> bool:
+        """Return whether the program uses or returns a gradient from before the step, by itself or in its buffer."""
+        number, buffers = self.numbers.get(id(gradient)), slot.gradients
+        part = {number, self.numbers.get(id(buffers.views[slot.index]))}
+        if number in self.uses or self.program.reads_first(part, self.numbers.get(id(buffers.buffer))):
+            return True
+        is_packed = gradient is buffers.tensors[slot.index]
+        return is_packed and any(x is gradient for _, x in trees.leaves(self.recording.result))
 
 
 # Functions of the conditions

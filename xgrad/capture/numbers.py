@@ -47,6 +47,7 @@ class Number:
     # fmt: off
     def __float__(self) -> float: return float(self._read())
     def __int__(self) -> int: return int(self._read())
+    def __complex__(self) -> complex: return complex(self._read())
     def __index__(self) -> int: return operator.index(self._read())
     def __hash__(self) -> int: return hash(self._read())
     # fmt: on
@@ -74,8 +75,12 @@ def _compared(name: str, x: Number, y: Any) -> Any:
     return x.recorder.conditions.setdefault(result.text, result.value)
 
 
+def _converted(name: str, x: Number, *operands: Any) -> Any:
+    return getattr(type(x.value), name)(x._read(), *map(plain, operands))
+
+
 def _install() -> None:
-    """Give `Number` the operators of Python's numbers."""
+    """Give `Number` the operators and conversions of Python's numbers."""
     for name in "add sub mul truediv floordiv mod pow".split():
         setattr(Number, f"__{name}__", lambda x, y, name=name: _computed(name, x, y))
         setattr(Number, f"__r{name}__", lambda x, y, name=name: _computed(name, y, x))
@@ -83,6 +88,12 @@ def _install() -> None:
         setattr(Number, f"__{name}__", lambda x, name=name: _computed(name, x))
     for name in "lt le gt ge eq ne".split():
         setattr(Number, f"__{name}__", lambda x, y, name=name: _compared(name, x, y))
+    bitwise = [f"{side}{name}" for name in ("and", "or", "xor", "lshift", "rshift") for side in ("", "r")]
+    for name in ["round", "format", "str", "divmod", "rdivmod", "trunc", "floor", "ceil", *bitwise]:
+        method = f"__{name}__"
+        setattr(
+            Number, method, lambda x, *args, name=method: getattr(type(x.value), name)(x._read(), *map(plain, args))
+        )
 
 
 _install()
@@ -108,3 +119,8 @@ def plain(x: Any) -> Any:
     if type(x) is tuple:
         return tuple(map(plain, x))
     return x.value if type(x) is Number else x
+
+
+def is_symbolic(x: Any) -> bool:
+    """Return whether something is a number of a step, or a tuple with one."""
+    return any(map(is_symbolic, x)) if type(x) is tuple else type(x) is Number

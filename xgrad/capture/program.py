@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,6 +96,13 @@ class Call:
         """The name of the function."""
         return str(getattr(self.function, "__name__", type(self.function).__name__))
 
+    def overwrites(self) -> bool:
+        """Return whether it writes to all elements of what it writes to, and does not read them."""
+        if self.function is operator.setitem:
+            return self.args[1] is Ellipsis and self.args[0] not in leaves(self.args[2:])
+        operands = leaves((*self.args, *[x for name, x in self.options.items() if name != "out"]))
+        return "out" in self.options and not any(x is y for x in self.writes for y in operands)
+
     def substitute(self, new: Callable[[Any], Any]) -> None:
         """Apply a function to each value, number and constant among the arguments."""
         self.args, self.options = map_leaves(new, self.args), map_leaves(new, self.options)
@@ -139,3 +147,30 @@ class Program:
     def numbers(self) -> list[Number]:
         """The distinct numbers among the arguments of its calls."""
         return list({number.text: number for call in self.calls for number in call.numbers}.values())
+
+    def reads_first(self, part: Container[int | None], whole: int | None) -> bool:
+        """Return whether the calls read memory before they write all of it.
+
+        The memory is given by the numbers of values that are exactly it, and of one that it is a part of.
+        """
+        origins: dict[int, int] = {}  # of views, the numbers of the values from before the step
+        for call in self.calls:
+            for x in call.writes:
+                number = origins.get(x.number, x.number)
+                if number in part or number == whole:
+                    return not call.overwrites()
+            for x in call.reads:
+                number = origins.get(x.number, x.number)
+                if number not in part and number != whole:
+                    continue
+                views = [y for y in call.results if y.storage is x.storage]
+                if not views:
+                    return True
+                origins.update({y.number: number if _is_whole(x, y) else -1 for y in views})
+                if not all(_is_whole(x, y) for y in views):
+                    return True  # a part of it: what is done to that is not looked at
+        return False
+
+
+def _is_whole(x: Value, view: Value) -> bool:
+    return math.prod(x.shape) == math.prod(view.shape)

@@ -144,10 +144,13 @@ class RecordingDevice(Device):
     real: Device
 
     def as_array(self, x: Any) -> Any:
-        """Return the result of a rule as an array: of a NumPy scalar one without axes, of a number a constant."""
+        """Return the result of a rule as an array: of a NumPy scalar one without axes; of a number a constant."""
         if isinstance(x, Proxy):
             return record(self.real.as_array, (x,))
-        return recording.get().constant_proxy(self.real.as_array(x))
+        recorder = recording.get()
+        if type(x) is self.real.array_type:  # one that the rule has from elsewhere
+            return recorder.proxy(x)
+        return recorder.constant_proxy(self.real.as_array(x))
 
 
 @cache

@@ -9,7 +9,7 @@ from weakref import ref
 
 from xgrad.backend.device import Device, Interceptor, intercepting
 from xgrad.backend.recording import recording
-from xgrad.capture.numbers import Number, SymbolicInt, plain
+from xgrad.capture.numbers import Number, SymbolicInt, is_symbolic, plain
 from xgrad.capture.program import Call, Storage, Value, leaves, map_leaves
 from xgrad.capture.proxies import Proxy, RecordingDevice, ScalarProxy, recording_device
 from xgrad.core.graph import clock
@@ -221,7 +221,11 @@ class Recorder(Interceptor):
         for x in written:
             x.value.storage.writes += 1
             self._has_written = self._has_written or x.value.storage.kind != "temporary"
-        result = self._called(function, map_leaves(_concrete, args), map_leaves(_concrete, options), written)
+        try:
+            result = function(*map_leaves(_concrete, args), **map_leaves(_concrete, options))
+        except Exception as error:  # which the step may catch, and other values may not raise
+            self.refuse(f"{name} raises {type(error).__name__}, which may depend on values")
+            raise
         single = not isinstance(result, (tuple, list))
         arrays = [result] if single else result
         if not written and not any(map(_is_array, arrays)):
@@ -235,10 +239,6 @@ class Recorder(Interceptor):
         if single:
             return made[0] if made else operands.get(id(result))
         return result._make(made) if hasattr(result, "_make") else type(result)(made)
-
-    def _called(self, function: Callable[..., Any], args: Any, options: Any, written: list[Proxy]) -> Any:
-        """Call a function, which writes to some of its arguments."""
-        return function(*args, **options)
 
     def _wrap(self, array: Any, operands: dict[int, Proxy]) -> Proxy:
         """Return the proxy of a result, which may be an operand, or share the memory of one."""
@@ -325,7 +325,7 @@ class Recorder(Interceptor):
     def updated_numbers(self, owner: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
         """Note the numbers that an update rule leaves, and return them as the optimizer keeps them."""
         for key, value in values.items():
-            if type(value) is Number:
+            if is_symbolic(value):
                 self._numbers[id(owner), key] = value
             elif not hasattr(value, "shape"):
                 self._numbers.pop((id(owner), key), None)

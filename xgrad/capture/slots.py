@@ -10,7 +10,7 @@ from weakref import ref
 
 from xgrad.backend.devices import _default
 from xgrad.capture.program import Value
-from xgrad.capture.recorder import Recorder, same_number
+from xgrad.capture.recorder import Recorder
 from xgrad.capture.state import State
 from xgrad.core.dtypes import default_dtype
 from xgrad.core.grad_mode import grad_enabled
@@ -74,8 +74,7 @@ class Slot:
 
     def changed(self) -> bool:
         """Return whether the step changed the content."""
-        same = self.after is self.before or (self.kind == "option" and same_number(self.after, self.before))
-        return not same
+        return self.after is not self.before
 
 
 class Slots:
@@ -141,18 +140,20 @@ class Slots:
         whole, gradients = {"params": flat.buffer, "grads": flat.gradients.buffer, **flat.arrays}, flat.gradients
         for name, tensor in whole.items():
             self._tensor(tensor, f"{name}{mark}")
-        for i, (segment, view, own) in enumerate(zip(flat.segments, gradients.views, gradients.tensors, strict=True)):
-            self._tensor(segment, f"params{mark}[{i}]")
-            self._tensor(view, f"grads{mark}[{i}]")
-            self._tensor(own, f"grads{mark}[{i}]")
+        for i in filter(flat.packs, range(len(flat.params))):
+            self._tensor(flat.segments[i], f"params{mark}[{i}]")
+            self._tensor(gradients.views[i], f"grads{mark}[{i}]")
+            self._tensor(gradients.tensors[i], f"grads{mark}[{i}]")
         self._numbers("number", flat.numbers, f"{{}}{mark}")
 
 
 def buffers_of(flat: FlatParameters) -> list[Tensor]:
     """Return the tensors that hold packed parameters, their gradients and moments."""
     gradients = flat.gradients
-    buffers = [flat.buffer, *flat.segments, *flat.arrays.values(), gradients.buffer]
-    return [*buffers, *gradients.views, *gradients.tensors]
+    buffers = [flat.buffer, *flat.arrays.values(), gradients.buffer]
+    for i in filter(flat.packs, range(len(flat.params))):
+        buffers += [flat.segments[i], gradients.views[i], gradients.tensors[i]]
+    return buffers
 
 
 def _is_numeric(value: Any) -> bool:

@@ -99,13 +99,15 @@ class FlatParameters:
 
     # Layout of the parameters
 
+    def packs(self, index: int) -> bool:
+        """Return whether a parameter is still packed here: not moved to another device, dtype, shape or buffer."""
+        leaf = self.leaves[index]
+        slot = leaf.slot
+        return self.params[index]._leaf is leaf and slot is not None and slot.gradients is self.gradients
+
     def intact(self) -> bool:
-        """Return whether the parameters are still packed here: not moved to another device, dtype, shape or buffer."""
-        for p, leaf in zip(self.params, self.leaves, strict=True):
-            slot, same = leaf.slot, p._leaf is leaf
-            if not same or slot is None or slot.gradients is not self.gradients:
-                return False
-        return True
+        """Return whether all parameters are still packed here."""
+        return all(map(self.packs, range(len(self.params))))
 
     def _take_memory(self) -> None:
         """Move the parameters to a new buffer; they stay where they are if they are already packed alike."""
@@ -134,7 +136,7 @@ class FlatParameters:
     def gather_parameters(self) -> None:
         """Bring parameters whose arrays were replaced to the buffer again."""
         for i, (p, own) in enumerate(zip(self.params, self.segments, strict=True)):
-            if p._data is not own._data:
+            if p._data is not own._data and self.packs(i):
                 self._write(i, p._data)
                 move(p, own._data)
 

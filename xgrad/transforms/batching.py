@@ -19,7 +19,7 @@ import numpy as np
 from xgrad.autograd import grad
 from xgrad.backend import Backend, DeviceError
 from xgrad.backend.device import Device, Interceptor, Placements, batching, intercepting
-from xgrad.backend.recording import check_true
+from xgrad.backend.recording import as_arrays, check_true
 from xgrad.backend.wrapping import LazyNamespace, define_operators
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import enable_grad, is_grad_enabled, no_grad
@@ -458,11 +458,11 @@ class _Mapped(Function):
 
     @staticmethod
     def forward(xp: Any, *arrays: Any, call: _MappedCall) -> Any:
-        return call.results(arrays)
+        return call.results(as_arrays(arrays))
 
     @staticmethod
     def backward(xp: Any, g: Any, arrays: Any, call: _MappedCall) -> Any:
-        return call.gradients(g if type(g) is tuple else (g,), arrays)
+        return call.gradients(*as_arrays((g if type(g) is tuple else (g,), arrays)))
 
 
 _mapped = _Mapped()
