@@ -836,3 +836,15 @@ def test_tensor_that_shares_the_memory_of_an_argument_and_is_kept_is_refused(nam
     with pytest.warns(CaptureWarning):
         (captured,) = compare(scenario)
     assert captured.refusal is not None
+
+
+@replayed
+def test_comparison_of_scalars_is_not_taken_for_an_operand(capture: Capture) -> Iterator[Any]:
+    def derivative(x: Any) -> Any:
+        leaf = x.detach().requires_grad_()
+        xgrad.copysign(leaf, x).sum().backward()  # whose rule compares two truth values, which are one object in NumPy
+        return leaf.grad.detach() * 1
+
+    step = capture(derivative)
+    for x in (1.0, 2.0, -1.0, 3.0):
+        yield step(xgrad.asarray(x))

@@ -212,8 +212,8 @@ class Recorder(Interceptor):
     def call(self, function: Callable[..., Any], args: Any, options: Any, writes: tuple[int, ...]) -> Any:
         """Call a function of arrays, and record the call."""
         args, options = map_leaves(self._inside, args), map_leaves(self._inside, options)
-        traced = [x for x in leaves((*args, *options.values())) if isinstance(x, Proxy)]
-        operands = {id(x.array): x for x in traced}
+        # Arrays alone: NumPy has one True for all scalars that are true.
+        operands = {id(x.array): x for x in leaves((*args, *options.values())) if type(x) is Proxy}
         written = [x for x in (*map(args.__getitem__, writes), options.get("out")) if type(x) is Proxy]
         name = getattr(function, "__name__", "")
         if name in _CHECKED:
