@@ -223,7 +223,7 @@ def test_parameters_imported_by_torch_follow_updates_and_gradients_keep_their_va
 
 
 def check_exported_parameters_follow(from_dlpack: Callable[[Any], Any], device: str) -> None:
-    """The buffer of the parameters is updated in place; that of exported gradients is left to them."""
+    """Updates write to the buffer of the parameters; exported gradients keep their own buffer."""
     parameters = [xgrad.nn.Parameter([1.0, 2.0], device=device), xgrad.nn.Parameter([[3.0]], device=device)]
     if not on_host(parameters[0]):
         pytest.skip("not in the memory of the host")

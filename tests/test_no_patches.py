@@ -172,7 +172,7 @@ def test_no_code_is_patched_and_no_reference_is_counted_for_parameters(path: Pat
         assert not names & COUNTING
 
 
-# What captured steps do without
+# Constructs that no source has
 
 SOURCES = {path: path.read_text() for path in FILES}
 

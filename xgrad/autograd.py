@@ -7,8 +7,8 @@ from functools import lru_cache, partial, reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from xgrad.backend.device import Device, Placement
-from xgrad.backend.recording import active_recorder, run_array_code
+from xgrad.backend.device import Placement
+from xgrad.backend.recording import active_recorder, broadcast_number, run_array_code
 from xgrad.core.arguments import check_tensors
 from xgrad.core.engine import run_backward
 from xgrad.core.graph import Edge
@@ -173,11 +173,7 @@ def checkpoint_sequential(functions: Iterable[Callable[[Tensor], Tensor]], segme
 def _ones(placement: Placement, shape: tuple[int, ...]) -> Any:
     """Return the cached gradient of a scalar, broadcast, and so read-only with NumPy."""
     with placement.device.active():
-        return run_array_code(placement.device, _broadcast_one, placement.dtype, shape)
-
-
-def _broadcast_one(device: Device, dtype: Any, shape: tuple[int, ...]) -> Any:
-    return device.xp.broadcast_to(device.xp.ones((), dtype=dtype, device=device.native), shape)
+        return run_array_code(placement.device, broadcast_number, 1, placement.dtype, shape)
 
 
 def _start(

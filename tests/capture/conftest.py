@@ -15,7 +15,7 @@ from xgrad.capture import captured
 
 @pytest.fixture(autouse=True)
 def frozen_heap() -> Iterator[None]:
-    """Keep what other tests hold out of collections and of searches for references: a refused trace needs one."""
+    """Keep what other tests hold out of collections: one is needed where a tensor of a step may have escaped."""
     gc.freeze()
     yield
     gc.unfreeze()

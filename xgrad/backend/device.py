@@ -13,7 +13,7 @@ from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
-#: What intercepts the calls of ops in this thread or task: a trace, or an `Interceptor` such as that of anomalies.
+#: What intercepts the calls of ops in this thread or task: an `Interceptor`: a recorder, or anomaly detection.
 intercepting: ContextVar[Interceptor | None] = ContextVar("xgrad_intercepting", default=None)
 #: The innermost call of `vmap` in this thread or task: see `xgrad.transforms.batching`.
 batching: ContextVar[Any] = ContextVar("xgrad_batching", default=None)
@@ -23,7 +23,7 @@ _NO_CONTEXT = nullcontext()
 class Interceptor:
     """A mode in which the calls of ops, but those on one device, pass through a method.
 
-    Ops test for it where they test for a trace, so the absence of one costs nothing.
+    Ops test for it where they look for the recorder of a captured step, so its absence costs nothing.
     """
 
     device: Any = None  # that whose ops are not intercepted

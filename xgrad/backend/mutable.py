@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from xgrad.backend.wrapping import LazyNamespace, define_operators
+from xgrad.backend.wrapping import ArrayType, LazyNamespace, define_operators
 
 #: Functions whose result is a view of their first argument.
 _VIEWS = frozenset({"expand_dims", "flip", "matrix_transpose", "moveaxis", "permute_dims", "reshape", "squeeze"})
 
 
-class MutableArray:
+class MutableArray(ArrayType):
     """An array that can be written to: it holds an immutable one, and takes another for each write.
 
     A view holds its base and the function that takes it from there. A write to a view is one to its base, which all
@@ -26,8 +25,6 @@ class MutableArray:
     """
 
     __slots__ = ("__weakref__", "_base", "_native", "_take", "_version")
-    __array_ufunc__ = None  # NumPy's arrays and scalars leave operators to this class
-    __hash__ = object.__hash__
 
     def __init__(self, native: Any, base: MutableArray | None = None, take: Callable[[Any], Any] | None = None) -> None:
         self._native, self._base, self._take = native, base, take
@@ -94,17 +91,12 @@ class MutableArray:
     @property
     def dtype(self) -> Any: return self._native.dtype
     @property
-    def ndim(self) -> int: return len(self.shape)
-    @property
-    def size(self) -> int: return math.prod(self.shape)
-    @property
     def device(self) -> Any: return self._native.device
     @property
     def mT(self) -> MutableArray: return self.view(self.namespace().matrix_transpose)
     T = mT
 
     def __repr__(self) -> str: return f"{type(self).__name__}({self.native!r})"
-    def __len__(self) -> int: return self.shape[0]
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: return np.array(self.native, dtype)
     def __bool__(self) -> bool: return bool(self.native)
     def __int__(self) -> int: return int(self.native)
@@ -144,7 +136,7 @@ def unwrapped(x: Any) -> Any:
 
 
 class MutableNamespace(LazyNamespace):
-    """A namespace of functions of mutable arrays, given that of a library.
+    """A namespace of functions of mutable arrays, given a library's namespace.
 
     library : namespace -- Of functions of native arrays.
     array_type : type -- The subclass of `MutableArray`.

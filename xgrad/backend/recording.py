@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 
 class StepRecorder(Protocol):
-    """What the library asks the recorder of a captured step: see `xgrad.capture.recorder`."""
+    """The interface of the recorder of a captured step: see `xgrad.capture.recorder`."""
 
     refusal: str  # why the step cannot be replayed; the recorder is then left out of the rest of the step
 
@@ -91,6 +91,16 @@ def add_to(device: Any, x: Any, value: Any) -> None:
 def copy_of(device: Any, x: Any) -> Any:
     """Return a copy of an array: array code, for `run_array_code`."""
     return device.xp.asarray(x, copy=True)
+
+
+def cast(device: Any, x: Any, dtype: Any) -> Any:
+    """Return an array in another dtype: array code, for `run_array_code`."""
+    return device.xp.astype(x, dtype)
+
+
+def broadcast_number(device: Any, number: float, dtype: Any, shape: tuple[int, ...]) -> Any:
+    """Return a number in a shape, in the memory of one element: array code, for `run_array_code`."""
+    return device.xp.broadcast_to(device.xp.full((), number, dtype=dtype, device=device.native), shape)
 
 
 def check_true(device: Any, condition: Any) -> bool:

@@ -1,10 +1,11 @@
-"""Array types and namespaces of the library's own, over those of an array library: one table of operators for all.
+"""Array types and namespaces of xgrad over an array library's: one table of operators for all.
 
 Recording proxies, batched arrays and mutable arrays have the operators of the standard, each in terms of one function.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
@@ -23,9 +24,9 @@ Call = Callable[..., Any]
 def define_operators(kind: type, call: Call, in_place: Call | None = None) -> None:
     """Give a class the operators of the standard.
 
-    ``call(function, *operands)`` computes the result of a function of the module ``operator``, and
-    ``in_place(function, x, y)``, given the function of the operator in place, that of ``x += y``. Without the latter,
-    Python computes ``x = x + y``.
+    ``call(function, *operands)`` computes the result of a function of the module ``operator``, such as ``add``.
+    ``in_place(function, x, y)`` does so for the operators in place, such as ``iadd``; without it, Python computes
+    ``x = x + y`` for ``x += y``.
     """
     for name in BINARY:
         function = getattr(operator, f"__{name}__")
@@ -40,6 +41,27 @@ def define_operators(kind: type, call: Call, in_place: Call | None = None) -> No
     for name in UNARY:
         function = getattr(operator, name)
         setattr(kind, f"__{name}__", lambda x, f=function: call(f, x))
+
+
+class ArrayType:
+    """Base class of array types over other arrays: a subclass has a `shape`, and operators by `define_operators`."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # NumPy's arrays and scalars leave operators to this class
+    __hash__ = object.__hash__
+
+    @property
+    def ndim(self: Any) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self: Any) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    def __len__(self: Any) -> int:
+        return int(self.shape[0])
 
 
 class LazyNamespace:

@@ -16,7 +16,7 @@ from xgrad.backend.devices import current_device
 from xgrad.capture.cached_program import MISS, CachedProgram, in_layout
 from xgrad.capture.effects import Effects
 from xgrad.capture.guards import structure_of
-from xgrad.capture.program import Diverged, Unusable, Value
+from xgrad.capture.program import Diverged, Unusable
 from xgrad.capture.recorder import Recorder
 from xgrad.capture.slots import Recording, Slots
 from xgrad.capture.state import State, foreign_states
@@ -311,22 +311,19 @@ def _own_result(recording: Recording, effects: Effects, args: Sequence[Any]) -> 
     recording.release_arrays()
     effects.made.clear()
     recording.forget()
-    escaped = _escaped(recorder, old)
-    if escaped is not None:
-        gc.collect()  # cycles, such as those of exceptions that were caught
-        escaped = _escaped(recorder, old)
-    if escaped is not None:
-        reason = "a tensor that the step makes is held elsewhere when it returns"
-        recorder.refuse(reason, recorder.line_of(escaped))
+    if _has_escapes(recorder, old):
+        gc.collect()  # reference cycles, such as the tracebacks of caught exceptions
+    if _has_escapes(recorder, old):
+        line = recorder.line_of(recorder.escaped())
+        recorder.refuse("a tensor that the step makes is held elsewhere when it returns", line)
         made = [new if (known := reference()) is None else known for reference, new in zip(old, made, strict=True)]
         effects.set_gradients(args, made)
     return effects.result(args, made)
 
 
-def _escaped(recorder: Recorder, made: list[ref[Tensor]]) -> Value | None:
-    """Return the value of an array, or of one of the tensors that the step made, that something still holds."""
-    alive = next((x for reference in made if (x := reference()) is not None), None)
-    return recorder.escaped() if alive is None else recorder.value_of(alive._data) or recorder.escaped()
+def _has_escapes(recorder: Recorder, made: list[ref[Tensor]]) -> bool:
+    """Return whether something still holds an array of the step, or one of the tensors that it made."""
+    return recorder.escaped() is not None or any(reference() is not None for reference in made)
 
 
 def _unsuitable(device: Device, call: Arguments) -> str | None:

@@ -61,7 +61,8 @@ class CheckWriter:
         lines += [line for name in used for line in self._read(name)]
         lines += [*tests, f"return {', '.join(map(_tuple, (arrays, *texts)))}"]
         exec(_compiled("\n    ".join(["def check(args):", *lines])), self.scope)
-        return self.scope.pop("check")  # type: ignore[no-any-return]
+        check: Callable[..., Any] = self.scope.pop("check")
+        return check
 
     def _lines(self, text: str, objects: list[tuple[Any, ...]]) -> Iterable[str]:
         if len(objects) == 1 or any(id(x) in self._differing for row in objects for x in row):
@@ -70,7 +71,7 @@ class CheckWriter:
         return f"for {', '.join(names)}, in {self.name(objects)}:", "    " + _unless(text.format(*names))
 
     def _read(self, name: str) -> list[str]:
-        """Return the lines that read a number: those of NumPy become those of Python."""
+        """Return the lines that read a number; a number of NumPy becomes one of Python."""
         owner, key, index, kind = self._recorder.reads[int(name[1:])]
         place = f"{self.name(owner)}[{key!r}]" if isinstance(owner, dict) else f"{self.name(owner)}.{key}"
         is_kind = f"is {kind.__name__}"

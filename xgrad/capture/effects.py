@@ -10,7 +10,7 @@ from xgrad.capture.program import Unusable, Value
 from xgrad.capture.slots import Recording, Slot
 from xgrad.core.graph import Leaf, Node, clock
 from xgrad.core.tensor import Tensor, from_placement
-from xgrad.core.views import base_of, has_family, link
+from xgrad.core.views import base_of, has_family, link, taken_by
 from xgrad.ops.writing import refresh, replace
 from xgrad.support import trees
 
@@ -47,7 +47,7 @@ class Made(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """How a replay makes a tensor: of an output; and what it is a view of, if it is one."""
+    """The recipe for a tensor of a replay: an output, and the base and function of a view."""
 
     output: int
     placement: Any
@@ -58,7 +58,7 @@ class Recipe(NamedTuple):
 
 
 class Effects:
-    """What a replay does with the outputs of the program, in the order of the methods of `apply`.
+    """The side effects of a replay, given the outputs of the program, in the order of `apply`.
 
     An object that differs from call to call stands here as an `Argument`, a `LeafOf` one, a `GradientOf` a leaf,
     `Packed` or `Made`. Raises `Unusable` if something was returned or left behind that a replay cannot make.
@@ -234,7 +234,7 @@ class Effects:
                 return Made(i)
         base, function, options = None, None, None
         if (found := base_of(tensor)) is not None:
-            _, function, options = tensor._view  # type: ignore[misc]
+            function, options = taken_by(tensor)
             base = self._tensor(found)
         self.made.append(tensor)
         is_leaf = type(tensor._edge) is Leaf

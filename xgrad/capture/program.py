@@ -1,4 +1,4 @@
-"""The program of a traced step: values, the memory that they lie in, and calls in the order in which they ran."""
+"""The program of a captured step: values, the memory that they lie in, and calls in the order in which they ran."""
 
 from __future__ import annotations
 
@@ -164,11 +164,9 @@ class Program:
                 if number not in part and number != whole:
                     continue
                 views = [y for y in call.results if y.storage is x.storage]
-                if not views:
-                    return True
-                origins.update({y.number: number if _is_whole(x, y) else -1 for y in views})
-                if not all(_is_whole(x, y) for y in views):
-                    return True  # a part of it: what is done to that is not looked at
+                if not views or not all(_is_whole(x, y) for y in views):
+                    return True  # also by a view of a part: later calls on that are not looked at
+                origins.update({y.number: number for y in views})
         return False
 
 

@@ -1,8 +1,7 @@
-"""What array code is given while a step is recorded: proxies of arrays, and a device whose functions record calls."""
+"""Proxies of arrays, and a device whose functions record calls: the arguments of array code in a recorded step."""
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
 from functools import cache
@@ -13,7 +12,7 @@ import numpy as np
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.backend.recording import recording
-from xgrad.backend.wrapping import BINARY, LazyNamespace, define_operators
+from xgrad.backend.wrapping import BINARY, ArrayType, LazyNamespace, define_operators
 from xgrad.core.lost_gradients import LIBRARIES
 
 _NO_OPTIONS: dict[str, Any] = {}
@@ -28,7 +27,7 @@ def _recorded(function: Callable[..., Any], writes: tuple[int, ...] = ()) -> Cal
     return lambda *args, **options: record(function, args, options, writes)
 
 
-class Proxy:
+class Proxy(ArrayType):
     """An array with its value in the program. It lives while array code runs, and no tensor holds it.
 
     It has the operators and attributes of the standard. What needs the values, such as a conversion to a number, is
@@ -44,8 +43,6 @@ class Proxy:
     """
 
     __slots__ = ("array", "dtype", "held", "recorder", "shape", "value")
-    __array_ufunc__ = None  # NumPy's arrays and scalars leave operators to this class
-    __hash__ = object.__hash__
 
     def __init__(self, recorder: Any, array: Any, value: Any, held: Any = None) -> None:
         self.recorder, self.array, self.value, self.held = recorder, array, value, held
@@ -58,10 +55,6 @@ class Proxy:
 
     # fmt: off
     @property
-    def ndim(self) -> int: return len(self.shape)
-    @property
-    def size(self) -> int: return math.prod(self.shape)
-    @property
     def strides(self) -> Any: return self.value.strides
     @property
     def device(self) -> Any: return self.array.device
@@ -70,7 +63,6 @@ class Proxy:
     T = mT
 
     def __repr__(self) -> str: return f"{type(self).__name__}({self.value})"
-    def __len__(self) -> int: return int(self.shape[0])
     def __getitem__(self, key: Any) -> Any: return record(operator.getitem, (self, key))
     def __setitem__(self, key: Any, value: Any) -> None: record(operator.setitem, (self, key, value), writes=(0,))
     def __array__(self, *to: Any, **_: Any) -> Any: return np.asarray(self.recorder.to_host(self.read()), *to)

@@ -27,7 +27,7 @@ _CHECKED = _SHAPED_BY_VALUES | _RAISE | {"getitem", "setitem", "repeat"}
 class Recorder(Interceptor):
     """Writes down the calls of a step that runs eagerly.
 
-    Arrays are known by identity: those of arguments and of the state, and those that array code returned. Any other is
+    Arrays are known by identity: the arrays of arguments and of the state, and the results of array code. Any other is
     foreign, and refuses the capture where it enters array code.
     """
 
@@ -139,8 +139,8 @@ class Recorder(Interceptor):
         for known in (self._values, self._own, self._storages, self._numbers, self._states):
             known.clear()
 
-    def line_of(self, value: Value) -> str:
-        """Return the line of the step that computed a value."""
+    def line_of(self, value: Value | None) -> str:
+        """Return the line that computed a value; the first line of the step if none did."""
         return next((call.line for call in self.calls if value in call.results), self._line)
 
     # Array code: proxies go in, and arrays come out
@@ -151,8 +151,7 @@ class Recorder(Interceptor):
         if value is None:
             self.refuse(
                 f"{self._op} is given a tensor of shape {tuple(array.shape)} that is neither an argument, nor found "
-                "from the step, nor made by it: pass it as an argument, or name it in state= and "
-                "change it in place"
+                "from the step, nor made by it: pass it as an argument, or name it in state= and change it in place"
             )
             value = self._new_value(array, Storage("constant"))
             self.constants[value.number] = array
@@ -182,7 +181,7 @@ class Recorder(Interceptor):
     def run(self, device: Device, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Return the result of array code: a function of a device and arguments."""
         if device is not self.real:
-            return function(device, *args)  # the arrays of a vmap are tensors; those of other devices are foreign
+            return function(device, *args)  # arrays of a vmap are tensors; arrays of other devices are foreign
         self._op = f"a call of {function.__name__.strip('_')}"
         return self.outside(function(self.device_within, *self.inside(args)))
 
@@ -316,7 +315,7 @@ class Recorder(Interceptor):
         numbers = {}
         for key, value in values.items():
             number = self._numbers.get((id(owner), key), value)
-            if number is not value and not same_number(plain(number), value):
+            if number is not value and not _same_number(plain(number), value):
                 self.refuse(f"the step changes {key!r} of an optimizer: set it before or after the step")
                 number = value
             numbers[key] = number
@@ -357,7 +356,7 @@ class Recorder(Interceptor):
         return SymbolicInt.of(seed), SymbolicInt.of(call)
 
 
-def same_number(one: Any, other: Any) -> bool:
+def _same_number(one: Any, other: Any) -> bool:
     """Return whether two numbers, or tuples of them, are of one type, with equal bits."""
     return type(one) is type(other) and repr(one) == repr(other)
 

@@ -177,7 +177,7 @@ class Recording:
         for slot in slots.all:
             slot.enter(recorder, "input" if id(slot.owner) in inputs else "state")
         self.arrays = [slot for slot in slots.all if slot.value is not None]
-        #: Tensors that share memory with those of the slots, which follow them: weak references.
+        #: Weak references to tensors that share memory with the slots' tensors, and follow them.
         self._relatives = [ref(x) for s in self.arrays if has_family(s.owner) for x in family_of(s.owner)]
         self.owners = {id(slot.owner) for slot in slots.all if slot.kind == "array"}
         self.changes: list[Slot] = []  # the slots that the step changed
@@ -213,7 +213,7 @@ class Recording:
                 slot.write(slot.original)
 
     def release_arrays(self) -> None:
-        """Give tensors from before the step array objects that nothing else holds, in place of those of the step."""
+        """Give tensors from before the step new array objects, in place of the arrays of the step."""
         self.restore_arrays()
         changed = [slot.owner for slot in self.changes if slot.kind == "array"]
         relatives = [x for reference in self._relatives if (x := reference()) is not None]

@@ -19,7 +19,7 @@ from xgrad.support import trees
 def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callable[[], Any]) -> Any:
     """Return the result of a step, after the comparison of a replay with it.
 
-    `slots` are those of the step's state; `replay` returns the result, and whether a replay made it. Raises
+    `slots` are the slots of the step's state; `replay` returns the result, and whether a replay made it. Raises
     `CaptureError` if a result or a tensor of the state differs; the state is then what the eager step leaves.
     """
     flats = slots.flats.values()

@@ -56,7 +56,7 @@ def layout(x: Tensor) -> np.ndarray:
     """
     views = []
     while (base := base_of(x)) is not None:
-        _, function, options = x._view  # type: ignore[misc]
+        function, options = taken_by(x)
         views.append((function, options))
         x = base
     array = np.empty(x.shape, x.dtype)
@@ -72,6 +72,12 @@ def unlink(x: Tensor) -> Tensor:
         base._views[:] = [reference for reference in base._views if reference() is not x]
         del x._view
     return x
+
+
+def taken_by(view: Tensor) -> tuple[Any, dict[str, Any]]:
+    """Return the function that took a view, None of ``.data``, and its options."""
+    assert view._view is not None
+    return view._view[1:]
 
 
 def base_of(x: Tensor) -> Tensor | None:

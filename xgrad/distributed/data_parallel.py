@@ -52,13 +52,13 @@ class ShardedParameters(FlatParameters):
 
     def _update(self, update: Update, numbers: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the state after an update of the rank's part; then take the parts of the other ranks."""
-        check_not_traced("the step of an optimizer with sharded state")
+        check_not_captured("the step of an optimizer with sharded state")
         state = super()._update(update, numbers, options)
         self.communicator.gather_parts(self.buffer._data, self.device)
         return state
 
 
-def check_not_traced(what: str) -> None:
+def check_not_captured(what: str) -> None:
     """Refuse to capture a step that waits for other processes."""
     refuse(f"{what} waits for other processes: capture the parts of the step before and after it")
 
@@ -123,7 +123,7 @@ class DataParallel:
         RankError
             On all ranks alike, with the numbers of those whose loss is not finite; the gradients are left alone.
         """
-        check_not_traced("DataParallel.reduce_gradients")
+        check_not_captured("DataParallel.reduce_gradients")
         losses, weights = zip(
             *self.communicator.gather_objects((float(loss), samples), "reduce_gradients"), strict=True
         )

@@ -52,7 +52,7 @@ def check_phases(op: str, xp: Any, device: Device, *pairs: tuple[Any, Any]) -> N
     slopes = sum(xp.imag(xp.sum(xp.conj(columns) * g, axis=-2)) for columns, g in pairs)
     sizes = sum(xp.sum(xp.abs(g), axis=-2) for _, g in pairs)
     wrong = xp.any(xp.abs(slopes) > 0.01 + 0.01 * sizes)
-    for holder in ("_data", "array"):  # of a tensor, and of a traced array: of a captured step, one run is checked
+    for holder in ("_data", "array"):  # of a tensor, and of a proxy: of a captured step, the recorded call is checked
         wrong = getattr(wrong, holder, wrong)
     wrong = not device.backend.check_true(~wrong) if device.level else wrong
     if not device.backend.asynchronous and bool(wrong):

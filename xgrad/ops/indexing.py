@@ -10,7 +10,7 @@ import numpy as np
 
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device, batching
-from xgrad.backend.recording import active_recorder, copy_of, run_array_code
+from xgrad.backend.recording import active_recorder, cast, copy_of, run_array_code
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import KINDS, NAMES, SCALAR_KINDS, SCALARS
 from xgrad.core.function import Function
@@ -67,11 +67,7 @@ def _indices(key: Any, device: Device) -> Any:
         raise IndexError(f"indexing: expected integers or bools, got an array of {dtype}")
     if dtype in (np.bool_, np.int64):
         return key
-    return run_array_code(device, _cast_key, key)
-
-
-def _cast_key(device: Device, key: Any) -> Any:
-    return device.xp.astype(key, device.backend.dtype(np.int64))
+    return run_array_code(device, cast, key, device.backend.dtype(np.int64))
 
 
 def _lifted(x: Tensor, key: Any, value: Any = None) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 
 from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device, device_of, transfer
-from xgrad.backend.recording import active_recorder, copy_of, run_array_code
+from xgrad.backend.recording import active_recorder, cast, copy_of, run_array_code
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import KINDS, SCALARS, check_standard, defaults, is_complex
 from xgrad.core.function import Function
@@ -138,11 +138,7 @@ def _cast(x: Any, dtype: np.dtype | None, device: Device, host: bool) -> Any:
     if host:
         check_range("asarray", x, dtype)
     with device.active():
-        return run_array_code(device, _cast_array, x, wanted)
-
-
-def _cast_array(device: Device, x: Any, dtype: Any) -> Any:
-    return device.xp.astype(x, dtype)
+        return run_array_code(device, cast, x, wanted)
 
 
 def check_range(name: str, values: np.ndarray, dtype: np.dtype) -> None:

@@ -15,7 +15,7 @@ from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf, RetainedGradient, clock
 from xgrad.core.lost_gradients import user_location
 from xgrad.core.tensor import Tensor
-from xgrad.core.views import base_of, family_of, has_family, layout, link, unlink, views_of, with_views
+from xgrad.core.views import base_of, family_of, has_family, layout, link, taken_by, unlink, views_of, with_views
 from xgrad.ops.declare import call_op, derivative, diagonal_key
 from xgrad.ops.indexing import assign_to, assignment_operands, setitem
 from xgrad.ops.manipulation import reshape
@@ -226,7 +226,7 @@ def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
         if (recorder := active_recorder()) is not None and not recorder.knows(base._data):
             _write_outside(recorder, x, new, hidden)
             return
-        _, function, options = x._view
+        function, options = taken_by(x)
         if function is None:  # of .data
             hidden = True
         else:
@@ -344,7 +344,7 @@ def move(x: Tensor, raw: Any) -> None:
     """Move the values of a tensor and of its views to an array that has equal ones: nothing has changed."""
     x._data = raw
     for view in views_of(x) if has_family(x) else ():
-        _, function, options = view._view  # type: ignore[misc]
+        function, options = taken_by(view)
         values = x._without_history()
         move(view, raw if function is None else function(values, **options)._data)
 
@@ -364,7 +364,7 @@ def refresh_views(x: Tensor, hidden: bool = True) -> None:
 
 
 def _refresh_view(view: Tensor, base: Tensor, hidden: bool) -> None:
-    _, function, options = view._view  # type: ignore[misc]
+    function, options = taken_by(view)
     if function is None:
         _rebind(view, base._without_history(), True)
     else:

@@ -46,7 +46,8 @@ class BufferLayout:
 
     def views(self, buffer: Any) -> list[Any]:
         """Return the arrays in a buffer."""
-        return run_array_code(self.device, self._views, buffer)  # type: ignore[no-any-return]
+        views: list[Any] = run_array_code(self.device, self._views, buffer)
+        return views
 
     def _empty(self, device: Device) -> Any:
         return device.xp.empty((self.size,), dtype=self.placement.dtype, device=device.native)

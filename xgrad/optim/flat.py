@@ -219,7 +219,8 @@ class FlatParameters:
         arrays = {key: x._data for key, x in self.arrays.items()}
         whole = self.segments[0]._data, self.gradients.views[0]._data
         p, g = self.updated_arrays() if self.elementwise else whole
-        return run_array_code(self.device, self._updated, update, p, g, arrays, numbers, options)  # type: ignore[no-any-return]
+        state: dict[str, Any] = run_array_code(self.device, self._updated, update, p, g, arrays, numbers, options)
+        return state
 
     def _updated(
         self,

@@ -107,7 +107,7 @@ class Generator:
         with chosen.active():
             width, count = (32 if kind == float32 else 64), math.prod(shape)
             seed, call = self._next_call()
-            raw = run_array_code(chosen, _uniform, seed, call, width, count, kind, scale, low, shape)
+            raw = run_array_code(chosen, variates.drawn_uniform, seed, call, width, count, kind, scale, low, shape)
             tensor = from_array(raw, chosen)
         return tensor.requires_grad_() if grad else tensor
 
@@ -128,7 +128,7 @@ class Generator:
     ) -> Tensor:
         chosen = _target_device(device)
         seed, call = self._next_call()
-        return from_array(run_array_code(chosen, _from_words, seed, call, make, count, shape), chosen)
+        return from_array(run_array_code(chosen, variates.drawn_on_host, seed, call, make, count, shape), chosen)
 
     def rand(
         self, shape: Shape, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
@@ -254,30 +254,6 @@ def replaying(states: dict[Generator, tuple[int, int]] | None = None) -> Iterato
             generator._state = state
         if outer is not None and states is None:
             outer.update(draws | outer)
-
-
-def _uniform(
-    device: Device,
-    seed: int,
-    call: int,
-    width: int,
-    count: int,
-    kind: np.dtype,
-    scale: float,
-    low: float,
-    shape: tuple[int, ...],
-) -> Any:
-    """Return uniform numbers: array code."""
-    bits = device.backend.random_bits(seed, call, width, count, device.index)
-    numbers = variates.uniform(device.xp, bits, device.backend.dtype(kind))
-    if (scale, low) != (1, 0):
-        numbers = numbers * scale + low
-    return device.xp.reshape(numbers, shape)
-
-
-def _from_words(device: Device, seed: int, call: int, make: Any, count: int, shape: tuple[int, ...]) -> Any:
-    """Return random numbers that are made on the host: array code."""
-    return device.backend.from_words(make, seed, call, count, shape, device.index)
 
 
 context_state: ContextVar[tuple[int, int] | None] = ContextVar("xgrad_random_state", default=None)

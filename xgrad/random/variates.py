@@ -9,10 +9,12 @@ square root differs.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from xgrad.backend.device import Device
 from xgrad.backend.overridable import overridable
 
 _ROOT, _LOG_2 = math.sqrt(0.5), 0.6931471805599453
@@ -118,3 +120,34 @@ def permutation(words: np.ndarray) -> np.ndarray:
     words.sort()
     words &= mask
     return words.view(np.int64)
+
+
+def drawn_uniform(
+    device: Device,
+    seed: int,
+    call: int,
+    width: int,
+    count: int,
+    kind: np.dtype,
+    scale: float,
+    low: float,
+    shape: tuple[int, ...],
+) -> Any:
+    """Return uniform numbers of a call of a generator: array code, for `run_array_code`."""
+    bits = device.backend.random_bits(seed, call, width, count, device.index)
+    numbers = uniform(device.xp, bits, device.backend.dtype(kind))
+    if (scale, low) != (1, 0):
+        numbers = numbers * scale + low
+    return device.xp.reshape(numbers, shape)
+
+
+def drawn_on_host(
+    device: Device,
+    seed: int,
+    call: int,
+    make: Callable[[np.ndarray], np.ndarray],
+    count: int,
+    shape: tuple[int, ...],
+) -> Any:
+    """Return numbers of a call of a generator that are made on the host: array code, for `run_array_code`."""
+    return device.backend.from_words(make, seed, call, count, shape, device.index)

@@ -8,7 +8,6 @@ for the whole batch, by a rule of `batching_rules`.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,7 +19,7 @@ from xgrad.autograd import grad
 from xgrad.backend import Backend, DeviceError
 from xgrad.backend.device import Device, Interceptor, Placements, batching, intercepting
 from xgrad.backend.recording import as_arrays, check_true
-from xgrad.backend.wrapping import LazyNamespace, define_operators
+from xgrad.backend.wrapping import ArrayType, LazyNamespace, define_operators
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import enable_grad, is_grad_enabled, no_grad
 from xgrad.core.namespace import namespace
@@ -101,12 +100,10 @@ class Batch(Interceptor):
         return moveaxis(out, 0, axis) if axis else from_placement(out._data, out._placement, out._edge)
 
 
-class BatchedArray:
+class BatchedArray(ArrayType):
     """An array for each element of a batch, or one for all: a tensor, and whether its first axis is the batch."""
 
     __slots__ = ("__weakref__", "batch", "batched", "made_in", "tensor", "writable")
-    __array_ufunc__ = None  # NumPy's arrays and scalars leave operators to this class
-    __hash__ = object.__hash__
 
     def __init__(self, batch: Batch, tensor: Tensor, batched: bool, writable: bool = False) -> None:
         self.batch, self.tensor, self.batched = batch, tensor, batched
@@ -119,10 +116,6 @@ class BatchedArray:
     @property
     def dtype(self) -> Any: return self.tensor._data.dtype
     @property
-    def ndim(self) -> int: return self.tensor.ndim - self.batched
-    @property
-    def size(self) -> int: return math.prod(self.shape)
-    @property
     def device(self) -> None: return None  # creation functions of the namespace know the device
     @property
     def mT(self) -> Any: return call("matrix_transpose", namespace.matrix_transpose, self)
@@ -131,7 +124,6 @@ class BatchedArray:
     def requires_grad(self) -> bool: return self.tensor._is_differentiated
 
     def __repr__(self) -> str: return f"<array of shape {self.shape}, batched>"
-    def __len__(self) -> int: return self.shape[0]
     def __getitem__(self, key: Any) -> Any: return call("getitem", operator.getitem, self, key)
     def __bool__(self) -> bool: return bool(host_values(self))
     def __int__(self) -> int: return int(host_values(self))
@@ -230,7 +222,7 @@ def _wrapped(batch: Batch, out: Any, batched: bool) -> Any:
 
 
 class BatchingNamespace(LazyNamespace):
-    """A namespace of batched arrays on a device: functions are those of xgrad."""
+    """A namespace of batched arrays on a device: of xgrad's functions."""
 
     def __init__(self, device: BatchingDevice, real: Any, functions: Any, prefix: str = "") -> None:
         super().__init__(real)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xgrad.backend.device import Device, batching
-from xgrad.backend.recording import as_arrays, run_array_code
+from xgrad.backend.recording import as_arrays, broadcast_number, run_array_code
 from xgrad.core.engine import run_backward
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import is_grad_enabled
@@ -118,8 +118,4 @@ _checkpoint = _Checkpoint()
 def _blank(edge: Edge) -> Any:
     """Return an array of zeros of the shape and dtype of an edge, in the memory of one number."""
     with edge.placement.device.active():
-        return run_array_code(edge.placement.device, _broadcast_zero, edge.placement.dtype, tuple(edge.shape))
-
-
-def _broadcast_zero(device: Device, dtype: Any, shape: tuple[int, ...]) -> Any:
-    return device.xp.broadcast_to(device.xp.zeros((), dtype=dtype, device=device.native), shape)
+        return run_array_code(edge.placement.device, broadcast_number, 0, edge.placement.dtype, tuple(edge.shape))
