@@ -10,9 +10,10 @@ cpu` runs all this without a GPU, as a test.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import xgrad
 from benchmarks import epoch, ops
@@ -57,13 +58,19 @@ NETWORKS = (
     ((8192, 8192, 10), 128),
 )
 QUICK = (((5, 4, 3), 8),)
+Networks = Sequence[tuple[Sequence[int], int]]  # sizes of layers, and of the batch
 BYTES = (1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 27)
 
 
-def steps(result: Result, options: Options, peers: Mapping[str, str], tf32: bool = False) -> None:
+def steps(
+    result: Result, options: Options, peers: Mapping[str, str], networks: Networks = NETWORKS, tf32: bool = False
+) -> None:
     """Measure training steps."""
-    networks, how = named(QUICK if options.quick else NETWORKS), " with TF32" * tf32
-    cases = {name: case | {"device": options.device, "tf32": tf32} for name, case in networks.items()}
+    how = " with TF32" * tf32
+    cases = {
+        name: case | {"device": options.device, "tf32": tf32}
+        for name, case in named(QUICK if options.quick else networks).items()
+    }
     options, times = replace(options, tf32=tf32), Cells()
     try:
         timed(result, peers, cases, options, expected, times)
@@ -115,7 +122,8 @@ SECTIONS: dict[str, tuple[Callable[..., None], tuple[Mapping[str, str], ...]]] =
 }
 
 
-def run(options: Options, sections: Iterable[str] = SECTIONS) -> Result:
+def run(options: Options, sections: Iterable[str] = SECTIONS, **more: Any) -> Result:
+    """Run sections, with more arguments of their functions."""
     try:
         device = xgrad.Device(options.device)
     except xgrad.DeviceError as error:
@@ -127,7 +135,7 @@ def run(options: Options, sections: Iterable[str] = SECTIONS) -> Result:
     peers = {name: [next(chosen) for _ in groups] for name, (_, groups) in SECTIONS.items()}
     try:
         for name in sections:
-            SECTIONS[name][0](result, options, *peers[name])
+            SECTIONS[name][0](result, options, *peers[name], **more)
     except KeyboardInterrupt:
         result.fail("all peers", "interrupted: later results are missing", "gpu")
     return result

@@ -284,13 +284,24 @@ def parity(device: str) -> Cases:
 
 
 def speed(device: str, quick: bool = False) -> Cases:
-    """Return the sections of the benchmark ``gpu`` in short blocks, without MNIST, which takes minutes."""
+    """Return sections of the benchmark ``gpu`` in short blocks, the steps of small networks one by one.
+
+    The others, and MNIST, take minutes: most of the time is that in which processes of peers start and compile.
+    """
     settings = Options(quick=quick, repeats=5, seconds=0.03, device=device)
-    return {name: partial(_section, name, settings) for name in gpu.SECTIONS if name != "MNIST"}
+    small, medium, large = gpu.NETWORKS[:3]
+    return {
+        "steps of a small network": partial(_section, "steps", settings, networks=[small]),
+        "ops": partial(_section, "ops", settings),
+        "steps of a large network": partial(_section, "steps", settings, networks=[large]),
+        "steps of a large network with TF32": partial(_section, "steps with TF32", settings, networks=[large]),
+        "transfers": partial(_section, "transfers", settings),
+        "steps of a medium network": partial(_section, "steps", settings, networks=[medium]),
+    }
 
 
-def _section(name: str, settings: Options) -> Figures:
-    result: Result = gpu.run(settings, [name])
+def _section(name: str, settings: Options, **more: Any) -> Figures:
+    result: Result = gpu.run(settings, [name], **more)
     assert not result.failed, json.dumps(result.failed)
     return {
         table.title: {

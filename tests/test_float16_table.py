@@ -53,6 +53,9 @@ PYTORCH_IS_OFF = {
     "logcumsumexp": ((500,), "its gradient cancels"),
     "gradient on a grid": ((500,), "products of distances overflow"),
 }
+#: Ops whose products, and what is between them, stay in float16 on a device that is fast in it, as in PyTorch: they
+#: are off by a multiple of the rounding of their largest element, and overflow.
+ROUNDED_BETWEEN = frozenset({"rnn", "lstm", "gru", "scaled_dot_product_attention"})
 #: Ops of probabilities.
 BOUNDED = frozenset({"binary_cross_entropy"})
 
@@ -148,12 +151,17 @@ def usable(op: OpCase, device: str) -> xgrad.Device:
 @pytest.mark.parametrize(("op", "scale"), ROWS)
 def test_values_and_gradients_of_float16_agree_with_float64(op: OpCase, scale: float, device: str) -> None:
     target, result = usable(op, device), "float32" if op.name in SINGLE else HALF
+    if scale > 1 and target.backend.fast_float16 and op.function_name in ROUNDED_BETWEEN:
+        pytest.skip(f"{op}: scores above 65504 overflow in float16")
     if op.name in SINGLE and target.backend.library == "torch":
         pytest.skip("PyTorch has no transform of float16 on the CPU: see the test of the error")
     compared = 0
     with quiet():
         for sample in samples(op, scale):
             exact, limits = bounds(op, sample, result)
+            if target.backend.fast_float16 and op.function_name in ROUNDED_BETWEEN:
+                limits = Run(*[[y + 8 * EPS * np.abs(x).max(initial=0) for x, y in zip(*part, strict=True)]
+                               for part in zip(exact, limits, strict=True)])  # fmt: skip
             try:
                 check_close(run_op(op, sample, target, HALF, result=result), exact, limits)
             except Exception as error:

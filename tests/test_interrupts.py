@@ -31,10 +31,10 @@ from xgrad.training import Trainer
 SIGNALS = int(os.environ.get("INTERRUPTS", 500))
 Call = Callable[[], Any]
 
-# Python drops exceptions of a handler in a callback of a weak reference, which `threading` uses, and warns of a file
-# that it closes since `open` was stopped before it returned.
+# Python drops exceptions of a handler in a callback of a weak reference (WeakSet, WeakKeyDictionary and
+# WeakValueDictionary have one), and warns of a file that it closes since `open` was stopped before it returned.
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:Exception ignored in.*WeakSet:pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:Exception ignored in.*Weak:pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO:pytest.PytestUnraisableExceptionWarning"),
 ]
 

@@ -314,29 +314,35 @@ def _on_device(cp: Any, create: Callable[..., Any], like: bool = False) -> Calla
 
 
 def _matmul_of(cp: Any) -> Callable[..., Any]:
-    """Return the function for products, by CuPy but for stacks that CuPy would copy, or multiply without TF32."""
+    """Return the function for products, by the calls of cuBLAS that a CUDA graph makes.
+
+    CuPy itself makes these for contiguous matrices of real numbers, in half the time. It copies other layouts,
+    multiplies stacks and complex numbers by other functions, and rounds each term of rows by columns of float16.
+    """
     products = Products(cp, CurrentCublas(cp))
 
     def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
-        if out is not None:
-            return x1.dot(x2, out)  # of matrices
-        if x1.ndim > 2 and x2.ndim == 2:
+        if x1.ndim > 2 and x2.ndim == 2 and out is None:
             rows = x1.reshape(math.prod(x1.shape[:-1]), x1.shape[-1])
-            return (rows @ x2).reshape(*x1.shape[:-1], x2.shape[1])
-        stacks, dtype = {x1.shape[:-2], x2.shape[:-2]} - {()}, np.result_type(x1.dtype, x2.dtype)
-        if len(stacks) != 1 or not supports(dtype):  # matrices, or stacks that broadcast, which `products` would copy
-            return x1 @ x2
+            return matmul(rows, x2).reshape(*x1.shape[:-1], x2.shape[1])
+        dtype = np.result_type(x1.dtype, x2.dtype)
+        if not supports(dtype) or (dtype.char in "fd" and is_plain(x1) and is_plain(x2)):
+            return x1 @ x2 if out is None else x1.dot(x2, out)
         products.cublas.tf32 = takes_tf32(cp)
-        plain = x1.flags.c_contiguous and x2.flags.c_contiguous and dtype != np.float16
-        return x1 @ x2 if plain and not products.cublas.tf32 else products.matmul(x1, x2)
+        return products.matmul(x1, x2, out)
+
+    def is_plain(x: Any) -> bool:
+        return bool(x.ndim <= 2 and (x.flags.c_contiguous or x.flags.f_contiguous))
 
     return matmul
 
 
 def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the sums of products along an axis, elementwise: compat's are products of stacks of 1 by 1 matrices."""
-    products = x1.conj() * x2
-    return products.sum(axis=axis, dtype=products.dtype)
+    dtype = np.result_type(x1.dtype, x2.dtype)
+    if dtype == np.float16:  # whose products overflow above 65504
+        return _vecdot(x1.astype(np.float32), x2.astype(np.float32), axis=axis).astype(dtype)
+    return (x1.conj() * x2).sum(axis=axis, dtype=dtype)
 
 
 def _scan(flat: Callable[..., Any], general: Callable[..., Any], x: Any, /, **options: Any) -> Any:

@@ -25,6 +25,9 @@ _KINDS: dict[Any, tuple[int, int, Any]] = {
     np.dtype("complex64"): (4, 68, np.complex64),
     np.dtype("complex128"): (5, 70, np.complex128),
 }
+#: Addresses of 1 and 0, on the host, by type of the factors.
+_NUMBERS = {kind: np.array([1, 0], kind) for kind in (np.float32, np.float64, np.complex64, np.complex128)}
+_FACTORS = {kind: (x.ctypes.data, x.ctypes.data + x.itemsize) for kind, x in _NUMBERS.items()}
 _TF32 = 77  # CUBLAS_COMPUTE_32F_FAST_TF32
 _DEFAULT = -1  # CUBLAS_GEMM_DEFAULT
 _HOPPER, _LARGE, _SMALL = 90, 32 << 20, 4 << 20  # workspace in bytes that cuBLAS recommends, from Hopper on and before
@@ -122,17 +125,17 @@ class Cublas:
         if self.tf32 and out.dtype in (np.float32, np.complex64):  # one setting in CuPy
             computed = _TF32
         # cuBLAS stores matrices by columns, so it sees those by rows transposed: the factors change places.
-        one, zero = np.ones((), factor), np.zeros((), factor)
+        one, zero = _FACTORS[factor]
         flags = int(right.transposed), int(left.transposed)  # CUBLAS_OP_N and CUBLAS_OP_T
-        sizes = (self._handle, *flags, n, m, k, one.ctypes.data)
+        sizes = (self._handle, *flags, n, m, k, one)
         factors = ((b, right), (a, left), (out, result))
         first, second, third = [(x.data.ptr, kind, lay.leading) for x, lay in factors]
         if out.ndim == 2:
-            args: tuple[Any, ...] = (*first, *second, zero.ctypes.data, *third, computed, _DEFAULT)
+            args: tuple[Any, ...] = (*first, *second, zero, *third, computed, _DEFAULT)
             self._call("cublasGemmEx", *sizes, *args)
         else:
             steps = [x.strides[0] // x.dtype.itemsize for x, _ in factors]
-            args = (*first, steps[0], *second, steps[1], zero.ctypes.data, *third, steps[2])
+            args = (*first, steps[0], *second, steps[1], zero, *third, steps[2])
             self._call("cublasGemmStridedBatchedEx", *sizes, *args, out.shape[0], computed, _DEFAULT)
 
     def _call(self, name: str, *args: Any) -> None:

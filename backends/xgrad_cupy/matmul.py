@@ -56,7 +56,7 @@ class Products:
     def _multiply(self, a: Any, b: Any, shape: tuple[int, ...], out: Any) -> Any:
         """Return the product of stacks of matrices, in `out` if that is given and cuBLAS can write to it."""
         stack = shape[:-2]
-        if shape == (1, 1) and a.size:  # CuPy sums such products without cuBLAS: the bits of eager mode
+        if shape == (1, 1) and a.size and a.dtype != np.float16:  # CuPy sums such products without cuBLAS: its bits
             return self._cp.dot(a.ravel(), b.ravel()).reshape(1, 1)
         if b.ndim == 2 and a.ndim > 2:  # a stack by one matrix is one product
             rows = a.reshape(math.prod(a.shape[:-1]), a.shape[-1])

@@ -625,9 +625,11 @@ def test_tf32_applies_to_dtypes_as_in_cupy(products: Products, calls: list[Any],
     assert calls[-1][1] == computed
 
 
-def test_status_of_cublas_is_raised(products: Products) -> None:
-    with pytest.raises(cublas.CublasError, match="cublasSetWorkspace_v2 returned status 7"):
-        products.cublas.use(0, 1, 1 << 10)  # not aligned
+def test_status_of_cublas_is_raised(products: Products, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(cublas._KINDS, np.dtype("float32"), (-1, 68, np.float32))  # no cudaDataType_t
+    x = matrices((2, 2), "f4", "C", np.random.default_rng(0))
+    with pytest.raises(cublas.CublasError, match=r"cublasGemmEx returned status \d+"):
+        products.matmul(x, x)
 
 
 def test_cublas_is_loaded_by_its_names(cuda: Device) -> None:

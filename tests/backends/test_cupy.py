@@ -189,7 +189,8 @@ def test_stacks_are_multiplied_without_copies_and_with_the_bits_of_a_graph(
     assert set(computed) == {77 if tf32 else 68}  # CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_32F
     assert pool.total_bytes() < 2 * x.size * x.element_size()  # the result alone
     expected = x.cpu().numpy() @ y.cpu().numpy().swapaxes(-1, -2)
-    np.testing.assert_allclose(eager.cpu().numpy(), expected, rtol=1e-4, atol=1e-4)
+    tolerance = 1e-2 if tf32 else 1e-4  # TF32 has 10 bits of mantissa
+    np.testing.assert_allclose(eager.cpu().numpy(), expected, rtol=tolerance, atol=tolerance)
     assert replays == [eager.cpu().numpy().tobytes()] * 3 and step.refusal is None
 
 

@@ -99,6 +99,9 @@ SHARED: dict[str, Callable[[Any], Any]] = {
     "part": lambda p: p.detach()[1:, :],
     "flat": lambda p: p.detach().reshape(-1),
     "transposed": lambda p: p.T.detach(),
+    "flat part": lambda p: p.detach()[1:, :].reshape(-1),
+    "flat part of columns": lambda p: p.detach()[:, 1:].reshape(-1),  # a copy, as in PyTorch
+    "twice transposed": lambda p: p.detach().T.T.reshape((2, -1)),
     "NumPy": lambda p: p.detach().numpy(),
     "part of NumPy": lambda p: np.asarray(p.detach())[::2],
     "memoryview": lambda p: memoryview(p.detach().numpy()),
@@ -114,7 +117,7 @@ def test_what_shares_memory_with_a_parameter_follows_it_as_in_pytorch(
     p = model[0].weight
     if device != "cpu" and look in NUMPY:
         pytest.skip("NumPy shares the memory of the CPU only")
-    other = torch.tensor(p.detach().cpu().numpy(), requires_grad=True)
+    other = torch.tensor(p.tolist(), requires_grad=True)  # in row order, in which the buffer is not
     taken, expected = look(p), look(other)
     for seed in range(3):
         optimizer.zero_grad()
@@ -156,7 +159,7 @@ def test_values_taken_from_a_parameter_are_not_updated(take: Callable[[Any], Any
 def test_write_to_a_detached_parameter_changes_it_as_in_pytorch(device: str, torch: Any) -> None:
     model, optimizer = trained(device=device)
     p = model[0].weight
-    q = torch.tensor(p.detach().cpu().numpy(), requires_grad=True)
+    q = torch.tensor(p.tolist(), requires_grad=True)
     for x in (p, q):
         held, flat = x.detach(), x.detach().reshape(-1)
         held[0, :] = 2.0

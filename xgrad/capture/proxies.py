@@ -139,10 +139,10 @@ class RecordingDevice(Device):
         """Return the result of a rule as an array: of a NumPy scalar one without axes; of a number a constant."""
         if isinstance(x, Proxy):
             return record(self.real.as_array, (x,))
-        recorder = recording.get()
-        if type(x) is self.real.array_type:  # one that the rule has from elsewhere
-            return recorder.proxy(x)
-        return recorder.constant_proxy(self.real.as_array(x))
+        recorder, array = recording.get(), self.real.as_array(x)
+        if isinstance(x, (np.ndarray, self.real.array_type)):  # one that the rule has from elsewhere
+            return recorder.proxy(array)
+        return recorder.constant_proxy(array)
 
 
 @cache

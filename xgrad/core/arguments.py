@@ -70,7 +70,8 @@ def axis_error(
         if not ndim:
             return IndexError(f"{op}: expected {of} with at least one axis, got shape () and {name} {shown(axis)}")
         return IndexError(
-            f"{op}: expected {name} from {-ndim} to {ndim - 1} for {of} of shape {shape}, got {shown(axis)}"
+            f"{op}: expected {name} from {-ndim} to {ndim - 1} for {of} of shape {shape}, got {shown(axis)}, "
+            "out of range"
         )
     if len({operator.index(a) % ndim for a in axes}) < len(axes):
         return ValueError(f"{op}: expected different axes for {name}, got {shown(axis)} for {of} of shape {shape}")

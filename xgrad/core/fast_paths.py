@@ -58,7 +58,7 @@ def unary_fast_path(
                 node.saved = spec.save(out, (a,), (x,), options, None, (edge,)) if spec.first else (edge,)
                 node.spec, node.shape, node.placement = spec, out.shape, placement
                 node.order, node.hooks, node.changed = next(_numbers), None, 0
-            if views and (views is True or is_view(x, out)):
+            if views and (views is True or is_view(x, out, function, options)):
                 link(x, result, function, options)
             return result
         return _slow_path(find(), cache, (x, *more), named)

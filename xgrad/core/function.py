@@ -205,7 +205,7 @@ class Function(Op):
             spec = self._spec(mask, len(inputs), placement.complex)
             saved = spec.save(out, raws, inputs, options, residual, edges)
             result = from_placement(out, placement, record(Node(), spec, saved, out.shape, placement))
-        if self.views and (self.views is True or is_view(inputs[0], out)):
+        if self.views and (self.views is True or is_view(inputs[0], out, self, options)):
             link(inputs[0], result, self, options)
         return result
 

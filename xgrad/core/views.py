@@ -21,15 +21,31 @@ Views = bool | Literal["shared"]
 NO_OPTIONS: dict[str, Any] = {}  # of the views that `Tensor.data` and `Tensor.detach` return
 
 
-def is_view(x: Any, out: Any) -> bool:
-    """Return whether a result is a view of a tensor: of its memory, or of a parameter packed by an optimizer.
+def is_view(x: Tensor, out: Any, function: Any, options: dict[str, Any]) -> bool:
+    """Return whether a result of a function with `Views` "shared" is a view of a tensor.
 
-    Packing changes strides, on which the answer must not depend.
+    It is if it shares memory. Of a parameter packed by an optimizer, whose buffer has another order of elements, and
+    of the views of one, it is if it would share memory in row order: packing changes no answer.
     """
     if getattr(out, "base", None) is x._data:
         return True
-    leaf = x._leaf
-    return (leaf is not None and leaf.slot is not None) or x._placement.device.backend.shares_memory(x._data, out)
+    if _is_packed(x):
+        array = layout(x)
+        return np.may_share_memory(array, function.forward(np, array, **options))
+    return x._placement.device.backend.shares_memory(x._data, out)
+
+
+def _root(x: Tensor) -> Tensor:
+    """Return the tensor at the end of the bases of a view, or the tensor itself."""
+    while (base := base_of(x)) is not None:
+        x = base
+    return x
+
+
+def _is_packed(x: Tensor) -> bool:
+    """Return whether a tensor is a parameter packed by an optimizer, or a view of one."""
+    leaf = _root(x)._leaf
+    return leaf is not None and leaf.slot is not None
 
 
 def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> None:
@@ -108,9 +124,7 @@ def with_views(x: Tensor) -> list[Tensor]:
 
 def family_of(x: Tensor) -> list[Tensor]:
     """Return all tensors that a write to one reaches."""
-    while (base := base_of(x)) is not None:
-        x = base
-    return with_views(x)
+    return with_views(_root(x))
 
 
 def has_family(x: Tensor) -> bool:

@@ -126,9 +126,10 @@ def _log_ndtr_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
 
 def _erfcx_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
     """2 x erfcx(x) - 2 / sqrt(pi), which cancels for large x: there by a continued fraction, of repeated integrals."""
-    large = x > 3
-    above, ratio = xp.where(large, x, 3), 0.0
-    for k in range(36, 1, -1):  # enough for float64 above 3
+    bound = 1.5 if x.dtype == xp.float32 else 3  # above which 36 terms are enough
+    large = x > bound
+    above, ratio = xp.where(large, x, bound), 0.0
+    for k in range(36, 1, -1):
         ratio = 1 / (2 * above + 2 * k * ratio)
     return g * xp.where(large, -2 * ratio * out, 2 * x * out - 2 / _ROOT_PI)
 

@@ -32,7 +32,7 @@ CASES: list[OpCase] = [
     unary("log1p", FUNCTIONS, low=-0.5, complex=True),
     binary("logaddexp", COMPOSED, complex=True),
     unary("sqrt", ROOTS, low=0.2, complex=True),
-    binary("hypot", ROOTS, first=(0.2, 2), special_values=SPECIAL_VALUES[2:]),
+    binary("hypot", FUNCTIONS, first=(0.2, 2), special_values=SPECIAL_VALUES[2:]),
     unary("tan", FUNCTIONS, low=-1, high=1, complex=True),
     *[unary(name, FUNCTIONS, low=-0.9, high=0.9, complex=True) for name in ("asin", "acos", "atanh")],
     binary("atan2", FUNCTIONS, first=(0.2, 2)),
