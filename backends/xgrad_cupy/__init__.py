@@ -10,10 +10,8 @@ Differences from ``cpu``:
 - Special functions that ``cupyx.scipy.special`` lacks are SciPy's, for which arrays pass through the host.
 - Linear algebra gives NaN for a singular matrix, unless within ``cupyx.errstate(linalg="raise")``.
 
-`xgrad.capture` replays a step as a CUDA graph (`xgrad_cupy.cuda_graph`), which has not yet run on a GPU.
-
-Fused kernels (`xgrad_cupy.fused_kernels`) replace generic rules of several launches. They were compiled by CuPy for
-compute capability 8.0 and 9.0, and run on the host, and have not yet run on a GPU.
+`xgrad.capture` replays a step as a CUDA graph (`xgrad_cupy.cuda_graph`). Fused kernels (`xgrad_cupy.fused_kernels`)
+replace generic rules of several launches. `docs/gpu.md` has what was tested on a GPU.
 
 `xgrad.set_tf32` makes float32 products faster, with 10 bits of mantissa. Environment variables: CUDA's
 ``CUDA_VISIBLE_DEVICES``; CuPy's ``CUPY_CACHE_DIR`` (the cache of compiled kernels: a first run is slow),
@@ -253,6 +251,7 @@ def namespace(cp: Any) -> SimpleNamespace:
     own.fft = SimpleNamespace(**vars(compat.fft) | frequencies)
     linalg = {name: _with_geev_hint(getattr(compat.linalg, name)) for name in ("eig", "eigvals")}
     linalg["cholesky"] = _with_nan(cp, compat.linalg.cholesky)
+    linalg |= {name: _passing_nan(cp, getattr(compat.linalg, name)) for name in ("inv", "solve")}
     own.linalg = SimpleNamespace(**vars(compat.linalg) | linalg)
     own.log = partial(_log, cp)
     own.sign = cp.sign  # compat's synchronizes
@@ -290,6 +289,19 @@ def _with_nan(cp: Any, cholesky: Callable[..., Any]) -> Callable[..., Any]:
         return cp.where(positive[..., None, None], out, np.nan)
 
     return factorized
+
+
+def _passing_nan(cp: Any, solve: Callable[..., Any]) -> Callable[..., Any]:
+    """Return NaN for a matrix with NaN, of which cuSOLVER's LU decomposition makes finite results."""
+
+    @wraps(solve)
+    def solved(x: Any, /, *others: Any) -> Any:
+        out = solve(x, *others)
+        wrong = cp.isnan(x).any(axis=(-2, -1))
+        vector = bool(others) and others[0].ndim == 1
+        return cp.where(wrong[..., None] if vector else wrong[..., None, None], np.nan, out)
+
+    return solved
 
 
 def _log(cp: Any, x: Any, /) -> Any:

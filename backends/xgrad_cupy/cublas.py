@@ -1,7 +1,5 @@
 """Matrix products by cuBLAS, with the handle of CuPy or, since CuPy refuses to capture that, with a separate one.
 
-Not yet run on a GPU, only on an emulation of CUDA (``tests/cuda_without_gpu``).
-
 References
 ----------
 .. [1] NVIDIA, "cuBLAS", https://docs.nvidia.com/cuda/cublas/: "CUDA Graphs Support", cublasGemmEx,

@@ -1,8 +1,7 @@
 """The executor of captured steps on CuPy: a program as a CUDA graph, one launch for all of its kernels.
 
 `Executor.link` makes the calls once while a stream captures, in memory of a private pool. `Executor.run` copies inputs
-and numbers to fixed addresses, launches the graph on the current stream, and copies its results. Not yet run on a GPU,
-only on an emulation of CUDA (``tests/cuda_without_gpu``).
+and numbers to fixed addresses, launches the graph on the current stream, and copies its results.
 
 References
 ----------

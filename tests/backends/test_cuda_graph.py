@@ -1,6 +1,6 @@
 """Captured steps on `cuda`: on CUDA emulated on the host (`make test-cuda-without-gpu`), or a GPU.
 
-`tests/capture` has the rules of captured steps, which hold on `cpu` and on `cuda`. Not yet run on a GPU.
+`tests/capture` has the rules of captured steps, which hold on `cpu` and on `cuda`.
 """
 
 from __future__ import annotations
