@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import tempfile
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -26,6 +28,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if "XGRAD_CACHE_DIR" not in os.environ:  # workers of a run share one
+        folder = tempfile.TemporaryDirectory(prefix="xgrad-tests-")
+        config.add_cleanup(folder.cleanup)
+        os.environ["XGRAD_CACHE_DIR"] = folder.name
     if config.getoption("--peers"):  # or all that needs them would be skipped
         try:
             for peer in sorted(PEERS):

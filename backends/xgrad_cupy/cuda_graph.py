@@ -52,7 +52,7 @@ class Executor:
     _new: list[int]  # other outputs
     _plans: list[Any]  # of transforms
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, native: bool | None = None) -> None:
         inputs = [value.storage for value in program.inputs]
         owners = [*inputs, *{value.storage for value in program.state}]
         for call in program.calls:

@@ -97,7 +97,7 @@ class Code:
 
     def _lines(self, instructions: Iterable[Instruction]) -> list[str]:
         lines: list[str] = []
-        for static, group in groupby(instructions, _is_static):
+        for static, group in groupby(instructions, is_static):
             members = list(group)
             if static and len(members) >= _MANY:
                 lines.append(f"consume(starmap(call, {self._loop(members)}))")
@@ -146,7 +146,8 @@ class Code:
         return self._names[id(operand)][0]
 
 
-def _is_static(x: Instruction) -> bool:
+def is_static(x: Instruction) -> bool:
+    """Return whether an instruction writes to static slots alone, and is made of them."""
     return x.result is None and not any(slot.dynamic for slot in x.slots)
 
 

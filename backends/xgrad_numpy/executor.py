@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xgrad.capture.program import Program
+from xgrad.core.errors import CaptureWarning
+from xgrad.core.lost_gradients import warn_user
 from xgrad_numpy.codegen import Code, Slot
 from xgrad_numpy.lowering import Lowering
 
+if TYPE_CHECKING:
+    from xgrad_numpy.native.kernels import Compilation, Kernels
+
+WARM = 50  # replays after which the native kernels of a program are compiled
+
 
 class Executor:
-    """Executor of a program on NumPy: see "Captured steps" in ``backends/README.md`` for the interface."""
+    """Executor of a program on NumPy: see "Captured steps" in ``backends/README.md`` for the interface.
+
+    `native` is True if the first `link` waits for compiled kernels, False if there are to be none, and None if they
+    are compiled in the background after some replays.
+    """
 
     run: Callable[..., Any]
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, program: Program, native: bool | None = None) -> None:
+        self._program, self._native = program, native
         self._lowering: Lowering | None = None
         self._code: Code | None = None
-        self.nbytes = 0
+        self._kernels: Kernels | None = None
+        self._compilation: Compilation | None = None
+        self._replays = self.nbytes = 0
 
     def link(self, arrays: Sequence[np.ndarray]) -> None:
         """Use these arrays of the state. The first call lowers the program, which depends on overlaps between them."""
@@ -39,6 +53,11 @@ class Executor:
         if self._code is None:
             self._code = code = Code(lowering.parameters, lowering.before, lowering.after, lowering.outputs)
             self.run, self.nbytes = code.run, lowering.nbytes
+            if self._native is not False and os.environ.get("XGRAD_NATIVE") != "0":
+                self.run = self._interpret
+                if self._native:
+                    self._compile()
+                    self._wait()
         else:
             self._code.update([*[slot for slot, _ in changed], *affected])
 
@@ -48,4 +67,40 @@ class Executor:
             self._code.scope.clear()
             for slot in (*self._lowering.state, *self._lowering.static):
                 slot.array = None
-        self._lowering = self._code = None
+        self._lowering = self._code = self._kernels = self._compilation = None
+
+    # Native kernels
+
+    def _interpret(self, *args: Any) -> Any:
+        """Run the program by NumPy, until its native kernels are compiled, or turn out not to be to be had."""
+        self._replays += 1
+        if self._compilation is None and self._replays == WARM:
+            self._compile()
+        if self._compilation is not None and not self._compilation.running:
+            self._finish(self._compilation)
+            return self.run(*args)
+        assert self._code is not None
+        return self._code.run(*args)
+
+    def _compile(self) -> None:
+        """Start the compilation of the kernels of the program."""
+        from xgrad_numpy.native.kernels import Compilation, Kernels  # 3 ms, and not for each program
+
+        assert self._lowering is not None
+        self._kernels = Kernels(self._lowering)
+        self._compilation = Compilation(self._kernels.source)
+
+    def _wait(self) -> None:
+        """Wait for the kernels; where there can be none, say why."""
+        assert self._compilation is not None
+        self._compilation.wait()
+        if self._compilation.reason:
+            warn_user(f"capture: native=True: {self._compilation.reason}", CaptureWarning)
+
+    def _finish(self, compilation: Compilation) -> None:
+        """Call the compiled kernels from now on; without them, run by NumPy without a look at each replay."""
+        code, kernels, library = self._code, self._kernels, compilation.library
+        assert code is not None
+        if library is not None and kernels is not None:
+            self._code = code = kernels.code(library)
+        self.run, self._compilation, self._kernels = code.run, None, None

@@ -57,7 +57,7 @@ class Lowering:
         self._arrays: dict[Any, np.ndarray] = {}  # 0-d arrays of numbers, and small constants
         self._facts = facts = Analysis(program, arrays)
         buffers = self._buffers = BufferAssignment()
-        self._memory = self._static(buffers.memory)
+        self.memory = self.add_static(buffers.memory)
         for self._at, call in enumerate(program.calls):
             self._lower(call)
             for storage in facts.dying.pop(self._at, ()):
@@ -92,7 +92,8 @@ class Lowering:
             self._early.append(Instruction(operator.setitem, (self._arrays[key], (), slot), {}))
         return self._arrays[key]
 
-    def _static(self, find: Callable[[], Any], *sources: Slot) -> Slot:
+    def add_static(self, find: Callable[[], Any], *sources: Slot) -> Slot:
+        """Return a new static slot, which `find` computes from the arrays of other slots."""
         slot = Slot(find=find, order=len(self.static))
         for source in sources:
             source.dependents.append(slot)
@@ -103,7 +104,7 @@ class Lowering:
         """Return the slot of a view or of new memory, which is made as early as possible."""
         call = Instruction(function, operands, options)
         if call.slots and not any(slot.dynamic for slot in call.slots):
-            return self._static(lambda: operator.call(*call.entry()), *call.slots)
+            return self.add_static(lambda: operator.call(*call.entry()), *call.slots)
         early = all(slot.early or not slot.dynamic for slot in call.slots)
         call.result = Slot(dynamic=True, early=early)
         (self._early if early else self._current).append(call)
@@ -114,9 +115,9 @@ class Lowering:
         return self._pure(view, x, *args) if type(x) is Slot else view(x, *args)
 
     def _buffer(self, value: Value) -> Slot:
-        offset, memory = self._buffers.allocate(value), self._memory
+        offset, memory = self._buffers.allocate(value), self.memory
         shape, dtype, strides = value.shape, value.dtype, value.strides
-        return self._static(lambda: np.ndarray(shape, dtype, memory.array, offset, strides), memory)
+        return self.add_static(lambda: np.ndarray(shape, dtype, memory.array, offset, strides), memory)
 
     def _scratch(self, like: np.ndarray) -> Slot:
         """Return a buffer for this call only."""

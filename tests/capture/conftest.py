@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import nullcontext
 
@@ -11,6 +12,11 @@ import pytest
 import xgrad
 from locked_memory import LockedRecorder
 from xgrad.capture import captured
+from xgrad.capture.program import Program
+from xgrad_numpy import executor
+
+#: Whether all programs are compiled at once: ``CAPTURE_NATIVE=1`` in the environment.
+NATIVE = os.environ.get("CAPTURE_NATIVE") == "1"
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +31,20 @@ def frozen_heap() -> Iterator[None]:
 def locked_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Record steps with known arrays read-only outside of array code, so that a write beside the recorder raises."""
     monkeypatch.setattr(captured, "Recorder", LockedRecorder)
+
+
+class Compiled(executor.Executor):
+    """An executor that waits for its native kernels, unless they are turned off."""
+
+    def __init__(self, program: Program, native: bool | None = None) -> None:
+        super().__init__(program, True if native is None else native)
+
+
+@pytest.fixture(autouse=True)
+def native_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile native kernels before the first replay, if that is asked for."""
+    if NATIVE:
+        monkeypatch.setattr(executor, "Executor", Compiled)
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ import tracemalloc
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -109,9 +110,11 @@ def no_collector() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("native", [False, True], ids=["interpreted", "native"])
 @pytest.mark.parametrize("look", [False, True], ids=["unseen", "seen"])
-def test_1000_replays_leave_memory_flat_and_no_cycles(look: bool) -> None:
-    model, optimizer, step = training(xgrad.capture)
+@pytest.mark.filterwarnings("ignore:capture. native=True:xgrad.capture.CaptureWarning")  # without a compiler
+def test_1000_replays_leave_memory_flat_and_no_cycles(look: bool, native: bool) -> None:
+    model, optimizer, step = training(partial(xgrad.capture, native=native))
     data, objects, bytes_ = batch(0), [], []
     tracemalloc.start(1)
     try:

@@ -47,10 +47,16 @@ R = TypeVar("R")
 
 
 @overload
-def capture(step: Callable[P, R], *, state: Any = None, limit: int = 16, verify: int = 0) -> Captured[P, R]: ...
+def capture(
+    step: Callable[P, R], *, state: Any = None, limit: int = 16, verify: int = 0, native: bool | None = None
+) -> Captured[P, R]: ...
 @overload
-def capture(*, state: Any = None, limit: int = 16, verify: int = 0) -> Callable[[Callable[P, R]], Captured[P, R]]: ...
-def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int = 0) -> Any:
+def capture(
+    *, state: Any = None, limit: int = 16, verify: int = 0, native: bool | None = None
+) -> Callable[[Callable[P, R]], Captured[P, R]]: ...
+def capture(
+    step: Any = None, *, state: Any = None, limit: int = 16, verify: int = 0, native: bool | None = None
+) -> Any:
     """Return a function that records `step` when it is first called, and replays the program later, bit for bit.
 
     The first call is the eager step. Everything but tensors is a constant of the trace, as under ``jax.jit``: numbers,
@@ -76,6 +82,10 @@ def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int
         recently used one. Other calls run eagerly, with one warning.
     verify : int, default 0
         Run every `verify`-th call eagerly, too, from the same state, and compare; 0 for none.
+    native : bool, optional
+        On `cpu`, whether elementwise calls become loops of C, compiled on this machine, with the same bits: by default
+        in the background, after some replays; True waits for them at the recording, and warns if there is no compiler;
+        False leaves them to NumPy.
 
     Returns
     -------
@@ -110,7 +120,7 @@ def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int
     True
     """
     if step is None:
-        return lambda step: capture(step, state=state, limit=limit, verify=verify)
+        return lambda step: capture(step, state=state, limit=limit, verify=verify, native=native)
     if not callable(step):
         raise TypeError(f"capture: expected a function, got {type(step).__name__}")
     if isgeneratorfunction(step) or iscoroutinefunction(step) or isasyncgenfunction(step):
@@ -121,7 +131,7 @@ def capture(step: Any = None, *, state: Any = None, limit: int = 16, verify: int
         )
     if verify < 0:
         raise ValueError(f"capture: expected verify of 0 or more, got {verify}")
-    return _captured()(step, state, limit, verify)
+    return _captured()(step, state, limit, verify, native)
 
 
 def _captured() -> Any:

@@ -26,7 +26,7 @@ _data = attrgetter("_data")
 class CachedProgram:
     """The program of a step for calls that are alike; raises `Unusable` if it cannot be replayed."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, native: bool | None = None) -> None:
         self.executor: Any = None
         self.error: Exception | None = None  # why the last replay was not finished
         recorder, tensors = recording.recorder, recording.tensors
@@ -48,7 +48,7 @@ class CachedProgram:
         self._check = writer.check(arrays, program.numbers, effects.numbers)
         with self._device.active():
             module: Any = import_module(self._device.backend.executor or "")
-            self.executor = module.Executor(program)
+            self.executor = module.Executor(program, native)
         finalize(self, self.executor.release).atexit = False  # memory of the device is freed with the program
 
     def replay(self, args: Sequence[Any]) -> Any:

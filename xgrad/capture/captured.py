@@ -60,9 +60,16 @@ class Captured(Generic[P, R]):
         The number of recorded calls so far.
     """
 
-    def __init__(self, step: Callable[P, R], state: Any = None, limit: int = 16, verify: int = 0) -> None:
+    def __init__(
+        self,
+        step: Callable[P, R],
+        state: Any = None,
+        limit: int = 16,
+        verify: int = 0,
+        native: bool | None = None,
+    ) -> None:
         update_wrapper(self, step)
-        self._step, self._extra_state, self._limit, self._verify = step, state, limit, verify
+        self._step, self._extra_state, self._limit, self._verify, self._native = step, state, limit, verify, native
         self._lock = RLock()  # a step that runs eagerly may call itself
         self._programs: OrderedDict[int, CachedProgram] = OrderedDict()  # least recently used first
         self._recent: CachedProgram | None = None  # if its arguments are tensors alone
@@ -76,7 +83,11 @@ class Captured(Generic[P, R]):
         self._line = f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}" if code else user_line()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._step, self._extra_state, self._limit, self._verify)
+        return type(self), (self._step, *self._options)
+
+    @property
+    def _options(self) -> tuple[Any, ...]:
+        return self._extra_state, self._limit, self._verify, self._native
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -94,7 +105,7 @@ class Captured(Generic[P, R]):
         bound = attributes.get(self._name)
         if bound is None or getattr(getattr(bound, "_step", None), "__self__", instance) is not instance:  # of a copy
             method: Any = MethodType(self._step, instance)
-            bound = attributes[self._name] = Captured(method, self._extra_state, self._limit, self._verify)
+            bound = attributes[self._name] = Captured(method, *self._options)
         return bound
 
     def __set__(self, instance: Any, value: Any) -> None:
@@ -247,7 +258,7 @@ class Captured(Generic[P, R]):
         program, settled = None, recording.has_same_layouts()
         if settled and not recorder.refusal:
             try:
-                program = CachedProgram(recording)
+                program = CachedProgram(recording, self._native)
             except Unusable as error:
                 recorder.refuse(str(error), error.line or "")
         result = recording.result if program is None else _own_result(recording, program.effects, call.tensors)

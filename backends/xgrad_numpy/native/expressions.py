@@ -1,0 +1,82 @@
+"""What elementwise functions of NumPy are as expressions of C, with NumPy's bits.
+
+Arithmetic, roots, comparisons and casts are those of IEEE 754 in both, as long as the compiler neither contracts a
+product and a sum nor reorders. Other functions, such as ``exp``, have bits of NumPy's own, and no expression. `maximum`
+and `minimum` of two zeros depend on NumPy's instructions: they are tried out.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+#: Types of C by dtype, in memory.
+MEMORY_TYPES = {"float32": "float", "float64": "double", "bool": "uint8_t", "int32": "int32_t", "int64": "int64_t"}
+_SUFFIXES = {"float32": "f", "float64": ""}
+
+_ARITHMETIC: dict[Any, str] = {
+    np.add: "{0} + {1}", np.subtract: "{0} - {1}", np.multiply: "{0} * {1}", np.divide: "{0} / {1}",
+    np.negative: "-{0}", np.positive: "{0}", np.square: "{0} * {0}", np.reciprocal: "1 / {0}",
+    np.sqrt: "sqrt{f}({0})", np.absolute: "fabs{f}({0})",
+}  # fmt: skip
+_COMPARISONS: dict[Any, str] = {
+    np.less: "{0} < {1}", np.less_equal: "{0} <= {1}", np.greater: "{0} > {1}", np.greater_equal: "{0} >= {1}",
+    np.equal: "{0} == {1}", np.not_equal: "{0} != {1}",
+}  # fmt: skip
+#: Of floats, without the exception for NaN, of which NumPy does not warn.
+_QUIET: dict[Any, str] = {
+    np.less: "isless({0}, {1})", np.less_equal: "islessequal({0}, {1})", np.greater: "isgreater({0}, {1})",
+    np.greater_equal: "isgreaterequal({0}, {1})",
+}  # fmt: skip
+_OF_BOOLS: dict[Any, str] = {
+    np.logical_and: "{0} & {1}", np.logical_or: "{0} | {1}", np.logical_xor: "{0} ^ {1}", np.logical_not: "!{0}",
+    np.bitwise_and: "{0} & {1}", np.bitwise_or: "{0} | {1}", np.bitwise_xor: "{0} ^ {1}", np.invert: "!{0}",
+}  # fmt: skip
+#: In unsigned arithmetic, which wraps around as NumPy's does, and is defined in C.
+_OF_INTEGERS: dict[Any, str] = {
+    np.add: "({t})(({u}){0} + ({u}){1})", np.subtract: "({t})(({u}){0} - ({u}){1})",
+    np.multiply: "({t})(({u}){0} * ({u}){1})", np.negative: "({t})(0 - ({u}){0})", np.bitwise_and: "{0} & {1}",
+    np.bitwise_or: "{0} | {1}", np.bitwise_xor: "{0} ^ {1}", np.invert: "~{0}",
+}  # fmt: skip
+
+
+def expression(function: Any, dtype: Any) -> str | None:
+    """Return the expression of a function of NumPy that computes in a dtype, with ``{0}`` and ``{1}``, or None."""
+    name = dtype.name
+    if name not in MEMORY_TYPES:
+        return None
+    if function in _COMPARISONS:
+        return _QUIET.get(function, _COMPARISONS[function]) if name in _SUFFIXES else _COMPARISONS[function]
+    if name == "bool":
+        return _OF_BOOLS.get(function)
+    if name in _SUFFIXES:
+        if function in (np.maximum, np.minimum):
+            return _extremum(function, dtype)
+        text = _ARITHMETIC.get(function)
+        return None if text is None else text.replace("{f}", _SUFFIXES[name])
+    text = _OF_INTEGERS.get(function)
+    return None if text is None else text.replace("{t}", MEMORY_TYPES[name]).replace("{u}", "u" + MEMORY_TYPES[name])
+
+
+@cache
+def _extremum(function: Any, dtype: Any) -> str | None:
+    """Return the expression of `maximum` or `minimum`: the first operand if it is NaN, or larger, or equal and chosen.
+
+    Which of two zeros NumPy chooses depends on the instructions that it uses, and may depend on the size of an array.
+    """
+    name = "greater" if function is np.maximum else "less"
+    for equal in ("", "equal"):
+        if all(_chooses_first(function, dtype, size) == bool(equal) for size in range(1, 130)):
+            return f"(is{name}{equal}({{0}}, {{1}}) || {{0}} != {{0}}) ? {{0}} : {{1}}"
+    return None
+
+
+def _chooses_first(function: Any, dtype: Any, size: int) -> bool | None:
+    """Return whether a function of zeros of both signs returns the first operand, None if neither always holds."""
+    plus, minus = np.zeros(size, dtype), np.full(size, -0.0, dtype)
+    signs = np.signbit(function(plus, minus)), ~np.signbit(function(minus, plus))
+    if not any(map(np.any, signs)):
+        return True
+    return False if all(map(np.all, signs)) else None

@@ -1,0 +1,293 @@
+"""Fusion: runs of elementwise instructions on buffers become loops that read and write each element once.
+
+A `Nest` is what C has as nested loops over the elements of arrays of one shape. It executes its statements one after
+the other for each element, in place of each for all elements. That gives the same values because any two places that
+its statements access, and one writes to, are the same for each element, or apart in memory: `_may_join` looks.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, takewhile
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from xgrad.capture.program import leaves
+from xgrad_numpy.codegen import Instruction, Slot, is_static
+from xgrad_numpy.native.expressions import MEMORY_TYPES, expression
+
+_STREAMS = 12  # arrays that a loop reads or writes at most
+
+Bounds = tuple[int, int]  # the address of the first byte of an array, and that after the last
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """Where a statement finds the elements of an array: the `operand`, and the strides for the shape of the result."""
+
+    operand: Any  # a slot or an array
+    array: np.ndarray
+    strides: tuple[int, ...]
+    bounds: Bounds = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.bounds = byte_bounds(self.array)
+
+    @property
+    def address(self) -> int:
+        """The address of the first element."""
+        return int(self.array.__array_interface__["data"][0])
+
+    def is_same(self, other: Place) -> bool:
+        """Return whether both are the same memory for each element; their dtypes may differ."""
+        same = self.address == other.address and self.strides == other.strides
+        return same and self.array.itemsize == other.array.itemsize
+
+    def is_apart(self, other: Place) -> bool:
+        """Return whether they have no byte in common, by their bounds."""
+        return not _overlap(self.bounds, other.bounds)
+
+
+@dataclass(slots=True, eq=False)
+class Statement:
+    """``out = expression(inputs)`` for each element, with the inputs converted to the dtype `computed` before."""
+
+    text: str
+    inputs: list[Place]
+    out: Place
+    computed: np.dtype[Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the result."""
+        return self.out.array.shape
+
+    @property
+    def places(self) -> list[Place]:
+        """The places that it reads, and the one that it writes to."""
+        return [*self.inputs, self.out]
+
+
+@dataclass(slots=True, eq=False)
+class Nest:
+    """Statements over one shape, and which of their results are needed afterwards."""
+
+    statements: list[Statement]
+    stored: list[Place] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """Instructions in a row that become the nests of one call."""
+
+    nests: list[Nest]
+
+
+def fuse(parts: Sequence[Sequence[Instruction]], memory: np.ndarray, outputs: Sequence[Slot]) -> list[list[Any]]:
+    """Return the parts of a program, with runs in the place of instructions that become several statements.
+
+    Results in `memory`, that of all buffers, are stored only if an instruction reads them later, or they are outputs.
+    """
+    instructions = list(chain.from_iterable(parts))
+    statements = [_statement_of(x) for x in instructions]
+    accesses = [_Access.of(x, statement) for x, statement in zip(instructions, statements, strict=True)]
+    kept = [byte_bounds(slot.array) for slot in outputs if isinstance(slot.array, np.ndarray)]
+    buffers, fused, start = byte_bounds(memory), list[list[Any]](), 0
+    for part in parts:
+        end, new = start + len(part), list[Any]()
+        while start < end:
+            row = [x for x in takewhile(lambda x: x is not None, statements[start:end]) if x is not None]
+            if len(row) < 2:
+                new += instructions[start : start + max(len(row), 1)]
+                start += max(len(row), 1)
+                continue
+            nests = _nests(row)
+            for nest in nests:
+                start += len(nest.statements)
+                later = accesses[start:]
+                nest.stored = [
+                    x for x in _distinct(y.out for y in nest.statements) if not _is_dead(x.bounds, buffers, later, kept)
+                ]
+            new.append(Run(nests))
+        fused.append(new)
+    return fused
+
+
+def _statement_of(x: Instruction) -> Statement | None:
+    """Return an instruction as a statement, None if it is none that C can make with the same bits."""
+    if not is_static(x):
+        return None
+    if x.function is operator.setitem:
+        target, key, value = x.operands
+        return _statement("{0}", [value], target, None) if key is Ellipsis else None
+    function = x.function
+    if not isinstance(function, np.ufunc) or function.signature is not None or x.options.keys() - {"out"}:
+        return None
+    operands = (*x.operands, *x.options.values())
+    inputs, out = operands[:-1], operands[-1]
+    arrays = [_array(operand) for operand in inputs]
+    if len(inputs) != function.nin or any(array is None for array in arrays):
+        return None
+    computed, *others = function.resolve_dtypes((*[array.dtype for array in arrays if array is not None], None))
+    text = expression(function, computed)
+    if text is None or any(dtype != computed for dtype in others[:-1]):
+        return None
+    statement = _statement(text, inputs, out, computed)
+    return statement if statement is not None and statement.out.array.dtype == others[-1] else None
+
+
+def _statement(text: str, inputs: Sequence[Any], out: Any, computed: np.dtype[Any] | None) -> Statement | None:
+    """Return the statement of an expression, which computes in the dtype of the result if none is given.
+
+    None if C has no type for a dtype or no cast between two, or if memory is not aligned, or overlaps with the result.
+    """
+    result = _array(out)
+    if result is None or not result.size:
+        return None
+    places = [_place(operand, result.shape) for operand in (*inputs, out)]
+    known = [place for place in places if place is not None]
+    if len(known) < len(places):
+        return None
+    *sources, target = known
+    computed = computed or result.dtype
+    if not all(_is_cast(place.array.dtype, computed) for place in sources):
+        return None
+    if not all(place.is_same(target) or place.is_apart(target) for place in sources):
+        return None
+    return Statement(text, sources, target, computed)
+
+
+def _is_cast(one: np.dtype[Any], other: np.dtype[Any]) -> bool:
+    """Return whether C defines a cast as NumPy does; that of a large float to an integer is not defined."""
+    return one.kind == other.kind or one.kind == "b"
+
+
+def _array(operand: Any) -> np.ndarray | None:
+    """Return the array of an operand, None for other things, such as numbers."""
+    array = operand.array if type(operand) is Slot else operand
+    return array if isinstance(array, np.ndarray) else None
+
+
+def _place(operand: Any, shape: tuple[int, ...]) -> Place | None:
+    """Return the place of an operand broadcast to a shape, None if C cannot access it."""
+    array = _array(operand)
+    if array is None or array.ndim > len(shape):
+        return None
+    if not array.flags.aligned or not array.dtype.isnative or array.dtype.name not in MEMORY_TYPES:
+        return None
+    missing = len(shape) - array.ndim
+    lengths, strides = (1,) * missing + array.shape, (0,) * missing + array.strides
+    if any(n not in (1, size) for n, size in zip(lengths, shape, strict=True)):
+        return None
+    return Place(operand, array, tuple([0 if n == 1 else s for n, s in zip(lengths, strides, strict=True)]))
+
+
+def _nests(statements: Sequence[Statement]) -> list[Nest]:
+    """Return nests with the statements in their order."""
+    nests = [Nest([statements[0]])]
+    for statement in statements[1:]:
+        if _may_join(statement, nests[-1]):
+            nests[-1].statements.append(statement)
+        else:
+            nests.append(Nest([statement]))
+    return nests
+
+
+def _may_join(statement: Statement, nest: Nest) -> bool:
+    """Return whether a statement may be executed for each element together with those before it, and gains by it.
+
+    It gains by elements that are at hand. Loops over many arrays are slow, since each is a stream from memory.
+    """
+    if statement.shape != nest.statements[0].shape:
+        return False
+    known = list(chain.from_iterable(earlier.places for earlier in nest.statements))
+    if not any(x.is_same(y) and any(x.strides) for x in statement.inputs for y in known):
+        return False
+    if len(known) > _STREAMS and len(_distinct([*known, *statement.places])) > _STREAMS:
+        return False
+    for earlier in nest.statements:
+        pairs = [(earlier.out, place) for place in statement.places]
+        pairs += [(place, statement.out) for place in earlier.inputs]
+        if not all(x.is_same(y) or x.is_apart(y) for x, y in pairs):
+            return False
+    return True
+
+
+def _distinct(places: Iterable[Place]) -> list[Place]:
+    """Return places, each once."""
+    distinct: list[Place] = []
+    for place in places:
+        if not any(place.is_same(other) for other in distinct):
+            distinct.append(place)
+    return distinct
+
+
+@dataclass(slots=True)
+class _Access:
+    """The memory that an instruction may read, and that of which it overwrites every byte, by their bounds."""
+
+    reads: list[Bounds]
+    overwrites: Bounds | None
+
+    @classmethod
+    def of(cls, x: Instruction, statement: Statement | None) -> _Access:
+        if statement is not None:
+            reads = [place.bounds for place in statement.inputs]
+            whole = statement.out.array.flags.forc
+            return cls(reads, statement.out.bounds) if whole else cls([*reads, statement.out.bounds], None)
+        arrays = [y.array if type(y) is Slot else y for y in leaves((*x.operands, *x.options.values()))]
+        known = [y for y in arrays if isinstance(y, np.ndarray)]
+        if x.function in _WRITE_LAST and known and known[-1].flags.forc:
+            return cls(list(map(byte_bounds, known[:-1])), byte_bounds(known[-1]))
+        return cls(list(map(byte_bounds, known)), None)
+
+
+#: Functions that write all of their last operand, and do not read it.
+_WRITE_LAST = frozenset({np.ndarray.dot, np.matmul})
+
+
+def _is_dead(place: Bounds, buffers: Bounds, later: Sequence[_Access], kept: Sequence[Bounds]) -> bool:
+    """Return whether what was written to a place is not read again."""
+    if not _is_within(place, buffers):
+        return False
+    for access in later:
+        if any(_overlap(place, read) for read in access.reads):
+            return False
+        if access.overwrites is not None and _is_within(place, access.overwrites):
+            return True
+    return not any(_overlap(place, other) for other in kept)
+
+
+def _is_within(inner: Bounds, outer: Bounds) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _overlap(one: Bounds, other: Bounds) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def loops_of(nest: Nest) -> tuple[list[int], list[list[int]], list[Place]]:
+    """Return the lengths of the loops of a nest, the strides of its places in them, and the places, each once.
+
+    Loops are ordered by the strides of the first result, the innermost last, and joined where all places allow it.
+    """
+    places = _distinct(chain.from_iterable(statement.places for statement in nest.statements))
+    shape, out = nest.statements[0].shape, nest.statements[0].out
+    order = sorted((i for i, n in enumerate(shape) if n > 1), key=lambda i: -abs(out.strides[i]))
+    lengths: list[int] = []
+    strides: list[list[int]] = [[] for _ in places]
+    for axis in order:
+        new = [place.strides[axis] for place in places]
+        if lengths and all(of[-1] == stride * shape[axis] for of, stride in zip(strides, new, strict=True)):
+            lengths[-1] *= shape[axis]
+            for of, stride in zip(strides, new, strict=True):
+                of[-1] = stride
+        else:
+            lengths.append(shape[axis])
+            for of, stride in zip(strides, new, strict=True):
+                of.append(stride)
+    return lengths, strides, places

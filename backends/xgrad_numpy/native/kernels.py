@@ -1,0 +1,97 @@
+"""The native kernels of a lowered program, and the code that calls them."""
+
+from __future__ import annotations
+
+import ctypes
+from threading import Thread
+from typing import Any
+
+import numpy as np
+
+from xgrad_numpy.codegen import Code, Instruction, Slot
+from xgrad_numpy.lowering import Lowering
+from xgrad_numpy.native import library
+from xgrad_numpy.native.fusion import Place, Run, fuse
+from xgrad_numpy.native.printer import Source
+
+
+class Kernels:
+    """The runs of a program, and their `source`, which is empty if there are none."""
+
+    def __init__(self, lowering: Lowering) -> None:
+        self._lowering, source = lowering, Source()
+        parts = fuse([lowering.before, lowering.after], lowering.memory.array, lowering.outputs)
+        calls = [[source.add(x) if type(x) is Run else x for x in part] for part in parts]
+        self._parts = [[x for x in part if x is not None] for part in calls]
+        self.source = source.text if source.count else ""
+
+    def code(self, compiled: ctypes.CDLL) -> Code:
+        """Return the code that calls the functions of a library for runs, and else is that of the interpreter."""
+        lowering = self._lowering
+        before, after = (
+            [x if isinstance(x, Instruction) else self._call(compiled, *x) for x in part] for part in self._parts
+        )
+        after.append(Instruction(warn_of, (ctypes.c_int32.in_dll(compiled, "raised"),), {}))
+        return Code(lowering.parameters, before, after, lowering.outputs)
+
+    def _call(self, compiled: ctypes.CDLL, name: str, places: list[Place]) -> Instruction:
+        """Return the call of a function with a table of addresses, which follows arrays of the state that move."""
+        operands = [place.operand for place in places]
+        slots = [x for x in operands if type(x) is Slot]
+        table = self._lowering.add_static(lambda: _Table(operands), *slots)
+        table.array = table.find()
+        function = compiled[name]
+        function.restype = None
+        return Instruction(function, (table,), {})
+
+
+def warn_of(raised: ctypes.c_int32) -> None:
+    """Let NumPy warn of exceptions in kernels as it does of its own, or whatever ``numpy.errstate`` says."""
+    if bits := raised.value:
+        raised.value = 0
+        for bit, (function, x) in enumerate(_EXCEPTIONS):
+            if bits & 1 << bit:
+                function(x, x)
+
+
+#: Calls with the exceptions INVALID, DIVIDED and OVERFLOWN of the printed C, in the order of their bits.
+_EXCEPTIONS: tuple[Any, ...] = (
+    (np.subtract, np.full(1, np.inf)), (lambda x, _: np.reciprocal(x), np.zeros(1)), (np.multiply, np.full(1, 1e300)),
+)  # fmt: skip
+
+
+class _Table:
+    """The addresses of arrays as an argument of a function of C; it keeps constants, which nothing else may hold."""
+
+    def __init__(self, operands: list[Any]) -> None:
+        arrays = [x.array if type(x) is Slot else x for x in operands]
+        self._constants = [x for x in operands if type(x) is not Slot]
+        addresses = [x.__array_interface__["data"][0] for x in arrays]
+        self._as_parameter_ = (ctypes.c_void_p * len(addresses))(*addresses)
+
+
+class Compilation:
+    """A compilation in a thread of its own: `library` is None while it is `running`, and if it fails for a `reason`."""
+
+    def __init__(self, source: str) -> None:
+        self.library: ctypes.CDLL | None = None
+        self.reason = ""
+        self._thread = Thread(target=self._load, args=(source,), name="xgrad-compile", daemon=True)
+        if source:
+            self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether the compilation goes on."""
+        return self._thread.is_alive()
+
+    def wait(self) -> None:
+        """Wait for the end."""
+        if self.running:
+            self._thread.join()
+
+    def _load(self, source: str) -> None:
+        try:
+            self.library = library.load(source)
+        except (library.Unavailable, OSError) as error:
+            self.reason = str(error)

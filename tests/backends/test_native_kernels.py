@@ -1,0 +1,372 @@
+"""Native kernels: the bits of NumPy in fused loops, and which instructions are fused."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import operator
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from benchmarks.models import QUICK
+from benchmarks.peers import models_xgrad
+from capture.test_random_programs import Writer
+from capture.twins import assert_same, snapshot
+from xgrad import nn, optim
+from xgrad.capture import CaptureWarning
+from xgrad_numpy import executor
+from xgrad_numpy.codegen import Instruction, Slot
+from xgrad_numpy.native import expressions, library
+from xgrad_numpy.native.fusion import Run, fuse
+from xgrad_numpy.native.kernels import Kernels
+from xgrad_numpy.native.printer import Source
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning"),
+    pytest.mark.usefixtures("compiler"),
+]
+
+
+@pytest.fixture(scope="module")
+def compiler() -> None:
+    try:
+        library.load("int answer(void) { return 42; }\n")
+    except library.Unavailable as error:
+        pytest.skip(f"needs a compiler of C: {error}")
+
+
+FLOATS, INTEGERS = (
+    [0.0, -0.0, 1.0, -1.5, 3e-38, 1e-42, 1e30, -1e30, np.inf, -np.inf, np.nan],
+    [0, 1, -1, 7, 2**31 - 1, -(2**31)],
+)
+VALUES: dict[str, list[Any]] = {
+    "float32": FLOATS, "float64": [*FLOATS, 5e-324, 1e308], "bool": [False, True], "int32": INTEGERS,
+    "int64": [*INTEGERS, 2**63 - 1, -(2**63)],
+}  # fmt: skip
+SIZES = [1, 7, 8, 33, 130]  # around the lengths of vectors
+FUNCTIONS = [
+    (function, np.dtype(name))
+    for name in VALUES
+    for function in dict.fromkeys(
+        [*expressions._ARITHMETIC, *expressions._COMPARISONS, *expressions._OF_BOOLS, *expressions._OF_INTEGERS,
+         np.maximum, np.minimum]
+    )
+    if expressions.expression(function, np.dtype(name))
+]  # fmt: skip
+
+
+def static(array: np.ndarray) -> Slot:
+    return Slot(array=array)
+
+
+def bits(x: np.ndarray) -> bytes:
+    """Return the bytes of an array, with one NaN."""
+    return (np.where(np.isnan(x), np.full_like(x, np.nan), x) if x.dtype.kind == "f" else x).tobytes()
+
+
+def run(instructions: list[Instruction], memory: np.ndarray | None = None, outputs: Any = ()) -> list[Any]:
+    """Execute instructions, those that are fused by C; return what they have become."""
+    source = Source()
+    (fused,) = fuse([instructions], np.empty(0) if memory is None else memory, outputs)
+    named = [x for x in (source.add(x) if isinstance(x, Run) else x for x in fused) if x is not None]
+    compiled = library.load(source.text) if source.count else None
+    for x in named:
+        if isinstance(x, Instruction):
+            x.entry()[0](*x.entry()[1:])
+        else:
+            name, places = x
+            addresses = [place.array.__array_interface__["data"][0] for place in places]
+            compiled[name]((ctypes.c_void_p * len(addresses))(*addresses))
+    return fused
+
+
+def operands(function: Any, dtype: Any, size: int) -> list[np.ndarray]:
+    """Return operands in which each special value meets each other one, again and again."""
+    pairs = np.array(list(itertools.product(VALUES[dtype.name], repeat=2)), dtype)
+    return [np.resize(pairs[:, i], size).copy() for i in range(function.nin)]
+
+
+def test_every_expression_has_the_bits_of_numpy_at_every_size() -> None:
+    """In one compilation: each function alone in a loop with a copy of its result."""
+    instructions, expected, results = list[Instruction](), [], []
+    for (function, dtype), size in itertools.product(FUNCTIONS, SIZES):
+        inputs = operands(function, dtype, size)
+        right = function(*inputs)
+        out, copy = np.empty_like(right), np.empty_like(right)
+        instructions.append(Instruction(function, (*map(static, inputs), static(out)), {}))
+        instructions.append(Instruction(operator.setitem, (static(copy), ..., static(out)), {}))
+        expected.append((function, dtype, size, right))
+        results.append((out, copy))
+    (row,) = run(instructions)
+    assert {len(nest.statements) for nest in row.nests} == {1, 2}  # of one element nothing is at hand
+    for (function, dtype, size, right), arrays in zip(expected, results, strict=True):
+        for array in arrays:
+            assert bits(array) == bits(right), (function, dtype, size, array, right)
+
+
+CASTS = [("float32", "float64"), ("float64", "float32"), ("bool", "float32"), ("bool", "float64"), ("bool", "int32"),
+         ("bool", "int64"), ("int32", "int64"), ("int64", "int32"), ("bool", "bool")]  # fmt: skip
+
+
+def test_casts_have_the_bits_of_numpy() -> None:
+    instructions, pairs = list[Instruction](), []
+    for one, other in CASTS:
+        for size in SIZES:
+            x = np.resize(np.array(VALUES[one], one), size)
+            out, twice = np.empty(size, other), np.empty(size, other)
+            instructions.append(Instruction(operator.setitem, (static(out), ..., static(x)), {}))
+            instructions.append(Instruction(operator.setitem, (static(twice), ..., static(out)), {}))
+            pairs.append((x.astype(other), twice))
+    run(instructions)
+    for right, got in pairs:
+        assert bits(right) == bits(got)
+
+
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "whole": lambda x: x.copy(),
+    "transposed": lambda x: np.ascontiguousarray(x.swapaxes(0, 2)).swapaxes(0, 2),
+    "every other": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+    "reversed": lambda x: np.ascontiguousarray(x[::-1])[::-1],
+    "row": lambda x: x[0, 0].copy(),
+    "column": lambda x: x[:, :, :1].copy(),
+    "planes": lambda x: x[:, :1].copy(),
+    "number": lambda x: x[0, 0, 0].copy(),
+    "broadcast": lambda x: np.broadcast_to(x[:1].copy(), x.shape),
+}
+
+
+def test_operands_of_any_layout() -> None:
+    rng, instructions, pairs = np.random.default_rng(0), list[Instruction](), []
+    for shape in [(3, 4, 5), (2, 1, 17)]:
+        for one, other, result in itertools.product(LAYOUTS, LAYOUTS, ("whole", "transposed", "every other")):
+            x, y = (LAYOUTS[name](rng.normal(size=shape).astype("f4")) for name in (one, other))
+            right = np.broadcast_to(x * y, shape) - x
+            out = LAYOUTS[result](np.empty(shape, "f4"))
+            instructions.append(Instruction(np.multiply, (static(x), static(y), static(out)), {}))
+            instructions.append(Instruction(np.subtract, (static(out), static(x), static(out)), {}))
+            pairs.append((right, out))
+    run(instructions)
+    for right, out in pairs:
+        assert right.tobytes() == out.tobytes()
+
+
+# What may be executed together
+
+
+def nests(*instructions: Instruction, memory: Any = None) -> list[Any]:
+    (fused,) = fuse([list(instructions)], np.empty(0) if memory is None else memory, [])
+    return fused
+
+
+def test_statements_of_overlapping_memory_are_not_executed_together() -> None:
+    x, y = np.arange(9.0), np.empty(8)
+    ahead, behind, whole = static(x[1:]), static(x[:-1]), static(y)
+    read_after_write = [Instruction(np.negative, (behind, behind), {}), Instruction(np.add, (behind, ahead, whole), {})]
+    (row,) = nests(*read_after_write)
+    assert len(row.nests) == 2
+    write_after_read = [Instruction(np.negative, (behind, whole), {}), Instruction(np.add, (behind, whole, ahead), {})]
+    assert all(isinstance(entry, Instruction) for entry in nests(*write_after_read))
+    into_itself = Instruction(np.negative, (behind, ahead), {})
+    assert nests(into_itself, into_itself) == [into_itself, into_itself]
+    reversed_ = [Instruction(np.negative, (whole, whole), {}), Instruction(np.add, (static(y[::-1]), whole, whole), {})]
+    assert nests(*reversed_) == reversed_
+
+
+def test_random_instructions_on_shared_memory_have_the_values_of_numpy() -> None:
+    functions = [np.add, np.subtract, np.multiply, np.negative, np.square, np.absolute, operator.setitem]
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        memory = rng.normal(size=64).astype("f4")
+        other = memory.copy()
+
+        def part(x: np.ndarray, rng: Any) -> np.ndarray:
+            start, step = rng.integers(0, 8) * 4, rng.choice([1, 1, 1, 2, -1])
+            return x[start:][:16:step][:8] if rng.random() < 0.9 else x[start : start + 1]
+
+        instructions = []
+        for _ in range(12):
+            function, at = functions[rng.integers(len(functions))], rng.integers(1 << 30, size=3)
+            arrays = [[part(x, np.random.default_rng(n)) for n in at] for x in (memory, other)]
+            if arrays[0][2].size < 8:
+                continue
+            for each, execute in zip(arrays, (None, True), strict=True):
+                count = 1 if function is operator.setitem else function.nin
+                *inputs, out = each[:count] + each[2:]
+                if any(x.size not in (1, out.size) for x in inputs):
+                    break
+                call = (out, ..., *inputs) if function is operator.setitem else (*inputs, out)
+                if execute:
+                    function(*call)
+                else:
+                    instructions.append(
+                        Instruction(function, tuple([static(x) if x is not ... else x for x in call]), {})
+                    )
+        run(instructions)
+        assert memory.tobytes() == other.tobytes(), seed
+
+
+def test_results_that_nothing_reads_are_not_stored() -> None:
+    memory, x, out = np.full(16, 7.0), np.arange(8.0), np.empty(8)
+    first, second = static(memory[:8]), static(memory[8:])
+    instructions = [
+        Instruction(np.add, (static(x), static(x), first), {}),
+        Instruction(np.multiply, (first, first, second), {}),
+        Instruction(np.negative, (second, static(out)), {}),
+    ]
+    run(instructions, memory)
+    assert (memory == 7).all() and (out == -4 * x * x).all()
+    run([*instructions, Instruction(np.sin, (second, static(x)), {})], memory)
+    assert (memory[:8] == 7).all() and (memory[8:] == 4 * np.arange(8.0) ** 2).all()
+    x[...] = np.arange(8.0)
+    before = memory.copy()
+    (unread,) = run([instructions[0], instructions[1]], memory)
+    assert (memory == before).all() and Source().add(unread) is None
+    run(instructions, memory, [first])
+    assert (memory[:8] == 2 * x).all()
+
+
+# Captured steps
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_steps_of_models_have_the_bits_of_eager_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = compilations(monkeypatch)
+    monkeypatch.setattr(xgrad, "capture", natively(xgrad.capture))
+    replayed, eager = models_xgrad.step_captured(**QUICK[name]), models_xgrad.step(**QUICK[name])
+    assert [float(replayed()) for _ in range(6)] == [float(eager()) for _ in range(6)] and compiled
+
+
+def natively(capture: Any) -> Any:
+    return lambda *args, **options: capture(*args, **options, native=True)
+
+
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return a list that gets the code of each program that is compiled."""
+    made: list[Any] = []
+    code = Kernels.code
+    monkeypatch.setattr(Kernels, "code", lambda self, x: made.append(code(self, x)) or made[-1])
+    return made
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_have_the_bits_of_eager(seed: int) -> None:
+    program = Writer(seed)
+    scope: dict[str, Any] = {"xgrad": xgrad}
+    exec(compile(program.source, f"program {seed}", "exec"), scope)
+    captured = xgrad.capture(scope["step"], native=True)
+    for turn in (0, 0, 1, 2):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", CaptureWarning)
+            expected = snapshot(scope["step"](*program.inputs(turn)))
+            assert_same([expected], [snapshot(captured(*program.inputs(turn)))])
+
+
+@pytest.mark.parametrize("make", [optim.Adam, optim.AdamW, lambda p, lr: optim.SGD(p, lr=lr, momentum=0.9)])
+def test_training_follows_numbers_and_parameters_that_move(make: Any) -> None:
+    weights = []
+    for native in (None, True):
+        xgrad.manual_seed(0)
+        model = nn.MLP([6, 7, 3])
+        optimizer = make(model.parameters(), lr=0.01)
+
+        def step(x: Any, y: Any, model: Any = model, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run_step = step if native is None else xgrad.capture(step, native=True)
+        rng = np.random.default_rng(0)
+        for i in range(12):
+            x, y = xgrad.asarray(rng.normal(size=(5, 6)).astype("f4")), xgrad.asarray(rng.integers(0, 3, 5))
+            run_step(x, y)
+            if i == 5:
+                optimizer.param_groups[0]["lr"] = 0.003
+            if i == 8:
+                model[0].weight.data = model[0].weight.data * 0.5
+        weights.append([p.numpy().tobytes() for p in map(xgrad.Tensor.detach, model.parameters())])
+    assert weights[0] == weights[1]
+
+
+def chain(x: Any) -> Any:
+    y = x * 2.0
+    return (y + 1.0) * y - x
+
+
+def test_kernels_take_over_after_some_replays(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = compilations(monkeypatch)
+    monkeypatch.setattr(executor, "WARM", 3)
+    step, x = xgrad.capture(chain), xgrad.asarray(np.linspace(-1, 1, 100))
+    right = chain(x).tolist()
+    for _ in range(4):
+        assert step(x).tolist() == right and not compiled
+    (program,) = step._programs.values()
+    program.executor._compilation.wait()
+    assert [step(x).tolist() for _ in range(3)] == [right] * 3 and len(compiled) == 1
+    assert program.executor.run is compiled[0].run
+
+
+@pytest.mark.parametrize("how", ["argument", "environment"])
+def test_kernels_are_turned_off(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor, "WARM", 1)
+    if how == "environment":
+        monkeypatch.setenv("XGRAD_NATIVE", "0")
+    step, x = xgrad.capture(chain, native=False if how == "argument" else None), xgrad.ones(4)
+    for _ in range(3):
+        assert step(x).tolist() == chain(x).tolist()
+    (program,) = step._programs.values()
+    assert program.executor._compilation is None and program.executor.run == program.executor._code.run
+
+
+def failing(source: str) -> Any:
+    raise library.Unavailable("there is no compiler")
+
+
+def test_without_a_compiler_numpy_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "load", failing)
+    monkeypatch.setattr(executor, "WARM", 2)
+    step, x = xgrad.capture(chain), xgrad.ones(4)
+    for _ in range(5):
+        assert step(x).tolist() == chain(x).tolist()
+    told = xgrad.capture(chain, native=True)
+    with pytest.warns(CaptureWarning, match="native=True: there is no compiler"):
+        told(x)
+    assert told(x).tolist() == chain(x).tolist() and told.refusal is None
+
+
+@pytest.mark.filterwarnings("default:.*encountered in.*:RuntimeWarning")
+def test_numpy_warns_of_exceptions_in_kernels() -> None:
+    step = xgrad.capture(lambda x: x * 2.0 / (x - x) + x, native=True)
+    with np.errstate(all="ignore"):
+        step(xgrad.ones(4))
+        step(xgrad.ones(4))
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        step(xgrad.ones(4))
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+        step(xgrad.ones(4))
+    with pytest.warns(RuntimeWarning, match="invalid value"):
+        step(xgrad.zeros(4))
+    compared = xgrad.capture(lambda x: xgrad.where(x > 1.0, 0, x * 1.0) + xgrad.maximum(x, 0.5), native=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            compared(xgrad.asarray([np.nan, 1.0, 2.0]))
+
+
+def test_equal_programs_share_a_library() -> None:
+    def steps() -> Iterator[str]:
+        for _ in range(2):
+            step = xgrad.capture(chain, native=False)
+            step(xgrad.ones(5))
+            step(xgrad.ones(5))
+            (program,) = step._programs.values()
+            yield Kernels(program.executor._lowering).source
+
+    one, other = steps()
+    assert one == other != ""
