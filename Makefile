@@ -7,6 +7,7 @@
 #   make test-distributed  the tests of several processes, which need MPI, in .venv-mpi
 #   make test-oldest  the tests with the oldest dependencies that pyproject.toml allows, in .venv-oldest
 #   make test-cuda-without-gpu  the tests of the device cuda, with the real CuPy and CUDA emulated on the host
+#   make test-sanitized  the tests of native kernels with the sanitizers of the C compiler, and warnings as errors
 #   make test-extras  the wheel with combinations of extras, each in an environment of its own
 #   make docs         the site, in build/site, without a warning; make docs-serve shows it on http://localhost:8000
 #   make bench        xgrad beside other libraries, written to benchmarks/results; BENCH=step for one benchmark
@@ -46,7 +47,7 @@ mpi_extras = mpi,test
 gpu_extras = test,cuda$(CUDA)
 
 .PHONY: train test check lint types test-peers with-peers test-distributed with-distributed test-oldest with-oldest \
-        test-extras docs with-docs docs-serve bench conformance peer-suites with-suites gpu-check on-gpu clean
+        test-sanitized test-extras docs with-docs docs-serve bench conformance peer-suites with-suites gpu-check on-gpu clean
 .NOTPARALLEL:  # targets install into one environment
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
@@ -124,6 +125,14 @@ peer-suites:
 with-suites: $(call has,test)
 	$(if $(strip $(VENV)),$(PIP_INSTALL) hypothesis typing_extensions)
 	$(RUN) tests/peer_suites/run.py $(ARGS)
+
+# A compiler without sanitizers skips them. Undefined behaviour ends the process, an error of memory is printed.
+SANITIZED = CC="cc -Wall -Wextra -Werror $(1)" $(PYTEST) tests/backends/test_native_kernels.py
+test-sanitized: $(call has,test)
+	@if command -v cc >/dev/null; then \
+	  $(call SANITIZED,-fsanitize=undefined -fsanitize-undefined-trap-on-error) && \
+	  LD_PRELOAD=$$(cc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 $(call SANITIZED,-fsanitize=address); \
+	else echo "skipped: sanitizers need a C compiler"; fi
 
 # CuPy and CUDA take a gigabyte, and are installed only where there is a GPU.
 gpu-check:

@@ -68,6 +68,7 @@ class Executor:
             for slot in (*self._lowering.state, *self._lowering.static):
                 slot.array = None
         self._lowering = self._code = self._kernels = self._compilation = None
+        self._replays = 0
 
     # Native kernels
 

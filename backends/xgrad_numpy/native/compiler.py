@@ -23,7 +23,7 @@ _ARM = platform.machine() in ("aarch64", "arm64")  # where -march does not take 
 #: -0.5 is -0.0. Loops with divisions, comparisons, selections and casts are vectorized without it.
 FLAGS = (
     "-O2", "-ftree-vectorize", "-mcpu=native" if _ARM else "-march=native", "-ffp-contract=off", "-fno-math-errno",
-    "-fno-strict-aliasing", "-fPIC", "-shared", "-std=c11", "-Wall", "-Wextra", "-Werror",
+    "-fno-strict-aliasing", "-fPIC", "-shared", "-std=c11",
 )  # fmt: skip
 
 

@@ -35,12 +35,12 @@ static inline int32_t exceptions(void) {
     return (x & FE_INVALID ? INVALID : 0) | (x & FE_DIVBYZERO ? DIVIDED : 0) | (x & FE_OVERFLOW ? OVERFLOWN : 0);
 }
 #endif
-
-static inline float as_float(int32_t x) { float y; memcpy(&y, &x, sizeof y); return y; }
-static inline int32_t as_int32_t(float x) { int32_t y; memcpy(&y, &x, sizeof y); return y; }
-static inline double as_double(int64_t x) { double y; memcpy(&y, &x, sizeof y); return y; }
-static inline int64_t as_int64_t(double x) { int64_t y; memcpy(&y, &x, sizeof y); return y; }
 """
+#: The function that returns the bits of a value as another type, by that type.
+_SAME_BITS = {
+    other: f"static inline {other} as_{other}({one} x) {{ {other} y; memcpy(&y, &x, sizeof y); return y; }}"
+    for one, other in (("int32_t", "float"), ("float", "int32_t"), ("int64_t", "double"), ("double", "int64_t"))
+}
 _FENCE = '__asm__ volatile("" ::: "memory");'  # or arithmetic could move across
 
 
@@ -74,7 +74,8 @@ class Source:
             "    raised |= exceptions();\n}\n"
             for body, name in self._functions.items()
         ]
-        return "\n".join([_HEAD, *functions])
+        helpers = [text for kind, text in _SAME_BITS.items() if any(f"as_{kind}(" in body for body in self._functions)]
+        return "\n".join([_HEAD, *helpers, *functions])
 
 
 def _nest(nest: Nest, table: list[Place]) -> str:
