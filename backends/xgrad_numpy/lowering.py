@@ -29,7 +29,7 @@ _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 _STRIDE_SENSITIVE = frozenset({np.power, np.float_power})  # with other bits for exponents of stride 0
 _KEYWORD_OUT = frozenset({np.maximum, np.minimum})  # warn about a positional `out`
 _SPECIAL = {functions.expm1: "c", functions.floor_divide: "f", functions.tanh: "c"}  # kinds of special operands
-_PUTMASK = getattr(np.putmask, "__wrapped__", np.putmask)  # without dispatch to other libraries
+PUTMASK = getattr(np.putmask, "__wrapped__", np.putmask)  # without dispatch to other libraries
 #: Before NumPy 2.2 a sum runs backwards through negative strides unless it is given `out`.
 _REVERSED_SUMS = np.lib.NumpyVersion(np.__version__) < "2.2.0"
 _SMALL = 1 << 16  # elements up to which constants and rows are broadcast in advance, for long inner loops
@@ -365,7 +365,7 @@ class Lowering:
             out = self._destination(result, (x,))
             if out is not source:
                 self._emit(operator.setitem, out, ..., source)
-            self._emit(_PUTMASK, out, mask, self._constant(0, dtype))
+            self._emit(PUTMASK, out, mask, self._constant(0, dtype))
             return True
         bits = np.dtype(f"i{dtype.itemsize}")
         factors = self._scratch(np.ndarray(shape, bits, None, 0, result.strides))

@@ -21,6 +21,7 @@ from xgrad import nn, optim
 from xgrad.capture import CaptureWarning
 from xgrad_numpy import executor
 from xgrad_numpy.codegen import Instruction, Slot
+from xgrad_numpy.lowering import PUTMASK
 from xgrad_numpy.native import expressions, library
 from xgrad_numpy.native.fusion import Run, fuse
 from xgrad_numpy.native.kernels import Kernels
@@ -125,6 +126,17 @@ def test_casts_have_the_bits_of_numpy() -> None:
     run(instructions)
     for right, got in pairs:
         assert bits(right) == bits(got)
+
+
+def test_masked_writes_have_the_bits_of_numpy() -> None:
+    for name, size in itertools.product(("float32", "float64", "int64"), SIZES):
+        x = np.resize(np.array(VALUES[name], name), size)
+        out, zero, mask = x.copy(), np.zeros((), name), np.empty(size, bool)
+        run([
+            Instruction(np.less_equal, (static(out), static(zero), static(mask)), {}),
+            Instruction(PUTMASK, (static(out), static(mask), static(zero)), {}),
+        ])  # fmt: skip
+        assert bits(out) == bits(np.where(x <= 0, zero, x)) and (mask == (x <= 0)).all()
 
 
 LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {

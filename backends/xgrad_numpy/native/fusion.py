@@ -18,6 +18,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from xgrad.capture.program import leaves
 from xgrad_numpy.codegen import Instruction, Slot, is_static
+from xgrad_numpy.lowering import PUTMASK
 from xgrad_numpy.native.expressions import MEMORY_TYPES, expression
 
 _STREAMS = 12  # arrays that a loop reads or writes at most
@@ -54,12 +55,12 @@ class Place:
 
 @dataclass(slots=True, eq=False)
 class Statement:
-    """``out = expression(inputs)`` for each element, with the inputs converted to the dtype `computed` before."""
+    """``out = expression(inputs)`` for each element, with the inputs converted to the dtypes `computed` before."""
 
     text: str
     inputs: list[Place]
     out: Place
-    computed: np.dtype[Any]
+    computed: list[np.dtype[Any]]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -123,7 +124,10 @@ def _statement_of(x: Instruction) -> Statement | None:
         return None
     if x.function is operator.setitem:
         target, key, value = x.operands
-        return _statement("{0}", [value], target, None) if key is Ellipsis else None
+        return _statement("{0}", [value], target) if key is Ellipsis else None
+    if x.function is PUTMASK:
+        target, mask, value = x.operands
+        return _statement("{0} ? {1} : {2}", [mask, value, target], target, condition=True)
     function = x.function
     if not isinstance(function, np.ufunc) or function.signature is not None or x.options.keys() - {"out"}:
         return None
@@ -140,10 +144,13 @@ def _statement_of(x: Instruction) -> Statement | None:
     return statement if statement is not None and statement.out.array.dtype == others[-1] else None
 
 
-def _statement(text: str, inputs: Sequence[Any], out: Any, computed: np.dtype[Any] | None) -> Statement | None:
-    """Return the statement of an expression, which computes in the dtype of the result if none is given.
+def _statement(
+    text: str, inputs: Sequence[Any], out: Any, dtype: np.dtype[Any] | None = None, *, condition: bool = False
+) -> Statement | None:
+    """Return the statement of an expression, which computes in a dtype, by default that of the result.
 
-    None if C has no type for a dtype or no cast between two, or if memory is not aligned, or overlaps with the result.
+    The first input may be a `condition`, a bool. None if C has no type for a dtype or no cast between two, or if memory
+    is not aligned, or overlaps with the result.
     """
     result = _array(out)
     if result is None or not result.size:
@@ -153,8 +160,10 @@ def _statement(text: str, inputs: Sequence[Any], out: Any, computed: np.dtype[An
     if len(known) < len(places):
         return None
     *sources, target = known
-    computed = computed or result.dtype
-    if not all(_is_cast(place.array.dtype, computed) for place in sources):
+    computed = [dtype or result.dtype] * len(sources)
+    if condition:
+        computed[0] = np.dtype(np.bool)
+    if not all(_is_cast(place.array.dtype, kind) for place, kind in zip(sources, computed, strict=True)):
         return None
     if not all(place.is_same(target) or place.is_apart(target) for place in sources):
         return None

@@ -119,7 +119,7 @@ class _Body:
         self.constant, self.lines, self.used = list[str](), list[str](), set[int]()
         stored = [self._index(place) for place in nest.stored]
         for number, statement in enumerate(self._needed(nest.statements, stored)):
-            inputs = [self._converted(place, statement.computed) for place in statement.inputs]
+            inputs = list(map(self._converted, statement.inputs, statement.computed))
             dtype, name = statement.out.array.dtype, f"v{number}"
             self.lines.append(f"const {_local(dtype)} {name} = {statement.text.format(*inputs)};")
             self._values[self._index(statement.out)] = name, dtype
