@@ -1,0 +1,80 @@
+"""The cache of libraries: files whose names are the key of the library and the digest of the content.
+
+A file is loaded only if its content has the digest, so a truncated, damaged or foreign file counts as missing. Files
+are written to a temporary name and renamed, and no file is changed in place: processes need no locks.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from xgrad.support import files
+
+#: Number of files that are kept. The least recently used ones are removed when one is added.
+LIMIT = 256
+
+
+def location() -> Path:
+    """Return the path of the cache folder, which need not exist."""
+    default = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
+    folder = os.environ.get("XGRAD_CACHE_DIR") or os.path.join(os.environ.get("XDG_CACHE_HOME") or default, "xgrad")
+    expanded = os.path.expanduser(folder)
+    if expanded.startswith("~"):
+        raise FileNotFoundError("the user has no home folder: set XGRAD_CACHE_DIR to a folder")
+    return Path(os.path.abspath(expanded), "native")
+
+
+def check(folder: Path) -> None:
+    """Raise OSError unless the folder exists, and only this user can write to it."""
+    status = os.stat(folder)
+    if not stat.S_ISDIR(status.st_mode):
+        raise NotADirectoryError(f"{folder} is not a folder")
+    if status.st_uid != os.geteuid():
+        raise PermissionError(f"{folder} belongs to another user: set XGRAD_CACHE_DIR to a folder of your own")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(f"other users can write to {folder}: chmod 700 {folder}")
+
+
+def make() -> Path:
+    """Return the cache folder, made if it is missing; OSError if it cannot be used."""
+    folder = location()
+    os.makedirs(folder, 0o700, exist_ok=True)
+    check(folder)
+    return folder
+
+
+def find(folder: Path, key: str) -> Path | None:
+    """Return the file of a key, and remove files of the key with another content than they were written with."""
+    for name in os.listdir(folder):
+        if name.startswith(key):
+            path = folder / name
+            with suppress(OSError):
+                if path.is_file() and name == _name(key, path.read_bytes()):
+                    with suppress(OSError):  # in a folder that is read only
+                        os.utime(path)  # for the order in which files are removed
+                    return path
+                path.unlink()
+    return None
+
+
+def add(folder: Path, key: str, content: bytes) -> Path | None:
+    """Write the file of a key, and return its path; None if it cannot be written, such as on a full disk."""
+    path = folder / _name(key, content)
+    try:
+        files.write(path, content)
+    except OSError:
+        return None
+    with suppress(OSError):  # of a file that another process removed
+        kept = sorted(folder.glob("*.so"), key=os.path.getmtime, reverse=True)
+        for old in kept[LIMIT:]:
+            old.unlink()
+    return path
+
+
+def _name(key: str, content: bytes) -> str:
+    return f"{key}-{sha256(content).hexdigest()}.so"

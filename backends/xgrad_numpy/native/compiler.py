@@ -1,0 +1,117 @@
+"""The C compiler: how it is found, what its output depends on, and calls of it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from importlib.util import find_spec
+from itertools import takewhile
+from pathlib import Path
+
+_ARM = platform.machine() in ("aarch64", "arm64")  # where -march does not take `native` from every Clang
+#: Flags of every compilation. Kernels have the bits of NumPy, so -ffast-math is not among them, and products and sums
+#: are not fused. -fno-trapping-math is left out, too: with it, GCC compiles ``(float)(int)x`` to a truncation of `x`,
+#: whose result for -0.5 is -0.0. Loops with divisions, comparisons, selections and casts are vectorized without it.
+FLAGS = (
+    "-O2", "-ftree-vectorize", "-mcpu=native" if _ARM else "-march=native", "-ffp-contract=off", "-fno-math-errno",
+    "-fPIC", "-shared", "-std=c11", "-Wall", "-Wextra", "-Werror",
+)  # fmt: skip
+
+
+class Unavailable(Exception):
+    """The reason why there is no library, in one line: what is missing, and what to do."""
+
+
+def find() -> list[str]:
+    """Return the command of the compiler: ``$CC``, else a program on the path, else the package ziglang."""
+    if sys.platform not in ("linux", "darwin"):
+        raise Unavailable(f"native kernels need Linux or macOS, got {sys.platform}")
+    if given := os.environ.get("CC", "").strip():
+        try:
+            name, *arguments = shlex.split(given)
+        except ValueError as error:
+            raise Unavailable(f"expected a command in CC, got {given!r} ({error}): set CC to a C compiler") from error
+        if program := shutil.which(name):
+            return [os.path.abspath(program), *arguments]
+        raise Unavailable(f"expected a C compiler in CC, found no program {name!r}: set CC to another one, or unset it")
+    for name in ("cc", "gcc", "clang"):
+        if program := shutil.which(name):
+            return [os.path.abspath(program)]
+    package = find_spec("ziglang")
+    if package is not None and package.origin:
+        return [str(Path(package.origin).with_name("zig")), "cc"]  # what ``python -m ziglang cc`` executes
+    raise Unavailable("no C compiler found: install gcc or clang, or the package ziglang: pip install 'xgrad[native]'")
+
+
+def fingerprint(command: list[str]) -> list[object]:
+    """Return what the output of a compiler depends on, besides the source and the flags, without starting a process.
+
+    In place of the compiler's version stand the path, the size and the time of change of each program that the command
+    names.
+    """
+    programs = [os.path.realpath(path) for word in command if (path := shutil.which(word))]
+    status = [os.stat(path) for path in programs]
+    return [command, programs, [(each.st_size, each.st_mtime_ns) for each in status], cpu()]
+
+
+def cpu() -> str:
+    """Return the model and the features of the CPU, on which the code of ``-march=native`` depends."""
+    if sys.platform == "darwin":
+        names = ("machdep.cpu.brand_string", "machdep.cpu.features", "machdep.cpu.leaf7_features")
+        return "\n".join(map(_sysctl, names))
+    with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        first = takewhile(str.strip, file)  # the lines of the first processor
+        return "".join(line for line in first if not re.match(r"(?i)cpu MHz|bogomips", line))  # which vary with time
+
+
+def _sysctl(name: str) -> str:
+    """Return a property of macOS, "" for one that this machine lacks."""
+    buffer, size = ctypes.create_string_buffer(1 << 12), ctypes.c_size_t(1 << 12)
+    ctypes.CDLL(None).sysctlbyname(name.encode(), buffer, ctypes.byref(size), None, ctypes.c_size_t(0))
+    return buffer.value.decode()
+
+
+def build(command: list[str], source: str, folder: str, timeout: float) -> str:
+    """Compile a C source in a folder that the caller removes, and return the path of the library."""
+    Path(folder, "kernels.c").write_text(source, encoding="utf-8")
+    status, output = run([*command, *FLAGS, "-o", "kernels.so", "kernels.c", "-lm"], folder, timeout)
+    if status:
+        lines = [line.strip() for line in output.splitlines() if line.strip()] or [f"exit status {status}"]
+        reason = next((line for line in lines if re.search(r"error:|\bld: ", line)), lines[0])
+        if status < 0:
+            reason = f"ended by signal {-status}"
+        raise Unavailable(f"{shlex.join(command)} failed: {reason}: set CC to another C compiler")
+    return os.path.join(folder, "kernels.so")
+
+
+def run(command: list[str], folder: str, timeout: float) -> tuple[int, str]:
+    """Run a command in a folder, and return its exit status and its output.
+
+    The command has a process group of its own, which is killed if the command takes longer than `timeout` seconds, and
+    if a signal, such as Ctrl-C, interrupts this function. Temporary files of the compiler are made in the folder.
+    """
+    env = os.environ | {"LC_ALL": "C", "TMPDIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
+    with subprocess.Popen(
+        command, cwd=folder, env=env, start_new_session=True, text=True, errors="replace",
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as process:  # fmt: skip
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except BaseException as error:
+            if process.returncode is None:  # the process was not waited for, so its number is still its own
+                with suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                reason = f"{shlex.join(command[:2])} ... was ended after {timeout:g} s: set CC to another C compiler"
+                raise Unavailable(reason) from None
+            raise
+    return process.returncode, output
