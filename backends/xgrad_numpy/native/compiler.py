@@ -16,13 +16,17 @@ from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 
+from xgrad.support.signals import SignalDelay
+
 _ARM = platform.machine() in ("aarch64", "arm64")  # where -march does not take `native` from every Clang
-#: Flags of every compilation. Kernels have the bits of NumPy, so -ffast-math is not among them, and products and sums
-#: are not fused. -fno-trapping-math is left out, too: with it, GCC compiles ``(float)(int)x`` to a truncation of `x`,
-#: whose result for -0.5 is -0.0. Loops with divisions, comparisons, selections and casts are vectorized without it.
+#: Flags of every compilation. Kernels have NumPy's bits, so there is no -ffast-math, and a product and a sum are not
+#: fused. -fno-trapping-math is not among them: with it, GCC compiles ``(float)(int)x`` to a truncation of `x`, which
+#: gives -0.0 for -0.5, and floating-point exceptions need not be those of the operations, so that NumPy's warnings
+#: could not be repeated. Loops with divisions, comparisons, selections and casts are vectorized without it.
+#: -fno-strict-aliasing: values of several dtypes are in the same memory in turn.
 FLAGS = (
     "-O2", "-ftree-vectorize", "-mcpu=native" if _ARM else "-march=native", "-ffp-contract=off", "-fno-math-errno",
-    "-fPIC", "-shared", "-std=c11", "-Wall", "-Wextra", "-Werror",
+    "-fno-strict-aliasing", "-fPIC", "-shared", "-std=c11", "-Wall", "-Wextra", "-Werror",
 )  # fmt: skip
 
 
@@ -95,23 +99,26 @@ def build(command: list[str], source: str, folder: str, timeout: float) -> str:
 def run(command: list[str], folder: str, timeout: float) -> tuple[int, str]:
     """Run a command in a folder, and return its exit status and its output.
 
-    The command has a process group of its own, which is killed if the command takes longer than `timeout` seconds, and
-    if a signal, such as Ctrl-C, interrupts this function. Temporary files of the compiler are made in the folder.
+    The command has a process group of its own, which is killed if it takes longer than `timeout` seconds, and if a
+    signal, such as Ctrl-C, interrupts this function. The compiler's temporary files are in the folder.
     """
     env = os.environ | {"LC_ALL": "C", "TMPDIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
-    with subprocess.Popen(
-        command, cwd=folder, env=env, start_new_session=True, text=True, errors="replace",
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    ) as process:  # fmt: skip
-        try:
-            output, _ = process.communicate(timeout=timeout)
-        except BaseException as error:
-            if process.returncode is None:  # the process was not waited for, so its number is still its own
-                with suppress(OSError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            if isinstance(error, subprocess.TimeoutExpired):
-                reason = f"{shlex.join(command[:2])} ... was ended after {timeout:g} s: set CC to another C compiler"
-                raise Unavailable(reason) from None
-            raise
+    process: subprocess.Popen[str] | None = None
+    try:
+        with SignalDelay() as delay, delay.held():  # a signal after the start, and before the result has a name
+            process = subprocess.Popen(
+                command, cwd=folder, env=env, start_new_session=True, text=True, errors="replace",
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        output, _ = process.communicate(timeout=timeout)
+    except BaseException as error:
+        if process is not None:
+            with process:  # closes the pipe and waits
+                if process.returncode is None:  # nobody has waited, so the number is still that of this process
+                    with suppress(OSError):
+                        os.killpg(process.pid, signal.SIGKILL)
+        if isinstance(error, subprocess.TimeoutExpired):
+            reason = f"{shlex.join(command[:2])} ... was ended after {timeout:g} s: set CC to another C compiler"
+            raise Unavailable(reason) from None
+        raise
     return process.returncode, output
