@@ -150,6 +150,12 @@ def test_flags_keep_the_bits_of_numpy():
         np.testing.assert_array_equal(np.signbit(out)[numbers], np.signbit(values)[numbers], name)
 
 
+def test_memory_may_hold_values_of_several_dtypes():
+    bits = ctypes.c_int32()
+    kernels = load("int both(int *i, float *x) { *i = 1; *x = 2; return *i; }\n")
+    assert kernels.both(ctypes.byref(bits), ctypes.byref(bits)) == int(np.float32(2).view(np.int32))
+
+
 def test_functions_of_the_math_library_are_found():
     kernels = load("#include <math.h>\ndouble value(double x) { return erf(x); }\n")
     kernels.value.restype, kernels.value.argtypes = ctypes.c_double, [ctypes.c_double]
