@@ -280,6 +280,22 @@ def test_interrupted_compilation_leaves_nothing(fake, folder, private, tmp_path,
     assert answer() == 42
 
 
+def test_interrupt_during_the_start_of_the_compiler_ends_it(fake, private, tmp_path, monkeypatch):
+    fake(HANGS.format(tmp_path))
+
+    class Interrupted(subprocess.Popen):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            number_in(tmp_path / "first")
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        load(SOURCE)
+    assert has_ended(number_in(tmp_path / "first")) and has_ended(number_in(tmp_path / "second"))
+    assert not list(private.iterdir())
+
+
 # The cache
 
 
