@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MATRIX = ("", "special", "cli", "parity", "test")
+MATRIX = ("", "special", "native", "cli", "parity", "test")
 PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")
 
 

@@ -22,6 +22,12 @@ import xgrad
 EXTRAS: set[str] = set()  # installed extras
 PLUGINS = sorted(point.module for point in metadata.entry_points(group="xgrad.backends"))
 LIBRARIES = ("torch", "jax", "dask", "mlx")  # extras that are devices
+#: A program that compiles a native kernel where no other compiler is found.
+NATIVE = """import os
+os.environ |= {"CC": "", "PATH": "", "XGRAD_CACHE_DIR": "kernels"}
+from xgrad_numpy.native import library
+print(library.load("int add(int x) { return x + 1; }").add(2), "is 3 by", library.describe())
+"""
 
 
 def check(holds: object, message: str) -> None:
@@ -121,7 +127,7 @@ def parity_skips_ops_without_references() -> str:
 
 
 def commands_of_extras_work() -> str:
-    """Run the commands that the documentation has for the extras of array libraries and of several processes."""
+    """Run the commands that the documentation has for the extras of array libraries, several processes and kernels."""
     train = ("xgrad", "train", "digits", "--epochs", "1", "--out")
     lines = [run("-m", *train, name, "--device", name, "--quiet").splitlines() for name in LIBRARIES if name in EXTRAS]
     if "mpi" in EXTRAS:
@@ -130,6 +136,8 @@ def commands_of_extras_work() -> str:
         x = xgrad.ones((1, 3))
         xgrad.onnx.export(xgrad.nn.Linear(3, 2), x, "net.onnx")
         lines.append([f"xgrad.onnx.export wrote {Path('net.onnx').stat().st_size} bytes"])
+    if "native" in EXTRAS:
+        lines.append(run("-c", NATIVE).splitlines())
     return "; ".join(printed[0] for printed in lines) or "no extra of an array library"
 
 

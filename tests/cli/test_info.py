@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import subprocess
 import sys
@@ -121,6 +122,22 @@ def test_cuda_and_memory_are_reported(run, monkeypatch):
     assert "\nCUDA\n  cupy              14.2.0\n  cuda_runtime      13.2\n  cuda_driver       13.0\n" in out
     assert "\n  tf32              on\n" in out and "\n                    memory: 512 B used, 8.6 GB total\n" in out
     assert report["cuda"] == versions | {"tf32": True} and report["devices"][0]["memory"] == memory
+
+
+def test_native_kernels_are_reported(run, tmp_path, monkeypatch):
+    monkeypatch.delenv("XGRAD_CACHE_DIR", raising=False)
+    monkeypatch.setenv("CC", f"{sys.executable} -I")  # which prints its version, too
+    line = f"{sys.executable} -I (Python {platform.python_version()}), cache: {tmp_path / 'cache/xgrad/native'}"
+    if sys.platform == "win32":
+        line = "not available: native kernels need Linux or macOS, got win32"
+    assert f"\nnative kernels\n  {line}\n" in run("info").out
+    assert json.loads(run("info", "--json").out)["native"] == line
+    monkeypatch.setenv("CC", "missing")
+    assert (
+        "\nnative kernels\n  not available: expected a C compiler in CC, found no program 'missing'" in run("info").out
+    )
+    monkeypatch.setenv("XGRAD_NATIVE", "0")
+    assert "\nnative kernels\n  off, by XGRAD_NATIVE=0\n" in run("info").out
 
 
 def test_threads_of_blas_are_reported(run, monkeypatch):

@@ -1,4 +1,4 @@
-"""``xgrad info``: versions, usable devices, CUDA, data folders."""
+"""``xgrad info``: versions, usable devices, CUDA, native kernels, data folders."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from xgrad.backend.threads import blas_libraries
 from xgrad.cli.arguments import Parser
 from xgrad.data import DataError, mnist
 from xgrad.support.units import size
+from xgrad_numpy.native import library
 
 REQUIRED = ("numpy", "array-api-compat", "safetensors")
 OPTIONAL = (
     "scipy", "tqdm", "matplotlib", "pillow", "threadpoolctl", "jinja2", "mpmath", "graphviz", "cupy-cuda12x",
     "cupy-cuda13x", "array-api-strict", "dask", "jax", "mlx", "mpi4py", "mpich", "ndonnx",
-    "onnxruntime", "tensorboardx", "torch",
+    "onnxruntime", "tensorboardx", "torch", "ziglang",
 )  # fmt: skip
 
 
@@ -111,6 +112,7 @@ def gather(every: bool = False) -> dict[str, Any]:
         "blas": blas(),
         "devices": devices,
         "cuda": cuda(),
+        "native": library.describe(),
         "data": {
             "XGRAD_DATA": os.environ.get("XGRAD_DATA"),
             "mnist": data,
@@ -145,6 +147,7 @@ def as_text(report: dict[str, Any]) -> str:
         "BLAS": libraries,
         "devices": devices,
         "CUDA": cuda,
+        "native kernels": report["native"],
         "data": [_line(name, text or "not set") for name, text in report["data"].items()],
     }
     lines = [f"xgrad on {report['platform']}"]

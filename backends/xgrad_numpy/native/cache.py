@@ -1,7 +1,8 @@
-"""The cache of libraries: files whose names are the key of the library and the digest of the content.
+"""The cache of libraries: files named by a key and the digest of their content.
 
-A file is loaded only if its content has the digest, so a truncated, damaged or foreign file counts as missing. Files
-are written to a temporary name and renamed, and no file is changed in place: processes need no locks.
+A file is loaded only if its content has the digest, so a truncated, damaged or foreign file counts
+as missing. Files are written to a temporary name and renamed, and no file is changed in place:
+processes need no locks.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def make() -> Path:
 
 
 def find(folder: Path, key: str) -> Path | None:
-    """Return the file of a key, and remove files of the key with another content than they were written with."""
+    """Return the file of a key, and remove files of the key whose content lacks their digest."""
     for name in os.listdir(folder):
         if name.startswith(key):
             path = folder / name
@@ -63,7 +64,7 @@ def find(folder: Path, key: str) -> Path | None:
 
 
 def add(folder: Path, key: str, content: bytes) -> Path | None:
-    """Write the file of a key, and return its path; None if it cannot be written, such as on a full disk."""
+    """Write the file of a key, and return its path; None if this fails, as on a full disk."""
     path = folder / _name(key, content)
     try:
         files.write(path, content)

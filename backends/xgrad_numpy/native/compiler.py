@@ -16,11 +16,15 @@ from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 
-_ARM = platform.machine() in ("aarch64", "arm64")  # where -march does not take `native` from every Clang
-#: Flags of every compilation. Kernels have the bits of NumPy, so -ffast-math is not among them, and products and sums
-#: are not fused. An element may be read as a float and written as an integer, hence -fno-strict-aliasing.
-#: -fno-trapping-math is left out: with it, GCC compiles ``(float)(int)x`` to a truncation of `x`, whose result for
-#: -0.5 is -0.0. Loops with divisions, comparisons, selections and casts are vectorized without it.
+from xgrad.support.signals import SignalDelay
+
+_ARM = platform.machine() in ("aarch64", "arm64")  # where old Clang lacks -march=native
+#: Flags of every compilation. Kernels have NumPy's bits: there is no -ffast-math, and a product
+#: and a sum are not fused. -fno-trapping-math is left out: with it, GCC compiles ``(float)(int)x``
+#: to a truncation of `x`, which gives -0.0 for -0.5, and floating-point exceptions, from which
+#: NumPy's warnings follow, need not be those of the operations. Loops with divisions, comparisons,
+#: selections and casts are vectorized without it. -fno-strict-aliasing is there because a buffer
+#: holds values of several dtypes in turn. Warnings, which differ from compiler to compiler, are errors in tests alone.
 FLAGS = (
     "-O2", "-ftree-vectorize", "-mcpu=native" if _ARM else "-march=native", "-ffp-contract=off", "-fno-math-errno",
     "-fno-strict-aliasing", "-fPIC", "-shared", "-std=c11",
@@ -32,7 +36,7 @@ class Unavailable(Exception):
 
 
 def find() -> list[str]:
-    """Return the command of the compiler: ``$CC``, else a program on the path, else the package ziglang."""
+    """Return the command of the compiler: ``$CC``, a program on the path, or the package ziglang."""
     if sys.platform not in ("linux", "darwin"):
         raise Unavailable(f"native kernels need Linux or macOS, got {sys.platform}")
     if given := os.environ.get("CC", "").strip():
@@ -48,15 +52,15 @@ def find() -> list[str]:
             return [os.path.abspath(program)]
     package = find_spec("ziglang")
     if package is not None and package.origin:
-        return [str(Path(package.origin).with_name("zig")), "cc"]  # what ``python -m ziglang cc`` executes
+        return [str(Path(package.origin).with_name("zig")), "cc"]  # as ``python -m ziglang cc``
     raise Unavailable("no C compiler found: install gcc or clang, or the package ziglang: pip install 'xgrad[native]'")
 
 
 def fingerprint(command: list[str]) -> list[object]:
-    """Return what the output of a compiler depends on, besides the source and the flags, without starting a process.
+    """Return what the output of a compiler depends on, besides the source and the flags.
 
-    In place of the compiler's version stand the path, the size and the time of change of each program that the command
-    names.
+    The compiler's version would take the start of a process: the path, the size and the time of
+    change of each program that the command names replace it.
     """
     programs = [os.path.realpath(path) for word in command if (path := shutil.which(word))]
     status = [os.stat(path) for path in programs]
@@ -64,13 +68,14 @@ def fingerprint(command: list[str]) -> list[object]:
 
 
 def cpu() -> str:
-    """Return the model and the features of the CPU, on which the code of ``-march=native`` depends."""
+    """Return the model and the features of the CPU, on which ``-march=native`` depends."""
     if sys.platform == "darwin":
         names = ("machdep.cpu.brand_string", "machdep.cpu.features", "machdep.cpu.leaf7_features")
         return "\n".join(map(_sysctl, names))
     with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         first = takewhile(str.strip, file)  # the lines of the first processor
-        return "".join(line for line in first if not re.match(r"(?i)cpu MHz|bogomips", line))  # which vary with time
+        # The clock rate, and what is measured at each start, change.
+        return "".join(line for line in first if not re.match(r"(?i)cpu MHz|bogomips", line))
 
 
 def _sysctl(name: str) -> str:
@@ -81,7 +86,7 @@ def _sysctl(name: str) -> str:
 
 
 def build(command: list[str], source: str, folder: str, timeout: float) -> str:
-    """Compile a C source in a folder that the caller removes, and return the path of the library."""
+    """Compile a C source in a folder, which the caller removes, and return the library's path."""
     Path(folder, "kernels.c").write_text(source, encoding="utf-8")
     status, output = run([*command, *FLAGS, "-o", "kernels.so", "kernels.c", "-lm"], folder, timeout)
     if status:
@@ -96,23 +101,28 @@ def build(command: list[str], source: str, folder: str, timeout: float) -> str:
 def run(command: list[str], folder: str, timeout: float) -> tuple[int, str]:
     """Run a command in a folder, and return its exit status and its output.
 
-    The command has a process group of its own, which is killed if the command takes longer than `timeout` seconds, and
-    if a signal, such as Ctrl-C, interrupts this function. Temporary files of the compiler are made in the folder.
+    The command has a process group of its own, which is killed if it takes longer than `timeout`
+    seconds, and if a signal, such as Ctrl-C, interrupts this function. The compiler's temporary
+    files are in the folder.
     """
     env = os.environ | {"LC_ALL": "C", "TMPDIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
-    with subprocess.Popen(
-        command, cwd=folder, env=env, start_new_session=True, text=True, errors="replace",
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    ) as process:  # fmt: skip
-        try:
-            output, _ = process.communicate(timeout=timeout)
-        except BaseException as error:
-            if process.returncode is None:  # the process was not waited for, so its number is still its own
-                with suppress(OSError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            if isinstance(error, subprocess.TimeoutExpired):
-                reason = f"{shlex.join(command[:2])} ... was ended after {timeout:g} s: set CC to another C compiler"
-                raise Unavailable(reason) from None
-            raise
+    process: subprocess.Popen[str] | None = None
+    try:
+        # Without the delay, a signal during the start would leave a process that has no name here.
+        with SignalDelay() as delay, delay.held():
+            process = subprocess.Popen(
+                command, cwd=folder, env=env, start_new_session=True, text=True, errors="replace",
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        output, _ = process.communicate(timeout=timeout)
+    except BaseException as error:
+        if process is not None:
+            with process:  # closes the pipe and waits
+                if process.returncode is None:  # not waited for, so its number is not reused
+                    with suppress(OSError):
+                        os.killpg(process.pid, signal.SIGKILL)
+        if isinstance(error, subprocess.TimeoutExpired):
+            reason = f"{shlex.join(command[:2])} ... was ended after {timeout:g} s: set CC to another C compiler"
+            raise Unavailable(reason) from None
+        raise
     return process.returncode, output

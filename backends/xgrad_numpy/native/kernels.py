@@ -93,5 +93,5 @@ class Compilation:
     def _load(self, source: str) -> None:
         try:
             self.library = library.load(source)
-        except (library.Unavailable, OSError) as error:
+        except (library.Unavailable, RuntimeWarning) as error:  # the latter of a cache, where warnings are errors
             self.reason = str(error)

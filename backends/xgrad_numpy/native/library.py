@@ -27,7 +27,9 @@ def enabled() -> bool:
 
 
 def load(source: str, *, timeout: float = 60) -> ctypes.CDLL:
-    """Return the library of a C source, from the cache or compiled now. Threads may call this at once.
+    """Return the library of a C source, from the cache or compiled now.
+
+    Threads and processes may call this at once; each then compiles for itself.
 
     Parameters
     ----------
@@ -68,14 +70,14 @@ def _key(source: str, command: list[str]) -> str:
 
 
 def _cached(folder: Path, key: str) -> ctypes.CDLL | None:
-    path = cache.find(folder, key)
-    with suppress(OSError):  # files of the folder may not be executed, or another process removed this one
+    with suppress(OSError):  # the file was removed by another process, or files may not be executed
+        path = cache.find(folder, key)
         return ctypes.CDLL(str(path)) if path else None
     return None
 
 
 def _compiled(source: str, command: list[str], timeout: float, folder: Path | None, key: str) -> ctypes.CDLL:
-    """Compile a source, put the library into the cache, and load it from there, or from a private folder."""
+    """Compile a source in a private folder, and load the library from the cache, or from there."""
     with TemporaryDirectory(prefix="xgrad-", ignore_cleanup_errors=True) as private:
         built = compiler.build(command, source, private, timeout)
         added = folder and cache.add(folder, key, Path(built).read_bytes())
@@ -101,7 +103,7 @@ def _warn(text: str) -> None:
 
 
 def describe() -> str:
-    """Return one line for ``xgrad info``: compiler, version and cache folder, or why there are no native kernels."""
+    """Return one line: the compiler, its version and the cache, or why there are no kernels."""
     if not enabled():
         return "off, by XGRAD_NATIVE=0"
     try:
