@@ -189,6 +189,25 @@ def test_statements_of_overlapping_memory_are_not_executed_together() -> None:
     assert nests(*reversed_) == reversed_
 
 
+def test_views_of_buffers_keep_what_they_see() -> None:
+    memory, x = np.zeros(16), np.arange(8.0)
+    first, second, view = static(memory[:8]), static(memory[8:]), Slot(dynamic=True)
+    calls = [
+        Instruction(np.add, (static(x), static(x), first), {}),
+        Instruction(np.multiply, (first, first, second), {}),
+        Instruction(operator.getitem, (first, slice(2, 4)), {}, view),
+        Instruction(np.negative, (second, static(x.copy())), {}),
+    ]
+    (fused,) = fuse([calls], memory, [])
+    assert [len(nest.stored) for nest in fused[0].nests] == [2]
+
+
+def test_result_with_a_repeated_element_is_left_to_numpy() -> None:
+    x, y = np.arange(8.0), np.lib.stride_tricks.as_strided(np.zeros(1), (8,), (0,))
+    write = Instruction(np.add, (static(x), static(x), static(y)), {})
+    assert nests(write, write) == [write, write]
+
+
 def test_random_instructions_on_shared_memory_have_the_values_of_numpy() -> None:
     functions = [np.add, np.subtract, np.multiply, np.negative, np.square, np.absolute, operator.setitem]
     for seed in range(15):

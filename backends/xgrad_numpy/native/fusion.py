@@ -97,6 +97,9 @@ def fuse(parts: Sequence[Sequence[Instruction]], memory: np.ndarray, outputs: Se
     statements = [_statement_of(x) for x in instructions]
     accesses = [_Access.of(x, statement) for x, statement in zip(instructions, statements, strict=True)]
     kept = [byte_bounds(slot.array) for slot in outputs if isinstance(slot.array, np.ndarray)]
+    for x, access in zip(instructions, accesses, strict=True):
+        if x.results and not isinstance(x.function, np.ufunc):  # what it returns may be a view
+            kept += access.reads
     buffers, fused, start = byte_bounds(memory), list[list[Any]](), 0
     for part in parts:
         end, new = start + len(part), list[Any]()
@@ -160,6 +163,8 @@ def _statement(
     if len(known) < len(places):
         return None
     *sources, target = known
+    if any(n > 1 and not stride for n, stride in zip(result.shape, target.strides, strict=True)):
+        return None  # the last of several elements remains
     computed = [dtype or result.dtype] * len(sources)
     if condition:
         computed[0] = np.dtype(np.bool)
