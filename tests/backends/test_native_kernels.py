@@ -261,6 +261,20 @@ def test_results_that_nothing_reads_are_not_stored() -> None:
     assert (memory[:8] == 2 * x).all()
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_operand_of_a_product_is_stored(dynamic: bool) -> None:
+    """Of which the result is in a buffer, or in new memory, whose slot has no array."""
+    memory, x = np.zeros(24), np.arange(8.0)
+    first, second, out = static(memory[:8]), static(memory[8:16]), static(memory[16:17].reshape(()))
+    calls = [
+        Instruction(np.add, (static(x), static(x), first), {}),
+        Instruction(np.multiply, (first, first, second), {}),
+        Instruction(np.matmul, (static(x), second, Slot(dynamic=True) if dynamic else out), {}),
+    ]
+    (fused,) = fuse([calls], memory, [])
+    assert [place.operand for nest in fused[0].nests for place in nest.stored] == [second]
+
+
 # Captured steps
 
 

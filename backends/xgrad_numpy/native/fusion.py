@@ -253,11 +253,12 @@ class _Access:
             reads = [place.bounds for place in statement.inputs]
             whole = statement.out.array.flags.forc
             return cls(reads, statement.out.bounds) if whole else cls([*reads, statement.out.bounds], None)
-        arrays = [y.array if type(y) is Slot else y for y in leaves((*x.operands, *x.options.values()))]
-        known = [y for y in arrays if isinstance(y, np.ndarray)]
-        if x.function in _WRITE_LAST and known and known[-1].flags.forc:
-            return cls(list(map(byte_bounds, known[:-1])), byte_bounds(known[-1]))
-        return cls(list(map(byte_bounds, known)), None)
+        operands = leaves((*x.operands, *x.options.values()))
+        out = _array(operands.pop()) if x.function in _WRITE_LAST else None
+        reads = [byte_bounds(array) for array in map(_array, operands) if array is not None]
+        if out is not None and not out.flags.forc:
+            return cls([*reads, byte_bounds(out)], None)
+        return cls(reads, None if out is None else byte_bounds(out))
 
 
 #: Functions that write all of their last operand, and do not read it.
