@@ -214,8 +214,6 @@ class Lowering:
             return False
         if rule is not None:
             return bool(rule(self, call, result))
-        if function is operator.pow and type(call.args[1]) is int and call.args[1] == 2 and result.dtype in _FLOATS:
-            return self._elementwise(np.square, call.args[:1], result)
         if isinstance(function, np.ufunc) and function.nout == 1 and not call.options:
             if function.signature is None:
                 return self._elementwise(function, call.args, result)
@@ -276,6 +274,20 @@ class Lowering:
             operand, out = self._operand(x), self._destination(result)
             out = out if x.shape == result.shape else self._view(out, np.reshape, x.shape)
             self._emit(operator.setitem, out, ..., operand)
+        return True
+
+    def _operator_pow(self, call: Call, result: Value) -> bool:
+        x, exponent = call.args
+        square = type(exponent) in (int, float) and exponent == 2 and result.dtype in _FLOATS
+        return square and self._elementwise(np.square, (x,), result)
+
+    def _pow(self, call: Call, result: Value) -> bool:
+        x, exponent = call.args
+        if type(x) is type(exponent) is Value:
+            return self._elementwise(np.power, call.args, result)
+        if type(x) is not Value or not functions.has_own_power(x.dtype, math.prod(x.shape), exponent):
+            return self._operator_pow(call, result)
+        self._emit(functions.pow, self._operand(x), exponent, self._destination(result))
         return True
 
     def _matmul(self, call: Call, result: Value) -> bool:
@@ -380,6 +392,7 @@ class Lowering:
 _REDUCTIONS: dict[Any, Any] = {functions.sum: Lowering._sum, functions.mean: Lowering._mean}
 _REDUCTIONS |= dict.fromkeys((functions.max, functions.min), Lowering._extremum)
 _RULES: dict[Any, Any] = {functions.matmul: Lowering._matmul, functions.where: Lowering._where, **_REDUCTIONS}
+_RULES |= {functions.pow: Lowering._pow, operator.pow: Lowering._operator_pow}
 _RULES |= dict.fromkeys((functions.astype, functions.reshape, np.asarray), Lowering._copy)
 _RULES |= dict.fromkeys(_SPECIAL, lambda self, call, result: result.dtype.kind != _SPECIAL[call.function] and (
     self._elementwise(getattr(np, call.name), call.args, result)))  # fmt: skip

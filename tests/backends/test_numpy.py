@@ -4,6 +4,7 @@ import itertools
 import platform
 import subprocess
 import sys
+import timeit
 
 import array_api_compat.numpy as compat
 import numpy as np
@@ -56,6 +57,46 @@ def test_where_and_relu_are_exact(shape, dtype):
         row = np.ones(shape[-1:], dtype)
         same(functions.where(condition, row, 0), np.where(condition, row, 0))
         same(functions.where(condition[:1], x, 0), np.where(condition[:1], x, 0))
+
+
+WHOLE = [2, 3, 3.0, 4, 5, 8, 17, -2, -2.0, -3, -8, 1 << 24]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.filterwarnings("ignore:(invalid|divide|overflow)")
+def test_whole_powers_of_special_values_and_layouts_are_those_of_numpy(shape, dtype):
+    for exponent in WHOLE:
+        for x in arrays(shape, dtype, abs(int(exponent)), [*SPECIAL, -1e5, 1e-20, -1e-12, -0.7]):
+            result, expected = np.asarray(functions.pow(x, exponent)), np.asarray(np.power(x, exponent))
+            assert result.strides == expected.strides
+            limits = np.finfo(dtype)
+            np.testing.assert_allclose(result, expected, 4 * limits.eps, 2 * limits.smallest_subnormal, strict=True)
+            numbers = ~np.isnan(expected)
+            np.testing.assert_array_equal(np.signbit(result[numbers]), np.signbit(expected[numbers]))
+            out = np.empty_like(x)
+            if functions.has_own_power(x.dtype, x.size, exponent):
+                assert functions.pow(x, exponent, out) is out
+                same(out, result)
+
+
+@pytest.mark.parametrize("exponent", [x for x in WHOLE if abs(x) < 10])
+def test_whole_powers_are_within_two_units_in_the_last_place(exponent):
+    x = np.arange(0x3F800000, 0x40000000, 7, dtype=np.int32).view(np.float32) * np.float32(-1)  # from -1 to -2
+    expected = x.astype(np.longdouble) ** exponent
+    unit = np.ldexp(1.0, np.frexp(expected.astype(np.float64))[1] - 24)
+    assert np.abs((functions.pow(x, exponent) - expected) / unit).max() <= 2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("exponent", [3, 3.0, 5, 8, -2, -3])
+def test_whole_power_of_negative_numbers_takes_as_long_as_of_positive_ones(exponent, dtype):
+    x = np.random.default_rng(4).uniform(0.5, 2, 10_000).astype(dtype)
+
+    def seconds(x):
+        return min(timeit.repeat(lambda: functions.pow(x, exponent), number=1, repeat=30))
+
+    assert seconds(-x) < 6 * seconds(x)
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))

@@ -82,12 +82,22 @@ def test_calls_and_effects_of_training_read_as_python(training: str) -> None:
 
 def test_operators_keys_and_constants_read_as_python() -> None:
     def step(x: Any) -> Any:
-        y = xgrad.concat([x[:-1, ..., None][:, 0] ** 2, ~(xgrad.astype(x, xgrad.int64) << 1) % 3])
+        y = xgrad.concat([x[:-1, ..., None][:, 0] ** 2, x**-3, ~(xgrad.astype(x, xgrad.int64) << 1) % 3])
         return y, (-2.0) ** x, xgrad.acos(x[::-1] / 10), x[xgrad.asarray([0, 2])], x + xgrad.zeros((20, 3))
 
     text = listing(step, xgrad.asarray([1.0, 2.0, 3.0]))
     assert "\nconstants  c0: int64 (2,) = [0 2], c1: float32 (20, 3)\n" in text
-    for part in ("arg0[:-1, ..., None]", "[:, 0]", "= arg0[::-1]", "(-2) ** arg0", "concat([%", "acos(%", "arg0[c0]"):
+    for part in (
+        "arg0[:-1, ..., None]",
+        "[:, 0]",
+        "= arg0[::-1]",
+        "(-2) ** arg0",
+        " ** 2 ",
+        "arg0 ** (-3)",
+        "concat([%",
+        "acos(%",
+        "arg0[c0]",
+    ):
         assert part in text
 
 

@@ -15,6 +15,12 @@ from xgrad.capture import capture
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
 
+
+def gradient_of_power(x: xgrad.Tensor, exponent: float) -> xgrad.Tensor:
+    x = x.detach().requires_grad_()
+    return xgrad.autograd.grad((x**exponent).sum(), x)[0]
+
+
 SPECIAL = [0.0, -0.0, 1.0, -1.5, 1e30, inf, -inf, nan]
 PAIRS = np.array(list(itertools.product(SPECIAL, repeat=2)))
 STEPS: dict[str, Any] = {
@@ -24,6 +30,9 @@ STEPS: dict[str, Any] = {
     "remainder": lambda x, y: xgrad.remainder(x, y) * 2,
     "expm1": lambda x, y: xgrad.expm1(x) * 1 + y,
     "tanh": lambda x, y: xgrad.tanh(x) * 1 + y,
+    "whole powers": lambda x, y: xgrad.stack([x**k for k in (2.0, 3, 3.0, 4, 5, 8, -2, -3)]) * y,
+    "whole powers in place": lambda x, y: x.clone().__ipow__(3).__ipow__(5) + y,
+    "gradients of whole powers": lambda x, y: xgrad.stack([gradient_of_power(x, k) for k in (3, 4.0, 6, -2)]) * y,
 }
 
 

@@ -82,7 +82,7 @@ class _Printer:
         if call.function in (operator.getitem, operator.setitem):
             key = texts[1][1:-1].rstrip(",") if type(args[1]) is tuple and args[1] else texts[1]
             return f"{texts[0]}[{key}]" + (f" = {texts[2]}" if len(args) == 3 else "")
-        if call.function is getattr(operator, call.name, None):
+        if call.function is getattr(operator, call.name, None) or call.name == "pow":  # also if it is a kernel
             known = {Number: lambda x: x.text, int: "({})".format, float: "({:.7g})".format}
             operands = [known[type(x)](x) if type(x) in known else f"_{i}" for i, x in enumerate(args)]
             if name in SIGNS:

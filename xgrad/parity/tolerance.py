@@ -74,7 +74,8 @@ PRODUCTS = Tolerance(
 )
 POWERS = Tolerance(
     "power", 4, 4,
-    "exp(y log x) in more than the working precision: NumPy and PyTorch were within 0.9, CUDA documents 4.",
+    "exp(y log x) in more than the working precision, or up to three products: NumPy and PyTorch were within 1.9, CUDA "
+    "documents 4.",
 )
 MATRICES = Tolerance(
     "matrix function", 4, 12,

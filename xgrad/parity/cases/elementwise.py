@@ -10,6 +10,9 @@ from xgrad.parity.op_case import INF, MASK, NAN, SPECIAL_VALUES, OpCase, a, bina
 from xgrad.parity.pytorch import torch
 from xgrad.parity.tolerance import COMPOSED, EXACT, FUNCTIONS, POWERS, ROOTS, ROUNDED, SATURATING, SELECTED
 
+#: Whole exponents, with the range of the base: differences of high powers are inexact near 0.
+WHOLE_POWERS = [(3, -2, 2), (3.0, -2, 2), (4, -2, 2), (5, -2, -0.5), (8, -2, -0.5), (-2, -2, -0.5), (-3.0, -2, -0.5)]
+
 CASES: list[OpCase] = [
     # arithmetic
     *[binary(name, ROUNDED, complex=True) for name in ("add", "subtract", "multiply")],
@@ -18,6 +21,9 @@ CASES: list[OpCase] = [
         special_gradient=False, complex=True),
     op_case("pow of negatives", POWERS, sample(a(3, low=-2, high=-1), 3), sample(a(3, low=-2, high=-1), 2.0), sample(np.zeros(2), 2),
         sample(np.zeros(2), 1), sample((3,), 0), sample((3,), 1)),
+    *[unary(f"pow to {exponent}", POWERS, lambda x, y=exponent: torch.pow(x, y), low, high, fn=lambda x, y=exponent: xgrad.pow(x, y),
+            special_values=2 * SPECIAL_VALUES)  # two of each, for NumPy's `pow` of few elements is another
+      for exponent, low, high in WHOLE_POWERS],
     op_case("pow of 0", POWERS, sample(np.array([-1.0, 0.0, 0.5, 2.0])), fn=lambda y: xgrad.pow(0.0, y),
         torch=lambda y: torch.pow(torch.zeros_like(y), y), no_derivative="at -1 it is infinite"),
     *[unary(name, EXACT, complex=True) for name in ("negative", "positive")],
