@@ -23,7 +23,9 @@ from xgrad.support.docstrings import documented
 
 __all__ = ["take", "take_along_axis"]
 
-_PLAIN = frozenset({int, type(None), type(...)})  # parts of keys that need no conversion
+_BOUNDS = frozenset({int, type(None)})  # types of bounds of slices that need no conversion
+_PLAIN = _BOUNDS | {type(...)}  # types of such parts of keys
+_NUMBERS = (np.number, np.bool_, *SCALARS)
 
 
 def _native_key(key: Any, device: Device) -> Any:
@@ -35,6 +37,8 @@ def _native_key(key: Any, device: Device) -> Any:
 
 def _native_key_part(key: Any, device: Device) -> Any:
     if isinstance(key, slice):
+        if type(key.start) in _BOUNDS and type(key.stop) in _BOUNDS and type(key.step) in _BOUNDS:
+            return key
         return slice(*[_slice_bound(part) for part in (key.start, key.stop, key.step)])
     if isinstance(key, (np.integer, np.bool_)):
         return key.item()
@@ -187,9 +191,12 @@ def _assign_to_copy(xp: Any, x: Any, value: Any, key: Any) -> Any:
 
 def assign_to(xp: Any, x: Any, value: Any, key: Any) -> Any:
     """Assign to an array, and return it."""
-    if getattr(value, "shape", ()) and len(value.shape) > len(x[key].shape):
+    if isinstance(value, (bool, int, float, complex)):
+        x[key] = value
+        return x
+    if value.shape and len(value.shape) > len(x[key].shape):
         raise ValueError(f"expected a value that broadcasts to shape {tuple(x[key].shape)}")
-    x[key] = value if isinstance(value, (bool, int, float, complex)) else xp.astype(value, x.dtype, copy=False)
+    x[key] = value if value.dtype == x.dtype else xp.astype(value, x.dtype, copy=False)
     return x
 
 
@@ -222,16 +229,20 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
 
 def assignment_operands(x: Any, key: Any, value: Any) -> tuple[Tensor, Any, Any]:
     """Return the operands of an assignment as kernels take them, the key with arrays for tensors."""
-    x = _lifted(as_tensor("setitem", "x", x), key, value)
+    x = as_tensor("setitem", "x", x)
+    if batching.get() is not None:
+        x = _lifted(x, key, value)
     return x, _native_key(key, x.device), as_value("setitem", x, value)
 
 
 def as_value(op: str, x: Tensor, value: Any) -> Any:
     """Return a value for elements of `x`, a scalar or a tensor; TypeError if it is of a higher kind."""
-    if not isinstance(value, (np.number, np.bool_, *SCALARS)):
+    if not isinstance(value, _NUMBERS):
         value = as_tensor(op, "value", value)
-    kind = KINDS[value.dtype.kind] if hasattr(value, "dtype") else SCALAR_KINDS[type(value)]
-    if kind > KINDS[x.dtype.kind]:
+        kind = KINDS[value._placement.kind]
+    else:
+        kind = KINDS[value.dtype.kind] if hasattr(value, "dtype") else SCALAR_KINDS[type(value)]
+    if kind > KINDS[x._placement.kind]:
         got = getattr(value, "dtype", type(value).__name__)
         raise TypeError(f"{op}: expected {NAMES[KINDS[x.dtype.kind]]} for x of {x.dtype}, got {got}: cast first")
     return int(value) if type(value) is bool and x.dtype.kind != "b" else value

@@ -95,10 +95,14 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     recorded = grad_enabled.get() and getattr(value, "_edge", None) is not None
     if x._edge is None and not recorded and _is_exclusive(x, value, *(key if isinstance(key, tuple) else (key,))):
         target, raw, new = assignment_operands(x, key, value)
-        with suppress(Exception), x.device.active():  # the op explains what is wrong
+        device = x._placement.device
+        try:
             if target is x:
-                assign_to(x.device.xp, x._data, getattr(new, "_data", new), raw)
+                with device.active():
+                    assign_to(device.xp, x._data, getattr(new, "_data", new), raw)
                 return
+        except Exception:
+            pass  # the op explains what is wrong
     assign(x, _checked_result(x, setitem, key, value))
 
 
@@ -207,8 +211,11 @@ def _is_exclusive(x: Tensor, *operands: Any) -> bool:
         return False
     family = family_of(x)
     for member in family:
-        if member._edge is not None or hasattr(member, "_saved_leaf") or any(member is x for x in operands):
+        if member._edge is not None or hasattr(member, "_saved_leaf"):
             return False
+        for operand in operands:
+            if member is operand:
+                return False
     return x.device.backend.is_exclusive([member._data for member in family])
 
 
