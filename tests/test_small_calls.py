@@ -18,6 +18,8 @@ CALLS = {
     "assignment of a number to a slice": ("x[1:7] = 2.0", 2.6),
     "assignment to a row": ("square[2] = four", 3.8),
     "part": ("x[1:7]", 2.1),
+    "tensor of an array": ("library.asarray(array)", 3.6),
+    "tensor of a copied array": ("library.asarray(array, copy=True)", 2.5),
 }
 
 

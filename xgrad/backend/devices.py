@@ -7,6 +7,8 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.registry import PlugInErrors, backend_class, device_count, entry_points, open_backend
@@ -64,6 +66,8 @@ def in_use(kind: str) -> bool:
 
 def device_of(x: Any) -> Device | None:
     """Return the device of an array of any installed library, None for anything else."""
+    if type(x) is np.ndarray:
+        return Device("cpu")
     root = type(x).__module__.partition(".")[0]
     if root not in sys.modules:
         return None
@@ -118,7 +122,7 @@ _default: ContextVar[Device | None] = ContextVar("xgrad_default_device", default
 
 def current_device() -> Device:
     """Return the device where new tensors are made: the innermost `default_device`, else the CPU."""
-    return Device(_default.get() or "cpu")
+    return _default.get() or Device("cpu")
 
 
 @documented()

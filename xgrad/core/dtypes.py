@@ -114,9 +114,14 @@ def is_half(dtype: Any) -> builtins.bool:
     return dtype == float16 if isinstance(dtype, np.dtype) else "float16" in str(dtype)
 
 
+def is_standard(dtype: np.dtype) -> builtins.bool:
+    """Return whether a dtype of NumPy is supported, and in the byte order of the machine."""
+    return dtype in _SUPPORTED
+
+
 def check_standard(dtype: np.dtype) -> None:
     """Raise TypeError for an unsupported dtype, for example of strings or objects."""
-    if dtype not in _SUPPORTED:
+    if not is_standard(dtype):
         raise TypeError(f"dtype: expected one such as xgrad.float32, got {dtype}")
 
 

@@ -11,7 +11,7 @@ from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device, device_of, transfer
 from xgrad.backend.recording import active_recorder, cast, copy_of, run_array_code
 from xgrad.core.arguments import as_tensor
-from xgrad.core.dtypes import KINDS, SCALARS, check_standard, defaults, is_complex
+from xgrad.core.dtypes import KINDS, SCALARS, check_standard, defaults, is_complex, is_standard
 from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.declare import derivative
@@ -99,14 +99,15 @@ def _to_array(
     data: Any, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None
 ) -> tuple[Any, Device]:
     """Return the array and the device of values of any form."""
-    if (recorder := active_recorder()) is not None and not isinstance(data, Tensor):
+    given_tensor = isinstance(data, Tensor)
+    if not given_tensor and (recorder := active_recorder()) is not None:
         leaves = _leaves(data) if isinstance(data, (list, tuple)) else [data]
         arrays = [x for x in leaves if getattr(x, "shape", ())]
         if not arrays:
             return recorder.constant(lambda: _to_array(data, dtype=dtype, device=device, copy=copy))
         recorder.refuse(f"a {type(arrays[0]).__name__} becomes a tensor: pass a tensor as an argument")
     host = type(data) in SCALARS or isinstance(data, (list, tuple))
-    if isinstance(data, Tensor):
+    if given_tensor:
         raw, source = data._data, data.device
     elif not host and (device_of_data := device_of(data)) is not None:
         source = device_of_data
@@ -116,7 +117,7 @@ def _to_array(
         if copy is False and host:
             raise ValueError(f"asarray: copy=False, but a {type(data).__name__} must be copied")
         raw, source, copy = _host_array(data, dtype), Device("cpu"), None if host else copy
-    if device is None and isinstance(raw, np.ndarray) and not isinstance(data, Tensor):
+    if device is None and not given_tensor and isinstance(raw, np.ndarray):
         device = current_device()
     target = source if device is None else Device(device)
     if dtype is not None:
@@ -126,8 +127,10 @@ def _to_array(
     moved = _cast(transfer(first, source, target), dtype, target, host)
     if copy is False and moved is not raw:
         raise ValueError("asarray: copy=False, but another dtype or device needs a copy")
-    with target.active():
-        return (run_array_code(target, copy_of, moved) if copy and moved is raw else moved), target
+    if copy and moved is raw:
+        with target.active():
+            moved = run_array_code(target, copy_of, moved)
+    return moved, target
 
 
 def _cast(x: Any, dtype: np.dtype | None, device: Device, host: bool) -> Any:
@@ -151,6 +154,8 @@ def check_range(name: str, values: np.ndarray, dtype: np.dtype) -> None:
 
 def _host_array(data: Any, dtype: Any) -> np.ndarray:
     """Return values other than backend arrays as a NumPy array, with floats of Python in the default dtype."""
+    if type(data) is np.ndarray and is_standard(data.dtype):
+        return data
     try:
         host = np.asarray(data)
     except (ValueError, TypeError) as error:
