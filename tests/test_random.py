@@ -185,6 +185,16 @@ def test_normal_numbers_are_those_of_box_and_muller():
     assert numbers[2:4].tolist() == [0, 0]
 
 
+def test_few_normal_numbers_have_the_bits_of_many():
+    drawn = philox.words(3, 4, 6400)
+    ends = np.array([0, 1, 2, 3, 2047, 2048, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1], np.uint64)
+    drawn[:121], drawn[121:242] = np.repeat(ends, 11), np.tile(ends, 11)
+    drawn[:242] = drawn[:242].reshape(2, 121).T.ravel()  # all pairs of them
+    drawn[300:600] >>= np.arange(300, dtype=np.uint64) % 64  # u near 0, which have large radii
+    few = np.concatenate([variates.normal(drawn[i : i + 32]) for i in range(0, 6400, 32)])
+    assert few.tobytes() == variates.normal(drawn).tobytes()
+
+
 def test_uniform_numbers_at_their_ends():
     for width, digits, dtype in ((32, 24, np.float32), (64, 53, np.float64)):
         drawn = np.array([0, -1, 2 ** (width - 1) - 1, -(2 ** (width - 1))], f"int{width}")

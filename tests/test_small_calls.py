@@ -18,6 +18,8 @@ CALLS = {
     "assignment of a number to a slice": ("x[1:7] = 2.0", 2.6),
     "assignment to a row": ("square[2] = four", 3.8),
     "part": ("x[1:7]", 2.1),
+    "uniform numbers": ("draws.rand((3,))", 4.6),
+    "normal numbers": ("draws.randn((3,))", 7.0),
     "tensor of an array": ("library.asarray(array)", 3.6),
     "tensor of a copied array": ("library.asarray(array, copy=True)", 2.5),
 }
@@ -43,7 +45,11 @@ def test_small_call_takes_at_most_a_multiple_of_the_time_of_pytorch(name: str, t
 
 def timed_call(line: str, library: Any) -> Callable[[], None]:
     """Return a function of a line of Python, in which some arrays have names."""
-    names = {"library": library, "array": np.ones(3, np.float32)}
+    names = {
+        "library": library,
+        "draws": xgrad.random if library is xgrad else library,
+        "array": np.ones(3, np.float32),
+    }
     names |= {"x": library.zeros(10), "six": library.ones(6), "four": library.ones(4), "square": library.zeros((4, 4))}
     exec(f"def call():\n    {line}", names)
     return names["call"]  # type: ignore[no-any-return]

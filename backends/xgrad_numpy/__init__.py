@@ -29,7 +29,7 @@ bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64
 _OWN = """
 argsort astype cumulative_sum expand_dims matmul matrix_transpose max mean min reshape sort squeeze sum where
 """.split()
-_KERNELS = "clip expm1 floor_divide pow relu sum_products tanh".split()
+_KERNELS = "clip expm1 floor_divide pow relu sum_products tanh uniform".split()
 #: Kernels by module, which is loaded at their first call.
 _LAZY_KERNELS = {
     "recurrent": "lstm_steps lstm_gradient",

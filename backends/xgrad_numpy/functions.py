@@ -17,6 +17,11 @@ _BITS: dict[Any, Any] = {np.dtype("float32"): np.dtype("int32"), np.dtype("float
 _MINUS_ZERO = {dtype: np.array(complex(-0.0, 0.0), dtype) for dtype in map(np.dtype, ("complex64", "complex128"))}
 _FLOAT16, _FLOAT32, _FLOAT64 = map(np.dtype, ("float16", "float32", "float64"))
 _NUMBERS = frozenset({int, float})
+#: Of random bits: unsigned integers, the number of bits that a float does not hold, and the unit of the others.
+_UNIFORM = {
+    np.dtype(f"int{bits}"): (np.dtype(f"uint{bits}"), np.array(spare, f"uint{bits}"), np.array(unit, f"float{bits}"))
+    for bits, spare, unit in ((32, 8, 2.0**-24), (64, 11, 2.0**-53))
+}
 _add: Any = np.add.reduce
 _accumulate: Any = np.add.accumulate
 _mean: Any = np.mean  # NumPy 2.5 declares it for `keepdims=True` and `keepdims=False`, not for a bool
@@ -295,6 +300,14 @@ def relu(x: Any, /) -> Any:
     if not x.ndim or x.dtype not in _BITS:
         return np.maximum(x, 0)
     return np.maximum(x, _zeros(x.shape if x.size <= _MANY else x.shape[-1:], x.dtype))
+
+
+def uniform(bits: Any, dtype: Any) -> Any:
+    """Return uniform floats over [0, 1): see `xgrad.random.variates`. Shifted as unsigned, bits need no mask."""
+    unsigned, spare, unit = _UNIFORM[bits.dtype]
+    numbers = (bits.view(unsigned) >> spare).view(bits.dtype).astype(dtype)
+    numbers *= unit
+    return numbers
 
 
 @lru_cache(16)

@@ -10,6 +10,7 @@ import array_api_compat.numpy as compat
 import numpy as np
 import pytest
 
+from xgrad.random import variates
 from xgrad_numpy import functions
 
 SPECIAL = [0.0, -0.0, 1.0, -1.5, 1e-45, -1e-310, 3e38, np.inf, -np.inf, np.nan]
@@ -57,6 +58,15 @@ def test_where_and_relu_are_exact(shape, dtype):
         row = np.ones(shape[-1:], dtype)
         same(functions.where(condition, row, 0), np.where(condition, row, 0))
         same(functions.where(condition[:1], x, 0), np.where(condition[:1], x, 0))
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_uniform_numbers_have_the_bits_of_the_generic_rule(bits):
+    drawn = np.random.default_rng(5).integers(-(2 ** (bits - 1)), 2 ** (bits - 1), 10_000, f"int{bits}")
+    drawn[:4] = 0, -1, np.iinfo(drawn.dtype).min, np.iinfo(drawn.dtype).max
+    before = drawn.copy()
+    same(functions.uniform(drawn, np.dtype(f"float{bits}")), variates.uniform(np, drawn, np.dtype(f"float{bits}")))
+    same(drawn, before)
 
 
 WHOLE = [2, 3, 3.0, 4, 5, 8, 17, -2, -2.0, -3, -8, 1 << 24]

@@ -15,19 +15,20 @@ import threading
 import numpy as np
 
 _thread = threading.local()
+#: A state of NumPy's generator without its counter and key: the words of the last block are used.
+_NO_BUFFER = {"bit_generator": "Philox", "buffer": (0, 0, 0, 0), "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
+_WORD, _INTEGERS = np.dtype("<u8"), {width: np.dtype(f"<i{width // 8}") for width in (16, 32, 64)}
 
 
 def words(seed: int, call: int, count: int) -> np.ndarray:
     """Return the first `count` words of a call, as uint64; calls are counted modulo 2**64."""
-    if not hasattr(_thread, "state"):
+    try:
+        generator = _thread.philox
+    except AttributeError:
         # One per thread: a constructor takes longer than a draw. numpy.random is loaded here, at its first use.
-        _thread.philox = np.random.Philox(key=0)
-        _thread.state = _thread.philox.state
-    state = _thread.state["state"]
-    state["key"][0] = seed
-    state["counter"][:] = _before(call % 2**64)
-    _thread.philox.state = _thread.state
-    drawn: np.ndarray = _thread.philox.random_raw(count)
+        generator = _thread.philox = np.random.Philox(key=0)
+    generator.state = {**_NO_BUFFER, "state": {"counter": _before(call % 2**64), "key": (seed, 0)}}
+    drawn: np.ndarray = generator.random_raw(count)
     return drawn
 
 
@@ -40,4 +41,4 @@ def _before(call: int) -> tuple[int, int, int, int]:
 def bits(seed: int, call: int, width: int, count: int) -> np.ndarray:
     """Return the first `count` integers of a call, of `width` random bits: 16, 32 or 64, signed."""
     drawn = words(seed, call, -(-count * width // 64))
-    return drawn.astype("<u8", copy=False).view(f"<i{width // 8}")[:count]
+    return drawn.astype(_WORD, copy=False).view(_INTEGERS[width])[:count]

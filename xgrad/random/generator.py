@@ -26,6 +26,7 @@ from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 Shape = int | tuple[int, ...]
+_INT = frozenset({int})
 
 
 @documented()
@@ -449,7 +450,9 @@ def _as_seed(name: str, seed: Any) -> Any:
 
 
 def _as_shape(name: str, shape: Any) -> tuple[int, ...]:
-    lengths = (shape,) if _is_int(shape) else shape
+    lengths = (shape,) if type(shape) is int or _is_int(shape) else shape
+    if type(lengths) is tuple and _INT.issuperset(map(type, lengths)) and min(lengths, default=0) >= 0:
+        return lengths
     if not isinstance(lengths, (tuple, list)) or not all(map(_is_int, lengths)):
         raise TypeError(f"{name}: expected an int or a tuple of ints as the shape, got {shown(shape)}")
     if any(n < 0 for n in lengths):

@@ -21,6 +21,7 @@ _ROOT, _LOG_2 = math.sqrt(0.5), 0.6931471805599453
 _LOG = [2 / (2 * k + 1) for k in range(11)]  # log((1 + t) / (1 - t)) / t, by powers of t**2
 _SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]  # sin(a) / a, by powers of a**2
 _COS = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
+_FEW = 32  # normal numbers up to which arithmetic of Python is faster than some 90 calls of NumPy
 _PIECE = 2**13  # normal numbers at a time, so that intermediate arrays stay in the cache
 
 
@@ -40,6 +41,9 @@ def normal(words: np.ndarray) -> np.ndarray:
     .. [1] G. E. P. Box, M. E. Muller, "A note on the generation of random normal deviates", Annals of Mathematical
        Statistics 29, 1958.
     """
+    if len(words) <= _FEW:
+        pairs = words.tolist()
+        return np.array([x for i in range(0, len(pairs), 2) for x in _pair(pairs[i], pairs[i + 1])], np.float64)
     numbers = np.empty(len(words))
     for start in range(0, len(words), _PIECE):
         piece = slice(start, start + _PIECE)
@@ -57,6 +61,20 @@ def _box_muller(first: np.ndarray, second: np.ndarray, numbers: np.ndarray) -> N
     radius *= 1.0 - (second & 2)
     np.multiply(radius, np.where(exchanged, sine, cosine), out=numbers[0::2])
     np.multiply(radius, np.where(exchanged, cosine, sine), out=numbers[1::2])
+
+
+def _pair(first: int, second: int) -> tuple[float, float]:
+    """Return the two numbers of `_box_muller` of two words, to the bit."""
+    mantissa, exponent = math.frexp(((first >> 11) + 1) * 2.0**-53)
+    if mantissa < _ROOT:
+        mantissa, exponent = 2 * mantissa, exponent - 1
+    t = (mantissa - 1) / (mantissa + 1)
+    radius = math.sqrt(-2 * (exponent * _LOG_2 + t * _value(t * t, _LOG)))
+    angle = ((second if second < 2**63 else second - 2**64) >> 11) * (math.pi * 2.0**-54)
+    squared = angle * angle
+    sine, cosine = angle * _value(squared, _SIN), _value(squared, _COS)
+    radius = -radius if second & 2 else radius
+    return (radius * cosine, radius * sine) if second & 1 else (radius * sine, radius * cosine)
 
 
 def exponential(words: np.ndarray) -> np.ndarray:
@@ -81,6 +99,14 @@ def _series(x: np.ndarray, coefficients: list[float]) -> np.ndarray:
         total += coefficient
         total *= x
     total += first
+    return total
+
+
+def _value(x: float, coefficients: list[float]) -> float:
+    """Return `_series` of one number, to the bit."""
+    total = 0.0
+    for coefficient in reversed(coefficients):
+        total = total * x + coefficient
     return total
 
 
@@ -138,7 +164,7 @@ def drawn_uniform(
     numbers = uniform(device.xp, bits, device.backend.dtype(kind))
     if (scale, low) != (1, 0):
         numbers = numbers * scale + low
-    return device.xp.reshape(numbers, shape)
+    return numbers if numbers.shape == shape else device.xp.reshape(numbers, shape)
 
 
 def drawn_on_host(
