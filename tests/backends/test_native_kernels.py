@@ -167,7 +167,7 @@ def test_operands_of_any_layout() -> None:
         assert right.tobytes() == out.tobytes()
 
 
-# What may be executed together
+# Instructions that share a loop
 
 
 def nests(*instructions: Instruction, memory: Any = None) -> list[Any]:

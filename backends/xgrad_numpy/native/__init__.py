@@ -2,7 +2,7 @@
 
 | module | subject |
 |---|---|
-| `expressions` | what functions of NumPy are as expressions of C |
+| `expressions` | the expression of C for each function of NumPy |
 | `fusion` | which instructions become one loop, and which results are stored |
 | `printer` | the loops as C |
 | `library` | the compiler, and the cache of compiled libraries |

@@ -1,7 +1,7 @@
-"""What elementwise functions of NumPy are as expressions of C, with NumPy's bits.
+"""The expression of C for each elementwise function of NumPy, with NumPy's bits.
 
-Arithmetic, roots, comparisons and casts are those of IEEE 754 in both, as long as the compiler neither contracts a
-product and a sum nor reorders. Other functions, such as ``exp``, have bits of NumPy's own, and no expression. `maximum`
+IEEE 754 defines arithmetic, roots, comparisons and casts for both, as long as the compiler neither contracts a product
+and a sum nor reorders. Other functions, such as ``exp``, have bits of NumPy's own, and no expression. `maximum`
 and `minimum` of two zeros depend on NumPy's instructions: they are tried out.
 """
 

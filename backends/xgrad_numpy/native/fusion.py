@@ -28,7 +28,7 @@ Bounds = tuple[int, int]  # the address of the first byte of an array, and that 
 
 @dataclass(slots=True, eq=False)
 class Place:
-    """Where a statement finds the elements of an array: the `operand`, and the strides for the shape of the result."""
+    """The memory of an operand for a statement, with its strides for the shape of the result."""
 
     operand: Any  # a slot or an array
     array: np.ndarray
@@ -91,7 +91,7 @@ class Run:
 def fuse(parts: Sequence[Sequence[Instruction]], memory: np.ndarray, outputs: Sequence[Slot]) -> list[list[Any]]:
     """Return the parts of a program, with runs in the place of instructions that become several statements.
 
-    Results in `memory`, that of all buffers, are stored only if an instruction reads them later, or they are outputs.
+    Results in `memory`, where all buffers are, are stored only if an instruction reads them later, or they are outputs.
     """
     instructions = list(chain.from_iterable(parts))
     statements = [_statement_of(x) for x in instructions]
@@ -150,7 +150,7 @@ def _statement_of(x: Instruction) -> Statement | None:
 def _statement(
     text: str, inputs: Sequence[Any], out: Any, dtype: np.dtype[Any] | None = None, *, condition: bool = False
 ) -> Statement | None:
-    """Return the statement of an expression, which computes in a dtype, by default that of the result.
+    """Return the statement of an expression, which computes in a dtype, by default the dtype of the result.
 
     The first input may be a `condition`, a bool. None if C has no type for a dtype or no cast between two, or if memory
     is not aligned, or overlaps with the result.
@@ -176,7 +176,7 @@ def _statement(
 
 
 def _is_cast(one: np.dtype[Any], other: np.dtype[Any]) -> bool:
-    """Return whether C defines a cast as NumPy does; that of a large float to an integer is not defined."""
+    """Return whether C defines a cast as NumPy does. C does not define the cast of a large float to an integer."""
     return one.kind == other.kind or one.kind == "b"
 
 
@@ -242,7 +242,7 @@ def _distinct(places: Iterable[Place]) -> list[Place]:
 
 @dataclass(slots=True)
 class _Access:
-    """The memory that an instruction may read, and that of which it overwrites every byte, by their bounds."""
+    """The memory that an instruction may read, and the memory that it overwrites entirely, by their bounds."""
 
     reads: list[Bounds]
     overwrites: Bounds | None
