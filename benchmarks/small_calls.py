@@ -1,4 +1,4 @@
-"""Calls on small arrays beside PyTorch's, of which the time is that of the Python code around them.
+"""Calls on small arrays beside PyTorch's, which spend their time in the Python code around the computation.
 
 ``python -m benchmarks.small_calls`` prints, for each line, the least time of many blocks in turn, in one process with
 one thread, and the ratio.

@@ -326,7 +326,7 @@ def has_own_power(dtype: Any, size: int, exponent: Any) -> bool:
 def pow(x1: Any, x2: Any, /, out: Any = None) -> Any:
     """Raise to a power; floats to a whole one by products, or as the power of the magnitudes with the signs.
 
-    NumPy's power of a negative float takes up to 60 times as long as that of a positive one. Products are within 2 ULP
+    NumPy takes up to 60 times as long for a power of a negative float as for a positive one. Products are within 2 ULP
     up to the fourth power.
     """
     if type(x2) not in _NUMBERS:

@@ -66,7 +66,7 @@ def numbers(shape: Any, dtype: str, seed: int = 0) -> np.ndarray:
 
 
 def as_on_gpu(x: np.ndarray) -> np.ndarray:
-    """Return an array with denormals as zeros, and one NaN: those of a GPU have other bits than those of the host."""
+    """Return an array with denormals as zeros, and one NaN, which have other bits on a GPU than on the host."""
     x = np.where(np.abs(x) < np.finfo(x.dtype).tiny, np.copysign(np.zeros_like(x), x), x)
     return np.where(np.isnan(x), np.full_like(x, NAN), x)
 

@@ -22,7 +22,7 @@ _ARM = platform.machine() in ("aarch64", "arm64")  # where old Clang lacks -marc
 #: Flags of every compilation. Kernels have NumPy's bits: there is no -ffast-math, and a product
 #: and a sum are not fused. -fno-trapping-math is left out: with it, GCC compiles ``(float)(int)x``
 #: to a truncation of `x`, which gives -0.0 for -0.5, and floating-point exceptions, from which
-#: NumPy's warnings follow, need not be those of the operations. Loops with divisions, comparisons,
+#: NumPy's warnings follow, need not come from the operations. Loops with divisions, comparisons,
 #: selections and casts are vectorized without it. -fno-strict-aliasing is there because a buffer
 #: holds values of several dtypes in turn. Warnings, which differ from compiler to compiler, are errors in tests alone.
 FLAGS = (

@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 
 #: Types of C by dtype, in memory.
-MEMORY_TYPES = {"float32": "float", "float64": "double", "bool": "uint8_t", "int32": "int32_t", "int64": "int64_t"}
-_SUFFIXES = {"float32": "f", "float64": ""}
+MEMORY_TYPES: dict[np.dtype[Any], str] = {
+    np.dtype("float32"): "float", np.dtype("float64"): "double", np.dtype("bool"): "uint8_t",
+    np.dtype("int32"): "int32_t", np.dtype("int64"): "int64_t",
+}  # fmt: skip
+_SUFFIXES = {np.dtype("float32"): "f", np.dtype("float64"): ""}
 
 _ARITHMETIC: dict[Any, str] = {
     np.add: "{0} + {1}", np.subtract: "{0} - {1}", np.multiply: "{0} * {1}", np.divide: "{0} / {1}",
@@ -44,20 +47,19 @@ _OF_INTEGERS: dict[Any, str] = {
 
 def expression(function: Any, dtype: Any) -> str | None:
     """Return the expression of a function of NumPy that computes in a dtype, with ``{0}`` and ``{1}``, or None."""
-    name = dtype.name
-    if name not in MEMORY_TYPES:
+    if dtype not in MEMORY_TYPES:
         return None
     if function in _COMPARISONS:
-        return _QUIET.get(function, _COMPARISONS[function]) if name in _SUFFIXES else _COMPARISONS[function]
-    if name == "bool":
+        return _QUIET.get(function, _COMPARISONS[function]) if dtype in _SUFFIXES else _COMPARISONS[function]
+    if dtype.kind == "b":
         return _OF_BOOLS.get(function)
-    if name in _SUFFIXES:
+    if dtype in _SUFFIXES:
         if function in (np.maximum, np.minimum):
             return _extremum(function, dtype)
         text = _ARITHMETIC.get(function)
-        return None if text is None else text.replace("{f}", _SUFFIXES[name])
+        return None if text is None else text.replace("{f}", _SUFFIXES[dtype])
     text = _OF_INTEGERS.get(function)
-    return None if text is None else text.replace("{t}", MEMORY_TYPES[name]).replace("{u}", "u" + MEMORY_TYPES[name])
+    return None if text is None else text.replace("{t}", MEMORY_TYPES[dtype]).replace("{u}", "u" + MEMORY_TYPES[dtype])
 
 
 @cache

@@ -34,14 +34,11 @@ class Place:
     array: np.ndarray
     strides: tuple[int, ...]
     bounds: Bounds = field(init=False)
+    address: int = field(init=False)  # of the first element
 
     def __post_init__(self) -> None:
         self.bounds = byte_bounds(self.array)
-
-    @property
-    def address(self) -> int:
-        """The address of the first element."""
-        return int(self.array.__array_interface__["data"][0])
+        self.address = self.array.__array_interface__["data"][0]
 
     def is_same(self, other: Place) -> bool:
         """Return whether both are the same memory for each element; their dtypes may differ."""
@@ -191,7 +188,7 @@ def _place(operand: Any, shape: tuple[int, ...]) -> Place | None:
     array = _array(operand)
     if array is None or array.ndim > len(shape):
         return None
-    if not array.flags.aligned or not array.dtype.isnative or array.dtype.name not in MEMORY_TYPES:
+    if not array.flags.aligned or array.dtype not in MEMORY_TYPES:
         return None
     missing = len(shape) - array.ndim
     lengths, strides = (1,) * missing + array.shape, (0,) * missing + array.strides

@@ -26,7 +26,7 @@ class Kernels:
         self.source = source.text if source.count else ""
 
     def code(self, compiled: ctypes.CDLL) -> Code:
-        """Return the code that calls the functions of a library for runs, and else is that of the interpreter."""
+        """Return the code of the interpreter, with calls of a library's functions in the place of runs."""
         lowering = self._lowering
         before, after = (
             [x if isinstance(x, Instruction) else self._call(compiled, *x) for x in part] for part in self._parts

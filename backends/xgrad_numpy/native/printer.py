@@ -149,11 +149,11 @@ class _Body:
             steady = self._strides[i] == 0 and i not in self._written
             (self.constant if steady else self.lines).append(f"const {_local(dtype)} x{i} = {self._element(i, dtype)};")
         name, known = self._values[i]
-        text = name if known == dtype else f"as_{MEMORY_TYPES[dtype.name]}({name})"  # the same bits
+        text = name if known == dtype else f"as_{MEMORY_TYPES[dtype]}({name})"  # the same bits
         return text if dtype == computed else f"({_local(computed)}){text}"
 
     def _element(self, i: int, dtype: Any) -> str:
-        kind, stride = MEMORY_TYPES[dtype.name], self._strides[i]
+        kind, stride = MEMORY_TYPES[dtype], self._strides[i]
         self.used.add(i)
         if stride == dtype.itemsize:
             return f"(({kind} *)q{i})[i]"
@@ -162,4 +162,4 @@ class _Body:
 
 def _local(dtype: Any) -> str:
     """Return the type of a variable: a bool is an int, since compilers do not vectorize loops with bytes and floats."""
-    return "int32_t" if dtype == np.bool else MEMORY_TYPES[dtype.name]
+    return "int32_t" if dtype == np.bool else MEMORY_TYPES[dtype]
