@@ -27,9 +27,9 @@ bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64
 """.split()
 
 _OWN = """
-argsort astype cumulative_sum expand_dims matmul matrix_transpose max mean min reshape sort squeeze sum where
+argsort astype cumulative_sum expand_dims matmul matrix_transpose max mean min pow reshape sort squeeze sum where
 """.split()
-_KERNELS = "clip expm1 floor_divide pow relu sum_products tanh uniform".split()
+_KERNELS = "clip expm1 floor_divide relu sum_products tanh uniform".split()
 #: Kernels by module, which is loaded at their first call.
 _LAZY_KERNELS = {
     "recurrent": "lstm_steps lstm_gradient",
@@ -45,7 +45,7 @@ class _Namespace:
     """NumPy where it conforms, array-api-compat for the rest, loaded at its first use."""
 
     def __init__(self) -> None:
-        vars(self).update({name: getattr(np, name) for name in _NATIVE if hasattr(np, name)}, pow=np.power)
+        vars(self).update({name: getattr(np, name) for name in _NATIVE if hasattr(np, name)})
         vars(self).update({name: getattr(functions, name) for name in _OWN})
 
     def __getattr__(self, name: str) -> Any:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from xgrad.backend import Backend, DeviceError
 from xgrad.backend.registry import PlugInErrors, device_count, open_backend
-from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
@@ -101,6 +100,8 @@ class Device:
         device.type, device.index, device.backend, device.root = kind, index, backend, device
         device.xp, device.array_type = backend.xp, backend.array_type
         if "special" not in vars(device.xp):  # hasattr would load array-api-compat
+            from xgrad.backend.scipy_kernels import SciPyKernels  # not at the top: with the first device
+
             device.xp.special = SciPyKernels(backend)
         device.xp.kernels = backend.kernels  # for `overridable`
         device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
