@@ -89,7 +89,7 @@ class Executor:
 
         assert self._lowering is not None
         self._kernels = Kernels(self._lowering)
-        self._compilation = Compilation(self._kernels.source)
+        self._compilation = Compilation(self._kernels)
 
     def _wait(self) -> None:
         """Wait for the kernels; where there can be none, say why."""

@@ -26,6 +26,7 @@ from xgrad_numpy.native import expressions, library
 from xgrad_numpy.native.fusion import Run, fuse
 from xgrad_numpy.native.kernels import Kernels
 from xgrad_numpy.native.printer import Source
+from xgrad_numpy.native.runtime import runtime
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning"),
@@ -76,6 +77,8 @@ def run(instructions: list[Instruction], memory: np.ndarray | None = None, outpu
     (fused,) = fuse([instructions], np.empty(0) if memory is None else memory, outputs)
     named = [x for x in (source.add(x) if isinstance(x, Run) else x for x in fused) if x is not None]
     compiled = library.load(source.text) if source.count else None
+    if compiled is not None:
+        runtime().connect(compiled)
     for x in named:
         if isinstance(x, Instruction):
             x.entry()[0](*x.entry()[1:])
@@ -104,7 +107,7 @@ def test_every_expression_has_the_bits_of_numpy_at_every_size() -> None:
         expected.append((function, dtype, size, right))
         results.append((out, copy))
     (row,) = run(instructions)
-    assert {len(nest.statements) for nest in row.nests} == {1, 2}  # of one element nothing is at hand
+    assert {len(nest.statements) for nest in row.parts} == {1, 2}  # of one element nothing is at hand
     for (function, dtype, size, right), arrays in zip(expected, results, strict=True):
         for array in arrays:
             assert bits(array) == bits(right), (function, dtype, size, array, right)
@@ -180,7 +183,7 @@ def test_statements_of_overlapping_memory_are_not_executed_together() -> None:
     ahead, behind, whole = static(x[1:]), static(x[:-1]), static(y)
     read_after_write = [Instruction(np.negative, (behind, behind), {}), Instruction(np.add, (behind, ahead, whole), {})]
     (row,) = nests(*read_after_write)
-    assert len(row.nests) == 2
+    assert len(row.parts) == 2
     write_after_read = [Instruction(np.negative, (behind, whole), {}), Instruction(np.add, (behind, whole, ahead), {})]
     assert all(isinstance(entry, Instruction) for entry in nests(*write_after_read))
     into_itself = Instruction(np.negative, (behind, ahead), {})
@@ -199,7 +202,7 @@ def test_views_of_buffers_keep_what_they_see() -> None:
         Instruction(np.negative, (second, static(x.copy())), {}),
     ]
     (fused,) = fuse([calls], memory, [])
-    assert [len(nest.stored) for nest in fused[0].nests] == [2]
+    assert [len(nest.stored) for nest in fused[0].parts] == [2]
 
 
 def test_result_with_a_repeated_element_is_left_to_numpy() -> None:
@@ -272,7 +275,7 @@ def test_operand_of_a_product_is_stored(dynamic: bool) -> None:
         Instruction(np.matmul, (static(x), second, Slot(dynamic=True) if dynamic else out), {}),
     ]
     (fused,) = fuse([calls], memory, [])
-    assert [place.operand for nest in fused[0].nests for place in nest.stored] == [second]
+    assert [place.operand for nest in fused[0].parts for place in nest.stored] == [second]
 
 
 # Captured steps
@@ -411,7 +414,7 @@ def test_equal_programs_share_a_library() -> None:
             step(xgrad.ones(5))
             step(xgrad.ones(5))
             (program,) = step._programs.values()
-            yield Kernels(program.executor._lowering).source
+            yield Kernels(program.executor._lowering).source(runtime())
 
     one, other = steps()
     assert one == other != ""

@@ -1,6 +1,6 @@
 """Fusion: runs of elementwise instructions on buffers become loops that read and write each element once.
 
-A `Nest` is what C has as nested loops over the elements of arrays of one shape. It executes its statements one after
+A `Run` is what one call of C does: nests of loops, and matrix products between them. A `Nest` is what C has as nested loops over the elements of arrays of one shape. It executes its statements one after
 the other for each element, in place of each for all elements. That gives the same values because any two places that
 its statements access, and one writes to, are the same for each element, or apart in memory: `_may_join` looks.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, takewhile
+from itertools import chain, groupby, takewhile
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,10 @@ from xgrad.capture.program import leaves
 from xgrad_numpy.codegen import Instruction, Slot, is_static
 from xgrad_numpy.lowering import PUTMASK
 from xgrad_numpy.native.expressions import MEMORY_TYPES, expression
+from xgrad_numpy.native.products import Product, product_of
 
 _STREAMS = 12  # arrays that a loop reads or writes at most
+_LARGE = 1 << 14  # elements from which a single statement is worth a call of C, whose threads share it out
 
 Bounds = tuple[int, int]  # the address of the first byte of an array, and that after the last
 
@@ -79,16 +81,38 @@ class Nest:
 
 
 @dataclass(slots=True, eq=False)
+class Multiplication:
+    """A matrix product: its instruction, and the places of its operands and of its result."""
+
+    instruction: Instruction
+    product: Product
+    places: list[Place]
+
+    @classmethod
+    def of(cls, x: Instruction) -> Multiplication | None:
+        """Return an instruction as a multiplication, if it is one that C can call."""
+        found = product_of(x)
+        if found is None:
+            return None
+        product, operands = found
+        arrays = [y.array if type(y) is Slot else y for y in operands]
+        return cls(x, product, [Place(y, z, z.strides) for y, z in zip(operands, arrays, strict=True)])
+
+
+@dataclass(slots=True, eq=False)
 class Run:
-    """Instructions in a row that become the nests of one call."""
+    """Instructions in a row that become one call."""
 
-    nests: list[Nest]
+    parts: list[Nest | Multiplication]
 
 
-def fuse(parts: Sequence[Sequence[Instruction]], memory: np.ndarray, outputs: Sequence[Slot]) -> list[list[Any]]:
+def fuse(
+    parts: Sequence[Sequence[Instruction]], memory: np.ndarray, outputs: Sequence[Slot], *, products: bool = False
+) -> list[list[Any]]:
     """Return the parts of a program, with runs in the place of instructions that become several statements.
 
     Results in `memory`, where all buffers are, are stored only if an instruction reads them later, or they are outputs.
+    Matrix products are left to NumPy unless `products`.
     """
     instructions = list(chain.from_iterable(parts))
     statements = [_statement_of(x) for x in instructions]
@@ -97,25 +121,44 @@ def fuse(parts: Sequence[Sequence[Instruction]], memory: np.ndarray, outputs: Se
     for x, access in zip(instructions, accesses, strict=True):
         if x.results and not isinstance(x.function, np.ufunc):  # what it returns may be a view
             kept += access.reads
+    members = [x or (Multiplication.of(y) if products else None) for x, y in zip(statements, instructions, strict=True)]
     buffers, fused, start = byte_bounds(memory), list[list[Any]](), 0
     for part in parts:
         end, new = start + len(part), list[Any]()
         while start < end:
-            row = [x for x in takewhile(lambda x: x is not None, statements[start:end]) if x is not None]
-            if len(row) < 2:
+            row = [x for x in takewhile(lambda x: x is not None, members[start:end]) if x is not None]
+            if not _is_worth_a_call(row):
                 new += instructions[start : start + max(len(row), 1)]
                 start += max(len(row), 1)
                 continue
-            nests = _nests(row)
-            for nest in nests:
-                start += len(nest.statements)
-                later = accesses[start:]
-                nest.stored = [
-                    x for x in _distinct(y.out for y in nest.statements) if not _is_dead(x.bounds, buffers, later, kept)
-                ]
-            new.append(Run(nests))
+            run = Run(_parts_of(row))
+            for x in run.parts:
+                start += len(x.statements) if type(x) is Nest else 1
+                if type(x) is Nest:
+                    later, written = accesses[start:], _distinct(y.out for y in x.statements)
+                    x.stored = [y for y in written if not _is_dead(y.bounds, buffers, later, kept)]
+            new.append(run)
         fused.append(new)
     return fused
+
+
+def _is_worth_a_call(row: Sequence[Statement | Multiplication]) -> bool:
+    """Return whether C is to execute instructions: more than one, or one of many elements."""
+    if len(row) != 1:
+        return len(row) > 1
+    (x,) = row
+    return x.product.work > 1 << 17 if isinstance(x, Multiplication) else x.out.array.size >= _LARGE
+
+
+def _parts_of(row: Sequence[Statement | Multiplication]) -> list[Nest | Multiplication]:
+    """Return nests of the statements, and the products, in their order."""
+    parts: list[Nest | Multiplication] = []
+    for kind, group in groupby(row, type):
+        if kind is Statement:
+            parts += _nests([x for x in group if isinstance(x, Statement)])
+        else:
+            parts += [x for x in group if isinstance(x, Multiplication)]
+    return parts
 
 
 def _statement_of(x: Instruction) -> Statement | None:

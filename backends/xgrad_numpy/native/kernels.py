@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from itertools import chain
 from threading import Thread
 from typing import Any
 
@@ -11,19 +13,39 @@ import numpy as np
 from xgrad_numpy.codegen import Code, Instruction, Slot
 from xgrad_numpy.lowering import Lowering
 from xgrad_numpy.native import library
-from xgrad_numpy.native.fusion import Place, Run, fuse
+from xgrad_numpy.native.fusion import Multiplication, Place, Run, fuse
 from xgrad_numpy.native.printer import Source
+from xgrad_numpy.native.products import with_bits_of_numpy
+from xgrad_numpy.native.runtime import Runtime
+from xgrad_numpy.native.runtime import runtime as load_runtime
 
 
 class Kernels:
-    """The runs of a program, and their `source`, which is empty if there are none."""
+    """The runs of a program: made where the program is, while `prepare`, which takes longer, may run in a thread."""
 
     def __init__(self, lowering: Lowering) -> None:
-        self._lowering, source = lowering, Source()
-        parts = fuse([lowering.before, lowering.after], lowering.memory.array, lowering.outputs)
-        calls = [[source.add(x) if type(x) is Run else x for x in part] for part in parts]
-        self._parts = [[x for x in part if x is not None] for part in calls]
-        self.source = source.text if source.count else ""
+        self._lowering = lowering
+        self._fused = fuse([lowering.before, lowering.after], lowering.memory.array, lowering.outputs, products=True)
+        self._parts: list[list[Any]] = []
+
+    def prepare(self) -> ctypes.CDLL | None:
+        """Return the runs compiled; raises as `library.load`. None if there are no runs."""
+        runtime = load_runtime()
+        source = self.source(runtime)
+        if not source:
+            return None
+        compiled = library.load(source)
+        runtime.connect(compiled)
+        return compiled
+
+    def source(self, runtime: Runtime) -> str:
+        """Print the source of all runs: "" if there are none."""
+        source, self._parts = Source(), []
+        for part in self._fused:
+            members = list(chain.from_iterable(_supported(x, runtime) if type(x) is Run else [x] for x in part))
+            calls = [source.add(x) if type(x) is Run else x for x in members]
+            self._parts.append([x for x in calls if x is not None])
+        return source.text if source.count else ""
 
     def code(self, compiled: ctypes.CDLL) -> Code:
         """Return the code of the interpreter, with calls of a library's functions in the place of runs."""
@@ -31,7 +53,7 @@ class Kernels:
         before, after = (
             [x if isinstance(x, Instruction) else self._call(compiled, *x) for x in part] for part in self._parts
         )
-        after.append(Instruction(warn_of, (ctypes.c_int32.in_dll(compiled, "raised"),), {}))
+        after.append(Instruction(warn_of, (load_runtime().raised,), {}))
         return Code(lowering.parameters, before, after, lowering.outputs)
 
     def _call(self, compiled: ctypes.CDLL, name: str, places: list[Place]) -> Instruction:
@@ -43,6 +65,25 @@ class Kernels:
         function = compiled[name]
         function.restype = None
         return Instruction(function, (table,), {})
+
+
+def _supported(run: Run, runtime: Runtime) -> Iterator[Run | Instruction]:
+    """Yield a run in parts, between products that the runtime does not compute with NumPy's bits."""
+    parts: list[Any] = []
+    for part in run.parts:
+        if isinstance(part, Multiplication):
+            x = part.instruction
+            product = with_bits_of_numpy(part.product, x.function, list(x.operands), runtime)
+            if product is None:
+                if parts:
+                    yield Run(parts)
+                yield x
+                parts = []
+                continue
+            part.product = product
+        parts.append(part)
+    if parts:
+        yield Run(parts)
 
 
 def warn_of(raised: ctypes.c_int32) -> None:
@@ -73,12 +114,11 @@ class _Table:
 class Compilation:
     """A compilation in a thread of its own: `library` is None while it is `running`, and if it fails for a `reason`."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, kernels: Kernels) -> None:
         self.library: ctypes.CDLL | None = None
         self.reason = ""
-        self._thread = Thread(target=self._load, args=(source,), name="xgrad-compile", daemon=True)
-        if source:
-            self._thread.start()
+        self._thread = Thread(target=self._prepare, args=(kernels,), name="xgrad-compile", daemon=True)
+        self._thread.start()
 
     @property
     def running(self) -> bool:
@@ -87,11 +127,10 @@ class Compilation:
 
     def wait(self) -> None:
         """Wait for the end."""
-        if self.running:
-            self._thread.join()
+        self._thread.join()
 
-    def _load(self, source: str) -> None:
+    def _prepare(self, kernels: Kernels) -> None:
         try:
-            self.library = library.load(source)
+            self.library = kernels.prepare()
         except (library.Unavailable, RuntimeWarning) as error:  # the latter of a cache, where warnings are errors
             self.reason = str(error)

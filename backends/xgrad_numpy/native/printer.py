@@ -3,52 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xgrad_numpy.native.expressions import MEMORY_TYPES
-from xgrad_numpy.native.fusion import Nest, Place, Run, Statement, loops_of
+from xgrad_numpy.native.fusion import Multiplication, Nest, Place, Run, Statement, loops_of
+from xgrad_numpy.native.runtime import source_of
 
-_HEAD = """\
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-
-/* The exceptions of floating point arithmetic of all calls, since Python has read them. */
-enum { INVALID = 1, DIVIDED = 2, OVERFLOWN = 4 };
-int32_t raised = 0;
-
-#if defined(__SSE2__)
-#include <xmmintrin.h>
-static inline void clear_exceptions(void) { _mm_setcsr(_mm_getcsr() & ~0x3fu); }
-static inline int32_t exceptions(void) {
-    const uint32_t x = _mm_getcsr();
-    return (x & 1 ? INVALID : 0) | (x & 4 ? DIVIDED : 0) | (x & 8 ? OVERFLOWN : 0);
-}
-#else
-#include <fenv.h>
-static inline void clear_exceptions(void) { feclearexcept(FE_ALL_EXCEPT); }
-static inline int32_t exceptions(void) {
-    const int x = fetestexcept(FE_ALL_EXCEPT);
-    return (x & FE_INVALID ? INVALID : 0) | (x & FE_DIVBYZERO ? DIVIDED : 0) | (x & FE_OVERFLOW ? OVERFLOWN : 0);
-}
-#endif
-"""
+_CHUNK = 1 << 13  # elements that a thread takes at once, at most about
+_SHARED = 1 << 14  # elements of a nest from which threads share it out
+_HEAD = "const struct runtime *runtime;\n"
 #: The function that returns the bits of a value as another type, by that type.
 _SAME_BITS = {
     other: f"static inline {other} as_{other}({one} x) {{ {other} y; memcpy(&y, &x, sizeof y); return y; }}"
     for one, other in (("int32_t", "float"), ("float", "int32_t"), ("int64_t", "double"), ("double", "int64_t"))
 }
-_FENCE = '__asm__ volatile("" ::: "memory");'  # or arithmetic could move across
 
 
 class Source:
-    """A source of C: equal loops are one function. `text` is the whole of it."""
+    """A source of C: equal nests are one function, and so are equal runs. `text` is the whole of it."""
 
     def __init__(self) -> None:
-        self._functions: dict[str, str] = {}  # names by body
+        self._nests: dict[str, str] = {}  # names by body
+        self._runs: dict[str, str] = {}
 
     def add(self, run: Run) -> tuple[str, list[Place]] | None:
         """Add a function for a run; return its name, and the places of which it is given the addresses.
@@ -56,53 +36,81 @@ class Source:
         None if nothing reads its results.
         """
         places: list[Place] = []
-        body = "".join([_nest(nest, places) for nest in run.nests])
+        multiplies = any(type(part) is Multiplication for part in run.parts)
+        body = "".join([self._call(part, places) for part in run.parts])
         if not places:
             return None
-        name = f"run_{hashlib.sha256(body.encode()).hexdigest()[:16]}"
-        return self._functions.setdefault(body, name), places
+        if multiplies:
+            body = f"    runtime->begin_products();\n{body}    runtime->end_products();\n"
+        return self._runs.setdefault(body, _name("run", body)), places
+
+    def _call(self, part: Nest | Multiplication, table: list[Place]) -> str:
+        """Return the call of a part; the places that it uses are appended to the table."""
+        first = len(table)
+        if isinstance(part, Multiplication):
+            table += part.places
+            product = part.product.initializer()
+            arguments = ", ".join([f"p[{first + i}]" for i in range(3)])
+            return f"    {{\n        static const struct product x = {product};\n        runtime->multiply(&x, {arguments});\n    }}\n"
+        body, total, chunk = _nest(part, table)
+        if len(table) == first:
+            return ""
+        name = self._nests.setdefault(body, _name("nest", body))
+        if chunk < total:
+            return f"    runtime->parallel({name}, p + {first}, {total}, {chunk});\n"
+        return f"    {name}(p + {first}, 0, {total});\n"
 
     @property
     def count(self) -> int:
-        """The number of functions."""
-        return len(self._functions)
+        """The number of runs."""
+        return len(self._runs)
 
     @property
     def text(self) -> str:
-        functions = [
-            f"void {name}(char **p) {{\n    clear_exceptions();\n    {_FENCE}\n{body}    {_FENCE}\n"
-            "    raised |= exceptions();\n}\n"
-            for body, name in self._functions.items()
+        nests = [
+            f"static void {name}(void *argument, int64_t begin, int64_t end) {{\n    char **p = argument;\n"
+            f"    clear_exceptions();\n    FENCE();\n{body}    FENCE();\n"
+            "    if (exceptions()) atomic_fetch_or(runtime->raised, exceptions());\n}\n"
+            for body, name in self._nests.items()
         ]
-        helpers = [text for kind, text in _SAME_BITS.items() if any(f"as_{kind}(" in body for body in self._functions)]
-        return "\n".join([_HEAD, *helpers, *functions])
+        runs = [f"void {name}(char **p) {{\n{body}}}\n" for body, name in self._runs.items()]
+        helpers = [text for kind, text in _SAME_BITS.items() if any(f"as_{kind}(" in body for body in self._nests)]
+        return "\n".join([source_of("runtime.h"), _HEAD, *helpers, *nests, *runs])
 
 
-def _nest(nest: Nest, table: list[Place]) -> str:
-    """Return the loops of a nest; the places that it uses are appended to the table."""
+def _name(kind: str, body: str) -> str:
+    return f"{kind}_{hashlib.sha256(body.encode()).hexdigest()[:16]}"
+
+
+def _nest(nest: Nest, table: list[Place]) -> tuple[str, int, int]:
+    """Return the loops of a nest, with the outermost from `begin` to `end`, its length, and how much a thread takes.
+
+    The places that it uses are appended to the table.
+    """
     lengths, strides, places = loops_of(nest)
     body = _Body(nest, places, [of[-1] if of else 0 for of in strides])
-    lines, indent = ["    {"], "        "
-    for i in sorted(body.used):
-        lines.append(f"{indent}char *restrict p{i} = p[{len(table)}];")
+    used, indent, lines = sorted(body.used), "    ", list[str]()
+    for number, i in enumerate(used):
+        lines.append(f"{indent}char *const restrict p{i} = p[{number}];")
         table.append(places[i])
-    for level, length in enumerate(lengths[:-1]):
-        lines.append(f"{indent}for (int64_t i{level} = 0; i{level} < {length}; i{level}++) {{")
+    for level in range(len(lengths) - 1):
+        start, stop = ("begin", "end") if level == 0 else ("0", str(lengths[level]))
+        lines.append(f"{indent}for (int64_t i{level} = {start}; i{level} < {stop}; i{level}++) {{")
         indent += "    "
-    for i in sorted(body.used):
+    for i in used:
         outer = "".join([f" + i{level} * {stride}" for level, stride in enumerate(strides[i][:-1]) if stride])
-        lines.append(f"{indent}char *restrict q{i} = p{i}{outer};")
+        lines.append(f"{indent}char *const restrict q{i} = p{i}{outer};")
     lines += [indent + line for line in body.constant]
-    if lengths:
-        lines.append(f"{indent}for (int64_t i = 0; i < {lengths[-1]}; i++) {{")
-        lines += [f"{indent}    {line}" for line in body.lines]
-        lines.append(f"{indent}}}")
-    else:
-        lines += [indent + line for line in body.lines]
-    while len(indent) > 8:
+    start, stop = ("begin", "end") if len(lengths) < 2 else ("0", str(lengths[-1]))
+    lines.append(f"{indent}for (int64_t i = {start}; i < {stop}; i++) {{")
+    lines += [f"{indent}    {line}" for line in body.lines]
+    lines.append(f"{indent}}}")
+    while len(indent) > 4:
         indent = indent[4:]
         lines.append(f"{indent}}}")
-    return "\n".join([*lines, "    }"]) + "\n"
+    total, size = (lengths or [1])[0], math.prod(lengths)
+    chunk = max(1, _CHUNK * total // size) if size >= _SHARED else total
+    return "\n".join(lines) + "\n", total, chunk
 
 
 class _Body:

@@ -1,0 +1,155 @@
+/* A pool of threads that share out ranges.
+ *
+ * A call of `parallel` is a task: a function of ranges of 0 to `total`. The calling thread works on the ranges one
+ * after the other, and each helper that comes while there are any takes some of them. A helper that comes late is not
+ * waited for: on a busy machine the caller does all the work, at the speed of one thread.
+ *
+ *     caller:  publishes the task, wakes helpers -> takes ranges -> closes the task -> waits for the helpers in it
+ *     helper:  looks for a new task for a while, then sleeps -> enters if the task is open -> takes ranges -> leaves
+ *
+ * `state` is all that they share, besides the task: its number, whether it is open, how many helpers may enter, and
+ * how many have entered and not left.
+ */
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#if defined(__SSE2__)
+#define PAUSE() _mm_pause()
+#elif defined(__aarch64__)
+#define PAUSE() __asm__ volatile("yield")
+#else
+#define PAUSE() ((void)0)
+#endif
+
+enum { MOST_HELPERS = 63, LOOKS = 1000, BUSY_LOOKS = 10000 };
+
+static struct {
+    range_function function;
+    void *argument;
+    int64_t total, chunk;
+    _Atomic int64_t next;
+} task;
+
+/* The number of the task in the high half, then OPEN, the number of helpers that may enter, and of those inside. */
+#define OPEN ((uint64_t)1 << 31)
+#define ALLOWED(state) (((state) >> 16) & 0x7fff)
+#define INSIDE(state) ((state) & 0xffff)
+#define NUMBER(state) ((state) >> 32)
+static _Atomic uint64_t state;
+
+static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER; /* held by the thread whose task it is */
+static pthread_mutex_t bed = PTHREAD_MUTEX_INITIALIZER;   /* of those who sleep */
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+static _Atomic int asleep;
+static int helpers; /* that were started; changed by the owner alone */
+static _Thread_local int working;
+
+static int (*current_threads)(void); /* how many threads the process wants, the caller included */
+
+static void take_ranges(void) {
+    working = 1;
+    for (;;) {
+        const int64_t begin = atomic_fetch_add(&task.next, task.chunk);
+        if (begin >= task.total) break;
+        task.function(task.argument, begin, begin + task.chunk < task.total ? begin + task.chunk : task.total);
+    }
+    working = 0;
+}
+
+static void wait_for_task(uint64_t seen) {
+    for (int i = 0; i < LOOKS; i++) {
+        if (NUMBER(atomic_load(&state)) != seen) return;
+        PAUSE();
+    }
+    pthread_mutex_lock(&bed);
+    atomic_fetch_add(&asleep, 1);
+    while (NUMBER(atomic_load(&state)) == seen) pthread_cond_wait(&wake, &bed);
+    atomic_fetch_sub(&asleep, 1);
+    pthread_mutex_unlock(&bed);
+}
+
+static void *help(void *argument) {
+    const uint64_t index = (uintptr_t)argument;
+    uint64_t seen = 0;
+    for (;;) {
+        wait_for_task(seen);
+        uint64_t now = atomic_load(&state);
+        seen = NUMBER(now);
+        while (now & OPEN && seen == NUMBER(now) && index < ALLOWED(now)) {
+            if (atomic_compare_exchange_weak(&state, &now, now + 1)) {
+                take_ranges();
+                atomic_fetch_sub(&state, 1);
+                break;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* In a child of a fork there is none of the helpers, and no task. */
+static void forget_helpers(void) {
+    helpers = 0;
+    atomic_store(&state, 0);
+    atomic_store(&asleep, 0);
+    pthread_mutex_init(&owner, NULL);
+    pthread_mutex_init(&bed, NULL);
+    pthread_cond_init(&wake, NULL);
+    working = 0;
+}
+
+/* Start helpers up to a number, with all signals blocked: those are for Python's threads. */
+static void start_helpers(int wanted) {
+    static int prepared;
+    sigset_t all, before;
+    if (!prepared) prepared = !pthread_atfork(NULL, NULL, forget_helpers);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (helpers < wanted) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, help, (void *)(uintptr_t)helpers)) break;
+        pthread_detach(thread);
+        helpers++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Call a function for all of 0 to `total`, in ranges of `chunk`, on up to `threads` threads.
+ *
+ * Within a range, and while another thread has the pool, the calling thread does all of it.
+ */
+static void parallel_on(int threads, range_function function, void *argument, int64_t total, int64_t chunk) {
+    if (threads - 1 > MOST_HELPERS) threads = MOST_HELPERS + 1;
+    if (threads < 2 || total <= chunk || working || pthread_mutex_trylock(&owner)) {
+        if (total > 0) function(argument, 0, total);
+        return;
+    }
+    if (helpers < threads - 1) start_helpers(threads - 1);
+    task.function = function;
+    task.argument = argument;
+    task.total = total;
+    task.chunk = chunk;
+    atomic_store(&task.next, 0);
+    const uint64_t number = (NUMBER(atomic_load(&state)) + 1) & 0xffffffff;
+    atomic_store(&state, number << 32 | OPEN | (uint64_t)(threads - 1) << 16);
+    if (atomic_load(&asleep)) {
+        pthread_mutex_lock(&bed);
+        pthread_cond_broadcast(&wake);
+        pthread_mutex_unlock(&bed);
+    }
+    take_ranges();
+    atomic_fetch_and(&state, ~OPEN);
+    for (int i = 0; INSIDE(atomic_load(&state)); i++) {
+        if (i < BUSY_LOOKS) PAUSE();
+        else sched_yield();
+    }
+    pthread_mutex_unlock(&owner);
+}
+
+void parallel(range_function function, void *argument, int64_t total, int64_t chunk) {
+    parallel_on(current_threads ? current_threads() : 1, function, argument, total, chunk);
+}
+
+/* Name the function that returns how many threads the process wants. */
+void use_threads_of(int (*function)(void)) { current_threads = function; }

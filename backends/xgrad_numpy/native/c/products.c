@@ -1,0 +1,140 @@
+/* Matrix products by the BLAS of NumPy, on one thread each, shared out over the threads of the pool.
+ *
+ * BLAS is called as NumPy calls it. A single product is split by rows or by columns, a stack by its matrices. The
+ * number of threads of BLAS is a setting of the process: it is 1 between `begin_products` and `end_products`.
+ */
+
+enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
+
+#if defined(WIDE_BLAS)
+typedef int64_t blas_int;
+#else
+typedef int32_t blas_int;
+#endif
+typedef void (*float_gemm)(int, int, int, blas_int, blas_int, blas_int, float, const float *, blas_int, const float *,
+                           blas_int, float, float *, blas_int);
+typedef void (*double_gemm)(int, int, int, blas_int, blas_int, blas_int, double, const double *, blas_int,
+                            const double *, blas_int, double, double *, blas_int);
+
+static float_gemm multiply_floats;
+static double_gemm multiply_doubles;
+static int (*get_blas_threads)(void);
+static void (*set_blas_threads)(int);
+
+/* The exceptions of all kernels; NumPy warns of those of stacks of products, and not of those of single ones. */
+_Atomic int32_t raised;
+
+static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER; /* of the two below */
+static _Atomic int users, saved;                            /* calls between begin and end, and the setting before */
+
+static int wanted_threads(void) {
+    const int now = get_blas_threads();
+    return now > 1 || !users ? now : saved;
+}
+
+static void forget_users(void) {
+    if (users) set_blas_threads(saved);
+    users = 0;
+    pthread_mutex_init(&setting, NULL);
+}
+
+/* Name the functions of BLAS: products of floats and doubles, and those that return and set its number of threads. */
+void use_blas(float_gemm floats, double_gemm doubles, int (*get)(void), void (*set)(int)) {
+    static int prepared;
+    if (!prepared) prepared = !pthread_atfork(NULL, NULL, forget_users);
+    multiply_floats = floats;
+    multiply_doubles = doubles;
+    get_blas_threads = get;
+    set_blas_threads = set;
+    use_threads_of(wanted_threads);
+}
+
+/* How many threads products and loops may have. */
+int threads(void) { return current_threads ? current_threads() : 1; }
+
+void begin_products(void) {
+    pthread_mutex_lock(&setting);
+    if (!users) {
+        saved = get_blas_threads();
+        if (saved != 1) set_blas_threads(1);
+    }
+    users++;
+    pthread_mutex_unlock(&setting);
+}
+
+/* The setting is that before again, unless it was changed meanwhile. */
+void end_products(void) {
+    pthread_mutex_lock(&setting);
+    if (!--users && saved != 1 && get_blas_threads() == 1) set_blas_threads(saved);
+    pthread_mutex_unlock(&setting);
+}
+
+static void multiply_one(const struct product *x, const char *a, const char *b, char *c, int64_t rows, int64_t columns) {
+    const int one = x->first_transposed ? TRANSPOSED : AS_IT_IS, other = x->second_transposed ? TRANSPOSED : AS_IT_IS;
+    if (x->is_double)
+        multiply_doubles(ROW_MAJOR, one, other, (blas_int)rows, (blas_int)columns, (blas_int)x->inner, 1,
+                         (const double *)a, (blas_int)x->first_stride, (const double *)b, (blas_int)x->second_stride,
+                         0, (double *)c, (blas_int)x->out_stride);
+    else
+        multiply_floats(ROW_MAJOR, one, other, (blas_int)rows, (blas_int)columns, (blas_int)x->inner, 1,
+                        (const float *)a, (blas_int)x->first_stride, (const float *)b, (blas_int)x->second_stride, 0,
+                        (float *)c, (blas_int)x->out_stride);
+}
+
+struct shared_product {
+    const struct product *product;
+    const char *first, *second;
+    char *out;
+};
+
+static void multiply_stack(void *argument, int64_t begin, int64_t end) {
+    const struct shared_product *y = argument;
+    const struct product *x = y->product;
+    clear_exceptions();
+    for (int64_t i = begin; i < end; i++)
+        multiply_one(x, y->first + i * x->first_step, y->second + i * x->second_step, y->out + i * x->out_step,
+                     x->rows, x->columns);
+    atomic_fetch_or(&raised, exceptions());
+}
+
+/* Pieces of rows or of columns, all of one size but the last, a multiple of 16. */
+static int64_t piece_size(int64_t n, int64_t pieces) {
+    const int64_t size = (n + pieces - 1) / pieces;
+    return (size + 15) / 16 * 16;
+}
+
+static void multiply_rows(void *argument, int64_t begin, int64_t end) {
+    const struct shared_product *y = argument;
+    const struct product *x = y->product;
+    const int64_t item = x->is_double ? 8 : 4;
+    multiply_one(x, y->first + begin * item * (x->first_transposed ? 1 : x->first_stride), y->second,
+                 y->out + begin * item * x->out_stride, end - begin, x->columns);
+}
+
+static void multiply_columns(void *argument, int64_t begin, int64_t end) {
+    const struct shared_product *y = argument;
+    const struct product *x = y->product;
+    const int64_t item = x->is_double ? 8 : 4;
+    multiply_one(x, y->first, y->second + begin * item * (x->second_transposed ? x->second_stride : 1),
+                 y->out + begin * item, x->rows, end - begin);
+}
+
+/* Compute a product, or a stack of them, between `begin_products` and `end_products`. */
+void multiply(const struct product *x, const char *first, const char *second, char *out) {
+    struct shared_product y = {x, first, second, out};
+    if (x->count > 1) {
+        const int64_t chunk = 1 + (int64_t)(1e5 / (double)(x->rows * x->columns * x->inner));
+        parallel(multiply_stack, &y, x->count, chunk);
+    } else if (x->pieces > 1) parallel(multiply_rows, &y, x->rows, piece_size(x->rows, x->pieces));
+    else if (x->pieces < -1) parallel(multiply_columns, &y, x->columns, piece_size(x->columns, -x->pieces));
+    else multiply_one(x, first, second, out, x->rows, x->columns);
+}
+
+/* Compute one product outside of a captured step. */
+void multiply_alone(const struct product *x, const char *first, const char *second, char *out) {
+    begin_products();
+    multiply(x, first, second, out);
+    end_products();
+}
+
+const struct runtime runtime = {parallel, begin_products, end_products, multiply, &raised};

@@ -1,0 +1,54 @@
+/* What the kernels of a program share with the runtime, which is compiled once for all programs. */
+
+#define _POSIX_C_SOURCE 200809L /* signal masks are of POSIX */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+/* A function of a range, which threads call for parts of it. */
+typedef void (*range_function)(void *argument, int64_t begin, int64_t end);
+
+/* A matrix product, or a stack of them. */
+struct product {
+    int64_t rows, columns, inner, count;             /* of the result, summed over, and of matrices in a stack */
+    int64_t first_step, second_step, out_step;       /* bytes from matrix to matrix, 0 for the same one */
+    int64_t first_stride, second_stride, out_stride; /* elements from row to row, as they lie in memory */
+    int32_t first_transposed, second_transposed, is_double;
+    int32_t pieces; /* of a single product: of its rows, or, if negative, of its columns; 1 is the whole */
+};
+
+/* An inner loop of NumPy: addresses of operands and result, the number of elements, their strides in bytes, `data`. */
+struct loop {
+    void (*function)(char **, const intptr_t *, const intptr_t *, void *);
+    void *data;
+};
+
+struct runtime {
+    void (*parallel)(range_function, void *, int64_t total, int64_t chunk);
+    void (*begin_products)(void);
+    void (*end_products)(void);
+    void (*multiply)(const struct product *, const char *, const char *, char *);
+    _Atomic int32_t *raised; /* the exceptions of floating-point arithmetic since Python has read them */
+};
+
+enum { INVALID = 1, DIVIDED = 2, OVERFLOWN = 4 };
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+static inline void clear_exceptions(void) { _mm_setcsr(_mm_getcsr() & ~0x3fu); }
+static inline int32_t exceptions(void) {
+    const uint32_t x = _mm_getcsr();
+    return (x & 1 ? INVALID : 0) | (x & 4 ? DIVIDED : 0) | (x & 8 ? OVERFLOWN : 0);
+}
+#else
+#include <fenv.h>
+static inline void clear_exceptions(void) { feclearexcept(FE_ALL_EXCEPT); }
+static inline int32_t exceptions(void) {
+    const int x = fetestexcept(FE_ALL_EXCEPT);
+    return (x & FE_INVALID ? INVALID : 0) | (x & FE_DIVBYZERO ? DIVIDED : 0) | (x & FE_OVERFLOW ? OVERFLOWN : 0);
+}
+#endif
+
+/* Arithmetic does not move across it. */
+#define FENCE() __asm__ volatile("" ::: "memory")

@@ -1,0 +1,59 @@
+"""The inner loops of NumPy's functions as functions of C: kernels that call them have NumPy's bits.
+
+They stand in the public struct ``PyUFuncObject`` (``numpy/ufuncobject.h``), one for each combination of dtypes. A loop
+is used only if a call of it, tried at the first use, has the bits of the function.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+
+class Loop(ctypes.Structure):
+    """``struct loop`` of runtime.h."""
+
+    _fields_ = (("function", ctypes.c_void_p), ("data", ctypes.c_void_p))
+
+
+class _UFunc(ctypes.Structure):
+    """``PyUFuncObject``, up to the dtypes."""
+
+    _fields_ = (
+        ("head", ctypes.c_char * object.__basicsize__),
+        *[(name, ctypes.c_int) for name in ("nin", "nout", "nargs", "identity")],
+        ("functions", ctypes.POINTER(ctypes.c_void_p)),
+        ("data", ctypes.POINTER(ctypes.c_void_p)),
+        *[(name, ctypes.c_int) for name in ("ntypes", "reserved")],
+        ("name", ctypes.c_char_p),
+        ("types", ctypes.POINTER(ctypes.c_byte)),
+    )
+
+
+@cache
+def loop_of(function: np.ufunc, dtype: Any) -> Loop | None:
+    """Return the loop of a function whose operands and result all have a dtype, None if there is none to use."""
+    struct, number = _UFunc.from_address(id(function)), np.dtype(dtype).num
+    if (struct.nin, struct.nout, struct.name) != (function.nin, function.nout, function.__name__.encode()):
+        return None
+    nargs = function.nin + function.nout
+    for i in range(struct.ntypes):
+        if all(struct.types[i * nargs + k] == number for k in range(nargs)) and struct.functions[i]:
+            loop = Loop(struct.functions[i], struct.data[i] if struct.data else None)
+            return loop if _has_bits(loop, function, np.dtype(dtype)) else None
+    return None
+
+
+def _has_bits(loop: Loop, function: np.ufunc, dtype: Any) -> bool:
+    """Return whether a loop computes what its function does."""
+    inputs = [np.linspace(0.1, 0.9 + i, 37).astype(dtype) for i in range(function.nin)]
+    right, out = function(*inputs), np.empty(37, dtype)
+    arrays = [*inputs, out]
+    pointers = (ctypes.c_void_p * len(arrays))(*[x.ctypes.data for x in arrays])
+    size, steps = ctypes.c_ssize_t(37), (ctypes.c_ssize_t * len(arrays))(*[dtype.itemsize] * len(arrays))
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    kind(loop.function)(pointers, ctypes.addressof(size), steps, loop.data)
+    return out.tobytes() == right.tobytes()

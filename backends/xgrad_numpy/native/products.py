@@ -1,0 +1,180 @@
+"""Matrix products of a captured step as calls of BLAS, which the threads of the pool share out.
+
+A product is taken over if the runtime computes the same bits as NumPy with the number of threads that BLAS has now,
+and as BLAS on one thread: OpenBLAS adds up in another order for some shapes if it is called for parts of a product.
+That is tried with random numbers, once for each shape and layout in a process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from xgrad_numpy.codegen import Instruction, Slot, is_static
+from xgrad_numpy.native.runtime import Runtime
+
+_SHARED = 1 << 17  # products of two numbers from which threads share out a matrix product
+_FLOATS = (np.dtype("float32"), np.dtype("float64"))
+
+
+class ProductStruct(ctypes.Structure):
+    """``struct product`` of products.c."""
+
+    _fields_ = (
+        *[(name, ctypes.c_int64) for name in (
+            "rows", "columns", "inner", "count", "first_step", "second_step", "out_step",
+            "first_stride", "second_stride", "out_stride",
+        )],
+        *[(name, ctypes.c_int32) for name in ("first_transposed", "second_transposed", "is_double", "pieces")],
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Product:
+    """The shape and the layout of a product, or of a stack of them: see ``struct product`` in products.c."""
+
+    rows: int
+    columns: int
+    inner: int
+    count: int
+    first_step: int
+    second_step: int
+    out_step: int
+    first_stride: int
+    second_stride: int
+    out_stride: int
+    first_transposed: bool
+    second_transposed: bool
+    is_double: bool
+    pieces: int = 1
+
+    @property
+    def work(self) -> int:
+        """The number of products of two numbers."""
+        return self.rows * self.columns * self.inner * self.count
+
+    def initializer(self) -> str:
+        """Return the initializer of C."""
+        return "{" + ", ".join([str(int(getattr(self, name))) for name, _ in ProductStruct._fields_]) + "}"
+
+    def struct(self) -> ProductStruct:
+        """Return the struct of C."""
+        return ProductStruct(*[int(getattr(self, name)) for name, _ in ProductStruct._fields_])
+
+
+def product_of(x: Instruction) -> tuple[Product, list[Any]] | None:
+    """Return an instruction as a product, and its operands and result; None if it is none that BLAS computes at once.
+
+    Products of vectors, of a matrix and its own transpose, and of empty matrices are left to NumPy.
+    """
+    if x.function not in (np.ndarray.dot, np.matmul) or not is_static(x) or x.options or len(x.operands) != 3:
+        return None
+    arrays = [operand.array if type(operand) is Slot else operand for operand in x.operands]
+    if not all(isinstance(array, np.ndarray) and array.flags.aligned for array in arrays):
+        return None
+    first, second, out = arrays
+    if first.dtype not in _FLOATS or not first.dtype == second.dtype == out.dtype:
+        return None
+    if min(first.ndim, second.ndim) < 2 or first.ndim != second.ndim or out.ndim != first.ndim:
+        return None
+    if first.ndim > 2 and x.function is not np.matmul:
+        return None
+    layouts = [_matrix(array) for array in arrays]
+    steps = _steps(arrays)
+    if any(layout is None for layout in layouts) or steps is None or min(out.shape, default=0) < 1 or layouts[2][1]:
+        return None
+    rows, inner, columns = first.shape[-2], first.shape[-1], second.shape[-1]
+    if min(rows, inner, columns) < 2 or first.__array_interface__["data"] == second.__array_interface__["data"]:
+        return None
+    (first_stride, one), (second_stride, other), (out_stride, _) = layouts
+    product = Product(
+        rows, columns, inner, math.prod(out.shape[:-2]), *steps, first_stride, second_stride, out_stride, one, other,
+        first.dtype == _FLOATS[1],
+    )  # fmt: skip
+    return product, list(x.operands)
+
+
+def _matrix(x: np.ndarray) -> Any:
+    """Return the stride from row to row in memory, in elements, and whether the matrix is transposed, or None."""
+    (rows, columns), (down, right), item = x.shape[-2:], x.strides[-2:], x.itemsize
+    if right == item and down % item == 0 and down >= columns * item:
+        return down // item, False
+    if down == item and right % item == 0 and right >= rows * item:
+        return right // item, True
+    return None
+
+
+def _steps(arrays: list[np.ndarray]) -> list[int] | None:
+    """Return the bytes from matrix to matrix of stacks of one shape, if they are the same everywhere, or None."""
+    shape, steps = arrays[2].shape[:-2], list[int]()
+    for array in arrays:
+        if array.shape[:-2] != shape:
+            return None
+        axes = [(n, stride) for n, stride in zip(shape, array.strides[:-2], strict=True) if n > 1]
+        if any(outer != inner * n for (_, outer), (n, inner) in zip(axes, axes[1:], strict=False)):
+            return None
+        steps.append(axes[-1][1] if axes else 0)
+    return steps
+
+
+def with_bits_of_numpy(product: Product, function: Any, operands: list[Any], runtime: Runtime) -> Product | None:
+    """Return a product in as many pieces as threads are useful, None if its bits are not those of NumPy.
+
+    The first call for a shape and a layout takes as long as some products.
+    """
+    if not runtime.has_products:
+        return None
+    threads = int(runtime.functions.threads())
+    key = product, function, threads
+    if key not in _KNOWN:
+        _KNOWN[key] = _tried(product, function, operands, runtime, threads)
+    return _KNOWN[key]
+
+
+_KNOWN: dict[Any, Product | None] = {}
+
+
+def _tried(product: Product, function: Any, operands: list[Any], runtime: Runtime, threads: int) -> Product | None:
+    arrays = [operand.array if type(operand) is Slot else operand for operand in operands]
+    rng = np.random.default_rng(0)
+    first, second = (_like(x, rng) for x in arrays[:2])
+    expected = _like(arrays[2], None)
+    function(first, second, expected)
+    for pieces in (*_pieces(product, threads), 1):
+        candidate = replace(product, pieces=pieces)
+        out = _like(arrays[2], None)
+        addresses = [ctypes.c_void_p(x.__array_interface__["data"][0]) for x in (first, second, out)]
+        runtime.functions.multiply_alone(ctypes.byref(candidate.struct()), *addresses)
+        if not np.array_equal(out.view(f"i{out.itemsize}"), expected.view(f"i{out.itemsize}")):
+            if pieces == 1:
+                return None
+        elif pieces != 1 or threads == 1 or product.count > 1 or product.work < _SHARED:
+            whole = _like(arrays[2], None)
+            addresses[2] = ctypes.c_void_p(whole.__array_interface__["data"][0])
+            runtime.functions.multiply_alone(ctypes.byref(product.struct()), *addresses)
+            return candidate if np.array_equal(out, whole) else None
+    return None
+
+
+def _pieces(product: Product, threads: int) -> Iterator[int]:
+    """Yield numbers of pieces to try: the longer side first."""
+    if threads > 1 and product.count == 1 and product.work >= _SHARED:
+        sides = [(product.rows, threads), (product.columns, -threads)]
+        for size, pieces in sorted(sides, reverse=True):
+            if size >= 32:
+                yield pieces
+
+
+def _like(x: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
+    """Return an array with the strides of another one, with random numbers, or zeros."""
+    low, high = np.lib.array_utils.byte_bounds(x)
+    start = x.__array_interface__["data"][0] - low
+    out: np.ndarray = np.ndarray(x.shape, x.dtype, np.zeros(high - low + 64, np.uint8), start, x.strides)
+    if rng is not None:
+        out[...] = rng.standard_normal(x.shape)
+    return out

@@ -1,0 +1,99 @@
+"""The runtime of native kernels: a pool of threads, and products by the BLAS of NumPy, compiled once for all programs."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
+from threading import Thread
+from typing import Any
+
+import numpy as np
+
+from xgrad_numpy.native import library
+
+#: The sources, in their order: later ones use what earlier ones define.
+SOURCES = ("runtime.h", "pool.c", "products.c")
+#: Names of a function of BLAS, and of those that return and set its number of threads, and whether its integers have
+#: 64 bits: in NumPy's wheels, and in those that are built with another OpenBLAS.
+_BLAS_NAMES = (
+    ("scipy_cblas_{}64_", "scipy_openblas_{}64_", True),
+    ("scipy_cblas_{}", "scipy_openblas_{}", False),
+    ("cblas_{}64_", "openblas_{}64_", True),
+    ("cblas_{}", "openblas_{}", False),
+)
+
+
+def source_of(name: str) -> str:
+    """Return the text of a source."""
+    return (files("xgrad_numpy.native") / "c" / name).read_text(encoding="utf-8")
+
+
+class Runtime:
+    """The loaded runtime: its `functions`, and whether it `has_products`."""
+
+    def __init__(self) -> None:
+        blas = _find_blas()
+        head = "#define WIDE_BLAS\n" if blas and blas[1] else ""
+        self.functions = library.load(head + "".join(map(source_of, SOURCES)))
+        self.has_products = blas is not None
+        if blas is not None:
+            self.functions.use_blas(*[ctypes.cast(function, ctypes.c_void_p) for function in blas[0]])
+        else:
+            self._count = ctypes.CFUNCTYPE(ctypes.c_int)(_number_of_threads)
+            self.functions.use_threads_of(self._count)
+
+    @property
+    def raised(self) -> ctypes.c_int32:
+        """The exceptions of floating-point arithmetic in kernels, by their bits."""
+        return ctypes.c_int32.in_dll(self.functions, "raised")
+
+    def connect(self, compiled: ctypes.CDLL) -> None:
+        """Let the kernels of a program use the runtime."""
+        table = ctypes.addressof(ctypes.c_char.in_dll(self.functions, "runtime"))
+        ctypes.c_void_p.in_dll(compiled, "runtime").value = table
+
+
+@cache
+def runtime() -> Runtime:
+    """Return the runtime, compiled or from the cache; raises `library.Unavailable` as `library.load`."""
+    return Runtime()
+
+
+def loaded_runtime() -> Runtime | None:
+    """Return the runtime if it is loaded, for kernels of eager mode, which compute without it until then.
+
+    The first call loads it, in a thread of its own. None also if there is no compiler, and with ``XGRAD_NATIVE=0``.
+    """
+    if not _LOADING and library.enabled():
+        _LOADING.append(Thread(target=_load, name="xgrad-compile", daemon=True))
+        _LOADING[0].start()
+    return _LOADED[0] if _LOADED else None
+
+
+_LOADING: list[Thread] = []
+_LOADED: list[Runtime] = []
+
+
+def _load() -> None:
+    with suppress(library.Unavailable, RuntimeWarning):  # the latter of a cache, where warnings are errors
+        _LOADED.append(runtime())
+
+
+def _number_of_threads() -> int:
+    """Return the number of threads where BLAS has none to ask for."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _find_blas() -> tuple[list[Any], bool] | None:
+    """Return BLAS's functions for products and threads, and whether its integers have 64 bits; None if unknown."""
+    core: Any = getattr(np, "_core", None) or np.core
+    handle = ctypes.CDLL(core._multiarray_umath.__file__)  # its functions, and those of the libraries that it needs
+    for blas, openblas, wide in _BLAS_NAMES:
+        names = [blas.format("sgemm"), blas.format("dgemm")]
+        names += [openblas.format("get_num_threads"), openblas.format("set_num_threads")]
+        if all(hasattr(handle, name) for name in names):
+            return [handle[name] for name in names], wide
+    return None
