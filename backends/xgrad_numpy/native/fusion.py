@@ -1,8 +1,9 @@
 """Fusion: runs of elementwise instructions on buffers become loops that read and write each element once.
 
-A `Run` is what one call of C does: nests of loops, and matrix products between them. A `Nest` is what C has as nested loops over the elements of arrays of one shape. It executes its statements one after
-the other for each element, in place of each for all elements. That gives the same values because any two places that
-its statements access, and one writes to, are the same for each element, or apart in memory: `_may_join` looks.
+A `Run` is what one call of C does: nests of loops, and matrix products between them. A `Nest` is what C has as nested
+loops over the elements of arrays of one shape. It executes its statements one after the other for each element, in
+place of each for all elements. That gives the same values because any two places that its statements access, and one
+writes to, are the same for each element, or apart in memory: `_may_join` looks.
 """
 
 from __future__ import annotations
@@ -132,11 +133,11 @@ def fuse(
                 start += max(len(row), 1)
                 continue
             run = Run(_parts_of(row))
-            for x in run.parts:
-                start += len(x.statements) if type(x) is Nest else 1
-                if type(x) is Nest:
-                    later, written = accesses[start:], _distinct(y.out for y in x.statements)
-                    x.stored = [y for y in written if not _is_dead(y.bounds, buffers, later, kept)]
+            for member in run.parts:
+                start += len(member.statements) if isinstance(member, Nest) else 1
+                if isinstance(member, Nest):
+                    later, written = accesses[start:], _distinct(y.out for y in member.statements)
+                    member.stored = [y for y in written if not _is_dead(y.bounds, buffers, later, kept)]
             new.append(run)
         fused.append(new)
     return fused

@@ -56,4 +56,4 @@ def _has_bits(loop: Loop, function: np.ufunc, dtype: Any) -> bool:
     size, steps = ctypes.c_ssize_t(37), (ctypes.c_ssize_t * len(arrays))(*[dtype.itemsize] * len(arrays))
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
     kind(loop.function)(pointers, ctypes.addressof(size), steps, loop.data)
-    return out.tobytes() == right.tobytes()
+    return bool(out.tobytes() == right.tobytes())

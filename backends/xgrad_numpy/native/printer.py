@@ -51,7 +51,8 @@ class Source:
             table += part.places
             product = part.product.initializer()
             arguments = ", ".join([f"p[{first + i}]" for i in range(3)])
-            return f"    {{\n        static const struct product x = {product};\n        runtime->multiply(&x, {arguments});\n    }}\n"
+            lines = [f"static const struct product x = {product};", f"runtime->multiply(&x, {arguments});"]
+            return "".join(["    {\n", *[f"        {line}\n" for line in lines], "    }\n"])
         body, total, chunk = _nest(part, table)
         if len(table) == first:
             return ""

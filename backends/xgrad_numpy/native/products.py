@@ -11,6 +11,7 @@ import ctypes
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,16 +23,15 @@ _SHARED = 1 << 17  # products of two numbers from which threads share out a matr
 _FLOATS = (np.dtype("float32"), np.dtype("float64"))
 
 
+#: The members of ``struct product`` of products.c in their order, of 8 and of 4 bytes.
+_LONG = "rows columns inner count first_step second_step out_step first_stride second_stride out_stride".split()
+_SHORT = "first_transposed second_transposed is_double pieces".split()
+
+
 class ProductStruct(ctypes.Structure):
     """``struct product`` of products.c."""
 
-    _fields_ = (
-        *[(name, ctypes.c_int64) for name in (
-            "rows", "columns", "inner", "count", "first_step", "second_step", "out_step",
-            "first_stride", "second_stride", "out_stride",
-        )],
-        *[(name, ctypes.c_int32) for name in ("first_transposed", "second_transposed", "is_double", "pieces")],
-    )  # fmt: skip
+    _fields_ = [(name, ctypes.c_int64) for name in _LONG] + [(name, ctypes.c_int32) for name in _SHORT]
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class Product:
 
     def initializer(self) -> str:
         """Return the initializer of C."""
-        return "{" + ", ".join([str(int(getattr(self, name))) for name, _ in ProductStruct._fields_]) + "}"
+        return "{" + ", ".join([str(int(getattr(self, name))) for name in (*_LONG, *_SHORT)]) + "}"
 
     def struct(self) -> ProductStruct:
         """Return the struct of C."""
-        return ProductStruct(*[int(getattr(self, name)) for name, _ in ProductStruct._fields_])
+        return ProductStruct(*[int(getattr(self, name)) for name in (*_LONG, *_SHORT)])
 
 
 def product_of(x: Instruction) -> tuple[Product, list[Any]] | None:
@@ -92,10 +92,9 @@ def product_of(x: Instruction) -> tuple[Product, list[Any]] | None:
     if min(rows, inner, columns) < 2 or first.__array_interface__["data"] == second.__array_interface__["data"]:
         return None
     (first_stride, one), (second_stride, other), (out_stride, _) = layouts
-    product = Product(
-        rows, columns, inner, math.prod(out.shape[:-2]), *steps, first_stride, second_stride, out_stride, one, other,
-        first.dtype == _FLOATS[1],
-    )  # fmt: skip
+    sizes = rows, columns, inner, math.prod(out.shape[:-2])
+    strides = first_stride, second_stride, out_stride
+    product = Product(*sizes, *steps, *strides, one, other, bool(first.dtype == _FLOATS[1]))
     return product, list(x.operands)
 
 
@@ -109,17 +108,17 @@ def _matrix(x: np.ndarray) -> Any:
     return None
 
 
-def _steps(arrays: list[np.ndarray]) -> list[int] | None:
+def _steps(arrays: list[np.ndarray]) -> tuple[int, int, int] | None:
     """Return the bytes from matrix to matrix of stacks of one shape, if they are the same everywhere, or None."""
     shape, steps = arrays[2].shape[:-2], list[int]()
     for array in arrays:
         if array.shape[:-2] != shape:
             return None
         axes = [(n, stride) for n, stride in zip(shape, array.strides[:-2], strict=True) if n > 1]
-        if any(outer != inner * n for (_, outer), (n, inner) in zip(axes, axes[1:], strict=False)):
+        if any(outer != inner * n for (_, outer), (n, inner) in pairwise(axes)):
             return None
         steps.append(axes[-1][1] if axes else 0)
-    return steps
+    return steps[0], steps[1], steps[2]
 
 
 def with_bits_of_numpy(product: Product, function: Any, operands: list[Any], runtime: Runtime) -> Product | None:

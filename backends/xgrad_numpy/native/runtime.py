@@ -1,4 +1,4 @@
-"""The runtime of native kernels: a pool of threads, and products by the BLAS of NumPy, compiled once for all programs."""
+"""The runtime of native kernels: a pool of threads, and products by the BLAS of NumPy, one library for all programs."""
 
 from __future__ import annotations
 
