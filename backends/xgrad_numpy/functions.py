@@ -158,13 +158,23 @@ def has_rows(x: Any, axis: Any, contiguous: bool) -> bool:
     return summed_side(x, axis, contiguous, False) == 1 and math.prod(x.shape) >= _LARGE
 
 
-def _of_rows(x: Any, find: Any, keepdims: bool) -> Any:
+def _of_rows(x: Any, find: Any, keepdims: bool, out: Any = None) -> Any:
     """Return the element of each row that a method, `argmax` or `argmin`, finds."""
     indices = find(-1)
     flat = indices.reshape(-1)
     flat += np.arange(0, x.size, x.shape[-1])
-    out = x.reshape(-1).take(indices)
+    out = x.reshape(-1).take(indices, None, out, "raise" if out is None else "clip")  # "raise" copies `out`
     return out[..., None] if keepdims else out
+
+
+def largest_of_rows(x: Any, out: Any) -> None:
+    """Write the largest element of each row of a contiguous matrix to a vector, as `max` chooses it."""
+    _of_rows(x, x.argmax, False, out)
+
+
+def smallest_of_rows(x: Any, out: Any) -> None:
+    """Write the smallest element of each row of a contiguous matrix to a vector, as `min` chooses it."""
+    _of_rows(x, x.argmin, False, out)
 
 
 def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:

@@ -219,6 +219,9 @@ class Lowering:
                 return self._elementwise(function, call.args, result)
             self._emit(function, *self._operand(call.args), self._destination(result))
             return True
+        if function is np.vecdot and call.options == {"axis": -1}:
+            self._emit(function, *self._operand(call.args), self._destination(result))
+            return True
         if not call.reads and not call.numbers:  # a constant that a later call writes to
             self._emit(operator.setitem, self._destination(result), ..., call.function(*call.args, **call.options))
             return True
@@ -340,8 +343,31 @@ class Lowering:
         if x.dtype.kind in "iu" and 0 not in x.shape and result.scalar and len(truths) == len(readers) and all(checks):
             self._emit_result(result, np.ndarray.argmax if largest else np.ndarray.argmin, self._operand(x))
             return self._emit_result(result, np.ndarray.item, self._operand(x), self._slots[result.number])
-        rows = functions.has_rows(x, call.options.get("axis"), is_contiguous(x))
-        return not rows and self._reduce(np.maximum if largest else np.minimum, call, result)
+        if not functions.has_rows(x, call.options.get("axis"), is_contiguous(x)):
+            return self._reduce(np.maximum if largest else np.minimum, call, result)
+        if not is_contiguous(result):
+            return False
+        rows = self._view(self._operand(x), np.reshape, (-1, x.shape[-1]))
+        out = self._view(self._destination(result), np.reshape, -1)
+        self._emit(functions.largest_of_rows if largest else functions.smallest_of_rows, rows, out)
+        return True
+
+    def _join(self, call: Call, result: Value) -> bool:
+        """Copy each array to its part of the result."""
+        parts, axis, stacked = call.args[0], call.options.get("axis", 0), call.function is np.stack
+        if type(axis) is not int or len(call.args) != 1 or call.options.keys() - {"axis"} or 0 in result.shape:
+            return False
+        if any(type(x) is not Value or x.dtype != result.dtype for x in parts):
+            return False
+        operands, out, start = [self._operand(x) for x in parts], self._destination(result), 0
+        before = (slice(None),) * (axis % len(result.shape))
+        for value, x in zip(parts, operands, strict=True):
+            end = start + (1 if stacked else value.shape[axis])
+            if end > start:
+                key = start if stacked else slice(start, end)
+                self._emit(operator.setitem, self._view(out, operator.getitem, (*before, key, ...)), ..., x)
+            start = end
+        return True
 
     def _reduce(self, function: np.ufunc, call: Call, result: Value) -> bool:
         x, axis, dtype, keepdims = call.args[0], *map(call.options.get, ("axis", "dtype", "keepdims"))
@@ -392,6 +418,7 @@ class Lowering:
 _REDUCTIONS: dict[Any, Any] = {functions.sum: Lowering._sum, functions.mean: Lowering._mean}
 _REDUCTIONS |= dict.fromkeys((functions.max, functions.min), Lowering._extremum)
 _RULES: dict[Any, Any] = {functions.matmul: Lowering._matmul, functions.where: Lowering._where, **_REDUCTIONS}
+_RULES |= dict.fromkeys((np.stack, np.concatenate), Lowering._join)
 _RULES |= {functions.pow: Lowering._pow, operator.pow: Lowering._operator_pow}
 _RULES |= dict.fromkeys((functions.astype, functions.reshape, np.asarray), Lowering._copy)
 _RULES |= dict.fromkeys(_SPECIAL, lambda self, call, result: result.dtype.kind != _SPECIAL[call.function] and (

@@ -78,7 +78,7 @@ def run(instructions: list[Instruction], memory: np.ndarray | None = None, outpu
     named = [x for x in (source.add(x) if isinstance(x, Run) else x for x in fused) if x is not None]
     compiled = library.load(source.text) if source.count else None
     if compiled is not None:
-        runtime().connect(compiled)
+        runtime().connect(compiled, source.loops)
     for x in named:
         if isinstance(x, Instruction):
             x.entry()[0](*x.entry()[1:])
@@ -414,7 +414,7 @@ def test_equal_programs_share_a_library() -> None:
             step(xgrad.ones(5))
             step(xgrad.ones(5))
             (program,) = step._programs.values()
-            yield Kernels(program.executor._lowering).source(runtime())
+            yield Kernels(program.executor._lowering).source(runtime()).text
 
     one, other = steps()
     assert one == other != ""

@@ -18,9 +18,11 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from xgrad.capture.program import leaves
+from xgrad_numpy import functions
 from xgrad_numpy.codegen import Instruction, Slot, is_static
 from xgrad_numpy.lowering import PUTMASK
 from xgrad_numpy.native.expressions import MEMORY_TYPES, expression
+from xgrad_numpy.native.loops import Loop, loop_of
 from xgrad_numpy.native.products import Product, product_of
 
 _STREAMS = 12  # arrays that a loop reads or writes at most
@@ -101,10 +103,68 @@ class Multiplication:
 
 
 @dataclass(slots=True, eq=False)
+class LoopCall:
+    """A function without an expression, by NumPy's inner loop: of contiguous operands of the dtype of the result."""
+
+    function: np.ufunc
+    loop: Loop
+    places: list[Place]
+
+    @classmethod
+    def of(cls, x: Instruction) -> LoopCall | None:
+        """Return an instruction as the call of a loop, if it is one."""
+        if x.function not in LOOPS or not is_static(x) or x.options or len(x.operands) != x.function.nargs:
+            return None
+        arrays = [array for array in map(_array, x.operands) if array is not None]
+        if len(arrays) < len(x.operands) or not arrays[-1].size:
+            return None
+        out = arrays[-1]
+        for array in arrays:
+            if (array.shape, array.dtype, array.strides) != (out.shape, out.dtype, out.strides):
+                return None
+            if not array.flags.aligned:
+                return None
+        places = [Place(y, array, array.strides) for y, array in zip(x.operands, arrays, strict=True)]
+        if not out.flags.forc or not all(place.is_same(places[-1]) or place.is_apart(places[-1]) for place in places):
+            return None
+        loop = loop_of(x.function, out.dtype)
+        return None if loop is None else cls(x.function, loop, places)
+
+
+@dataclass(slots=True, eq=False)
+class Extremes:
+    """The largest or the smallest element of each row of a contiguous matrix."""
+
+    smallest: bool
+    places: list[Place]
+
+    @classmethod
+    def of(cls, x: Instruction) -> Extremes | None:
+        """Return an instruction as one, if it is."""
+        if x.function not in (functions.largest_of_rows, functions.smallest_of_rows) or not is_static(x):
+            return None
+        operand, out = (_array(y) for y in x.operands)
+        if operand is None or out is None or operand.dtype != out.dtype or operand.dtype.kind != "f":
+            return None
+        if operand.dtype not in MEMORY_TYPES or not (operand.flags.c_contiguous and out.flags.c_contiguous):
+            return None
+        if not (operand.flags.aligned and out.flags.aligned and operand.size):
+            return None
+        pairs = zip(x.operands, (operand, out), strict=True)
+        return cls(x.function is functions.smallest_of_rows, [Place(y, array, array.strides) for y, array in pairs])
+
+
+#: Functions whose loops have the same bits however the elements are shared out: a test looks.
+LOOPS = frozenset({np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.tanh, np.sin, np.cos})
+
+Part = Nest | Multiplication | LoopCall | Extremes
+
+
+@dataclass(slots=True, eq=False)
 class Run:
     """Instructions in a row that become one call."""
 
-    parts: list[Nest | Multiplication]
+    parts: list[Part]
 
 
 def fuse(
@@ -122,7 +182,7 @@ def fuse(
     for x, access in zip(instructions, accesses, strict=True):
         if x.results and not isinstance(x.function, np.ufunc):  # what it returns may be a view
             kept += access.reads
-    members = [x or (Multiplication.of(y) if products else None) for x, y in zip(statements, instructions, strict=True)]
+    members = [x or _call_of(y, products) for x, y in zip(statements, instructions, strict=True)]
     buffers, fused, start = byte_bounds(memory), list[list[Any]](), 0
     for part in parts:
         end, new = start + len(part), list[Any]()
@@ -143,22 +203,27 @@ def fuse(
     return fused
 
 
-def _is_worth_a_call(row: Sequence[Statement | Multiplication]) -> bool:
+def _call_of(x: Instruction, products: bool) -> Multiplication | LoopCall | Extremes | None:
+    """Return an instruction as the call of a function of C, None if it is none."""
+    return LoopCall.of(x) or Extremes.of(x) or (Multiplication.of(x) if products else None)
+
+
+def _is_worth_a_call(row: Sequence[Statement | Multiplication | LoopCall | Extremes]) -> bool:
     """Return whether C is to execute instructions: more than one, or one of many elements."""
     if len(row) != 1:
         return len(row) > 1
     (x,) = row
-    return x.product.work > 1 << 17 if isinstance(x, Multiplication) else x.out.array.size >= _LARGE
+    return x.product.work > 1 << 17 if isinstance(x, Multiplication) else x.places[-1].array.size >= _LARGE
 
 
-def _parts_of(row: Sequence[Statement | Multiplication]) -> list[Nest | Multiplication]:
-    """Return nests of the statements, and the products, in their order."""
-    parts: list[Nest | Multiplication] = []
+def _parts_of(row: Sequence[Statement | Multiplication | LoopCall | Extremes]) -> list[Part]:
+    """Return nests of the statements, and the other parts, in their order."""
+    parts: list[Part] = []
     for kind, group in groupby(row, type):
         if kind is Statement:
             parts += _nests([x for x in group if isinstance(x, Statement)])
         else:
-            parts += [x for x in group if isinstance(x, Multiplication)]
+            parts += [x for x in group if not isinstance(x, Statement)]
     return parts
 
 
@@ -303,7 +368,7 @@ class _Access:
 
 
 #: Functions that write all of their last operand, and do not read it.
-_WRITE_LAST = frozenset({np.ndarray.dot, np.matmul})
+_WRITE_LAST = LOOPS | {np.ndarray.dot, np.matmul, np.vecdot, functions.largest_of_rows, functions.smallest_of_rows}
 
 
 def _is_dead(place: Bounds, buffers: Bounds, later: Sequence[_Access], kept: Sequence[Bounds]) -> bool:

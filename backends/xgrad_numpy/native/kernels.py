@@ -32,20 +32,20 @@ class Kernels:
         """Return the runs compiled; raises as `library.load`. None if there are no runs."""
         runtime = load_runtime()
         source = self.source(runtime)
-        if not source:
+        if not source.count:
             return None
-        compiled = library.load(source)
-        runtime.connect(compiled)
+        compiled = library.load(source.text)
+        runtime.connect(compiled, source.loops)
         return compiled
 
-    def source(self, runtime: Runtime) -> str:
-        """Print the source of all runs: "" if there are none."""
+    def source(self, runtime: Runtime) -> Source:
+        """Print the source of all runs."""
         source, self._parts = Source(), []
         for part in self._fused:
             members = list(chain.from_iterable(_supported(x, runtime) if type(x) is Run else [x] for x in part))
             calls = [source.add(x) if type(x) is Run else x for x in members]
             self._parts.append([x for x in calls if x is not None])
-        return source.text if source.count else ""
+        return source
 
     def code(self, compiled: ctypes.CDLL) -> Code:
         """Return the code of the interpreter, with calls of a library's functions in the place of runs."""

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from xgrad_numpy.native.expressions import MEMORY_TYPES
-from xgrad_numpy.native.fusion import Multiplication, Nest, Place, Run, Statement, loops_of
+from xgrad_numpy.native.fusion import Extremes, LoopCall, Multiplication, Nest, Part, Place, Run, Statement, loops_of
+from xgrad_numpy.native.loops import Loop
 from xgrad_numpy.native.runtime import source_of
 
 _CHUNK = 1 << 13  # elements that a thread takes at once, at most about
@@ -29,6 +30,7 @@ class Source:
     def __init__(self) -> None:
         self._nests: dict[str, str] = {}  # names by body
         self._runs: dict[str, str] = {}
+        self.loops: dict[str, Loop] = {}  # of NumPy, by the name of the variable
 
     def add(self, run: Run) -> tuple[str, list[Place]] | None:
         """Add a function for a run; return its name, and the places of which it is given the addresses.
@@ -44,9 +46,20 @@ class Source:
             body = f"    runtime->begin_products();\n{body}    runtime->end_products();\n"
         return self._runs.setdefault(body, _name("run", body)), places
 
-    def _call(self, part: Nest | Multiplication, table: list[Place]) -> str:
+    def _call(self, part: Part, table: list[Place]) -> str:
         """Return the call of a part; the places that it uses are appended to the table."""
         first = len(table)
+        if isinstance(part, LoopCall):
+            table += part.places
+            out = part.places[-1].array
+            name = f"{part.function.__name__}_{out.dtype}"
+            self.loops[name] = part.loop
+            return f"    runtime->loop(&{name}, p + {first}, {len(part.places)}, {out.size}, {out.itemsize});\n"
+        if isinstance(part, Extremes):
+            table += part.places
+            x, double = part.places[0].array, int(part.places[0].array.itemsize == 8)
+            arguments = f"p[{first}], p[{first + 1}], {x.shape[0]}, {x.shape[1]}, {double}, {int(part.smallest)}"
+            return f"    runtime->extremes({arguments});\n"
         if isinstance(part, Multiplication):
             table += part.places
             product = part.product.initializer()
@@ -76,7 +89,8 @@ class Source:
         ]
         runs = [f"void {name}(char **p) {{\n{body}}}\n" for body, name in self._runs.items()]
         helpers = [text for kind, text in _SAME_BITS.items() if any(f"as_{kind}(" in body for body in self._nests)]
-        return "\n".join([source_of("runtime.h"), _HEAD, *helpers, *nests, *runs])
+        loops = [f"struct loop {name};\n" for name in self.loops]
+        return "\n".join([source_of("runtime.h"), _HEAD, *loops, *helpers, *nests, *runs])
 
 
 def _name(kind: str, body: str) -> str:

@@ -8,10 +8,8 @@ That is tried with random numbers, once for each shape and layout in a process.
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,8 +22,9 @@ _FLOATS = (np.dtype("float32"), np.dtype("float64"))
 
 
 #: The members of ``struct product`` of products.c in their order, of 8 and of 4 bytes.
-_LONG = "rows columns inner count first_step second_step out_step first_stride second_stride out_stride".split()
-_SHORT = "first_transposed second_transposed is_double pieces".split()
+_LONG = """rows columns inner stacks count first_leap second_leap out_leap first_step second_step out_step
+first_stride second_stride out_stride""".split()
+_SHORT = "first_transposed second_transposed is_double by_vector pieces".split()
 
 
 class ProductStruct(ctypes.Structure):
@@ -41,7 +40,11 @@ class Product:
     rows: int
     columns: int
     inner: int
+    stacks: int
     count: int
+    first_leap: int
+    second_leap: int
+    out_leap: int
     first_step: int
     second_step: int
     out_step: int
@@ -51,12 +54,13 @@ class Product:
     first_transposed: bool
     second_transposed: bool
     is_double: bool
+    by_vector: bool = False
     pieces: int = 1
 
     @property
     def work(self) -> int:
         """The number of products of two numbers."""
-        return self.rows * self.columns * self.inner * self.count
+        return self.rows * self.columns * self.inner * self.stacks * self.count
 
     def initializer(self) -> str:
         """Return the initializer of C."""
@@ -80,6 +84,9 @@ def product_of(x: Instruction) -> tuple[Product, list[Any]] | None:
     first, second, out = arrays
     if first.dtype not in _FLOATS or not first.dtype == second.dtype == out.dtype:
         return None
+    if (first.ndim, second.ndim, out.ndim) == (2, 1, 1) and x.function is np.ndarray.dot:
+        product = _by_vector(first, second, out)
+        return None if product is None else (product, list(x.operands))
     if min(first.ndim, second.ndim) < 2 or first.ndim != second.ndim or out.ndim != first.ndim:
         return None
     if first.ndim > 2 and x.function is not np.matmul:
@@ -92,10 +99,24 @@ def product_of(x: Instruction) -> tuple[Product, list[Any]] | None:
     if min(rows, inner, columns) < 2 or first.__array_interface__["data"] == second.__array_interface__["data"]:
         return None
     (first_stride, one), (second_stride, other), (out_stride, _) = layouts
-    sizes = rows, columns, inner, math.prod(out.shape[:-2])
     strides = first_stride, second_stride, out_stride
-    product = Product(*sizes, *steps, *strides, one, other, bool(first.dtype == _FLOATS[1]))
+    product = Product(rows, columns, inner, *steps, *strides, one, other, bool(first.dtype == _FLOATS[1]))
     return product, list(x.operands)
+
+
+def _by_vector(first: np.ndarray, second: np.ndarray, out: np.ndarray) -> Product | None:
+    """Return the product of a matrix and a vector."""
+    layout, item = _matrix(first), first.itemsize
+    if layout is None or min(first.shape) < 2 or out.strides[0] != item:
+        return None
+    if second.strides[0] % item or second.strides[0] < item:
+        return None
+    rows, inner = first.shape
+    stride, transposed = layout
+    steps = (0,) * 6
+    strides = stride, second.strides[0] // item, 1
+    double = bool(first.dtype == _FLOATS[1])
+    return Product(rows, 1, inner, 1, 1, *steps, *strides, transposed, False, double, by_vector=True)
 
 
 def _matrix(x: np.ndarray) -> Any:
@@ -108,17 +129,22 @@ def _matrix(x: np.ndarray) -> Any:
     return None
 
 
-def _steps(arrays: list[np.ndarray]) -> tuple[int, int, int] | None:
-    """Return the bytes from matrix to matrix of stacks of one shape, if they are the same everywhere, or None."""
-    shape, steps = arrays[2].shape[:-2], list[int]()
-    for array in arrays:
-        if array.shape[:-2] != shape:
-            return None
-        axes = [(n, stride) for n, stride in zip(shape, array.strides[:-2], strict=True) if n > 1]
-        if any(outer != inner * n for (_, outer), (n, inner) in pairwise(axes)):
-            return None
-        steps.append(axes[-1][1] if axes else 0)
-    return steps[0], steps[1], steps[2]
+def _steps(arrays: list[np.ndarray]) -> tuple[int, int, int, int, int, int, int, int] | None:
+    """Return the numbers of stacks and of matrices in each, and the bytes from one to the next, None for more axes."""
+    shape = arrays[2].shape[:-2]
+    if any(array.shape[:-2] != shape for array in arrays):
+        return None
+    axes: list[list[int]] = []  # lengths, and strides of the three arrays
+    for axis in (axis for axis, n in enumerate(shape) if n > 1):
+        strides = [array.strides[axis] for array in arrays]
+        if axes and axes[-1][1:] == [stride * shape[axis] for stride in strides]:
+            axes[-1] = [axes[-1][0] * shape[axis], *strides]
+        else:
+            axes.append([shape[axis], *strides])
+    if len(axes) > 2:
+        return None
+    (stacks, *leaps), (count, *steps) = [*[[1, 0, 0, 0]] * (2 - len(axes)), *axes]
+    return stacks, count, leaps[0], leaps[1], leaps[2], steps[0], steps[1], steps[2]
 
 
 def with_bits_of_numpy(product: Product, function: Any, operands: list[Any], runtime: Runtime) -> Product | None:
@@ -144,29 +170,30 @@ def _tried(product: Product, function: Any, operands: list[Any], runtime: Runtim
     first, second = (_like(x, rng) for x in arrays[:2])
     expected = _like(arrays[2], None)
     function(first, second, expected)
-    for pieces in (*_pieces(product, threads), 1):
-        candidate = replace(product, pieces=pieces)
+
+    def result(candidate: Product) -> np.ndarray:
         out = _like(arrays[2], None)
         addresses = [ctypes.c_void_p(x.__array_interface__["data"][0]) for x in (first, second, out)]
         runtime.functions.multiply_alone(ctypes.byref(candidate.struct()), *addresses)
-        if not np.array_equal(out.view(f"i{out.itemsize}"), expected.view(f"i{out.itemsize}")):
-            if pieces == 1:
-                return None
-        elif pieces != 1 or threads == 1 or product.count > 1 or product.work < _SHARED:
-            whole = _like(arrays[2], None)
-            addresses[2] = ctypes.c_void_p(whole.__array_interface__["data"][0])
-            runtime.functions.multiply_alone(ctypes.byref(product.struct()), *addresses)
-            return candidate if np.array_equal(out, whole) else None
+        return out
+
+    if not np.array_equal(result(product), expected):
+        return None
+    for pieces in _pieces(product, threads):
+        candidate = replace(product, pieces=pieces)
+        if np.array_equal(result(candidate), expected):
+            return candidate
     return None
 
 
 def _pieces(product: Product, threads: int) -> Iterator[int]:
-    """Yield numbers of pieces to try: the longer side first."""
-    if threads > 1 and product.count == 1 and product.work >= _SHARED:
-        sides = [(product.rows, threads), (product.columns, -threads)]
-        for size, pieces in sorted(sides, reverse=True):
-            if size >= 32:
-                yield pieces
+    """Yield numbers of pieces to try: the longer side of a large matrix first."""
+    if product.stacks * product.count > 1 or product.by_vector or product.work < _SHARED or threads == 1:
+        yield 1
+        return
+    for size, pieces in sorted([(product.rows, threads), (product.columns, -threads)], reverse=True):
+        if size >= 32:
+            yield pieces
 
 
 def _like(x: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:

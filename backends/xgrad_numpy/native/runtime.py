@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -13,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from xgrad_numpy.native import library
+from xgrad_numpy.native.loops import Loop
 
 #: The sources, in their order: later ones use what earlier ones define.
-SOURCES = ("runtime.h", "pool.c", "products.c")
+SOURCES = ("runtime.h", "pool.c", "products.c", "loops.c", "reductions.c", "table.c")
 #: Names of a function of BLAS, and of those that return and set its number of threads, and whether its integers have
 #: 64 bits: in NumPy's wheels, and in those that are built with another OpenBLAS.
 _BLAS_NAMES = (
@@ -50,8 +52,11 @@ class Runtime:
         """The exceptions of floating-point arithmetic in kernels, by their bits."""
         return ctypes.c_int32.in_dll(self.functions, "raised")
 
-    def connect(self, compiled: ctypes.CDLL) -> None:
-        """Let the kernels of a program use the runtime."""
+    def connect(self, compiled: ctypes.CDLL, loops: Mapping[str, Loop]) -> None:
+        """Let the kernels of a program use the runtime, and loops of NumPy by the names of their variables."""
+        for name, loop in loops.items():
+            variable = Loop.in_dll(compiled, name)
+            variable.function, variable.data = loop.function, loop.data
         table = ctypes.addressof(ctypes.c_char.in_dll(self.functions, "runtime"))
         ctypes.c_void_p.in_dll(compiled, "runtime").value = table
 
@@ -88,11 +93,11 @@ def _number_of_threads() -> int:
 
 
 def _find_blas() -> tuple[list[Any], bool] | None:
-    """Return BLAS's functions for products and threads, and whether its integers have 64 bits; None if unknown."""
+    """Return the functions of BLAS that `use_blas` takes, and whether its integers have 64 bits, None if unknown."""
     core: Any = getattr(np, "_core", None) or np.core
     handle = ctypes.CDLL(core._multiarray_umath.__file__)  # its functions, and those of the libraries that it needs
     for blas, openblas, wide in _BLAS_NAMES:
-        names = [blas.format("sgemm"), blas.format("dgemm")]
+        names = [blas.format(name) for name in ("sgemm", "dgemm", "sgemv", "dgemv")]
         names += [openblas.format("get_num_threads"), openblas.format("set_num_threads")]
         if all(hasattr(handle, name) for name in names):
             return [handle[name] for name in names], wide

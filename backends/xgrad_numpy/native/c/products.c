@@ -4,7 +4,7 @@
  * number of threads of BLAS is a setting of the process: it is 1 between `begin_products` and `end_products`.
  */
 
-enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
+enum { ROW_MAJOR = 101, COLUMN_MAJOR = 102, AS_IT_IS = 111, TRANSPOSED = 112 };
 
 #if defined(WIDE_BLAS)
 typedef int64_t blas_int;
@@ -15,9 +15,15 @@ typedef void (*float_gemm)(int, int, int, blas_int, blas_int, blas_int, float, c
                            blas_int, float, float *, blas_int);
 typedef void (*double_gemm)(int, int, int, blas_int, blas_int, blas_int, double, const double *, blas_int,
                             const double *, blas_int, double, double *, blas_int);
+typedef void (*float_gemv)(int, int, blas_int, blas_int, float, const float *, blas_int, const float *, blas_int, float,
+                           float *, blas_int);
+typedef void (*double_gemv)(int, int, blas_int, blas_int, double, const double *, blas_int, const double *, blas_int,
+                            double, double *, blas_int);
 
 static float_gemm multiply_floats;
 static double_gemm multiply_doubles;
+static float_gemv multiply_float_vector;
+static double_gemv multiply_double_vector;
 static int (*get_blas_threads)(void);
 static void (*set_blas_threads)(int);
 
@@ -39,11 +45,14 @@ static void forget_users(void) {
 }
 
 /* Name the functions of BLAS: products of floats and doubles, and those that return and set its number of threads. */
-void use_blas(float_gemm floats, double_gemm doubles, int (*get)(void), void (*set)(int)) {
+void use_blas(float_gemm floats, double_gemm doubles, float_gemv float_vector, double_gemv double_vector,
+              int (*get)(void), void (*set)(int)) {
     static int prepared;
     if (!prepared) prepared = !pthread_atfork(NULL, NULL, forget_users);
     multiply_floats = floats;
     multiply_doubles = doubles;
+    multiply_float_vector = float_vector;
+    multiply_double_vector = double_vector;
     get_blas_threads = get;
     set_blas_threads = set;
     use_threads_of(wanted_threads);
@@ -81,6 +90,19 @@ static void multiply_one(const struct product *x, const char *a, const char *b, 
                         (float *)c, (blas_int)x->out_stride);
 }
 
+/* NumPy calls it with a transposed matrix in the order of columns. */
+static void multiply_vector(const struct product *x, const char *a, const char *b, char *c) {
+    const int order = x->first_transposed ? COLUMN_MAJOR : ROW_MAJOR;
+    if (x->is_double)
+        multiply_double_vector(order, AS_IT_IS, (blas_int)x->rows, (blas_int)x->inner, 1, (const double *)a,
+                               (blas_int)x->first_stride, (const double *)b, (blas_int)x->second_stride, 0,
+                               (double *)c, (blas_int)x->out_stride);
+    else
+        multiply_float_vector(order, AS_IT_IS, (blas_int)x->rows, (blas_int)x->inner, 1, (const float *)a,
+                              (blas_int)x->first_stride, (const float *)b, (blas_int)x->second_stride, 0, (float *)c,
+                              (blas_int)x->out_stride);
+}
+
 struct shared_product {
     const struct product *product;
     const char *first, *second;
@@ -91,9 +113,12 @@ static void multiply_stack(void *argument, int64_t begin, int64_t end) {
     const struct shared_product *y = argument;
     const struct product *x = y->product;
     clear_exceptions();
-    for (int64_t i = begin; i < end; i++)
-        multiply_one(x, y->first + i * x->first_step, y->second + i * x->second_step, y->out + i * x->out_step,
-                     x->rows, x->columns);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t stack = i / x->count, matrix = i % x->count;
+        multiply_one(x, y->first + stack * x->first_leap + matrix * x->first_step,
+                     y->second + stack * x->second_leap + matrix * x->second_step,
+                     y->out + stack * x->out_leap + matrix * x->out_step, x->rows, x->columns);
+    }
     atomic_fetch_or(&raised, exceptions());
 }
 
@@ -122,9 +147,11 @@ static void multiply_columns(void *argument, int64_t begin, int64_t end) {
 /* Compute a product, or a stack of them, between `begin_products` and `end_products`. */
 void multiply(const struct product *x, const char *first, const char *second, char *out) {
     struct shared_product y = {x, first, second, out};
-    if (x->count > 1) {
+    const int64_t count = x->stacks * x->count;
+    if (x->by_vector) multiply_vector(x, first, second, out);
+    else if (count > 1) {
         const int64_t chunk = 1 + (int64_t)(1e5 / (double)(x->rows * x->columns * x->inner));
-        parallel(multiply_stack, &y, x->count, chunk);
+        parallel(multiply_stack, &y, count, chunk);
     } else if (x->pieces > 1) parallel(multiply_rows, &y, x->rows, piece_size(x->rows, x->pieces));
     else if (x->pieces < -1) parallel(multiply_columns, &y, x->columns, piece_size(x->columns, -x->pieces));
     else multiply_one(x, first, second, out, x->rows, x->columns);
@@ -136,5 +163,3 @@ void multiply_alone(const struct product *x, const char *first, const char *seco
     multiply(x, first, second, out);
     end_products();
 }
-
-const struct runtime runtime = {parallel, begin_products, end_products, multiply, &raised};

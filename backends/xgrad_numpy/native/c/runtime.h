@@ -11,10 +11,13 @@ typedef void (*range_function)(void *argument, int64_t begin, int64_t end);
 
 /* A matrix product, or a stack of them. */
 struct product {
-    int64_t rows, columns, inner, count;             /* of the result, summed over, and of matrices in a stack */
-    int64_t first_step, second_step, out_step;       /* bytes from matrix to matrix, 0 for the same one */
+    int64_t rows, columns, inner;                    /* of the result, and summed over */
+    int64_t stacks, count;                           /* of stacks, and of matrices in each */
+    int64_t first_leap, second_leap, out_leap;       /* bytes from stack to stack, 0 for the same one */
+    int64_t first_step, second_step, out_step;       /* bytes from matrix to matrix */
     int64_t first_stride, second_stride, out_stride; /* elements from row to row, as they lie in memory */
     int32_t first_transposed, second_transposed, is_double;
+    int32_t by_vector; /* the second operand is a vector, with its stride in `second_stride` */
     int32_t pieces; /* of a single product: of its rows, or, if negative, of its columns; 1 is the whole */
 };
 
@@ -29,6 +32,8 @@ struct runtime {
     void (*begin_products)(void);
     void (*end_products)(void);
     void (*multiply)(const struct product *, const char *, const char *, char *);
+    void (*loop)(const struct loop *, char **operands, int64_t count, int64_t size, int64_t item);
+    void (*extremes)(const char *, char *, int64_t count, int64_t columns, int32_t is_double, int32_t smallest);
     _Atomic int32_t *raised; /* the exceptions of floating-point arithmetic since Python has read them */
 };
 
