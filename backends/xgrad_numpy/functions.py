@@ -36,6 +36,7 @@ _ROWS = 1 << 15  # rows up to which BLAS adds them in one call
 _BLOCK = 1 << 12  # rows that BLAS adds at once of more
 _FEW = 16  # elements from which products are faster than a power of NumPy
 _LARGEST_WHOLE = 1 << 24  # up to which float32 has all integers
+_SHARED = 1 << 20  # products of two numbers from which threads share out a matrix product
 _RUN = 1 << 16  # elements of a running sum in float32 before its total goes on in float64
 
 
@@ -181,10 +182,22 @@ def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
     """Multiply; two matrices by `dot`, with half the overhead, a stack by one matrix as its rows."""
     if x2.ndim == 2 <= x1.ndim and x1.dtype in _BLAS:
         if x1.ndim == 2:
-            return x1.dot(x2, out)
+            large = x1.size * x2.shape[1] >= _SHARED
+            product = _shared_product(np.ndarray.dot, x1, x2, out) if large else None
+            return x1.dot(x2, out) if product is None else product
         if x1.size and x2.size and out is None:
-            return x1.reshape(-1, x1.shape[-1]).dot(x2).reshape(*x1.shape[:-1], x2.shape[1])
+            return matmul(x1.reshape(-1, x1.shape[-1]), x2).reshape(*x1.shape[:-1], x2.shape[1])
+    if x1.ndim == x2.ndim > 2 and x1.size * x2.shape[-1] >= _SHARED and x1.dtype in _BLAS:
+        product = _shared_product(np.matmul, x1, x2, out)
+        return np.matmul(x1, x2, out=out) if product is None else product
     return np.matmul(x1, x2, out=out)
+
+
+def _shared_product(function: Any, x1: Any, x2: Any, out: Any) -> Any:
+    """Return a large product on the threads of the pool, None if NumPy is to compute it."""
+    from xgrad_numpy.native.eager_products import product  # not at the top: it starts a compiler
+
+    return product(function, x1, x2, out)
 
 
 # Methods and attributes: NumPy's functions of these names take longer to look them up than to run them.

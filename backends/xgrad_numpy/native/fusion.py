@@ -23,7 +23,7 @@ from xgrad_numpy.codegen import Instruction, Slot, is_static
 from xgrad_numpy.lowering import PUTMASK
 from xgrad_numpy.native.expressions import MEMORY_TYPES, expression
 from xgrad_numpy.native.loops import Loop, loop_of
-from xgrad_numpy.native.products import Product, product_of
+from xgrad_numpy.native.products import Product, arrays_of, product_of
 
 _STREAMS = 12  # arrays that a loop reads or writes at most
 _LARGE = 1 << 14  # elements from which a single statement is worth a call of C, whose threads share it out
@@ -94,12 +94,10 @@ class Multiplication:
     @classmethod
     def of(cls, x: Instruction) -> Multiplication | None:
         """Return an instruction as a multiplication, if it is one that C can call."""
-        found = product_of(x)
-        if found is None:
+        product = product_of(x)
+        if product is None:
             return None
-        product, operands = found
-        arrays = [y.array if type(y) is Slot else y for y in operands]
-        return cls(x, product, [Place(y, z, z.strides) for y, z in zip(operands, arrays, strict=True)])
+        return cls(x, product, [Place(y, z, z.strides) for y, z in zip(x.operands, arrays_of(x), strict=True)])
 
 
 @dataclass(slots=True, eq=False)

@@ -8,7 +8,7 @@ That is tried with random numbers, once for each shape and layout in a process.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from xgrad_numpy.native.runtime import Runtime
 
 _SHARED = 1 << 17  # products of two numbers from which threads share out a matrix product
 _FLOATS = (np.dtype("float32"), np.dtype("float64"))
+_FUNCTIONS: tuple[Any, ...] = (np.ndarray.dot, np.matmul)
 
 
 #: The members of ``struct product`` of products.c in their order, of 8 and of 4 bytes.
@@ -71,43 +72,53 @@ class Product:
         return ProductStruct(*[int(getattr(self, name)) for name in (*_LONG, *_SHORT)])
 
 
-def product_of(x: Instruction) -> tuple[Product, list[Any]] | None:
-    """Return an instruction as a product, and its operands and result; None if it is none that BLAS computes at once.
-
-    Products of vectors, of a matrix and its own transpose, and of empty matrices are left to NumPy.
-    """
-    if x.function not in (np.ndarray.dot, np.matmul) or not is_static(x) or x.options or len(x.operands) != 3:
+def product_of(x: Instruction) -> Product | None:
+    """Return the instruction of a product, None if it is none that BLAS computes at once."""
+    if x.function not in _FUNCTIONS or not is_static(x) or x.options or len(x.operands) != 3:
         return None
-    arrays = [operand.array if type(operand) is Slot else operand for operand in x.operands]
+    return layout_of(x.function, arrays_of(x))
+
+
+def arrays_of(x: Instruction) -> list[Any]:
+    """Return the operands of an instruction, with arrays for slots."""
+    return [operand.array if type(operand) is Slot else operand for operand in x.operands]
+
+
+def layout_of(function: Any, arrays: Sequence[Any]) -> Product | None:
+    """Return the shape and the layout of a product, given two operands and the result, of which only these matter.
+
+    None for products of vectors, of a matrix and its own transpose, and of empty matrices, which are left to NumPy.
+    """
     if not all(isinstance(array, np.ndarray) and array.flags.aligned for array in arrays):
         return None
     first, second, out = arrays
     if first.dtype not in _FLOATS or not first.dtype == second.dtype == out.dtype:
         return None
-    if (first.ndim, second.ndim, out.ndim) == (2, 1, 1) and x.function is np.ndarray.dot:
-        product = _by_vector(first, second, out)
-        return None if product is None else (product, list(x.operands))
-    if min(first.ndim, second.ndim) < 2 or first.ndim != second.ndim or out.ndim != first.ndim:
+    double = bool(first.dtype == _FLOATS[1])
+    if (first.ndim, second.ndim, out.ndim) == (2, 1, 1) and function is np.ndarray.dot:
+        return _by_vector(first, second, out, double)
+    if not 2 <= first.ndim == second.ndim == out.ndim or (first.ndim > 2 and function is not np.matmul):
         return None
-    if first.ndim > 2 and x.function is not np.matmul:
-        return None
-    layouts = [_matrix(array) for array in arrays]
-    steps = _steps(arrays)
-    if any(layout is None for layout in layouts) or steps is None or min(out.shape, default=0) < 1 or layouts[2][1]:
+    one, other, result, steps = _matrix(first), _matrix(second), _matrix(out), _steps(arrays)
+    if one is None or other is None or result is None or steps is None or result[1]:
         return None
     rows, inner, columns = first.shape[-2], first.shape[-1], second.shape[-1]
-    if min(rows, inner, columns) < 2 or first.__array_interface__["data"] == second.__array_interface__["data"]:
+    if min(rows, inner, columns) < 2 or 0 in out.shape:
         return None
-    (first_stride, one), (second_stride, other), (out_stride, _) = layouts
-    strides = first_stride, second_stride, out_stride
-    product = Product(rows, columns, inner, *steps, *strides, one, other, bool(first.dtype == _FLOATS[1]))
-    return product, list(x.operands)
+    if second.shape[-2] != inner or out.shape[-2:] != (rows, columns):
+        return None
+    if first.__array_interface__["data"] == second.__array_interface__["data"]:
+        return None
+    strides = one[0], other[0], result[0]
+    return Product(rows, columns, inner, *steps, *strides, one[1], other[1], double)
 
 
-def _by_vector(first: np.ndarray, second: np.ndarray, out: np.ndarray) -> Product | None:
+def _by_vector(first: np.ndarray, second: np.ndarray, out: np.ndarray, double: bool) -> Product | None:
     """Return the product of a matrix and a vector."""
     layout, item = _matrix(first), first.itemsize
     if layout is None or min(first.shape) < 2 or out.strides[0] != item:
+        return None
+    if second.shape[0] != first.shape[1] or out.shape[0] != first.shape[0]:
         return None
     if second.strides[0] % item or second.strides[0] < item:
         return None
@@ -115,11 +126,10 @@ def _by_vector(first: np.ndarray, second: np.ndarray, out: np.ndarray) -> Produc
     stride, transposed = layout
     steps = (0,) * 6
     strides = stride, second.strides[0] // item, 1
-    double = bool(first.dtype == _FLOATS[1])
     return Product(rows, 1, inner, 1, 1, *steps, *strides, transposed, False, double, by_vector=True)
 
 
-def _matrix(x: np.ndarray) -> Any:
+def _matrix(x: np.ndarray) -> tuple[int, bool] | None:
     """Return the stride from row to row in memory, in elements, and whether the matrix is transposed, or None."""
     (rows, columns), (down, right), item = x.shape[-2:], x.strides[-2:], x.itemsize
     if right == item and down % item == 0 and down >= columns * item:
@@ -129,7 +139,7 @@ def _matrix(x: np.ndarray) -> Any:
     return None
 
 
-def _steps(arrays: list[np.ndarray]) -> tuple[int, int, int, int, int, int, int, int] | None:
+def _steps(arrays: Sequence[np.ndarray]) -> tuple[int, int, int, int, int, int, int, int] | None:
     """Return the numbers of stacks and of matrices in each, and the bytes from one to the next, None for more axes."""
     shape = arrays[2].shape[:-2]
     if any(array.shape[:-2] != shape for array in arrays):
@@ -147,7 +157,7 @@ def _steps(arrays: list[np.ndarray]) -> tuple[int, int, int, int, int, int, int,
     return stacks, count, leaps[0], leaps[1], leaps[2], steps[0], steps[1], steps[2]
 
 
-def with_bits_of_numpy(product: Product, function: Any, operands: list[Any], runtime: Runtime) -> Product | None:
+def with_bits_of_numpy(product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime) -> Product | None:
     """Return a product in as many pieces as threads are useful, None if its bits are not those of NumPy.
 
     The first call for a shape and a layout takes as long as some products.
@@ -157,15 +167,14 @@ def with_bits_of_numpy(product: Product, function: Any, operands: list[Any], run
     threads = int(runtime.functions.threads())
     key = product, function, threads
     if key not in _KNOWN:
-        _KNOWN[key] = _tried(product, function, operands, runtime, threads)
+        _KNOWN[key] = _tried(product, function, arrays, runtime, threads)
     return _KNOWN[key]
 
 
 _KNOWN: dict[Any, Product | None] = {}
 
 
-def _tried(product: Product, function: Any, operands: list[Any], runtime: Runtime, threads: int) -> Product | None:
-    arrays = [operand.array if type(operand) is Slot else operand for operand in operands]
+def _tried(product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime, threads: int) -> Product | None:
     rng = np.random.default_rng(0)
     first, second = (_like(x, rng) for x in arrays[:2])
     expected = _like(arrays[2], None)

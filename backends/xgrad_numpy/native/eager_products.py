@@ -1,0 +1,59 @@
+"""Large matrix products of eager mode, which the threads of the pool share out, with the bits of NumPy.
+
+On a machine with other load, a product on several threads of BLAS waits for the slowest: it can take ten times as long
+as on one. The pool does not wait for threads that come late.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from xgrad_numpy.native.kernels import warn_of
+from xgrad_numpy.native.products import ProductStruct, layout_of, with_bits_of_numpy
+from xgrad_numpy.native.runtime import Runtime, loaded_runtime
+
+_WARM = 8  # products of a shape and a layout after which they are shared out, since that is tried out first
+_MOST = 1 << 12  # shapes and layouts that are remembered
+
+#: The number of products so far, or what the runtime is called with, None if NumPy computes them.
+_KNOWN: dict[Any, int | ProductStruct | None] = {}
+
+
+def product(function: Any, x1: np.ndarray, x2: np.ndarray, out: np.ndarray | None) -> np.ndarray | None:
+    """Return a product by `function`, of matrices or of stacks of one shape; None if NumPy is to compute it."""
+    runtime = loaded_runtime()
+    if runtime is None or (threads := runtime.functions.threads()) == 1:
+        return None
+    key = x1.shape, x1.strides, x2.shape, x2.strides, x1.dtype, x2.dtype, out is None or out.strides, threads
+    found = _KNOWN.get(key, 0)
+    if type(found) is int:
+        found = _found(key, function, (x1, x2, out), runtime, found + 1)
+    if not isinstance(found, ProductStruct):
+        return None
+    if out is None:
+        out = np.empty((*x1.shape[:-1], x2.shape[-1]), x1.dtype)
+    elif np.may_share_memory(out, x1) or np.may_share_memory(out, x2) or not out.flags.writeable:
+        return None
+    addresses = [x.__array_interface__["data"][0] for x in (x1, x2, out)]
+    if addresses[0] == addresses[1] or any(address % x1.itemsize for address in addresses):
+        return None
+    runtime.functions.multiply_alone(ctypes.byref(found), *map(ctypes.c_void_p, addresses))
+    warn_of(runtime.raised)
+    return out
+
+
+def _found(key: Any, function: Any, arrays: tuple[Any, ...], runtime: Runtime, count: int) -> Any:
+    """Note a product, and return what is known of those like it."""
+    if len(_KNOWN) >= _MOST:
+        _KNOWN.clear()
+    _KNOWN[key] = count
+    if count >= _WARM:
+        x1, x2, out = arrays
+        out = np.empty((*x1.shape[:-1], x2.shape[-1]), x1.dtype) if out is None else out
+        layout = layout_of(function, (x1, x2, out))
+        known = layout and with_bits_of_numpy(layout, function, (x1, x2, out), runtime)
+        _KNOWN[key] = known.struct() if known else None
+    return _KNOWN[key]
