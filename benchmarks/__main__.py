@@ -14,7 +14,7 @@ from benchmarks import environment
 from benchmarks.harness import Options, UsageError
 from benchmarks.report import markdown, write
 
-NAMES = tuple("step models ops epoch memory scaling import chain reach checkpoints distributed before gpu".split())
+NAMES = tuple("step models load ops epoch memory scaling import chain reach checkpoints distributed before gpu".split())
 RESULTS = environment.ROOT / "benchmarks" / "results"
 
 

@@ -128,3 +128,7 @@ def step(model: str, dtype: Any = "float32", **sizes: int) -> Callable[[], Any]:
 
 def step_captured(model: str, **sizes: int) -> Callable[[], Any]:
     return xgrad.capture(step(model, **sizes))
+
+
+def step_captured_by_numpy(model: str, **sizes: int) -> Callable[[], Any]:
+    return xgrad.capture(step(model, **sizes), native=False)
