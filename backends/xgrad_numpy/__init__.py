@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import Backend
+from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.support.refcounts import references
 from xgrad_numpy import functions
 
@@ -36,6 +37,9 @@ _LAZY_KERNELS = {
     "convolution": "convolution convolution_input convolution_weight",
     "pooling": "maximum_pool maximum_pool_gradient",
 }
+#: Elementwise rules of many functions, which are compiled for large arrays.
+_COMPILED = frozenset({"probability_below", "gelu_gradient", "gelu_tangent", "gelu_tanh_gradient"})
+_MANY = 1 << 14  # elements of a large array
 #: Bytes of an array, freed at once and never touched, by which glibc learns to keep freed memory: it returns blocks
 #: above the largest that it has mapped and freed, up to 32 MiB, and the system then zeroes each page of the next ones.
 _LARGEST = (1 << 25) - (1 << 16)
@@ -68,6 +72,21 @@ def _lazy(module: str, name: str) -> Callable[..., Any]:
     return kernel
 
 
+def _compiled(name: str, xp: Any) -> Callable[..., Any]:
+    """Return the kernel of an elementwise rule, which is compiled once there are large arrays."""
+
+    def kernel(*arrays: Any) -> Any:
+        compiled = None
+        if arrays[0].size >= _MANY:
+            from xgrad_numpy.native import rule_kernels  # not at the top: it starts a compiler
+
+            compiled = rule_kernels.find(name, arrays)
+        return OVERRIDABLE[name].generic(xp, *arrays) if compiled is None else compiled(arrays)
+
+    kernel.__name__ = name
+    return kernel
+
+
 class NumpyBackend(Backend):
     """The CPU through NumPy; always usable."""
 
@@ -77,6 +96,7 @@ class NumpyBackend(Backend):
     supports_out = True
     tile_size = 1 << 16
     executor = "xgrad_numpy.executor"
+    rule_kernels = _COMPILED
 
     def __init__(self) -> None:
         np.empty(_LARGEST, np.uint8)
@@ -85,6 +105,7 @@ class NumpyBackend(Backend):
         self.kernels = {"remainder": np.remainder} | {name: getattr(functions, name) for name in _KERNELS}
         for module, names in _LAZY_KERNELS.items():
             self.kernels |= {name: _lazy(module, name) for name in names.split()}
+        self.kernels |= {name: _compiled(name, self.xp) for name in _COMPILED}
 
     def describe(self, index: int) -> str:
         return f"NumPy {np.__version__}, {os.cpu_count()} cores"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
@@ -39,6 +39,8 @@ class Backend:
     kernels : mapping of str to callable
         Fused kernels that replace generic rules, by name: forward rules of ops, and functions declared `overridable`.
         Each takes the arguments of the rule but `xp`.
+    rule_kernels : set of str
+        The names of kernels that have the bits of their rules: captured steps record the rules in their place.
     asynchronous : bool
         Whether reading a value waits for the device. Values are not checked then.
     lazy : bool
@@ -67,6 +69,7 @@ class Backend:
     native_types: tuple[type, ...] = ()
     devices: Sequence[Any] = (None,)
     kernels: Mapping[str, Callable[..., Any]] = {}
+    rule_kernels: Set[str] = frozenset()
     asynchronous: bool = False
     lazy: bool = False
     data_dependent_shapes: bool = True

@@ -107,7 +107,8 @@ class RecordingBackend:
 
     def __init__(self, real: Any) -> None:
         self.real, self.kernels = real, dict[str, Any]()
-        for name, kernel in real.kernels.items():
+        for name in real.kernels.keys() - real.rule_kernels:
+            kernel = real.kernels[name]
             part = OVERRIDABLE.get(name)
             parameters = part.generic.__code__.co_varnames[1:] if part else ()
             self.kernels[name] = _recorded(kernel, tuple(map(parameters.index, part.changes)) if part else ())

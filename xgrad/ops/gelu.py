@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.backend.overridable import overridable
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import call_op, derivative
@@ -34,6 +35,11 @@ def _normal_probability(xp: Any, x: Any, /) -> Any:
 
     `special.ndtr` is a kernel of SciPy, which is optional.
     """
+    return _probability_below(xp, x)
+
+
+@overridable
+def _probability_below(xp: Any, x: Any) -> Any:
     c, (first, *rest) = _TAIL_64 if xp.finfo(x.dtype).bits > 32 else _TAIL_32
     distance = xp.abs(x) + c
     t = 1 - 2 * c / distance
@@ -47,9 +53,13 @@ def _normal_probability(xp: Any, x: Any, /) -> Any:
     return xp.abs(xp.astype(x >= 0, x.dtype) - tail)
 
 
+@overridable
+def _gelu_gradient(xp: Any, g: Any, x: Any, probability: Any) -> Any:
+    return g * (probability + x * (xp.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))))
+
+
 def _gelu_rule(g: Any, xp: Any, x: Any, probability: Any) -> Any:
-    below = call_op(_normal_probability, xp, x) if probability is None else probability
-    return g * (below + x * (xp.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))))
+    return _gelu_gradient(xp, g, x, call_op(_normal_probability, xp, x) if probability is None else probability)
 
 
 @derivative(_gelu_rule, kind=FLOATING, highest=FLOATING, residual="probability", upcast=True)
@@ -62,8 +72,16 @@ _CUBIC, _SLOPE = 0.044715, math.sqrt(2 / math.pi)
 
 
 def _gelu_tanh_rule(g: Any, xp: Any, x: Any, tangent: Any) -> Any:
-    if tangent is None:
-        tangent = xp.tanh(x * (1 + _CUBIC * (x * x)) * _SLOPE)
+    return _gelu_tanh_gradient(xp, g, x, _gelu_tangent(xp, x) if tangent is None else tangent)
+
+
+@overridable
+def _gelu_tangent(xp: Any, x: Any) -> Any:
+    return xp.tanh(x * (1 + _CUBIC * (x * x)) * _SLOPE)
+
+
+@overridable
+def _gelu_tanh_gradient(xp: Any, g: Any, x: Any, tangent: Any) -> Any:
     part = (1 - tangent * tangent) * x  # first, for it is 0 where the square of x is infinite
     part = part * _SLOPE + part * x * x * (3 * _SLOPE * _CUBIC)
     return g * ((1 + tangent + part) * 0.5)
@@ -71,7 +89,7 @@ def _gelu_tanh_rule(g: Any, xp: Any, x: Any, tangent: Any) -> Any:
 
 @derivative(_gelu_tanh_rule, kind=FLOATING, highest=FLOATING, residual="tangent", upcast=True)
 def _gelu_tanh(xp: Any, x: Any, /) -> Any:
-    tangent = xp.tanh(x * (1 + _CUBIC * (x * x)) * _SLOPE)
+    tangent = _gelu_tangent(xp, x)
     return x * (1 + tangent) * 0.5, tangent
 
 

@@ -15,7 +15,7 @@ from xgrad_numpy.lowering import Lowering
 from xgrad_numpy.native import library
 from xgrad_numpy.native.fusion import Multiplication, Place, Run, fuse
 from xgrad_numpy.native.printer import Source
-from xgrad_numpy.native.products import arrays_of, with_bits_of_numpy
+from xgrad_numpy.native.products import with_bits_of_numpy
 from xgrad_numpy.native.runtime import Runtime
 from xgrad_numpy.native.runtime import runtime as load_runtime
 
@@ -72,8 +72,8 @@ def _supported(run: Run, runtime: Runtime) -> Iterator[Run | Instruction]:
     parts: list[Any] = []
     for part in run.parts:
         if isinstance(part, Multiplication):
-            x = part.instruction
-            product = with_bits_of_numpy(part.product, x.function, arrays_of(x), runtime)
+            x, arrays = part.instruction, [place.array for place in part.places]  # those of slots may change meanwhile
+            product = with_bits_of_numpy(part.product, x.function, arrays, runtime)
             if product is None:
                 if parts:
                     yield Run(parts)

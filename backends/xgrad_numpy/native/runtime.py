@@ -40,17 +40,14 @@ class Runtime:
         blas = _find_blas()
         head = "#define WIDE_BLAS\n" if blas and blas[1] else ""
         self.functions = library.load(head + "".join(map(source_of, SOURCES)))
+        #: The exceptions of floating-point arithmetic in kernels, by their bits.
+        self.raised = ctypes.c_int32.in_dll(self.functions, "raised")
         self.has_products = blas is not None
         if blas is not None:
             self.functions.use_blas(*[ctypes.cast(function, ctypes.c_void_p) for function in blas[0]])
         else:
             self._count = ctypes.CFUNCTYPE(ctypes.c_int)(_number_of_threads)
             self.functions.use_threads_of(self._count)
-
-    @property
-    def raised(self) -> ctypes.c_int32:
-        """The exceptions of floating-point arithmetic in kernels, by their bits."""
-        return ctypes.c_int32.in_dll(self.functions, "raised")
 
     def connect(self, compiled: ctypes.CDLL, loops: Mapping[str, Loop]) -> None:
         """Let the kernels of a program use the runtime, and loops of NumPy by the names of their variables."""
@@ -72,7 +69,9 @@ def loaded_runtime() -> Runtime | None:
 
     The first call loads it, in a thread of its own. None also if there is no compiler, and with ``XGRAD_NATIVE=0``.
     """
-    if not _LOADING and library.enabled():
+    if not _LOADING:
+        if not library.enabled():
+            return None
         _LOADING.append(Thread(target=_load, name="xgrad-compile", daemon=True))
         _LOADING[0].start()
     return _LOADED[0] if _LOADED else None

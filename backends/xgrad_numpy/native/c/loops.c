@@ -26,3 +26,58 @@ void loop(const struct loop *loop, char **operands, int64_t count, int64_t size,
     struct shared_loop x = {loop, operands, count, item};
     parallel(loop_over, &x, size, 1 << 12);
 }
+
+/* A rule for all elements of arrays of one shape: in blocks, whose intermediate results stay in the cache. */
+struct blocks {
+    void (*run)(char **places);
+    int64_t size, block, item, scratch; /* elements in all and in a block, bytes of an element, and of scratch memory */
+    int64_t places, inputs, count;      /* of what `run` is given, and of arrays, the inputs first */
+    const int64_t *sources;             /* of each place: the index of an array, SCRATCH or CONSTANT */
+    const int64_t *offsets;             /* of each place: its offset in the scratch memory, or its address */
+    char **arrays;
+};
+
+enum { SCRATCH = -1, CONSTANT = -2, MOST_PLACES = 64, MOST_ARRAYS = 8, MOST_SCRATCH = 1 << 16 };
+
+static void set_places(const struct blocks *x, char **places, char *scratch, char **arrays, int64_t offset) {
+    for (int64_t i = 0; i < x->places; i++) {
+        if (x->sources[i] == SCRATCH) places[i] = scratch + x->offsets[i];
+        else if (x->sources[i] == CONSTANT) places[i] = (char *)(intptr_t)x->offsets[i];
+        else places[i] = arrays[x->sources[i]] + offset;
+    }
+}
+
+static void run_range(void *argument, int64_t begin, int64_t end) {
+    const struct blocks *x = argument;
+    _Alignas(64) char scratch[MOST_SCRATCH];
+    char *places[MOST_PLACES];
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t first = i * x->block, left = x->size - first, bytes = x->block * x->item;
+        if (left >= x->block) {
+            set_places(x, places, scratch, x->arrays, first * x->item);
+            x->run(places);
+            continue;
+        }
+        /* The last block is computed beside the arrays, filled up with its last elements. */
+        char *padded[MOST_ARRAYS], *memory = scratch + x->scratch;
+        for (int64_t k = 0; k < x->count; k++, memory += bytes) {
+            padded[k] = memory;
+            if (k < x->inputs)
+                for (int64_t l = 0; l < x->block; l++)
+                    memcpy(memory + l * x->item, x->arrays[k] + (first + (l < left ? l : left - 1)) * x->item,
+                           (size_t)x->item);
+        }
+        set_places(x, places, scratch, padded, 0);
+        x->run(places);
+        for (int64_t k = x->inputs; k < x->count; k++)
+            memcpy(x->arrays[k] + first * x->item, padded[k], (size_t)(left * x->item));
+    }
+}
+
+/* Return 0 if it needs more memory than there is, and nothing was done. */
+int run_blocks(const struct blocks *x) {
+    if (x->places > MOST_PLACES || x->count > MOST_ARRAYS) return 0;
+    if (x->scratch + x->count * x->block * x->item > MOST_SCRATCH) return 0;
+    parallel(run_range, (void *)x, (x->size + x->block - 1) / x->block, 8);
+    return 1;
+}

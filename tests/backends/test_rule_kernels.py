@@ -1,0 +1,177 @@
+"""Elementwise rules that are compiled for large arrays of eager mode, and products that threads share out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import nn
+from xgrad.backend.device import Device
+from xgrad.backend.overridable import OVERRIDABLE
+from xgrad_numpy.native import eager_products, library, rule_kernels
+from xgrad_numpy.native import runtime as loading
+from xgrad_numpy.native.runtime import loaded_runtime, runtime
+
+RULES = {"probability_below": 1, "gelu_gradient": 3, "gelu_tangent": 1, "gelu_tanh_gradient": 3}
+SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-42, 1e30, -1e30]
+
+
+@pytest.fixture(autouse=True)
+def compiler() -> None:
+    try:
+        runtime()
+    except library.Unavailable as error:
+        pytest.skip(f"needs a compiler of C: {error}")
+    wait_for(loaded_runtime)
+
+
+def wait_for(find: Any) -> Any:
+    """Return what a function finds once another thread has made it."""
+    for _ in range(1000):
+        if (found := find()) is not None:
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it is not compiled")
+
+
+def bits(x: np.ndarray) -> bytes:
+    """Return the bytes of an array, with one NaN."""
+    return np.where(np.isnan(x), np.full_like(x, np.nan), x).tobytes()
+
+
+def test_all_compiled_rules_are_tested() -> None:
+    assert RULES.keys() == Device("cpu").backend.rule_kernels
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
+def test_compiled_rules_have_the_bits_of_the_rules(name: str, dtype: str) -> None:
+    """Around the borders of blocks, and for special values that meet each other."""
+    rule, xp, rng = OVERRIDABLE[name].generic, Device("cpu").xp, np.random.default_rng(0)
+    for shape in [(1 << 14,), ((1 << 14) + 1,), (129, 130), (3, (1 << 14) - 1), (3 << 14,)]:
+        arrays = [(rng.standard_normal(shape) * 3).astype(dtype) for _ in range(RULES[name])]
+        for i, x in enumerate(arrays):
+            flat = x.reshape(-1)
+            flat[:512] = np.resize(np.repeat(SPECIAL, 8**i), 512)
+            flat[-3:] = np.nan
+        before = [x.copy() for x in arrays]
+        compiled = wait_for(lambda arrays=arrays: rule_kernels.find(name, arrays))
+        got, right = compiled(arrays), rule(xp, *arrays)
+        assert got.shape == right.shape and got.dtype == right.dtype
+        assert bits(got) == bits(right)
+        assert [bits(x) for x in arrays] == [bits(x) for x in before]
+        assert bits(xp.kernels[name](*arrays)) == bits(right)
+
+
+def test_other_layouts_dtypes_and_shapes_take_the_rule() -> None:
+    x = np.ones((256, 256), np.float32)
+    for other in (x.T[:, :200], x[::2], x.astype(np.float16), x.astype(np.int64)):
+        assert rule_kernels.find("probability_below", [np.asarray(other)]) is None
+    assert rule_kernels.find("gelu_gradient", [x, x, x[:1]]) is None
+    assert rule_kernels.find("gelu_gradient", [x, x, x.astype(np.float64)]) is None
+
+
+def test_an_array_may_be_several_arguments() -> None:
+    x = np.linspace(-3, 3, 1 << 15, dtype=np.float32)
+    compiled = wait_for(lambda: rule_kernels.find("gelu_gradient", [x, x, x]))
+    assert bits(compiled([x, x, x])) == bits(OVERRIDABLE["gelu_gradient"].generic(Device("cpu").xp, x, x, x))
+
+
+def test_overflow_is_warned_of() -> None:
+    x = np.full(1 << 15, 1e30, np.float32)
+    compiled = wait_for(lambda: rule_kernels.find("gelu_gradient", [x, x, x]))
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="overflow"):
+        compiled([x, x, x])
+
+
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_captured_steps_have_the_bits_of_eager_ones(approximate: str) -> None:
+    x = xgrad.asarray(np.random.default_rng(0).standard_normal((64, 300)).astype(np.float32), requires_grad=True)
+
+    def step(x: xgrad.Tensor) -> tuple[xgrad.Tensor, ...]:
+        y = nn.functional.gelu(x, approximate=approximate)
+        return y, xgrad.autograd.grad(y.sum(), [x])[0]
+
+    captured = xgrad.capture(step)
+    for _ in range(3):
+        for one, other in zip(step(x), captured(x), strict=True):
+            assert bits(one.detach().numpy()) == bits(other.detach().numpy())
+
+
+# Products
+
+LAYOUTS = {
+    "whole": lambda x: x.copy(),
+    "transposed": lambda x: np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2),
+    "part": lambda x: np.concatenate([x, x], -1)[..., : x.shape[-1]],
+    "every other": lambda x: np.repeat(x, 2, -1)[..., ::2],
+    "reversed": lambda x: np.ascontiguousarray(x[::-1])[::-1],
+}
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = xgrad.get_num_threads()
+    xgrad.set_num_threads(2)
+    yield
+    xgrad.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("shapes", "least"),
+    [
+        (((300, 70), (70, 200)), 4),
+        (((40, 500), (500, 130)), 0),  # OpenBLAS adds up so many in another order on two threads
+        (((3, 5, 64, 50), (3, 5, 50, 64)), 4),
+    ],
+)
+def test_shared_products_have_the_bits_of_numpy(shapes: Any, least: int, dtype: str) -> None:
+    rng, xp, shared = np.random.default_rng(0), Device("cpu").xp, 0
+    x, y = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
+    right = np.matmul(x, y) if x.ndim > 2 else x.dot(y)
+    for one in LAYOUTS.values():
+        for other in LAYOUTS.values():
+            a, b = one(x), other(y)
+            expected = np.matmul(a, b) if x.ndim > 2 else a.dot(b)
+            for _ in range(eager_products._WARM + 2):
+                assert xp.matmul(a, b).tobytes() == expected.tobytes()
+            out = np.empty_like(expected)
+            assert xp.matmul(a, b, out=out) is out and out.tobytes() == expected.tobytes()
+            function = np.matmul if x.ndim > 2 else np.ndarray.dot
+            shared += eager_products.product(function, a, b, None) is not None
+    assert right.shape == expected.shape and shared >= least
+    assert xgrad.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_products_that_share_memory_and_errors_are_those_of_numpy() -> None:
+    x, xp = np.random.default_rng(0).standard_normal((200, 200)).astype(np.float32), Device("cpu").xp
+    square = x.dot(x.T)
+    for _ in range(eager_products._WARM + 2):
+        assert xp.matmul(x, x.T).tobytes() == square.tobytes()
+        with pytest.raises(ValueError, match="shapes"):
+            xp.matmul(x, x[:150])
+        with pytest.raises(ValueError, match=r"output array|read-only"):
+            xp.matmul(x, x, out=np.empty((200, 199), np.float32))
+    frozen = np.empty_like(square)
+    frozen.flags.writeable = False
+    for _ in range(eager_products._WARM + 2):
+        with pytest.raises(ValueError, match=r"output array|read-only"):
+            xp.matmul(x, x.copy(), out=frozen)
+
+
+def test_without_native_kernels_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XGRAD_NATIVE", "0")
+    monkeypatch.setattr(loading, "_LOADING", [])
+    monkeypatch.setattr(loading, "_LOADED", [])
+    x = np.ones((300, 300), np.float32)
+    assert loaded_runtime() is None and rule_kernels.find("probability_below", [x]) is None
+    assert eager_products.product(np.ndarray.dot, x, x.copy(), None) is None
