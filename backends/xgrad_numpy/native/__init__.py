@@ -1,9 +1,13 @@
-"""Native kernels: the elementwise instructions of a captured step as loops of C, compiled on this machine.
+"""Native kernels: code in C, compiled on this machine, with the bits of NumPy.
 
 | module | subject |
 |---|---|
-| `expressions` | the expression of C for each function of NumPy |
-| `fusion` | which instructions become one loop, and which results are stored |
-| `printer` | the loops as C |
-| `library` | the compiler, and the cache of compiled libraries |
+| `expressions` | the expression of C for each elementwise function of NumPy |
+| `fusion` | which instructions of a captured step become a call of C, and which results are stored |
+| `products`, `loops` | matrix products by NumPy's BLAS, and the inner loops of NumPy's functions |
+| `printer` | a call as C |
+| `kernels` | the calls of a captured step, and their compilation in a thread |
+| `rule_kernels`, `eager_products` | what eager mode has of it: elementwise rules, and large products |
+| `runtime`, `c/` | the sources of what all share: the pool of threads, products, loops |
+| `library`, `compiler`, `cache` | the compiler, and the cache of compiled libraries |
 """

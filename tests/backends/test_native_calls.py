@@ -1,0 +1,176 @@
+"""Calls within native code: NumPy's inner loops, extremes of rows, matrix products, and who shares out what."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad_numpy import functions
+from xgrad_numpy.codegen import Instruction, Slot
+from xgrad_numpy.native import library
+from xgrad_numpy.native.fusion import LOOPS, Extremes, LoopCall, Multiplication, Run, fuse
+from xgrad_numpy.native.kernels import _supported
+from xgrad_numpy.native.printer import Source
+from xgrad_numpy.native.runtime import runtime
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
+
+
+@pytest.fixture(autouse=True)
+def compiler() -> None:
+    try:
+        runtime()
+    except library.Unavailable as error:
+        pytest.skip(f"needs a compiler of C: {error}")
+
+
+@pytest.fixture(params=[1, 2, 3])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = xgrad.get_num_threads()
+    xgrad.set_num_threads(request.param)
+    yield request.param
+    xgrad.set_num_threads(before)
+
+
+def static(array: np.ndarray) -> Slot:
+    return Slot(array=array)
+
+
+def execute(instructions: list[Instruction]) -> list[Any]:
+    """Execute instructions as a captured step does; return the parts of the calls of C."""
+    (fused,) = fuse([instructions], np.empty(0), [], products=True)
+    members = [y for x in fused for y in (_supported(x, runtime()) if isinstance(x, Run) else [x])]
+    source = Source()
+    calls = [source.add(x) if isinstance(x, Run) else x for x in members]
+    compiled = library.load(source.text)
+    runtime().connect(compiled, source.loops)
+    for x in calls:
+        if isinstance(x, Instruction):
+            x.entry()[0](*x.entry()[1:])
+        elif x is not None:
+            addresses = [place.array.__array_interface__["data"][0] for place in x[1]]
+            compiled[x[0]]((ctypes.c_void_p * len(addresses))(*addresses))
+    return [part for x in members if isinstance(x, Run) for part in x.parts]
+
+
+def bits(x: np.ndarray) -> bytes:
+    """Return the bytes of an array, with one NaN."""
+    return np.where(np.isnan(x), np.full_like(x, np.nan), x).tobytes()
+
+
+SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-42, -1e-42, 1e30, -1e30, 88.7, -103.9, 709.7]
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_loops_have_the_bits_of_numpy_however_elements_are_shared_out(dtype: str) -> None:
+    rng, instructions, pairs = np.random.default_rng(0), list[Instruction](), []
+    for function in sorted(LOOPS, key=lambda function: function.__name__):
+        for size in (1, 7, 4095, 4096, 4097, 4096 * 3 + 5):
+            x = (rng.standard_normal(size) * 5).astype(dtype)
+            x[: len(SPECIAL)] = SPECIAL[:size]
+            x[-1] = SPECIAL[size % len(SPECIAL)]
+            inside, out = x.copy(), np.empty_like(x)
+            instructions.append(Instruction(function, (static(x), static(out)), {}))
+            instructions.append(Instruction(function, (static(inside), static(inside)), {}))
+            pairs += [(function, size, function(x), out), (function, size, function(x), inside)]
+    parts = execute(instructions)
+    assert {type(part) for part in parts} == {LoopCall} and len(parts) == len(instructions)
+    for function, size, right, got in pairs:
+        assert bits(got) == bits(right), (function, size)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_extremes_of_rows_are_the_elements_that_numpy_finds(dtype: str) -> None:
+    rng, instructions, pairs = np.random.default_rng(0), list[Instruction](), []
+    for rows, columns in [(1, 1), (3, 5), (40, 16), (7, 33), (2000, 17), (5, 1000)]:
+        for values in ([0.0, -0.0], [-0.0, -1.0, 0.0], [np.nan, 1.0, 0.0], [np.inf, -np.inf, 1.0], None):
+            x = rng.standard_normal((rows, columns)) if values is None else rng.choice(values, (rows, columns))
+            x = x.astype(dtype)
+            for function, method in ((functions.largest_of_rows, "argmax"), (functions.smallest_of_rows, "argmin")):
+                out = np.empty(rows, dtype)
+                instructions.append(Instruction(function, (static(x), static(out)), {}))
+                indices = getattr(x, method)(-1)
+                pairs.append((np.take_along_axis(x, indices[:, None], -1)[:, 0], out))
+    parts = execute(instructions)
+    assert {type(part) for part in parts} == {Extremes}
+    for right, got in pairs:
+        assert bits(got) == bits(right)
+
+
+LAYOUTS = {
+    "whole": lambda x: x.copy(),
+    "transposed": lambda x: np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2),
+    "part": lambda x: np.concatenate([x, x], -1)[..., : x.shape[-1]],
+    "heads": lambda x: np.ascontiguousarray(x.swapaxes(0, -2)).swapaxes(0, -2),
+    "every other": lambda x: np.repeat(x, 2, -1)[..., ::2],
+    "reversed": lambda x: np.ascontiguousarray(x[::-1])[::-1],
+}
+SHAPES = [
+    ((2, 2), (2, 2)), ((1, 5), (5, 3)), ((5, 1), (1, 3)), ((33, 17), (17, 65)), ((300, 70), (70, 200)),
+    ((64, 600), (600, 64)), ((2, 3, 8, 5), (2, 3, 5, 7)), ((4, 2, 64, 32), (4, 2, 32, 64)), ((30, 40), (40,)),
+    ((200, 300), (300,)),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_have_the_bits_of_numpy_in_every_layout(dtype: str) -> None:
+    rng, instructions, pairs = np.random.default_rng(0), list[Instruction](), []
+    for one, other in SHAPES:
+        x, y = (rng.standard_normal(shape).astype(dtype) for shape in (one, other))
+        x[..., 0, 0] = np.nan
+        for a in [layout(x) for layout in LAYOUTS.values()]:
+            for b in [layout(y) for layout in LAYOUTS.values()] if y.ndim > 1 else [y, np.repeat(y, 2)[::2], y[::-1]]:
+                function: Any = np.matmul if a.ndim > 2 else np.ndarray.dot
+                right = function(a, b)
+                out = np.full_like(right, 7)
+                instructions.append(Instruction(function, (static(a), static(b), static(out)), {}))
+                pairs.append((right, out))
+    parts = execute(instructions)
+    assert len([part for part in parts if isinstance(part, Multiplication)]) > len(instructions) / 4
+    for right, got in pairs:
+        assert bits(got) == bits(right)
+
+
+def test_a_product_with_itself_is_left_to_numpy() -> None:
+    x = np.random.default_rng(0).standard_normal((50, 50)).astype(np.float32)
+    out, other = np.empty_like(x), np.empty_like(x)
+    parts = execute([
+        Instruction(np.ndarray.dot, (static(x), static(x.T), static(out)), {}),
+        Instruction(np.multiply, (static(out), static(x), static(other)), {}),
+        Instruction(np.add, (static(other), static(x), static(other)), {}),
+    ])  # fmt: skip
+    assert not any(isinstance(part, Multiplication) for part in parts)
+    assert bits(other) == bits(x.dot(x.T) * x + x)
+
+
+@pytest.mark.usefixtures("threads")
+def test_steps_in_several_threads_at_once_have_their_own_results() -> None:
+    def step(x: xgrad.Tensor) -> xgrad.Tensor:
+        return xgrad.exp(x @ x.mT * 0.01) * 2 + 1
+
+    inputs = [
+        xgrad.asarray(np.random.default_rng(i).standard_normal((300, 200)), dtype=xgrad.float32) for i in range(3)
+    ]
+    right, wrong = [step(x).numpy() for x in inputs], list[int]()
+
+    def call(i: int) -> None:
+        captured = xgrad.capture(step, native=True)
+        wrong.extend(i for _ in range(30) if bits(captured(inputs[i]).numpy()) != bits(right[i]))
+
+    before = xgrad.get_num_threads()
+    workers = [threading.Thread(target=call, args=(i,)) for i in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+    assert xgrad.get_num_threads() == before
