@@ -22,6 +22,7 @@ class Slot:
 
     A dynamic slot is a variable of the run, `early` if it is known before the first instruction. A static one keeps its
     array between calls of `link`; `find` computes it from slots earlier in the `order`, of which it is a dependent.
+    An `example` is an array like those that a dynamic slot will hold: inputs, and views of them.
     """
 
     dynamic: bool = False
@@ -29,6 +30,7 @@ class Slot:
     find: Callable[[], Any] = lambda: None
     order: int = 0
     array: Any = None
+    example: Any = None
     dependents: list[Slot] = field(default_factory=list)
 
 
@@ -50,6 +52,10 @@ class Instruction:
         """The slots of the result."""
         return self.result if isinstance(self.result, tuple) else (self.result,) if self.result else ()
 
+    def example(self) -> Any:
+        """Return what the call returns for examples of its slots."""
+        return self.function(*map_leaves(array_of, self.operands), **map_leaves(array_of, self.options))
+
     def entry(self) -> tuple[Any, ...]:
         """Return the arguments of ``operator.call`` that make a call of static slots."""
         operands: Any = (self.function, *map_leaves(_resolve, self.operands))
@@ -58,6 +64,11 @@ class Instruction:
 
 def _resolve(operand: Any) -> Any:
     return operand.array if type(operand) is Slot else operand
+
+
+def array_of(operand: Any) -> Any:
+    """Return the array of a slot, or one like it; other operands are returned as they are."""
+    return operand if type(operand) is not Slot else operand.example if operand.dynamic else operand.array
 
 
 def slots_in(operands: Sequence[Any]) -> list[Slot]:
@@ -144,6 +155,11 @@ class Code:
             if kind is not Slot or not operand.dynamic:
                 self.scope[name] = _resolve(operand)
         return self._names[id(operand)][0]
+
+
+def is_planned(x: Instruction) -> bool:
+    """Return whether an instruction is made of static slots, and of inputs, of which there are examples."""
+    return x.result is None and not any(slot.dynamic and slot.example is None for slot in x.slots)
 
 
 def is_static(x: Instruction) -> bool:

@@ -51,6 +51,9 @@ class Lowering:
         self._current = self.before
         self._numbers = {number.text: Slot(dynamic=True, early=True) for number in program.numbers}
         self._slots = {x.number: Slot(dynamic=True, early=True) for x in program.inputs}
+        if not any(x.storage.kind == "input" for call in program.calls for x in call.writes):
+            for x in program.inputs:
+                self._slots[x.number].example = _example(x)
         self.parameters = [*self._slots.values(), *self._numbers.values()]
         self.state = [self._slots.setdefault(x.number, Slot()) for x in program.state]
         self.static: list[Slot] = []
@@ -108,6 +111,8 @@ class Lowering:
         early = all(slot.early or not slot.dynamic for slot in call.slots)
         call.result = Slot(dynamic=True, early=early)
         (self._early if early else self._current).append(call)
+        if any(slot.example is not None for slot in call.slots):  # then it is a view
+            call.result.example = call.example()
         return call.result
 
     def _view(self, x: Any, view: Callable[..., Any], *args: Any) -> Any:
@@ -424,6 +429,16 @@ _RULES |= dict.fromkeys((functions.astype, functions.reshape, np.asarray), Lower
 _RULES |= dict.fromkeys(_SPECIAL, lambda self, call, result: result.dtype.kind != _SPECIAL[call.function] and (
     self._elementwise(getattr(np, call.name), call.args, result)))  # fmt: skip
 _RULES[functions.relu] = lambda self, call, result: self._elementwise(np.maximum, (call.args[0], 0), result)
+
+
+def _example(value: Value) -> np.ndarray | None:
+    """Return an array with the layout of an input, whose memory is never touched."""
+    if any(stride < 0 for stride in value.strides or ()):
+        return None
+    extent = sum((n - 1) * stride for n, stride in zip(value.shape, value.strides or (), strict=True))
+    return np.ndarray(
+        value.shape, value.dtype, np.empty(max(0, extent) + value.dtype.itemsize, np.uint8), 0, value.strides
+    )
 
 
 def _row(shape: tuple[int, ...], result: Value, dtype: Any) -> np.ndarray:

@@ -174,3 +174,39 @@ def test_steps_in_several_threads_at_once_have_their_own_results() -> None:
         worker.join()
     assert not wrong
     assert xgrad.get_num_threads() == before
+
+
+@pytest.mark.parametrize("shapes", [((8, 8), (8, 8)), ((8, 8), (8,)), ((3, 8, 8), (3, 8, 8))])
+def test_products_warn_as_numpy_does(shapes: Any) -> None:
+    x, y = (np.ones(shape, np.float32) for shape in shapes)
+    x[..., 0, :2] = np.inf, -np.inf
+    one, other = xgrad.asarray(x), xgrad.asarray(y)
+    captured = xgrad.capture(lambda: (one @ other) * 2 + 1, native=True)
+    with np.errstate(all="ignore"):
+        captured()
+        captured()
+    function: Any = np.matmul if x.ndim > 2 else np.ndarray.dot
+    with np.errstate(invalid="raise"):
+        try:
+            function(x, y)
+        except FloatingPointError:
+            with pytest.raises(FloatingPointError, match="invalid"):
+                captured()
+        else:
+            captured()
+
+
+@pytest.mark.parametrize("size", [3, 8, 100])
+def test_comparisons_of_nan_raise_no_exception(size: int) -> None:
+    for dtype in (xgrad.float32, xgrad.float64):
+        x = xgrad.asarray(np.resize([np.nan, 1.0, -0.0], size), dtype=dtype)
+
+        def step(x: xgrad.Tensor) -> Any:
+            larger = xgrad.where(x > 0.5, x * 1.0, 0) + xgrad.maximum(x, 0.5) - xgrad.minimum(x * 1.0, x + 1.0)
+            return larger * 2, (x < 1.0) & (x >= 0.0), (x <= x * 2.0) | (x == 1.0)
+
+        captured = xgrad.capture(step, native=True)
+        with np.errstate(all="raise"):
+            for _ in range(3):
+                for one, other in zip(step(x), captured(x), strict=True):
+                    assert bits(one.numpy()) == bits(other.numpy())

@@ -28,10 +28,10 @@ _COMPARISONS: dict[Any, str] = {
     np.less: "{0} < {1}", np.less_equal: "{0} <= {1}", np.greater: "{0} > {1}", np.greater_equal: "{0} >= {1}",
     np.equal: "{0} == {1}", np.not_equal: "{0} != {1}",
 }  # fmt: skip
-#: Of floats, without the exception for NaN, of which NumPy does not warn.
+#: Of floats of a type ``{t}``: functions of runtime.h without the exception for NaN, of which NumPy does not warn.
 _QUIET: dict[Any, str] = {
-    np.less: "isless({0}, {1})", np.less_equal: "islessequal({0}, {1})", np.greater: "isgreater({0}, {1})",
-    np.greater_equal: "isgreaterequal({0}, {1})",
+    np.less: "less_{t}({0}, {1})", np.less_equal: "less_equal_{t}({0}, {1})", np.greater: "less_{t}({1}, {0})",
+    np.greater_equal: "less_equal_{t}({1}, {0})",
 }  # fmt: skip
 _OF_BOOLS: dict[Any, str] = {
     np.logical_and: "{0} & {1}", np.logical_or: "{0} | {1}", np.logical_xor: "{0} ^ {1}", np.logical_not: "!{0}",
@@ -50,7 +50,9 @@ def expression(function: Any, dtype: Any) -> str | None:
     if dtype not in MEMORY_TYPES:
         return None
     if function in _COMPARISONS:
-        return _QUIET.get(function, _COMPARISONS[function]) if dtype in _SUFFIXES else _COMPARISONS[function]
+        if dtype in _SUFFIXES and function in _QUIET:
+            return _QUIET[function].replace("{t}", MEMORY_TYPES[dtype])
+        return _COMPARISONS[function]
     if dtype.kind == "b":
         return _OF_BOOLS.get(function)
     if dtype in _SUFFIXES:
@@ -68,10 +70,10 @@ def _extremum(function: Any, dtype: Any) -> str | None:
 
     Which of two zeros NumPy chooses depends on the instructions that it uses, and may depend on the size of an array.
     """
-    name = "greater" if function is np.maximum else "less"
-    for equal in ("", "equal"):
-        if all(_chooses_first(function, dtype, size) == bool(equal) for size in range(1, 130)):
-            return f"(is{name}{equal}({{0}}, {{1}}) || {{0}} != {{0}}) ? {{0}} : {{1}}"
+    for choose_first in (False, True):
+        if all(_chooses_first(function, dtype, size) == choose_first for size in range(1, 130)):
+            names = (np.greater, np.greater_equal) if function is np.maximum else (np.less, np.less_equal)
+            return f"({expression(names[choose_first], dtype)} | ({{0}} != {{0}})) ? {{0}} : {{1}}"
     return None
 
 

@@ -19,11 +19,11 @@ from numpy.lib.array_utils import byte_bounds
 
 from xgrad.capture.program import leaves
 from xgrad_numpy import functions
-from xgrad_numpy.codegen import Instruction, Slot, is_static
+from xgrad_numpy.codegen import Instruction, Slot, array_of, is_planned
 from xgrad_numpy.lowering import PUTMASK
 from xgrad_numpy.native.expressions import MEMORY_TYPES, expression
 from xgrad_numpy.native.loops import Loop, loop_of
-from xgrad_numpy.native.products import Product, arrays_of, product_of
+from xgrad_numpy.native.products import Product, product_of
 
 _STREAMS = 12  # arrays that a loop reads or writes at most
 _LARGE = 1 << 14  # elements from which a single statement is worth a call of C, whose threads share it out
@@ -45,6 +45,11 @@ class Place:
         self.bounds = byte_bounds(self.array)
         self.address = self.array.__array_interface__["data"][0]
 
+    @property
+    def moves(self) -> bool:
+        """Whether it is an input, or a view of one, which is in other memory in each replay."""
+        return type(self.operand) is Slot and self.operand.dynamic
+
     def is_same(self, other: Place) -> bool:
         """Return whether both are the same memory for each element; their dtypes may differ."""
         same = self.address == other.address and self.strides == other.strides
@@ -63,6 +68,12 @@ class Statement:
     inputs: list[Place]
     out: Place
     computed: list[np.dtype[Any]]
+    private: bool = False  # whether the result is in a buffer, which no input shares
+
+    @property
+    def moves(self) -> bool:
+        """Whether it reads an input."""
+        return any(place.moves for place in self.inputs)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -97,7 +108,8 @@ class Multiplication:
         product = product_of(x)
         if product is None:
             return None
-        return cls(x, product, [Place(y, z, z.strides) for y, z in zip(x.operands, arrays_of(x), strict=True)])
+        arrays = map(array_of, x.operands)
+        return cls(x, product, [Place(y, z, z.strides) for y, z in zip(x.operands, arrays, strict=True)])
 
 
 @dataclass(slots=True, eq=False)
@@ -111,7 +123,7 @@ class LoopCall:
     @classmethod
     def of(cls, x: Instruction) -> LoopCall | None:
         """Return an instruction as the call of a loop, if it is one."""
-        if x.function not in LOOPS or not is_static(x) or x.options or len(x.operands) != x.function.nargs:
+        if x.function not in LOOPS or not is_planned(x) or x.options or len(x.operands) != x.function.nargs:
             return None
         arrays = [array for array in map(_array, x.operands) if array is not None]
         if len(arrays) < len(x.operands) or not arrays[-1].size:
@@ -139,7 +151,7 @@ class Extremes:
     @classmethod
     def of(cls, x: Instruction) -> Extremes | None:
         """Return an instruction as one, if it is."""
-        if x.function not in (functions.largest_of_rows, functions.smallest_of_rows) or not is_static(x):
+        if x.function not in (functions.largest_of_rows, functions.smallest_of_rows) or not is_planned(x):
             return None
         operand, out = (_array(y) for y in x.operands)
         if operand is None or out is None or operand.dtype != out.dtype or operand.dtype.kind != "f":
@@ -176,12 +188,18 @@ def fuse(
     instructions = list(chain.from_iterable(parts))
     statements = [_statement_of(x) for x in instructions]
     accesses = [_Access.of(x, statement) for x, statement in zip(instructions, statements, strict=True)]
+    buffers = byte_bounds(memory)
+    for i, statement in enumerate(statements):
+        if statement is not None:
+            statement.private = _is_within(statement.out.bounds, buffers)
+            if statement.out.moves or (statement.moves and not statement.private):
+                statements[i] = None
     kept = [byte_bounds(slot.array) for slot in outputs if isinstance(slot.array, np.ndarray)]
     for x, access in zip(instructions, accesses, strict=True):
         if x.results and not isinstance(x.function, np.ufunc):  # what it returns may be a view
             kept += access.reads
     members = [x or _call_of(y, products) for x, y in zip(statements, instructions, strict=True)]
-    buffers, fused, start = byte_bounds(memory), list[list[Any]](), 0
+    fused, start = list[list[Any]](), 0
     for part in parts:
         end, new = start + len(part), list[Any]()
         while start < end:
@@ -227,7 +245,7 @@ def _parts_of(row: Sequence[Statement | Multiplication | LoopCall | Extremes]) -
 
 def _statement_of(x: Instruction) -> Statement | None:
     """Return an instruction as a statement, None if it is none that C can make with the same bits."""
-    if not is_static(x):
+    if not is_planned(x):
         return None
     if x.function is operator.setitem:
         target, key, value = x.operands
@@ -286,7 +304,7 @@ def _is_cast(one: np.dtype[Any], other: np.dtype[Any]) -> bool:
 
 def _array(operand: Any) -> np.ndarray | None:
     """Return the array of an operand, None for other things, such as numbers."""
-    array = operand.array if type(operand) is Slot else operand
+    array = array_of(operand)
     return array if isinstance(array, np.ndarray) else None
 
 
@@ -322,6 +340,9 @@ def _may_join(statement: Statement, nest: Nest) -> bool:
     """
     if statement.shape != nest.statements[0].shape:
         return False
+    statements = [*nest.statements, statement]
+    if any(x.moves for x in statements) and not all(x.private for x in statements):
+        return False  # inputs may share memory with the state
     known = list(chain.from_iterable(earlier.places for earlier in nest.statements))
     if not any(x.is_same(y) and any(x.strides) for x in statement.inputs for y in known):
         return False

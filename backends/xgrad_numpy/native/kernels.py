@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from xgrad_numpy.buffer_assignment import copy_with_strides
 from xgrad_numpy.codegen import Code, Instruction, Slot
 from xgrad_numpy.lowering import Lowering
 from xgrad_numpy.native import library
@@ -51,20 +52,25 @@ class Kernels:
         """Return the code of the interpreter, with calls of a library's functions in the place of runs."""
         lowering = self._lowering
         before, after = (
-            [x if isinstance(x, Instruction) else self._call(compiled, *x) for x in part] for part in self._parts
+            [y for x in part for y in ([x] if isinstance(x, Instruction) else self._call(compiled, *x))]
+            for part in self._parts
         )
         after.append(Instruction(warn_of, (load_runtime().raised,), {}))
         return Code(lowering.parameters, before, after, lowering.outputs)
 
-    def _call(self, compiled: ctypes.CDLL, name: str, places: list[Place]) -> Instruction:
-        """Return the call of a function with a table of addresses, which follows arrays of the state that move."""
+    def _call(self, compiled: ctypes.CDLL, name: str, places: list[Place]) -> list[Instruction]:
+        """Return the call of a function with a table of addresses.
+
+        The table follows arrays of the state that move; those of inputs are entered before the call.
+        """
         operands = [place.operand for place in places]
-        slots = [x for x in operands if type(x) is Slot]
+        slots = [x for x in operands if type(x) is Slot and not x.dynamic]
         table = self._lowering.add_static(lambda: _Table(operands), *slots)
         table.array = table.find()
         function = compiled[name]
         function.restype = None
-        return Instruction(function, (table,), {})
+        entered = [Instruction(enter, (table, i, x.operand), {}) for i, x in enumerate(places) if x.moves]
+        return [*entered, Instruction(function, (table,), {})]
 
 
 def _supported(run: Run, runtime: Runtime) -> Iterator[Run | Instruction]:
@@ -105,10 +111,18 @@ class _Table:
     """The addresses of arrays as an argument of a function of C; it keeps constants, which nothing else may hold."""
 
     def __init__(self, operands: list[Any]) -> None:
-        arrays = [x.array if type(x) is Slot else x for x in operands]
+        arrays = [x.array if type(x) is Slot else x for x in operands]  # None for inputs
         self._constants = [x for x in operands if type(x) is not Slot]
-        addresses = [x.__array_interface__["data"][0] for x in arrays]
+        self.copies: dict[int, Any] = {}  # of inputs that are not aligned
+        addresses = [None if x is None else x.__array_interface__["data"][0] for x in arrays]
         self._as_parameter_ = (ctypes.c_void_p * len(addresses))(*addresses)
+
+
+def enter(table: _Table, i: int, x: np.ndarray) -> None:
+    """Enter the address of an input; one that is not aligned is copied, with its strides."""
+    if not x.flags.aligned:
+        x = table.copies[i] = copy_with_strides(x)
+    table._as_parameter_[i] = x.__array_interface__["data"][0]
 
 
 class Compilation:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from xgrad_numpy.codegen import Instruction, Slot, is_static
+from xgrad_numpy.codegen import Instruction, Slot, array_of, is_planned
 from xgrad_numpy.native.runtime import Runtime
 
 _SHARED = 1 << 17  # products of two numbers from which threads share out a matrix product
@@ -73,15 +73,14 @@ class Product:
 
 
 def product_of(x: Instruction) -> Product | None:
-    """Return the instruction of a product, None if it is none that BLAS computes at once."""
-    if x.function not in _FUNCTIONS or not is_static(x) or x.options or len(x.operands) != 3:
+    """Return the instruction of a product, None if it is none that BLAS computes at once.
+
+    Of two inputs, which may be one array in a later call, NumPy may compute the product in another way.
+    """
+    if x.function not in _FUNCTIONS or not is_planned(x) or x.options or len(x.operands) != 3:
         return None
-    return layout_of(x.function, arrays_of(x))
-
-
-def arrays_of(x: Instruction) -> list[Any]:
-    """Return the operands of an instruction, with arrays for slots."""
-    return [operand.array if type(operand) is Slot else operand for operand in x.operands]
+    moving = [type(operand) is Slot and operand.dynamic for operand in x.operands]
+    return None if moving[2] or all(moving[:2]) else layout_of(x.function, list(map(array_of, x.operands)))
 
 
 def layout_of(function: Any, arrays: Sequence[Any]) -> Product | None:

@@ -44,7 +44,8 @@ class Runtime:
         self.raised = ctypes.c_int32.in_dll(self.functions, "raised")
         self.has_products = blas is not None
         if blas is not None:
-            self.functions.use_blas(*[ctypes.cast(function, ctypes.c_void_p) for function in blas[0]])
+            functions = [ctypes.cast(function, ctypes.c_void_p) for function in blas[0]]
+            self.functions.use_blas(*functions, ctypes.c_int32(_single_products_warn()))
         else:
             self._count = ctypes.CFUNCTYPE(ctypes.c_int)(_number_of_threads)
             self.functions.use_threads_of(self._count)
@@ -84,6 +85,17 @@ _LOADED: list[Runtime] = []
 def _load() -> None:
     with suppress(library.Unavailable, RuntimeWarning):  # the latter of a cache, where warnings are errors
         _LOADED.append(runtime())
+
+
+def _single_products_warn() -> bool:
+    """Return whether NumPy warns of exceptions in a product of two matrices, as it does from 2.4 on."""
+    x = np.array([[np.inf, -np.inf]], np.float32)
+    try:
+        with np.errstate(invalid="raise"):
+            x.dot(np.ones((2, 2), np.float32))
+    except FloatingPointError:
+        return True
+    return False
 
 
 def _number_of_threads() -> int:

@@ -27,8 +27,13 @@ static double_gemv multiply_double_vector;
 static int (*get_blas_threads)(void);
 static void (*set_blas_threads)(int);
 
-/* The exceptions of all kernels; NumPy warns of those of stacks of products, and not of those of single ones. */
+/* The exceptions of all kernels. Newer versions of NumPy warn of those of single products, all of those of stacks. */
 _Atomic int32_t raised;
+static int32_t single_products_warn;
+
+static void note_exceptions(const struct product *x) {
+    if (single_products_warn || x->stacks * x->count > 1) atomic_fetch_or(&raised, exceptions());
+}
 
 static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER; /* of the two below */
 static _Atomic int users, saved;                            /* calls between begin and end, and the setting before */
@@ -46,13 +51,14 @@ static void forget_users(void) {
 
 /* Name the functions of BLAS: products of floats and doubles, and those that return and set its number of threads. */
 void use_blas(float_gemm floats, double_gemm doubles, float_gemv float_vector, double_gemv double_vector,
-              int (*get)(void), void (*set)(int)) {
+              int (*get)(void), void (*set)(int), int32_t warn) {
     static int prepared;
     if (!prepared) prepared = !pthread_atfork(NULL, NULL, forget_users);
     multiply_floats = floats;
     multiply_doubles = doubles;
     multiply_float_vector = float_vector;
     multiply_double_vector = double_vector;
+    single_products_warn = warn;
     get_blas_threads = get;
     set_blas_threads = set;
     use_threads_of(wanted_threads);
@@ -80,6 +86,7 @@ void end_products(void) {
 
 static void multiply_one(const struct product *x, const char *a, const char *b, char *c, int64_t rows, int64_t columns) {
     const int one = x->first_transposed ? TRANSPOSED : AS_IT_IS, other = x->second_transposed ? TRANSPOSED : AS_IT_IS;
+    clear_exceptions();
     if (x->is_double)
         multiply_doubles(ROW_MAJOR, one, other, (blas_int)rows, (blas_int)columns, (blas_int)x->inner, 1,
                          (const double *)a, (blas_int)x->first_stride, (const double *)b, (blas_int)x->second_stride,
@@ -88,11 +95,13 @@ static void multiply_one(const struct product *x, const char *a, const char *b, 
         multiply_floats(ROW_MAJOR, one, other, (blas_int)rows, (blas_int)columns, (blas_int)x->inner, 1,
                         (const float *)a, (blas_int)x->first_stride, (const float *)b, (blas_int)x->second_stride, 0,
                         (float *)c, (blas_int)x->out_stride);
+    note_exceptions(x);
 }
 
 /* NumPy calls it with a transposed matrix in the order of columns. */
 static void multiply_vector(const struct product *x, const char *a, const char *b, char *c) {
     const int order = x->first_transposed ? COLUMN_MAJOR : ROW_MAJOR;
+    clear_exceptions();
     if (x->is_double)
         multiply_double_vector(order, AS_IT_IS, (blas_int)x->rows, (blas_int)x->inner, 1, (const double *)a,
                                (blas_int)x->first_stride, (const double *)b, (blas_int)x->second_stride, 0,
@@ -101,6 +110,7 @@ static void multiply_vector(const struct product *x, const char *a, const char *
         multiply_float_vector(order, AS_IT_IS, (blas_int)x->rows, (blas_int)x->inner, 1, (const float *)a,
                               (blas_int)x->first_stride, (const float *)b, (blas_int)x->second_stride, 0, (float *)c,
                               (blas_int)x->out_stride);
+    note_exceptions(x);
 }
 
 struct shared_product {
@@ -112,14 +122,12 @@ struct shared_product {
 static void multiply_stack(void *argument, int64_t begin, int64_t end) {
     const struct shared_product *y = argument;
     const struct product *x = y->product;
-    clear_exceptions();
     for (int64_t i = begin; i < end; i++) {
         const int64_t stack = i / x->count, matrix = i % x->count;
         multiply_one(x, y->first + stack * x->first_leap + matrix * x->first_step,
                      y->second + stack * x->second_leap + matrix * x->second_step,
                      y->out + stack * x->out_leap + matrix * x->out_step, x->rows, x->columns);
     }
-    atomic_fetch_or(&raised, exceptions());
 }
 
 /* Pieces of rows or of columns, all of one size but the last, a multiple of 16. */

@@ -57,3 +57,23 @@ static inline int32_t exceptions(void) {
 
 /* Arithmetic does not move across it. */
 #define FENCE() __asm__ volatile("" ::: "memory")
+
+/* Comparisons of floats without the exception for NaN, of which NumPy does not warn: those of <math.h> raise it where
+ * GCC vectorizes them for AVX-512. Integers of the bits are in the order of the floats; -0. + 0. is 0. */
+#define COMPARISONS(type, integer, shift, most)                                                                        \
+    static inline integer order_##type(type x) {                                                                       \
+        integer bits;                                                                                                  \
+        x += 0;                                                                                                        \
+        memcpy(&bits, &x, sizeof bits);                                                                                \
+        return bits ^ ((bits >> shift) & most);                                                                        \
+    }                                                                                                                  \
+    static inline int32_t ordered_##type(type x, type y) { return (x == x) & (y == y); }                               \
+    static inline int32_t less_##type(type x, type y) {                                                                \
+        return (order_##type(x) < order_##type(y)) & ordered_##type(x, y);                                             \
+    }                                                                                                                  \
+    static inline int32_t less_equal_##type(type x, type y) {                                                          \
+        return (order_##type(x) <= order_##type(y)) & ordered_##type(x, y);                                            \
+    }
+
+COMPARISONS(float, int32_t, 31, INT32_MAX)
+COMPARISONS(double, int64_t, 63, INT64_MAX)
