@@ -1,0 +1,170 @@
+"""Recurrent layers over all time steps in C: see c/recurrent.c.
+
+Each function writes the results that xgrad_numpy/recurrent.py has allocated, and returns whether it did so. It leaves
+to NumPy what the runtime does not compute with the same bits, and products of vectors.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from xgrad_numpy.native.kernels import warn_of
+from xgrad_numpy.native.loops import Loop, loop_of
+from xgrad_numpy.native.products import Product, ProductStruct
+from xgrad_numpy.native.runtime import Runtime, loaded_runtime
+
+Array = np.ndarray[Any, Any]
+
+_FLOATS = {np.dtype("float32"): "floats", np.dtype("float64"): "doubles"}
+_SHARED = 1 << 20  # products of two numbers in a sequence from which threads share out its rows
+_POINTER, _INTEGER = ctypes.c_void_p, ctypes.c_int64
+
+
+class _Steps(ctypes.Structure):
+    """``struct lstm_steps`` of recurrent.c."""
+
+    _fields_ = (
+        ("product", ProductStruct), ("exp", Loop), ("tanh", Loop),
+        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "x_step", "x_row")],
+        *[(name, _POINTER) for name in ("x", "weight", "h", "c", "states", "cells", "gates", "scratch", "raised")],
+    )  # fmt: skip
+
+
+class _Gradient(ctypes.Structure):
+    """``struct lstm_gradient`` of recurrent.c."""
+
+    _fields_ = (
+        ("product", ProductStruct), ("tanh", Loop),
+        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "g_step", "g_row")],
+        *[(name, _POINTER) for name in (
+            "g_states", "weight", "c", "cells", "gates", "gradient", "dh", "dc", "scratch", "raised",
+        )],
+    )  # fmt: skip
+
+
+def lstm_steps(
+    x: Array, weight: Array, h: Array, c: Array, states: Array, cells: Array, gates: Array, reverse: bool
+) -> bool:
+    """Write the hidden states, the cells and the gates of all steps; `weight` is transposed and negative."""
+    (steps, batch, n), dtype = states.shape, states.dtype
+    shapes = (steps, batch, 4 * n), (n, 4 * n), (batch, n), (batch, n)
+    runtime = _runtime((x, weight, h, c), shapes, dtype)
+    if runtime is None:
+        return False
+    exp, tanh, product = loop_of(np.exp, dtype), loop_of(np.tanh, dtype), _product(batch, n, 4 * n, dtype)
+    rows = _rows(product, steps, runtime)
+    if exp is None or tanh is None or not rows:
+        return False
+    x, weight, h, c = _contiguous_rows(x), _contiguous(weight), _contiguous(h), _contiguous(c)
+    scratch, raised = np.empty((2, batch, 4 * n), dtype), ctypes.c_int32()
+    runtime.functions[f"lstm_steps_of_{_FLOATS[dtype]}"](ctypes.byref(_Steps(
+        product.struct(), exp, tanh, steps, reverse, rows, *_strides(x),
+        *map(_address, (x, weight, h, c, states, cells, gates, scratch)), ctypes.addressof(raised),
+    )))  # fmt: skip
+    warn_of(raised)
+    return True
+
+
+def lstm_gradient(
+    g_states: Array, weight: Array, c: Array, cells: Array, gates: Array, gradient: Array, dh: Array, dc: Array,
+    reverse: bool,
+) -> bool:  # fmt: skip
+    """Write the gradients of the projected input; replace `dh` and `dc` by the gradients of the first ones."""
+    (steps, batch, n), dtype = cells.shape, cells.dtype
+    state = batch, n
+    shapes = (steps, *state), (4 * n, n), state, (steps, *state), (steps, 4, *state), state, state
+    runtime = _runtime((g_states, weight, c, cells, gates, dh, dc), shapes, dtype)
+    if runtime is None:
+        return False
+    tanh, product = loop_of(np.tanh, dtype), _product(batch, 4 * n, n, dtype)
+    rows = _rows(product, steps, runtime)
+    if tanh is None or not rows:
+        return False
+    g_states, weight, c = _contiguous_rows(g_states), _contiguous(weight), _contiguous(c)
+    cells, gates = _contiguous(cells), _contiguous(gates)
+    scratch, raised = np.empty(state, dtype), ctypes.c_int32()
+    runtime.functions[f"lstm_gradient_of_{_FLOATS[dtype]}"](ctypes.byref(_Gradient(
+        product.struct(), tanh, steps, reverse, rows, *_strides(g_states),
+        *map(_address, (g_states, weight, c, cells, gates, gradient, dh, dc, scratch)), ctypes.addressof(raised),
+    )))  # fmt: skip
+    warn_of(raised)
+    return True
+
+
+def _runtime(arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], dtype: Any) -> Runtime | None:
+    """Return the runtime for arrays of the shapes and the dtype that kernels support, None for others."""
+    if dtype not in _FLOATS or min(shapes[0]) < 1 or min(shapes[1]) < 2 or shapes[0][1] < 2:
+        return None
+    if any(x.dtype != dtype or x.shape != shape for x, shape in zip(arrays, shapes, strict=True)):
+        return None
+    runtime = loaded_runtime()
+    return runtime if runtime is not None and runtime.has_products else None
+
+
+def _product(rows: int, inner: int, columns: int, dtype: Any) -> Product:
+    """Return the product of contiguous matrices."""
+    return Product(rows, columns, inner, 1, 0, 0, 0, inner, columns, columns, False, False, dtype.itemsize == 8)
+
+
+def _rows(product: Product, steps: int, runtime: Runtime) -> int:
+    """Return how many rows of the batch a thread takes, 0 if there are other bits than NumPy's either way.
+
+    The first call for a shape takes as long as some products.
+    """
+    threads = int(runtime.functions.threads())
+    wanted = threads if product.work * steps >= _SHARED else 1
+    key = product, threads, wanted
+    if key not in _KNOWN:
+        sizes = [-(-product.rows // wanted // 4) * 4, product.rows]
+        _KNOWN[key] = next((size for size in sizes if _has_bits_of_numpy(product, size, runtime)), 0)
+    return _KNOWN[key]
+
+
+_KNOWN: dict[Any, int] = {}
+
+
+def _has_bits_of_numpy(product: Product, size: int, runtime: Runtime) -> bool:
+    """Return whether products of as many rows at a time, and of all, have the bits of NumPy's product of all.
+
+    A thread multiplies all rows if the others are busy. OpenBLAS adds up in another order for some shapes.
+    """
+    rng, dtype = np.random.default_rng(0), np.dtype("f8" if product.is_double else "f4")
+    second = rng.standard_normal((product.inner, product.columns)).astype(dtype)
+    numbers = rng.standard_normal((product.rows, product.inner)).astype(dtype)
+    for first in (numbers, np.copysign(dtype.type(0), numbers)):
+        expected = np.dot(first, second)
+        for part in {size, product.rows}:
+            out = np.empty_like(expected)
+            for begin in range(0, product.rows, part):
+                rows = slice(begin, begin + part)
+                one = _product(len(first[rows]), product.inner, product.columns, dtype)
+                if one.rows < 2:
+                    return False
+                addresses = [_POINTER(_address(x)) for x in (first[rows], second, out[rows])]
+                runtime.functions.multiply_alone(ctypes.byref(one.struct()), *addresses)
+            if out.tobytes() != expected.tobytes():
+                return False
+    return True
+
+
+def _contiguous(x: Array) -> Array:
+    """Return an array as C reads it: itself, or a copy."""
+    return x if x.flags.c_contiguous and x.flags.aligned else np.array(x, order="C")
+
+
+def _contiguous_rows(x: Array) -> Array:
+    """Return an array whose last axis is contiguous, and whose strides are whole numbers of elements."""
+    whole = x.flags.aligned and not any(stride % x.itemsize for stride in x.strides)
+    return x if whole and x.strides[-1] == x.itemsize else np.array(x, order="C")
+
+
+def _strides(x: Array) -> list[int]:
+    return [stride // x.itemsize for stride in x.strides[:2]]
+
+
+def _address(x: Array) -> int:
+    address: int = x.__array_interface__["data"][0]
+    return address
