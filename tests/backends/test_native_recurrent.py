@@ -54,6 +54,7 @@ class Compared:
         self.loaded: runtime_module.Runtime | None = None
         self._runtime = runtime
         monkeypatch.setattr(native, "loaded_runtime", lambda: self.loaded)
+        monkeypatch.setattr(native, "_LEAST", 1)
         for name in ("lstm_steps", "lstm_gradient"):
             monkeypatch.setattr(native, name, self._counted(getattr(native, name)))
 
@@ -202,6 +203,26 @@ def test_products_with_other_bits_are_left_to_numpy(compared: Compared, monkeypa
     assert compared.computed == [False, False]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("most", [16, 20, 48, 100])
+def test_products_by_panels_do_not_depend_on_rows(runtime: runtime_module.Runtime, most: int, dtype: str) -> None:
+    """Whatever the order of the sums: that of OpenBLAS is found by comparison."""
+    suffix = "doubles" if dtype == "float64" else "floats"
+    columns = int(runtime.functions[f"panel_columns_of_{suffix}"]())
+    if not columns:
+        pytest.skip("needs an instruction that multiplies and adds")
+    rng = np.random.default_rng(0)
+    first = rng.standard_normal((13, 70)).astype(dtype)
+    second = rng.standard_normal((70, 2 * columns)).astype(dtype)
+    whole = np.empty((13, 2 * columns), dtype)
+    native._multiply(first, second, whole, most, runtime)
+    np.testing.assert_allclose(whole, first @ second, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12)
+    for rows in range(1, 13):
+        out = np.full((rows, 2 * columns), np.nan, dtype)
+        native._multiply(first[:rows], second, out, most, runtime)
+        assert bits(out) == bits(whole[:rows])
+
+
 def warnings_of(function: Callable[..., Any], *args: Any) -> set[str]:
     """Return what a function warns of, without the names of the operations."""
     with warnings.catch_warnings(record=True) as caught:
@@ -266,7 +287,7 @@ def test_without_native_kernels_numpy_computes(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(runtime_module, "_LOADING", [])
     monkeypatch.setattr(runtime_module, "_LOADED", [])
     monkeypatch.setattr(native, "_has_bits_of_numpy", lambda *_: 1 / 0)
-    (x, weight, h, c), (g_states, g_cell) = inputs(2, 4, 4, "float32")
+    (x, weight, h, c), (g_states, g_cell) = inputs(7, 4, 4, "float32")
     _, cells, gates = recurrent.lstm_steps(x, weight, h, c, False)
     recurrent.lstm_gradient(g_states, g_cell, weight, c, cells, gates, False)
     assert not runtime_module._LOADING

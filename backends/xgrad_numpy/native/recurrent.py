@@ -1,4 +1,4 @@
-"""Recurrent layers over all time steps in C: see c/recurrent.c.
+"""Recurrent layers over all time steps in C: see c/recurrent.c and c/panels.c.
 
 Each function writes the results that xgrad_numpy/recurrent.py has allocated, and returns whether it did so. It leaves
 to NumPy what the runtime does not compute with the same bits, and products of vectors.
@@ -7,7 +7,8 @@ to NumPy what the runtime does not compute with the same bits, and products of v
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +19,12 @@ from xgrad_numpy.native.runtime import Runtime, loaded_runtime
 
 Array = np.ndarray[Any, Any]
 
-_FLOATS = {np.dtype("float32"): "floats", np.dtype("float64"): "doubles"}
+_FLOATS = np.dtype("float32"), np.dtype("float64")
 _SHARED = 1 << 20  # products of two numbers in a sequence from which threads share out its rows
+_LEAST = 3  # steps from which a call of C is faster than NumPy
+_FEW = 48  # rows of a thread for which panels are faster than BLAS
+#: How many products of two numbers OpenBLAS adds up at a time, which depends on the CPU.
+_MOST = 448, 384, 320, 256, 512, 192, 128, 640, 768
 _POINTER, _INTEGER = ctypes.c_void_p, ctypes.c_int64
 
 
@@ -28,8 +33,10 @@ class _Steps(ctypes.Structure):
 
     _fields_ = (
         ("product", ProductStruct), ("exp", Loop), ("tanh", Loop),
-        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "x_step", "x_row")],
-        *[(name, _POINTER) for name in ("x", "weight", "h", "c", "states", "cells", "gates", "scratch", "raised")],
+        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "x_step", "x_row", "most")],
+        *[(name, _POINTER) for name in (
+            "x", "weight", "h", "c", "states", "cells", "gates", "scratch", "panels", "raised",
+        )],
     )  # fmt: skip
 
 
@@ -38,9 +45,9 @@ class _Gradient(ctypes.Structure):
 
     _fields_ = (
         ("product", ProductStruct), ("tanh", Loop),
-        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "g_step", "g_row")],
+        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "g_step", "g_row", "most")],
         *[(name, _POINTER) for name in (
-            "g_states", "weight", "c", "cells", "gates", "gradient", "dh", "dc", "scratch", "raised",
+            "g_states", "weight", "c", "cells", "gates", "gradient", "dh", "dc", "scratch", "panels", "raised",
         )],
     )  # fmt: skip
 
@@ -55,14 +62,15 @@ def lstm_steps(
     if runtime is None:
         return False
     exp, tanh, product = loop_of(np.exp, dtype), loop_of(np.tanh, dtype), _product(batch, n, 4 * n, dtype)
-    rows = _rows(product, steps, runtime)
-    if exp is None or tanh is None or not rows:
+    way = _way(product, steps, runtime)
+    if exp is None or tanh is None or way is None:
         return False
     x, weight, h, c = _contiguous_rows(x), _contiguous(weight), _contiguous(h), _contiguous(c)
-    scratch, raised = np.empty((2, batch, 4 * n), dtype), ctypes.c_int32()
-    runtime.functions[f"lstm_steps_of_{_FLOATS[dtype]}"](ctypes.byref(_Steps(
-        product.struct(), exp, tanh, steps, reverse, rows, *_strides(x),
-        *map(_address, (x, weight, h, c, states, cells, gates, scratch)), ctypes.addressof(raised),
+    scratch, panels = np.empty((2, batch, 4 * n), dtype), np.empty(weight.size if way.most else 0, dtype)
+    raised = ctypes.c_int32()
+    runtime.functions[f"lstm_steps_of_{_type(product)}"](ctypes.byref(_Steps(
+        product.struct(), exp, tanh, steps, reverse, way.rows, *_strides(x), way.most,
+        *map(_address, (x, weight, h, c, states, cells, gates, scratch, panels)), ctypes.addressof(raised),
     )))  # fmt: skip
     warn_of(raised)
     return True
@@ -80,15 +88,17 @@ def lstm_gradient(
     if runtime is None:
         return False
     tanh, product = loop_of(np.tanh, dtype), _product(batch, 4 * n, n, dtype)
-    rows = _rows(product, steps, runtime)
-    if tanh is None or not rows:
+    way = _way(product, steps, runtime)
+    if tanh is None or way is None:
         return False
     g_states, weight, c = _contiguous_rows(g_states), _contiguous(weight), _contiguous(c)
     cells, gates = _contiguous(cells), _contiguous(gates)
-    scratch, raised = np.empty(state, dtype), ctypes.c_int32()
-    runtime.functions[f"lstm_gradient_of_{_FLOATS[dtype]}"](ctypes.byref(_Gradient(
-        product.struct(), tanh, steps, reverse, rows, *_strides(g_states),
-        *map(_address, (g_states, weight, c, cells, gates, gradient, dh, dc, scratch)), ctypes.addressof(raised),
+    scratch, panels = np.empty(state, dtype), np.empty(weight.size if way.most else 0, dtype)
+    raised = ctypes.c_int32()
+    runtime.functions[f"lstm_gradient_of_{_type(product)}"](ctypes.byref(_Gradient(
+        product.struct(), tanh, steps, reverse, way.rows, *_strides(g_states), way.most,
+        *map(_address, (g_states, weight, c, cells, gates, gradient, dh, dc, scratch, panels)),
+        ctypes.addressof(raised),
     )))  # fmt: skip
     warn_of(raised)
     return True
@@ -96,7 +106,7 @@ def lstm_gradient(
 
 def _runtime(arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], dtype: Any) -> Runtime | None:
     """Return the runtime for arrays of the shapes and the dtype that kernels support, None for others."""
-    if dtype not in _FLOATS or min(shapes[0]) < 1 or min(shapes[1]) < 2 or shapes[0][1] < 2:
+    if dtype not in _FLOATS or shapes[0][0] < _LEAST or shapes[0][1] < 2 or min(shapes[1]) < 2:
         return None
     if any(x.dtype != dtype or x.shape != shape for x, shape in zip(arrays, shapes, strict=True)):
         return None
@@ -109,8 +119,15 @@ def _product(rows: int, inner: int, columns: int, dtype: Any) -> Product:
     return Product(rows, columns, inner, 1, 0, 0, 0, inner, columns, columns, False, False, dtype.itemsize == 8)
 
 
-def _rows(product: Product, steps: int, runtime: Runtime) -> int:
-    """Return how many rows of the batch a thread takes, 0 if there are other bits than NumPy's either way.
+class _Way(NamedTuple):
+    """How many rows of the batch a thread takes, and `most` of panels.c: 0 for products by BLAS."""
+
+    rows: int
+    most: int
+
+
+def _way(product: Product, steps: int, runtime: Runtime) -> _Way | None:
+    """Return how to compute a sequence of products with the bits of NumPy, None if it is not known.
 
     The first call for a shape takes as long as some products.
     """
@@ -118,16 +135,26 @@ def _rows(product: Product, steps: int, runtime: Runtime) -> int:
     wanted = threads if product.work * steps >= _SHARED else 1
     key = product, threads, wanted
     if key not in _KNOWN:
-        sizes = [-(-product.rows // wanted // 4) * 4, product.rows]
-        _KNOWN[key] = next((size for size in sizes if _has_bits_of_numpy(product, size, runtime)), 0)
+        ways = _ways(product, -(-product.rows // wanted), runtime)
+        _KNOWN[key] = next((way for way in ways if _has_bits_of_numpy(product, way, runtime)), None)
     return _KNOWN[key]
 
 
-_KNOWN: dict[Any, int] = {}
+_KNOWN: dict[Any, _Way | None] = {}
 
 
-def _has_bits_of_numpy(product: Product, size: int, runtime: Runtime) -> bool:
-    """Return whether products of as many rows at a time, and of all, have the bits of NumPy's product of all.
+def _ways(product: Product, rows: int, runtime: Runtime) -> Iterator[_Way]:
+    """Yield how to compute products with as many rows for a thread, the fastest ones first."""
+    columns = int(runtime.functions[f"panel_columns_of_{_type(product)}"]())
+    if columns and not product.columns % columns and rows <= _FEW:
+        for most in dict.fromkeys(min(most, product.inner) for most in (product.inner, *_MOST)):
+            yield _Way(rows, most)
+    yield _Way(-(-rows // 4) * 4, 0)
+    yield _Way(product.rows, 0)
+
+
+def _has_bits_of_numpy(product: Product, way: _Way, runtime: Runtime) -> bool:
+    """Return whether NumPy's product of all rows has the bits of those of as many rows as a thread takes, and of all.
 
     A thread multiplies all rows if the others are busy. OpenBLAS adds up in another order for some shapes.
     """
@@ -136,18 +163,32 @@ def _has_bits_of_numpy(product: Product, size: int, runtime: Runtime) -> bool:
     numbers = rng.standard_normal((product.rows, product.inner)).astype(dtype)
     for first in (numbers, np.copysign(dtype.type(0), numbers)):
         expected = np.dot(first, second)
-        for part in {size, product.rows}:
+        for size in {way.rows, product.rows}:
             out = np.empty_like(expected)
-            for begin in range(0, product.rows, part):
-                rows = slice(begin, begin + part)
-                one = _product(len(first[rows]), product.inner, product.columns, dtype)
-                if one.rows < 2:
+            for begin in range(0, product.rows, size):
+                part = slice(begin, begin + size)
+                if not way.most and len(first[part]) < 2:  # a product with a vector
                     return False
-                addresses = [_POINTER(_address(x)) for x in (first[rows], second, out[rows])]
-                runtime.functions.multiply_alone(ctypes.byref(one.struct()), *addresses)
+                _multiply(first[part], second, out[part], way.most, runtime)
             if out.tobytes() != expected.tobytes():
                 return False
     return True
+
+
+def _multiply(first: Array, second: Array, out: Array, most: int, runtime: Runtime) -> None:
+    """Multiply contiguous matrices as the kernels do."""
+    product, panels = _product(len(first), len(second), second.shape[1], out.dtype), np.empty_like(second)
+    struct = ctypes.byref(product.struct())
+    addresses = [_POINTER(_address(x)) for x in (first, second, panels, out)]
+    if most:
+        function = runtime.functions[f"multiply_packed_of_{_type(product)}"]
+        function(struct, *addresses[:2], _INTEGER(most), *addresses[2:])
+    else:
+        runtime.functions.multiply_alone(struct, *addresses[:2], addresses[3])
+
+
+def _type(product: Product) -> str:
+    return "doubles" if product.is_double else "floats"
 
 
 def _contiguous(x: Array) -> Array:

@@ -3,21 +3,22 @@
  * Threads own rows of the batch for the whole sequence, so that none waits for another one after each step. A step is
  * a product of these rows, or ends with one, and arithmetic in blocks of rows, whose temporaries stay in the cache.
  *
- * The runtime has this source twice: for float, and then for double.
+ * The runtime has this source twice: for float, and then for double, as it has panels.c.
  */
 
-#if !defined(real)
-#define real float
-#define OF_TYPE(name) name##_of_floats
+#if !defined(BLOCK)
+#define BLOCK 1024 /* numbers in a block of rows of a state */
 
 struct lstm_steps {
     struct product product; /* of all rows of a state and the weight */
     struct loop exp, tanh;
     int64_t steps, reverse, rows; /* the rows that one thread takes */
     int64_t x_step, x_row;        /* elements from step to step, and from row to row */
+    int64_t most;                 /* see panels.c; 0 for products by BLAS */
     const void *x, *weight, *h, *c;
     void *states, *cells, *gates;
     void *scratch; /* two arrays of the shape of a product */
+    void *panels;  /* memory for the weight */
     _Atomic int32_t *raised;
 };
 
@@ -25,14 +26,13 @@ struct lstm_gradient {
     struct product product; /* of all rows of a step's gradient and the weight */
     struct loop tanh;
     int64_t steps, reverse, rows;
-    int64_t g_step, g_row;
+    int64_t g_step, g_row, most;
     const void *g_states, *weight, *c, *cells, *gates;
     void *gradient, *dh, *dc;
     void *scratch; /* of the shape of a state */
+    void *panels;
     _Atomic int32_t *raised;
 };
-
-enum { BLOCK = 1024 }; /* numbers in a block of rows of a state */
 
 static int64_t block_rows(int64_t width) { return width < BLOCK ? BLOCK / width : 1; }
 
@@ -44,12 +44,14 @@ static void call_loop(const struct loop *loop, const void *x, void *out, int64_t
     const intptr_t count = size, strides[] = {item, item};
     loop->function(arrays, &count, strides, loop->data);
 }
-#else
-#undef real
-#undef OF_TYPE
-#define real double
-#define OF_TYPE(name) name##_of_doubles
 #endif
+
+/* Multiply some rows by the weight: in panels, or else, if `most` is 0, by BLAS. */
+static void OF_TYPE(multiply_by_weight)(const struct product *x, int64_t rows, const real *first, const void *weight,
+                                        const void *panels, int64_t most, real *out) {
+    if (most) OF_TYPE(multiply_panels)(x, rows, first, panels, most, out);
+    else multiply_one(x, (const char *)first, weight, (char *)out, rows, x->columns);
+}
 
 /* Write `product - x` of a row to a plane for each gate: of all but the cell's candidate, and last of that. */
 static void OF_TYPE(subtract)(int64_t n, int64_t plane, const real *restrict product, const real *restrict x,
@@ -91,7 +93,7 @@ static void OF_TYPE(step_rows)(void *argument, int64_t begin, int64_t end) {
         const real *x = (const real *)a->x + t * a->x_step;
         real *states = (real *)a->states + t * size, *cells = (real *)a->cells + t * size;
         real *gates = (real *)a->gates + t * 4 * size;
-        multiply_one(&a->product, (const char *)h, a->weight, (char *)product, end - begin, 4 * n);
+        OF_TYPE(multiply_by_weight)(&a->product, end - begin, h, a->weight, a->panels, a->most, product);
         for (int64_t b = begin; b < end; b += rows) {
             const int64_t count = end - b < rows ? end - b : rows, plane = count * n, offset = b * n;
             for (int64_t k = 0; k < count; k++)
@@ -111,6 +113,7 @@ static void OF_TYPE(step_rows)(void *argument, int64_t begin, int64_t end) {
 }
 
 void OF_TYPE(lstm_steps)(struct lstm_steps *a) {
+    if (a->most) OF_TYPE(pack)(&a->product, a->weight, a->panels);
     begin_products();
     parallel(OF_TYPE(step_rows), a, a->product.rows, a->rows);
     end_products();
@@ -158,14 +161,15 @@ static void OF_TYPE(gradient_rows)(void *argument, int64_t begin, int64_t end) {
                                     di + 3 * n);
             }
         }
-        multiply_one(&a->product, (const char *)(gradient + begin * 4 * n), a->weight, (char *)(dh + begin * n),
-                     end - begin, n);
+        OF_TYPE(multiply_by_weight)(&a->product, end - begin, gradient + begin * 4 * n, a->weight, a->panels, a->most,
+                                    dh + begin * n);
     }
     FENCE();
     atomic_fetch_or(a->raised, found | exceptions());
 }
 
 void OF_TYPE(lstm_gradient)(struct lstm_gradient *a) {
+    if (a->most) OF_TYPE(pack)(&a->product, a->weight, a->panels);
     begin_products();
     parallel(OF_TYPE(gradient_rows), a, a->product.rows, a->rows);
     end_products();
