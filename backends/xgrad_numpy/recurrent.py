@@ -1,10 +1,15 @@
-"""Kernels of recurrent layers: loops over time that write to preallocated arrays, without temporaries."""
+"""Kernels of recurrent layers: loops over time that write to preallocated arrays, without temporaries.
+
+Those of native/recurrent.py, which have the same bits, replace them where the runtime of native kernels is loaded.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+
+from xgrad_numpy.native import recurrent as native
 
 Array = np.ndarray[Any, Any]
 
@@ -23,7 +28,10 @@ def lstm_steps(x: Array, weight: Array, h: Array, c: Array, reverse: bool) -> tu
     steps, (batch, n) = x.shape[0], h.shape
     dtype = np.result_type(x, weight)
     states, cells, gates = (np.empty((steps, *shape), dtype) for shape in (h.shape, c.shape, (4, batch, n)))
-    negative, ones = np.negative(weight.T, order="C"), np.ones((4, batch, n), dtype)
+    negative, h = np.negative(weight.T, order="C"), np.ascontiguousarray(h)
+    if native.lstm_steps(x, negative, h, c, states, cells, gates, reverse):
+        return states, cells, gates
+    ones = np.ones((4, batch, n), dtype)
     product, (candidate, term) = np.empty((batch, 4 * n), dtype), np.empty((2, batch, n), dtype)
     x, by_gate = _by_gate(x), _by_gate(product)
     with np.errstate(over="ignore"):  # 1 / (1 + inf) is right
@@ -50,8 +58,10 @@ def lstm_gradient(
 ) -> tuple[Array, Array, Array]:
     """Return the gradients of the projected input, of the first hidden state, and of the first cell."""
     steps, batch, n = cells.shape
-    gradient, dh, dc = np.empty((steps, batch, 4 * n), cells.dtype), np.zeros_like(g_cell), g_cell.copy()
+    gradient, dh, dc = np.empty((steps, batch, 4 * n), cells.dtype), np.zeros_like(g_cell, order="C"), g_cell.copy()
     weight, by_gate = np.ascontiguousarray(weight), _by_gate(gradient)
+    if native.lstm_gradient(g_states, weight, c, cells, gates, gradient, dh, dc, reverse):
+        return gradient, dh, dc
     ones, slope, d = np.empty((3, 4, batch, n), cells.dtype)
     squashed, term = np.empty((2, batch, n), cells.dtype)
     ones[...] = 1

@@ -16,8 +16,10 @@ import numpy as np
 from xgrad_numpy.native import library
 from xgrad_numpy.native.loops import Loop
 
-#: The sources, in their order: later ones use what earlier ones define.
-SOURCES = ("runtime.h", "pool.c", "products.c", "loops.c", "reductions.c", "table.c")
+#: The sources, in their order: later ones use what earlier ones define. One that stands twice is for both dtypes.
+SOURCES = (
+    *("runtime.h", "pool.c", "products.c", "loops.c", "reductions.c"), *("panels.c", "recurrent.c") * 2, "table.c"
+)  # fmt: skip
 #: Names of a function of BLAS, and of those that return and set its number of threads, and whether its integers have
 #: 64 bits: in NumPy's wheels, and in those that are built with another OpenBLAS.
 _BLAS_NAMES = (

@@ -84,9 +84,9 @@ void end_products(void) {
     pthread_mutex_unlock(&setting);
 }
 
-static void multiply_one(const struct product *x, const char *a, const char *b, char *c, int64_t rows, int64_t columns) {
+/* Multiply some rows by some columns. */
+static void call_blas(const struct product *x, const char *a, const char *b, char *c, int64_t rows, int64_t columns) {
     const int one = x->first_transposed ? TRANSPOSED : AS_IT_IS, other = x->second_transposed ? TRANSPOSED : AS_IT_IS;
-    clear_exceptions();
     if (x->is_double)
         multiply_doubles(ROW_MAJOR, one, other, (blas_int)rows, (blas_int)columns, (blas_int)x->inner, 1,
                          (const double *)a, (blas_int)x->first_stride, (const double *)b, (blas_int)x->second_stride,
@@ -95,6 +95,11 @@ static void multiply_one(const struct product *x, const char *a, const char *b, 
         multiply_floats(ROW_MAJOR, one, other, (blas_int)rows, (blas_int)columns, (blas_int)x->inner, 1,
                         (const float *)a, (blas_int)x->first_stride, (const float *)b, (blas_int)x->second_stride, 0,
                         (float *)c, (blas_int)x->out_stride);
+}
+
+static void multiply_one(const struct product *x, const char *a, const char *b, char *c, int64_t rows, int64_t columns) {
+    clear_exceptions();
+    call_blas(x, a, b, c, rows, columns);
     note_exceptions(x);
 }
 

@@ -1,0 +1,211 @@
+"""Recurrent layers over all time steps in C: see c/recurrent.c and c/panels.c.
+
+Each function writes the results that xgrad_numpy/recurrent.py has allocated, and returns whether it did so. It leaves
+to NumPy what the runtime does not compute with the same bits, and products of vectors.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xgrad_numpy.native.kernels import warn_of
+from xgrad_numpy.native.loops import Loop, loop_of
+from xgrad_numpy.native.products import Product, ProductStruct
+from xgrad_numpy.native.runtime import Runtime, loaded_runtime
+
+Array = np.ndarray[Any, Any]
+
+_FLOATS = np.dtype("float32"), np.dtype("float64")
+_SHARED = 1 << 20  # products of two numbers in a sequence from which threads share out its rows
+_LEAST = 3  # steps from which a call of C is faster than NumPy
+_FEW = 48  # rows of a thread for which panels are faster than BLAS
+#: How many products of two numbers OpenBLAS adds up at a time, which depends on the CPU.
+_MOST = 448, 384, 320, 256, 512, 192, 128, 640, 768
+_POINTER, _INTEGER = ctypes.c_void_p, ctypes.c_int64
+
+
+class _Steps(ctypes.Structure):
+    """``struct lstm_steps`` of recurrent.c."""
+
+    _fields_ = (
+        ("product", ProductStruct), ("exp", Loop), ("tanh", Loop),
+        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "x_step", "x_row", "most")],
+        *[(name, _POINTER) for name in (
+            "x", "weight", "h", "c", "states", "cells", "gates", "scratch", "panels", "raised",
+        )],
+    )  # fmt: skip
+
+
+class _Gradient(ctypes.Structure):
+    """``struct lstm_gradient`` of recurrent.c."""
+
+    _fields_ = (
+        ("product", ProductStruct), ("tanh", Loop),
+        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "g_step", "g_row", "most")],
+        *[(name, _POINTER) for name in (
+            "g_states", "weight", "c", "cells", "gates", "gradient", "dh", "dc", "scratch", "panels", "raised",
+        )],
+    )  # fmt: skip
+
+
+def lstm_steps(
+    x: Array, weight: Array, h: Array, c: Array, states: Array, cells: Array, gates: Array, reverse: bool
+) -> bool:
+    """Write the hidden states, the cells and the gates of all steps; `weight` is transposed and negative."""
+    (steps, batch, n), dtype = states.shape, states.dtype
+    shapes = (steps, batch, 4 * n), (n, 4 * n), (batch, n), (batch, n)
+    runtime = _runtime((x, weight, h, c), shapes, dtype)
+    if runtime is None:
+        return False
+    exp, tanh, product = loop_of(np.exp, dtype), loop_of(np.tanh, dtype), _product(batch, n, 4 * n, dtype)
+    way = _way(product, steps, runtime)
+    if exp is None or tanh is None or way is None:
+        return False
+    x, weight, h, c = _contiguous_rows(x), _contiguous(weight), _contiguous(h), _contiguous(c)
+    scratch, panels = np.empty((2, batch, 4 * n), dtype), np.empty(weight.size if way.most else 0, dtype)
+    raised = ctypes.c_int32()
+    runtime.functions[f"lstm_steps_of_{_type(product)}"](ctypes.byref(_Steps(
+        product.struct(), exp, tanh, steps, reverse, way.rows, *_strides(x), way.most,
+        *map(_address, (x, weight, h, c, states, cells, gates, scratch, panels)), ctypes.addressof(raised),
+    )))  # fmt: skip
+    warn_of(raised)
+    return True
+
+
+def lstm_gradient(
+    g_states: Array, weight: Array, c: Array, cells: Array, gates: Array, gradient: Array, dh: Array, dc: Array,
+    reverse: bool,
+) -> bool:  # fmt: skip
+    """Write the gradients of the projected input; replace `dh` and `dc` by the gradients of the first ones."""
+    (steps, batch, n), dtype = cells.shape, cells.dtype
+    state = batch, n
+    shapes = (steps, *state), (4 * n, n), state, (steps, *state), (steps, 4, *state), state, state
+    runtime = _runtime((g_states, weight, c, cells, gates, dh, dc), shapes, dtype)
+    if runtime is None:
+        return False
+    tanh, product = loop_of(np.tanh, dtype), _product(batch, 4 * n, n, dtype)
+    way = _way(product, steps, runtime)
+    if tanh is None or way is None:
+        return False
+    g_states, weight, c = _contiguous_rows(g_states), _contiguous(weight), _contiguous(c)
+    cells, gates = _contiguous(cells), _contiguous(gates)
+    scratch, panels = np.empty(state, dtype), np.empty(weight.size if way.most else 0, dtype)
+    raised = ctypes.c_int32()
+    runtime.functions[f"lstm_gradient_of_{_type(product)}"](ctypes.byref(_Gradient(
+        product.struct(), tanh, steps, reverse, way.rows, *_strides(g_states), way.most,
+        *map(_address, (g_states, weight, c, cells, gates, gradient, dh, dc, scratch, panels)),
+        ctypes.addressof(raised),
+    )))  # fmt: skip
+    warn_of(raised)
+    return True
+
+
+def _runtime(arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], dtype: Any) -> Runtime | None:
+    """Return the runtime for arrays of the shapes and the dtype that kernels support, None for others."""
+    if dtype not in _FLOATS or shapes[0][0] < _LEAST or shapes[0][1] < 2 or min(shapes[1]) < 2:
+        return None
+    if any(x.dtype != dtype or x.shape != shape for x, shape in zip(arrays, shapes, strict=True)):
+        return None
+    runtime = loaded_runtime()
+    return runtime if runtime is not None and runtime.has_products else None
+
+
+def _product(rows: int, inner: int, columns: int, dtype: Any) -> Product:
+    """Return the product of contiguous matrices."""
+    return Product(rows, columns, inner, 1, 1, *(0,) * 6, inner, columns, columns, False, False, dtype.itemsize == 8)
+
+
+class _Way(NamedTuple):
+    """How many rows of the batch a thread takes, and `most` of panels.c: 0 for products by BLAS."""
+
+    rows: int
+    most: int
+
+
+def _way(product: Product, steps: int, runtime: Runtime) -> _Way | None:
+    """Return how to compute a sequence of products with the bits of NumPy, None if it is not known.
+
+    The first call for a shape takes as long as some products.
+    """
+    threads = int(runtime.functions.threads())
+    wanted = threads if product.work * steps >= _SHARED else 1
+    key = product, threads, wanted
+    if key not in _KNOWN:
+        ways = _ways(product, -(-product.rows // wanted), runtime)
+        _KNOWN[key] = next((way for way in ways if _has_bits_of_numpy(product, way, runtime)), None)
+    return _KNOWN[key]
+
+
+_KNOWN: dict[Any, _Way | None] = {}
+
+
+def _ways(product: Product, rows: int, runtime: Runtime) -> Iterator[_Way]:
+    """Yield how to compute products with as many rows for a thread, the fastest ones first."""
+    columns = int(runtime.functions[f"panel_columns_of_{_type(product)}"]())
+    if columns and not product.columns % columns and rows <= _FEW:
+        for most in dict.fromkeys(min(most, product.inner) for most in (product.inner, *_MOST)):
+            yield _Way(rows, most)
+    yield _Way(-(-rows // 4) * 4, 0)
+    yield _Way(product.rows, 0)
+
+
+def _has_bits_of_numpy(product: Product, way: _Way, runtime: Runtime) -> bool:
+    """Return whether NumPy's product of all rows has the bits of those of as many rows as a thread takes, and of all.
+
+    A thread multiplies all rows if the others are busy. OpenBLAS adds up in another order for some shapes.
+    """
+    rng, dtype = np.random.default_rng(0), np.dtype("f8" if product.is_double else "f4")
+    second = rng.standard_normal((product.inner, product.columns)).astype(dtype)
+    numbers = rng.standard_normal((product.rows, product.inner)).astype(dtype)
+    for first in (numbers, np.copysign(dtype.type(0), numbers)):
+        expected = np.dot(first, second)
+        for size in {way.rows, product.rows}:
+            out = np.empty_like(expected)
+            for begin in range(0, product.rows, size):
+                part = slice(begin, begin + size)
+                if not way.most and len(first[part]) < 2:  # a product with a vector
+                    return False
+                _multiply(first[part], second, out[part], way.most, runtime)
+            if out.tobytes() != expected.tobytes():
+                return False
+    return True
+
+
+def _multiply(first: Array, second: Array, out: Array, most: int, runtime: Runtime) -> None:
+    """Multiply contiguous matrices as the kernels do."""
+    product, panels = _product(len(first), len(second), second.shape[1], out.dtype), np.empty_like(second)
+    struct = ctypes.byref(product.struct())
+    addresses = [_POINTER(_address(x)) for x in (first, second, panels, out)]
+    if most:
+        function = runtime.functions[f"multiply_packed_of_{_type(product)}"]
+        function(struct, *addresses[:2], _INTEGER(most), *addresses[2:])
+    else:
+        runtime.functions.multiply_alone(struct, *addresses[:2], addresses[3])
+
+
+def _type(product: Product) -> str:
+    return "doubles" if product.is_double else "floats"
+
+
+def _contiguous(x: Array) -> Array:
+    """Return an array as C reads it: itself, or a copy."""
+    return x if x.flags.c_contiguous and x.flags.aligned else np.array(x, order="C")
+
+
+def _contiguous_rows(x: Array) -> Array:
+    """Return an array whose last axis is contiguous, and whose strides are whole numbers of elements."""
+    whole = x.flags.aligned and not any(stride % x.itemsize for stride in x.strides)
+    return x if whole and x.strides[-1] == x.itemsize else np.array(x, order="C")
+
+
+def _strides(x: Array) -> list[int]:
+    return [stride // x.itemsize for stride in x.strides[:2]]
+
+
+def _address(x: Array) -> int:
+    address: int = x.__array_interface__["data"][0]
+    return address

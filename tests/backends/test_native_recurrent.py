@@ -1,0 +1,293 @@
+"""Recurrent layers in C: the bits of NumPy's kernels, whatever the sizes, the layouts and the number of threads."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from xgrad import nn, optim
+from xgrad_numpy import recurrent
+from xgrad_numpy.native import library
+from xgrad_numpy.native import recurrent as native
+from xgrad_numpy.native import runtime as runtime_module
+
+Arrays = tuple[np.ndarray, ...]
+SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 1e-42, 100.0, -100.0]
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
+
+
+@pytest.fixture(scope="module")
+def runtime() -> runtime_module.Runtime:
+    try:
+        loaded = runtime_module.runtime()
+    except library.Unavailable as error:
+        pytest.skip(f"needs a compiler of C: {error}")
+    if not loaded.has_products:
+        pytest.skip("needs the functions of BLAS")
+    return loaded
+
+
+@pytest.fixture(params=[1, 2], ids=lambda count: f"threads{count}")
+def threads(request: pytest.FixtureRequest, runtime: runtime_module.Runtime, monkeypatch: Any) -> Iterator[int]:
+    """Set the number of threads of BLAS, and share out rows of sequences of any size."""
+    found = runtime_module._find_blas()
+    assert found is not None
+    *_, get, set_threads = found[0]
+    before = get()
+    monkeypatch.setattr(native, "_SHARED", 0)
+    set_threads(request.param)
+    yield request.param
+    set_threads(before)
+
+
+class Compared:
+    """Calls of the kernels in NumPy and in C, and how many of the latter were computed in C."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, runtime: runtime_module.Runtime) -> None:
+        self.computed: list[bool] = []
+        self.loaded: runtime_module.Runtime | None = None
+        self._runtime = runtime
+        monkeypatch.setattr(native, "loaded_runtime", lambda: self.loaded)
+        monkeypatch.setattr(native, "_LEAST", 1)
+        for name in ("lstm_steps", "lstm_gradient"):
+            monkeypatch.setattr(native, name, self._counted(getattr(native, name)))
+
+    def _counted(self, function: Callable[..., bool]) -> Callable[..., bool]:
+        def counted(*args: Any) -> bool:
+            done = function(*args)
+            if self.loaded:
+                self.computed.append(done)
+            return done
+
+        return counted
+
+    def both(self, function: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
+        """Return the results of NumPy and of C."""
+        self.loaded = None
+        expected = function(*args)
+        self.loaded = self._runtime
+        return expected, function(*args)
+
+    def check(self, function: Callable[..., Arrays], *args: Any) -> Arrays:
+        """Compare the bits of NumPy's results and of those in C, and return them."""
+        expected, got = self.both(function, *args)
+        for one, other in zip(expected, got, strict=True):
+            assert one.dtype == other.dtype and one.shape == other.shape
+            assert bits(one) == bits(other)
+        return got  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch, runtime: runtime_module.Runtime) -> Compared:
+    return Compared(monkeypatch, runtime)
+
+
+def bits(x: np.ndarray) -> bytes:
+    """Return the bytes of an array, with one NaN."""
+    return np.where(np.isnan(x), x.dtype.type(np.nan), x).tobytes()
+
+
+def inputs(steps: int, batch: int, width: int, dtype: str, special: bool = False) -> tuple[Arrays, Arrays]:
+    """Return the projected input, the weight, and the first state and cell; the gradients of the states and a cell."""
+    rng = np.random.default_rng([steps, batch, width])
+
+    def draw(*shape: int) -> np.ndarray:
+        x = rng.standard_normal(shape).astype(dtype)
+        if special:
+            x[rng.random(shape) < 0.05] = 0
+            few = rng.random(shape) < 0.02
+            x[few] = rng.choice(SPECIAL, few.sum()).astype(dtype)
+        return x
+
+    first = draw(steps, batch, 4 * width), draw(4 * width, width), draw(batch, width), draw(batch, width)
+    return first, (draw(steps, batch, width), draw(batch, width))
+
+
+def check(compared: Compared, forward: Arrays, backward: Arrays, reverse: bool) -> None:
+    _, weight, _, c = forward
+    _, cells, gates = compared.check(recurrent.lstm_steps, *forward, reverse)
+    compared.check(recurrent.lstm_gradient, *backward, weight, c, cells, gates, reverse)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("steps", [1, 7])
+@pytest.mark.parametrize("width", [1, 5, 16, 128])
+@pytest.mark.parametrize("batch", [1, 2, 31, 32])
+def test_results_have_the_bits_of_numpy(
+    compared: Compared, threads: int, batch: int, width: int, steps: int, dtype: str
+) -> None:
+    for reverse in (False, True):
+        check(compared, *inputs(steps, batch, width, dtype), reverse)
+    if threads == 1:  # products on one thread are NumPy's
+        assert compared.computed == [min(batch, width) > 1] * 4
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [5, 16, 300])
+def test_special_values_have_the_bits_of_numpy(compared: Compared, threads: int, width: int, dtype: str) -> None:
+    for reverse in (False, True):
+        check(compared, *inputs(7, 31, width, dtype, special=True), reverse)
+    if threads == 1:
+        assert all(compared.computed)
+
+
+def misaligned(x: np.ndarray) -> np.ndarray:
+    out = np.empty(x.nbytes + 1, np.uint8)[1:].view(x.dtype).reshape(x.shape)
+    out[...] = x
+    return out
+
+
+def read_only(x: np.ndarray) -> np.ndarray:
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+#: Arrays with the numbers of another one, in other layouts.
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "read_only": read_only,
+    "transposed": lambda x: np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1),
+    "fortran": np.asfortranarray,
+    "every_second": lambda x: np.repeat(x, 2, -1)[..., ::2],
+    "gaps": lambda x: np.concatenate([x, x], -1)[..., : x.shape[-1]],
+    "backwards": lambda x: x[::-1].copy()[::-1],
+    "mirrored": lambda x: x[..., ::-1].copy()[..., ::-1],
+    "misaligned": misaligned,
+    "broadcast": lambda x: np.broadcast_to(x[:1], x.shape),
+    "one_number": lambda x: np.broadcast_to(x.ravel()[0], x.shape),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_layouts_of_arguments_have_the_bits_of_numpy(compared: Compared, threads: int, layout: str, dtype: str) -> None:
+    change = LAYOUTS[layout]
+    (x, weight, h, c), backward = inputs(3, 6, 8, dtype)
+    for reverse in (False, True):
+        forward = change(x), change(weight), change(h), change(c)
+        _, cells, gates = compared.check(recurrent.lstm_steps, *forward, reverse)
+        g_states, g_cell = map(change, backward)
+        saved = [change(y) for y in (weight, c, cells, gates)]
+        compared.check(recurrent.lstm_gradient, g_states, g_cell, *saved, reverse)
+    assert all(compared.computed) and len(compared.computed) == 4
+
+
+def test_arguments_that_share_memory_are_left_as_they_are(compared: Compared, threads: int) -> None:
+    numbers = np.random.default_rng(0).standard_normal(4 * 6 * 32).astype("f4")
+    before = numbers.copy()
+    x, weight, state = numbers.reshape(4, 6, 32), numbers[:256].reshape(32, 8), numbers[:48].reshape(6, 8)
+    _, cells, gates = compared.check(recurrent.lstm_steps, x, weight, state, state, False)
+    results = compared.check(recurrent.lstm_gradient, cells, state, weight, state, cells, gates, False)
+    assert all(compared.computed) and bits(numbers) == bits(before)
+    assert not any(np.may_share_memory(result, y) for result in results for y in (numbers, cells, gates))
+
+
+@pytest.mark.parametrize("dtypes", [("f4", "f8"), ("f8", "f4"), ("f2", "f2"), (">f4", ">f4")])
+def test_other_dtypes_are_left_to_numpy(compared: Compared, dtypes: tuple[str, str]) -> None:
+    (x, weight, h, c), _ = inputs(2, 3, 4, "f8")
+    args = x.astype(dtypes[0]), weight.astype(dtypes[1]), *(y.astype(np.result_type(*dtypes)) for y in (h, c))
+    compared.check(recurrent.lstm_steps, *args, False)
+    assert compared.computed == [False]
+
+
+def test_products_with_other_bits_are_left_to_numpy(compared: Compared, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_has_bits_of_numpy", lambda *_: False)
+    monkeypatch.setattr(native, "_KNOWN", {})
+    check(compared, *inputs(2, 4, 4, "float32"), False)
+    assert compared.computed == [False, False]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("most", [16, 20, 48, 100])
+def test_products_by_panels_do_not_depend_on_rows(runtime: runtime_module.Runtime, most: int, dtype: str) -> None:
+    """Whatever the order of the sums: that of OpenBLAS is found by comparison."""
+    suffix = "doubles" if dtype == "float64" else "floats"
+    columns = int(runtime.functions[f"panel_columns_of_{suffix}"]())
+    if not columns:
+        pytest.skip("needs an instruction that multiplies and adds")
+    rng = np.random.default_rng(0)
+    first = rng.standard_normal((13, 70)).astype(dtype)
+    second = rng.standard_normal((70, 2 * columns)).astype(dtype)
+    whole = np.empty((13, 2 * columns), dtype)
+    native._multiply(first, second, whole, most, runtime)
+    np.testing.assert_allclose(whole, first @ second, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12)
+    for rows in range(1, 13):
+        out = np.full((rows, 2 * columns), np.nan, dtype)
+        native._multiply(first[:rows], second, out, most, runtime)
+        assert bits(out) == bits(whole[:rows])
+
+
+def warnings_of(function: Callable[..., Any], *args: Any) -> set[str]:
+    """Return what a function warns of, without the names of the operations."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function(*args)
+    return {str(each.message).split(" encountered")[0] for each in caught}
+
+
+@pytest.mark.parametrize("number", [1.0, 1e38, 3e38, np.inf, -np.inf, np.nan])
+def test_warnings_are_those_of_numpy(compared: Compared, number: float) -> None:
+    (x, weight, h, c), (g_states, g_cell) = inputs(2, 4, 4, "float32")
+    x[1, 2, 5], infinite = number, np.full_like(h, np.inf)
+    for args in ((x, weight, h, c), (x * infinite[0, 0], weight, h, c), (x, weight, infinite, infinite)):
+        expected, got = compared.both(warnings_of, recurrent.lstm_steps, *args, False)
+        assert expected == got
+    _, cells, gates = compared.check(recurrent.lstm_steps, *inputs(2, 4, 4, "float32")[0], False)
+    g_states[1, 2, 3] = number
+    args = g_states, g_cell, weight, c, cells, gates, False
+    expected, got = compared.both(warnings_of, recurrent.lstm_gradient, *args)
+    assert expected == got and ("invalid value" in got) >= np.isinf(number)
+
+
+def test_errstate_holds_for_kernels_in_c(compared: Compared) -> None:
+    forward, (g_states, g_cell) = inputs(2, 4, 4, "float32")
+    _, cells, gates = compared.check(recurrent.lstm_steps, *forward, False)
+    args = np.full_like(g_states, 3e38), g_cell, forward[1], forward[3], cells, gates * 9, False
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        recurrent.lstm_gradient(*args)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        recurrent.lstm_gradient(*args)
+
+
+def test_training_has_the_bits_of_numpy_whatever_computes_it(compared: Compared) -> None:
+    """Eagerly, captured, and with one after the other."""
+    x = xgrad.asarray(np.random.default_rng(0).standard_normal((4, 7, 5)).astype("f4"))
+    results = []
+    for captured in (False, True):
+        for loaded in ([None] * 6, [compared._runtime] * 6, [None, None, None, *[compared._runtime] * 3]):
+            xgrad.manual_seed(0)
+            model = nn.LSTM(5, 6, num_layers=2, batch_first=True, bidirectional=True)
+            optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+            def step(x: Any, model: Any = model, optimizer: Any = optimizer) -> Any:
+                optimizer.zero_grad()
+                loss = xgrad.sum(model(x)[0] ** 2)
+                loss.backward()
+                optimizer.step()
+                return loss
+
+            run = xgrad.capture(step) if captured else step
+            losses = []
+            for each in loaded:
+                compared.loaded = each
+                losses.append(float(run(x)))
+            results.append((losses, [p.detach().numpy().tobytes() for p in model.parameters()]))
+    assert all(each == results[0] for each in results) and all(compared.computed) and compared.computed
+
+
+def test_without_native_kernels_numpy_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XGRAD_NATIVE", "0")
+    monkeypatch.setattr(runtime_module, "_LOADING", [])
+    monkeypatch.setattr(runtime_module, "_LOADED", [])
+    monkeypatch.setattr(native, "_has_bits_of_numpy", lambda *_: 1 / 0)
+    (x, weight, h, c), (g_states, g_cell) = inputs(7, 4, 4, "float32")
+    _, cells, gates = recurrent.lstm_steps(x, weight, h, c, False)
+    recurrent.lstm_gradient(g_states, g_cell, weight, c, cells, gates, False)
+    assert not runtime_module._LOADING
