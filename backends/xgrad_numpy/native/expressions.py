@@ -62,16 +62,24 @@ def expression(function: Any, dtype: Any) -> str | None:
     return None if text is None else text.replace("{t}", MEMORY_TYPES[dtype]).replace("{u}", "u" + MEMORY_TYPES[dtype])
 
 
-@cache
 def _extremum(function: Any, dtype: Any) -> str | None:
-    """Return the expression of `maximum` or `minimum`: the first operand if it is NaN, or larger, or equal and chosen.
+    """Return the expression of `maximum` or `minimum`: the first operand if it is NaN, larger, or equal and chosen."""
+    first = chooses_first(function, dtype)
+    if first is None:
+        return None
+    name = ("isgreater" if function is np.maximum else "isless") + ("equal" if first else "")
+    return f"({name}({{0}}, {{1}}) || {{0}} != {{0}}) ? {{0}} : {{1}}"
 
-    Which of two zeros NumPy chooses depends on the instructions that it uses, and may depend on the size of an array.
+
+@cache
+def chooses_first(function: Any, dtype: Any) -> bool | None:
+    """Return whether `maximum` or `minimum` returns the first of two zeros, None if neither always holds.
+
+    Which one depends on the instructions that NumPy uses, and may depend on the size of an array.
     """
-    name = "greater" if function is np.maximum else "less"
-    for equal in ("", "equal"):
-        if all(_chooses_first(function, dtype, size) == bool(equal) for size in range(1, 130)):
-            return f"(is{name}{equal}({{0}}, {{1}}) || {{0}} != {{0}}) ? {{0}} : {{1}}"
+    for first in (False, True):
+        if all(_chooses_first(function, dtype, size) == first for size in range(1, 130)):
+            return first
     return None
 
 
