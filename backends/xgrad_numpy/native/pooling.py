@@ -11,21 +11,9 @@ import numpy as np
 from xgrad.ops.windows import Window
 from xgrad_numpy.native.expressions import chooses_first
 from xgrad_numpy.native.runtime import loaded_runtime
+from xgrad_numpy.native.windows import TYPES, StepsStruct, WindowStruct, address, function, steps, with_adjacent_columns
 
 _LONGEST = 512  # of windows.h
-_NAMES = {np.dtype("float32"): "float", np.dtype("float64"): "double"}
-
-
-class _Window(ctypes.Structure):
-    """``struct window`` of windows.h."""
-
-    _fields_ = tuple([(name, ctypes.c_int64) for name in ("kernel", "stride", "dilation", "out")])
-
-
-class _Steps(ctypes.Structure):
-    """``struct steps`` of windows.h."""
-
-    _fields_ = tuple([(name, ctypes.c_int64) for name in ("row", "channel", "image")])
 
 
 class _Pooling(ctypes.Structure):
@@ -33,8 +21,8 @@ class _Pooling(ctypes.Structure):
 
     _fields_ = (
         *[(name, ctypes.c_int64) for name in ("height", "width", "channels", "images")],
-        *[(name, _Window) for name in ("down", "right")],
-        *[(name, _Steps) for name in ("input", "grad", "out")],
+        *[(name, WindowStruct) for name in ("down", "right")],
+        *[(name, StepsStruct) for name in ("input", "grad", "out")],
         *[(name, ctypes.c_int32) for name in ("padded", "failed")],
         *[(name, ctypes.c_void_p) for name in ("x", "g", "result", "rows")],
     )
@@ -42,7 +30,7 @@ class _Pooling(ctypes.Structure):
 
 def supports(window: Window, dtype: Any) -> bool:
     """Return whether there are native kernels for a window and a dtype now."""
-    if dtype not in _NAMES or loaded_runtime() is None or window.span[1] > _LONGEST:
+    if dtype not in TYPES or loaded_runtime() is None or window.span[1] > _LONGEST:
         return False
     return chooses_first(np.maximum, dtype) is not None
 
@@ -59,33 +47,20 @@ def pool(x: Any, window: Window) -> Any:
     else:
         return None
     if out.size:
-        x = _with_adjacent_columns(x)
-        _function("pool", x.dtype)(_struct(window, x.shape, x.strides, None, out.strides), _address(x), _address(out))
+        x = with_adjacent_columns(x)
+        function("pool", x.dtype)(_struct(window, x.shape, x.strides, None, out.strides), address(x), address(out))
     return out
 
 
 def spread(grad: Any, x: Any, window: Window) -> Any:
     """Return the gradient for padded rows; None if maxima are NaN, or may be padding, which is not an element."""
-    x, grad = _with_adjacent_columns(x), _with_adjacent_columns(grad)
+    x, grad = with_adjacent_columns(x), with_adjacent_columns(grad)
     out = np.empty(x.shape, x.dtype)
     pairs = window.kernel == window.stride == (2, 2) and window.dilation == (1, 1)
     rows = np.empty(0 if pairs else 2 * out[..., 0].size * window.out[1], x.dtype)  # two for each row, see pooling.c
     struct = _struct(window, x.shape, x.strides, grad.strides, out.strides)
-    defined = _function("spread", x.dtype)(struct, *map(_address, (x, grad, out, rows)))
+    defined = function("spread", x.dtype)(struct, *map(address, (x, grad, out, rows)))
     return out if defined else None
-
-
-def _function(name: str, dtype: Any) -> Any:
-    runtime: Any = loaded_runtime()
-    return runtime.functions[f"{name}_{_NAMES[dtype]}"]
-
-
-def _with_adjacent_columns(x: Any) -> Any:
-    """Return an array, or a copy of it, that C can read: with the elements of a row adjacent, and aligned."""
-    item = x.itemsize
-    if x.flags.aligned and x.strides[3] == item and not any(stride % item for stride in x.strides):
-        return x
-    return x.copy("C")
 
 
 @lru_cache(256)
@@ -93,13 +68,7 @@ def _struct(window: Window, shape: Any, x: Any, grad: Any, out: Any) -> Any:
     """Return the address of a struct, for a shape of rows and strides of arrays; the arrays are added in C."""
     struct, item = _Pooling(shape[0], shape[3], shape[1], shape[2]), out[3]
     numbers = zip(window.kernel, window.stride, window.dilation, window.out, strict=True)
-    struct.down, struct.right = [_Window(*axis) for axis in numbers]
-    struct.input, struct.grad, struct.out = [
-        _Steps(*[stride // item for stride in strides[:3]]) for strides in (x, grad or x, out)
-    ]
+    struct.down, struct.right = [WindowStruct(*axis) for axis in numbers]
+    struct.input, struct.grad, struct.out = [steps(strides, item) for strides in (x, grad or x, out)]
     struct.padded = window.padded != window.size
     return ctypes.byref(struct)
-
-
-def _address(x: Any) -> ctypes.c_void_p:
-    return ctypes.c_void_p(x.__array_interface__["data"][0])

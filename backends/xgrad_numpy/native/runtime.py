@@ -20,7 +20,7 @@ from xgrad_numpy.native.loops import Loop
 #: The sources, in their order: later ones use what earlier ones define.
 SOURCES = ("runtime.h", "pool.c", "products.c", "loops.c", "reductions.c", "table.c", "windows.h")
 #: Sources that follow once for each type, as which they use REAL.
-TYPED_SOURCES = ("pooling.c",)
+TYPED_SOURCES = ("pooling.c", "convolution.c")
 _FLOATS: tuple[np.dtype[Any], ...] = (np.dtype("float32"), np.dtype("float64"))
 #: Names of a function of BLAS, and of those that return and set its number of threads, and whether its integers have
 #: 64 bits: in NumPy's wheels, and in those that are built with another OpenBLAS.

@@ -1,8 +1,9 @@
-/* Maximum pooling and its gradient: included for each type, with REAL, BITS (the integer of its size), NAME and EXCEEDS.
+/* Maximum pooling and its gradient: included for each type, with REAL, BITS (the integer of its size), NAME, EXCEEDS.
  *
  * EXCEEDS(x, y) is x > y, or x >= y where NumPy takes the first of two zeros. Maxima are taken as in pooling.py: in the
- * forward pass down the columns first, in the gradient along the rows first. Rows of windows of a channel are independent
- * of each other in the forward pass, and so are, in the gradient, all lanes, where a lane is one channel of one image.
+ * forward pass down the columns first, in the gradient along the rows first. Rows of windows of a channel are
+ * independent of each other in the forward pass, and so are, in the gradient, all lanes, where a lane is one channel of
+ * one image.
  */
 
 static inline BITS NAME(bits)(REAL x) {
@@ -102,7 +103,8 @@ static int NAME(spread_pairs)(const REAL *restrict x, int64_t row, const REAL *r
         const REAL above = NAME(larger)(a, b), under = NAME(larger)(c, d), most = NAME(larger)(above, under);
         const BITS value = NAME(bits)(g[k]);
         const BITS first = -(BITS)(a == most), second = -(BITS)(b == most) & ~first;
-        const BITS third = -(BITS)(c == most) & ~(first | second), fourth = -(BITS)(d == most) & ~(first | second | third);
+        const BITS third = -(BITS)(c == most) & ~(first | second);
+        const BITS fourth = -(BITS)(d == most) & ~(first | second | third);
         failed |= (value & -(BITS)(most != most)) | (padded & -(BITS)(most == -(REAL)INFINITY));
         out[2 * k] = NAME(with_bits)(value & first);
         out[2 * k + 1] = NAME(with_bits)(value & second);
@@ -202,7 +204,8 @@ static void NAME(spread_lanes)(void *argument, int64_t begin, int64_t end) {
         NAME(clear)(rows, size);
         for (int64_t i = p->down.out - 1; i >= 0; i--)
             for (int64_t k = last; k >= 0; k -= LONGEST) {
-                const int64_t at = i * p->down.stride * columns + k, count = columns - k < LONGEST ? columns - k : LONGEST;
+                const int64_t at = i * p->down.stride * columns + k;
+                const int64_t count = columns - k < LONGEST ? columns - k : LONGEST;
                 failed |= NAME(spread_down)(p, g + i * p->grad.row + k, maxima + at, rows + at, count);
             }
         if (failed) p->failed = 1;
