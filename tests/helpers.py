@@ -8,9 +8,19 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import xgrad
 from xgrad import Tensor
+from xgrad_numpy.native import library
+
+
+def skip_without_compiler() -> None:
+    """Skip a test of native kernels where there is no compiler of C, or none with the flags in ``CC``."""
+    try:
+        library.load("int answer(void) { return 42; }\n")
+    except library.Unavailable as error:
+        pytest.skip(f"needs a compiler of C: {error}")
 
 
 def leaf(values: Any = (1.0, 2.0), **options: Any) -> Tensor:

@@ -3,43 +3,31 @@
 Results lie in memory as (height, channels, images, width), whatever the order of their axes. The rows of all channels
 and images under a kernel are then adjacent, and matrix products read them in place, one for each row of the output.
 Only the shifts along the width are copied, as many as the kernel is wide.
+
+Native kernels, where there are any, compute the same products in the same layout: the bits are the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from xgrad.ops import convolution as generic
 from xgrad.ops.windows import Window
+from xgrad_numpy.native import convolution as native
+from xgrad_numpy.native.convolution import Pair, Plane
 
 _DTYPES = frozenset(map(np.dtype, ("float32", "float64")))
 _MANY = 1 << 22  # elements of weight gradients, one for each row of the output, from which they are added one by one
-
-
-Pair = tuple[int, int]
-
-
-class _Plane(NamedTuple):
-    """A window over two axes, with the padding before them only, which may be negative."""
-
-    kernel: Pair
-    stride: Pair
-    before: Pair
-    dilation: Pair
-    out: Pair
 
 
 def convolution(input: Any, weight: Any, bias: Any = None, *, window: Window, groups: int) -> Any:
     """Return the cross-correlation, plus a bias."""
     if not _supports(window, input, weight) or (bias is not None and bias.dtype != input.dtype):
         return _generic("convolution", input, weight, bias, window=window, groups=groups)
-    out = _correlate(rows_first(input), _as_images(weight), _plane(window), groups)
-    if bias is not None:
-        out += np.repeat(bias, out[0, 0].size).reshape(out.shape[1:])  # twice as fast as for each channel
-    return images_first(out, input)
+    return images_first(_correlate(rows_first(input), _as_images(weight), _plane(window), groups, bias), input)
 
 
 def convolution_input(grad: Any, weight: Any, *, window: Window, groups: int) -> Any:
@@ -61,16 +49,23 @@ def convolution_weight(input: Any, grad: Any, *, window: Window, groups: int) ->
         return _generic("convolution_weight", input, grad, window=window, groups=groups)
     plane = _plane(window)
     (high, wide), channels = plane.kernel, input.shape[1] // groups
-    rows = _under_kernel(rows_first(input), plane, groups)
-    g = _by_group(rows_first(grad), groups).mT
-    if g.shape[1] * g.shape[3] * rows.shape[2] * len(rows) < _MANY:
-        out = np.matmul(rows, g).sum(0)
-    else:
-        out = np.matmul(rows[0], g[0])
-        for row, g_row in zip(rows[1:], g[1:], strict=True):
-            out += np.matmul(row, g_row)
+    x, g = rows_first(input), rows_first(grad)
+    out = native.weight_gradient(x, g, plane) if groups == 1 else None
+    if out is None:
+        out = _weight_gradient(x, g, plane, groups)
     out = out.reshape(groups, high, channels, wide, -1).transpose(0, 4, 2, 1, 3)
     return out.reshape(grad.shape[1], channels, *window.kernel)
+
+
+def _weight_gradient(x: Any, g: Any, plane: Plane, groups: int) -> Any:
+    """Return the gradient of shape (groups, kernel height · in · kernel width, out)."""
+    rows, g = _under_kernel(x, plane, groups), _by_group(g, groups).mT
+    if g.shape[1] * g.shape[3] * rows.shape[2] * len(rows) < _MANY:
+        return np.matmul(rows, g).sum(0)
+    out = np.matmul(rows[0], g[0])
+    for row, g_row in zip(rows[1:], g[1:], strict=True):
+        out += np.matmul(row, g_row)
+    return out
 
 
 def _generic(name: str, *inputs: Any, **options: Any) -> Any:
@@ -83,10 +78,10 @@ def _supports(window: Window, x: Any, y: Any) -> bool:
     return window.planar().dilation[0] == 1 and bool(x.size and y.size)
 
 
-def _plane(window: Window) -> _Plane:
+def _plane(window: Window) -> Plane:
     planar: Any = window.planar()
     (top, _), (left, _) = planar.padding
-    return _Plane(planar.kernel, planar.stride, (top, left), planar.dilation, planar.out)
+    return Plane(planar.kernel, planar.stride, (top, left), planar.dilation, planar.out)
 
 
 def _size(window: Window) -> Any:
@@ -111,10 +106,10 @@ def images_first(x: Any, like: Any) -> Any:
 def _by_group(x: Any, groups: int) -> Any:
     """Return rows as matrices of shape (height, groups, channels, images · width)."""
     height, channels, images, width = x.shape
-    return x.reshape(height, groups, channels // groups, images * width)
+    return np.ascontiguousarray(x).reshape(height, groups, channels // groups, images * width)
 
 
-def _shifts(plane: _Plane, size: Pair) -> Iterator[tuple[Any, Any]]:
+def _shifts(plane: Plane, size: Pair) -> Iterator[tuple[Any, Any]]:
     """Return for each column of the kernel where an input of this size is in the shifted rows, and what part of it."""
     (_, wide), (_, right), (top, left), (_, step), (_, columns) = plane
     first, last = _not_padding(plane, size[0])
@@ -129,18 +124,18 @@ def _shifts(plane: _Plane, size: Pair) -> Iterator[tuple[Any, Any]]:
         )
 
 
-def _rows(plane: _Plane) -> int:
+def _rows(plane: Plane) -> int:
     """Return the number of rows under the kernels of all rows of the output."""
     return (plane.out[0] - 1) * plane.stride[0] + plane.kernel[0]
 
 
-def _not_padding(plane: _Plane, height: int) -> Pair:
+def _not_padding(plane: Plane, height: int) -> Pair:
     """Return the first row under kernels that is one of the input, and the one after the last."""
     first = min(_rows(plane), max(0, plane.before[0]))
     return first, max(first, min(_rows(plane), height + plane.before[0]))
 
 
-def _shifted(x: Any, plane: _Plane) -> Any:
+def _shifted(x: Any, plane: Plane) -> Any:
     """Return padded rows, shifted along the width: of shape (rows, channels, kernel width, images, width)."""
     height, channels, images, width = x.shape
     (_, wide), (_, right), (top, left), _, (_, columns) = plane
@@ -154,7 +149,7 @@ def _shifted(x: Any, plane: _Plane) -> Any:
     return out
 
 
-def _shifted_together(x: Any, plane: _Plane) -> Any:
+def _shifted_together(x: Any, plane: Plane) -> Any:
     """Return the same for an output as wide as the input: all images shifted as one row, then zeros at the edges."""
     (height, channels, images, width), (top, left) = x.shape, plane.before
     first, last = _not_padding(plane, height)
@@ -171,10 +166,14 @@ def _shifted_together(x: Any, plane: _Plane) -> Any:
     return out
 
 
-def _scattered(g: Any, weight: Any, plane: _Plane, size: Pair, groups: int) -> Any:
+def _scattered(g: Any, weight: Any, plane: Plane, size: Pair, groups: int) -> Any:
     """Return the transpose of a correlation: for each row a product, added to the rows under the kernel."""
     (high, wide), down, channels = plane.kernel, plane.stride[0], weight.shape[1]
-    matrices, g_rows = _matrices(weight, groups).mT, _by_group(g, groups)
+    matrices = _matrices(weight, groups)
+    out = native.scatter(g, matrices[0], plane, size) if groups == 1 else None
+    if out is not None:
+        return out
+    matrices, g_rows = matrices.mT, _by_group(g, groups)
     rows = np.zeros((_rows(plane), groups, channels * wide, g_rows.shape[3]), g.dtype)
     for i, g_row in enumerate(g_rows):
         columns = np.matmul(matrices, g_row).reshape(groups, high, channels * wide, -1)
@@ -188,10 +187,10 @@ def _scattered(g: Any, weight: Any, plane: _Plane, size: Pair, groups: int) -> A
 
 def _matrices(weight: Any, groups: int) -> Any:
     """Return a weight as matrices of shape (groups, out, kernel height · in · kernel width)."""
-    return weight.swapaxes(1, 2).reshape(groups, len(weight) // groups, -1)
+    return np.ascontiguousarray(weight.swapaxes(1, 2).reshape(groups, len(weight) // groups, -1))
 
 
-def _under_kernel(x: Any, plane: _Plane, groups: int) -> Any:
+def _under_kernel(x: Any, plane: Plane, groups: int) -> Any:
     """Return for each row of the output the matrices of elements under the kernel, without a copy of the rows.
 
     They have shape (rows, groups, kernel height · channels · kernel width, images · width).
@@ -208,7 +207,14 @@ def _under_kernel(x: Any, plane: _Plane, groups: int) -> Any:
     return np.ndarray(shape, x.dtype, shifted, 0, strides)
 
 
-def _correlate(x: Any, weight: Any, plane: _Plane, groups: int) -> Any:
-    """Return the correlation of rows and a weight of shape (out, in / groups, ...), with rows first."""
-    out = np.matmul(_matrices(weight, groups), _under_kernel(x, plane, groups))
-    return out.reshape(plane.out[0], len(weight), x.shape[2], plane.out[1])
+def _correlate(x: Any, weight: Any, plane: Plane, groups: int, bias: Any = None) -> Any:
+    """Return the correlation of rows and a weight of shape (out, in / groups, ...), with rows first, plus a bias."""
+    matrices = _matrices(weight, groups)
+    out = native.correlate(x, matrices[0], bias, plane) if groups == 1 else None
+    if out is not None:
+        return out
+    out = np.matmul(matrices, _under_kernel(x, plane, groups))
+    out = out.reshape(plane.out[0], len(weight), x.shape[2], plane.out[1])
+    if bias is not None:
+        out += np.repeat(bias, out[0, 0].size).reshape(out.shape[1:])  # twice as fast as for each channel
+    return out

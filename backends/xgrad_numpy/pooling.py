@@ -11,6 +11,7 @@ import numpy as np
 from xgrad.ops import pooling
 from xgrad.ops.windows import Window
 from xgrad_numpy.convolution import images_first, rows_first
+from xgrad_numpy.native import pooling as native
 
 generic: Any = pooling
 _BITS: dict[Any, Any] = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
@@ -21,8 +22,11 @@ def maximum_pool(x: Any, *, window: Window) -> Any:
     if len(window.size) > 2 or not x.size:
         return generic.maximum_pool.function.forward(np, x, window=window)
     window = window.planar()
-    rows = _maxima(_padded(rows_first(x), window), window, 0)
-    return images_first(_maxima(rows, window, 1), x)
+    padded = _padded(rows_first(x), window)
+    out = native.pool(padded, window) if native.supports(window, x.dtype) else None
+    if out is None:
+        out = _maxima(_maxima(padded, window, 0), window, 1)
+    return images_first(out, x)
 
 
 def maximum_pool_gradient(grad: Any, x: Any, *, window: Window) -> Any:
@@ -32,17 +36,22 @@ def maximum_pool_gradient(grad: Any, x: Any, *, window: Window) -> Any:
     """
     planar = window.planar()
     if len(window.size) <= 2 and x.size and x.dtype == grad.dtype and x.dtype in _BITS:
-        padded = _padded(rows_first(x), planar)
-        rows = _maxima(padded, planar, 1)
-        maxima = _maxima(rows, planar, 0)
-        if padded.shape != rows_first(x).shape and np.isneginf(maxima).any():  # what is added is not an element
-            return generic.maximum_pool_gradient.function.forward(np, grad, x, window=window)
-        of_rows = _spread(rows_first(grad), rows, maxima, planar, 0)
-        out = None if of_rows is None else _spread(of_rows, padded, rows, planar, 1)
+        padded, g = _padded(rows_first(x), planar), rows_first(grad)
+        out = (native.spread if native.supports(planar, x.dtype) else _of_maxima)(g, padded, planar)
         if out is not None:
             (top, _), (left, _) = planar.padding
             return images_first(out[top : top + planar.size[0], ..., left : left + planar.size[1]], x)
     return generic.maximum_pool_gradient.function.forward(np, grad, x, window=window)
+
+
+def _of_maxima(g: Any, padded: Any, window: Window) -> Any:
+    """Return the gradient for padded rows, None if maxima are NaN, or may be padding, which is not an element."""
+    rows = _maxima(padded, window, 1)
+    maxima = _maxima(rows, window, 0)
+    if window.padded != window.size and np.isneginf(maxima).any():
+        return None
+    of_rows = _spread(g, rows, maxima, window, 0)
+    return None if of_rows is None else _spread(of_rows, padded, rows, window, 1)
 
 
 def _padded(x: Any, window: Window) -> Any:

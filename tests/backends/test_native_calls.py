@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import xgrad
+from helpers import skip_without_compiler
 from xgrad_numpy import functions
 from xgrad_numpy.codegen import Instruction, Slot
 from xgrad_numpy.native import library
@@ -24,10 +25,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarnin
 
 @pytest.fixture(autouse=True)
 def compiler() -> None:
-    try:
-        runtime()
-    except library.Unavailable as error:
-        pytest.skip(f"needs a compiler of C: {error}")
+    skip_without_compiler()
+    runtime()
 
 
 @pytest.fixture(params=[1, 2, 3])

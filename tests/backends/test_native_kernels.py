@@ -17,6 +17,7 @@ from benchmarks.models import QUICK
 from benchmarks.peers import models_xgrad
 from capture.test_random_programs import Writer
 from capture.twins import assert_same, snapshot
+from helpers import skip_without_compiler
 from xgrad import nn, optim
 from xgrad.capture import CaptureWarning
 from xgrad_numpy import executor
@@ -36,10 +37,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def compiler() -> None:
-    try:
-        library.load("int answer(void) { return 42; }\n")
-    except library.Unavailable as error:
-        pytest.skip(f"needs a compiler of C: {error}")
+    skip_without_compiler()
 
 
 FLOATS, INTEGERS = (

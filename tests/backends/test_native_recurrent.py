@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import xgrad
+from helpers import skip_without_compiler
 from xgrad import nn, optim
 from xgrad_numpy import recurrent
-from xgrad_numpy.native import library
 from xgrad_numpy.native import recurrent as native
 from xgrad_numpy.native import runtime as runtime_module
 
@@ -24,10 +24,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarnin
 
 @pytest.fixture(scope="module")
 def runtime() -> runtime_module.Runtime:
-    try:
-        loaded = runtime_module.runtime()
-    except library.Unavailable as error:
-        pytest.skip(f"needs a compiler of C: {error}")
+    skip_without_compiler()
+    loaded = runtime_module.runtime()
     if not loaded.has_products:
         pytest.skip("needs the functions of BLAS")
     return loaded
@@ -207,8 +205,8 @@ def test_products_with_other_bits_are_left_to_numpy(compared: Compared, monkeypa
 @pytest.mark.parametrize("most", [16, 20, 48, 100])
 def test_products_by_panels_do_not_depend_on_rows(runtime: runtime_module.Runtime, most: int, dtype: str) -> None:
     """Whatever the order of the sums: that of OpenBLAS is found by comparison."""
-    suffix = "doubles" if dtype == "float64" else "floats"
-    columns = int(runtime.functions[f"panel_columns_of_{suffix}"]())
+    suffix = "double" if dtype == "float64" else "float"
+    columns = int(runtime.functions[f"panel_columns_{suffix}"]())
     if not columns:
         pytest.skip("needs an instruction that multiplies and adds")
     rng = np.random.default_rng(0)

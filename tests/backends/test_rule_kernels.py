@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import xgrad
+from helpers import skip_without_compiler
 from xgrad import nn
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
-from xgrad_numpy.native import eager_products, library, rule_kernels
+from xgrad_numpy.native import eager_products, rule_kernels
 from xgrad_numpy.native import runtime as loading
 from xgrad_numpy.native.runtime import loaded_runtime, runtime
 
@@ -23,10 +24,8 @@ SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-42, 1e30, -1e30]
 
 @pytest.fixture(autouse=True)
 def compiler() -> None:
-    try:
-        runtime()
-    except library.Unavailable as error:
-        pytest.skip(f"needs a compiler of C: {error}")
+    skip_without_compiler()
+    runtime()
     wait_for(loaded_runtime)
 
 

@@ -64,16 +64,24 @@ def expression(function: Any, dtype: Any) -> str | None:
     return None if text is None else text.replace("{t}", MEMORY_TYPES[dtype]).replace("{u}", "u" + MEMORY_TYPES[dtype])
 
 
-@cache
 def _extremum(function: Any, dtype: Any) -> str | None:
-    """Return the expression of `maximum` or `minimum`: the first operand if it is NaN, or larger, or equal and chosen.
+    """Return the expression of `maximum` or `minimum`: the first operand if it is NaN, larger, or equal and chosen."""
+    first = chooses_first(function, dtype)
+    if first is None:
+        return None
+    names = (np.greater, np.greater_equal) if function is np.maximum else (np.less, np.less_equal)
+    return f"({expression(names[first], dtype)} | ({{0}} != {{0}})) ? {{0}} : {{1}}"
 
-    Which of two zeros NumPy chooses depends on the instructions that it uses, and may depend on the size of an array.
+
+@cache
+def chooses_first(function: Any, dtype: Any) -> bool | None:
+    """Return whether `maximum` or `minimum` returns the first of two zeros, None if neither always holds.
+
+    Which one depends on the instructions that NumPy uses, and may depend on the size of an array.
     """
-    for choose_first in (False, True):
-        if all(_chooses_first(function, dtype, size) == choose_first for size in range(1, 130)):
-            names = (np.greater, np.greater_equal) if function is np.maximum else (np.less, np.less_equal)
-            return f"({expression(names[choose_first], dtype)} | ({{0}} != {{0}})) ? {{0}} : {{1}}"
+    for first in (False, True):
+        if all(_chooses_first(function, dtype, size) == first for size in range(1, 130)):
+            return first
     return None
 
 

@@ -68,7 +68,7 @@ def lstm_steps(
     x, weight, h, c = _contiguous_rows(x), _contiguous(weight), _contiguous(h), _contiguous(c)
     scratch, panels = np.empty((2, batch, 4 * n), dtype), np.empty(weight.size if way.most else 0, dtype)
     raised = ctypes.c_int32()
-    runtime.functions[f"lstm_steps_of_{_type(product)}"](ctypes.byref(_Steps(
+    runtime.functions[f"lstm_steps_{_type(product)}"](ctypes.byref(_Steps(
         product.struct(), exp, tanh, steps, reverse, way.rows, *_strides(x), way.most,
         *map(_address, (x, weight, h, c, states, cells, gates, scratch, panels)), ctypes.addressof(raised),
     )))  # fmt: skip
@@ -95,7 +95,7 @@ def lstm_gradient(
     cells, gates = _contiguous(cells), _contiguous(gates)
     scratch, panels = np.empty(state, dtype), np.empty(weight.size if way.most else 0, dtype)
     raised = ctypes.c_int32()
-    runtime.functions[f"lstm_gradient_of_{_type(product)}"](ctypes.byref(_Gradient(
+    runtime.functions[f"lstm_gradient_{_type(product)}"](ctypes.byref(_Gradient(
         product.struct(), tanh, steps, reverse, way.rows, *_strides(g_states), way.most,
         *map(_address, (g_states, weight, c, cells, gates, gradient, dh, dc, scratch, panels)),
         ctypes.addressof(raised),
@@ -145,7 +145,7 @@ _KNOWN: dict[Any, _Way | None] = {}
 
 def _ways(product: Product, rows: int, runtime: Runtime) -> Iterator[_Way]:
     """Yield how to compute products with as many rows for a thread, the fastest ones first."""
-    columns = int(runtime.functions[f"panel_columns_of_{_type(product)}"]())
+    columns = int(runtime.functions[f"panel_columns_{_type(product)}"]())
     if columns and not product.columns % columns and rows <= _FEW:
         for most in dict.fromkeys(min(most, product.inner) for most in (product.inner, *_MOST)):
             yield _Way(rows, most)
@@ -181,14 +181,14 @@ def _multiply(first: Array, second: Array, out: Array, most: int, runtime: Runti
     struct = ctypes.byref(product.struct())
     addresses = [_POINTER(_address(x)) for x in (first, second, panels, out)]
     if most:
-        function = runtime.functions[f"multiply_packed_of_{_type(product)}"]
+        function = runtime.functions[f"multiply_packed_{_type(product)}"]
         function(struct, *addresses[:2], _INTEGER(most), *addresses[2:])
     else:
         runtime.functions.multiply_alone(struct, *addresses[:2], addresses[3])
 
 
 def _type(product: Product) -> str:
-    return "doubles" if product.is_double else "floats"
+    return "double" if product.is_double else "float"
 
 
 def _contiguous(x: Array) -> Array:

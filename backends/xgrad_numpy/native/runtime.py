@@ -14,12 +14,16 @@ from typing import Any
 import numpy as np
 
 from xgrad_numpy.native import library
+from xgrad_numpy.native.expressions import MEMORY_TYPES, chooses_first
 from xgrad_numpy.native.loops import Loop
 
-#: The sources, in their order: later ones use what earlier ones define. One that stands twice is for both dtypes.
+#: The sources, in their order: later ones use what earlier ones define.
 SOURCES = (
-    *("runtime.h", "pool.c", "products.c", "loops.c", "reductions.c"), *("panels.c", "recurrent.c") * 2, "table.c"
+    "runtime.h", "pool.c", "products.c", "loops.c", "reductions.c", "table.c", "panels.h", "recurrent.h", "windows.h",
 )  # fmt: skip
+#: Sources that follow once for each type, as which they use REAL, with functions that they call NAME(...).
+TYPED_SOURCES = ("panels.c", "recurrent.c", "pooling.c", "convolution.c")
+_FLOATS: tuple[np.dtype[Any], ...] = (np.dtype("float32"), np.dtype("float64"))
 #: Names of a function of BLAS, and of those that return and set its number of threads, and whether its integers have
 #: 64 bits: in NumPy's wheels, and in those that are built with another OpenBLAS.
 _BLAS_NAMES = (
@@ -35,13 +39,27 @@ def source_of(name: str) -> str:
     return (files("xgrad_numpy.native") / "c" / name).read_text(encoding="utf-8")
 
 
+def _typed(dtype: np.dtype[Any]) -> str:
+    """Return the sources for a type, with the rule of NumPy's maximum, or any if that has none."""
+    real, name = MEMORY_TYPES[dtype], "isgreaterequal" if chooses_first(np.maximum, dtype) else "isgreater"
+    macros = {
+        "REAL": real,
+        "BITS": f"int{8 * dtype.itemsize}_t",
+        "NAME(x)": f"x##_{real}",
+        "EXCEEDS(x, y)": f"{name}(x, y)",
+    }
+    define = "".join([f"#define {name} {text}\n" for name, text in macros.items()])
+    undefine = "".join([f"#undef {name.partition('(')[0]}\n" for name in macros])
+    return define + "".join(map(source_of, TYPED_SOURCES)) + undefine
+
+
 class Runtime:
     """The loaded runtime: its `functions`, and whether it `has_products`."""
 
     def __init__(self) -> None:
         blas = _find_blas()
         head = "#define WIDE_BLAS\n" if blas and blas[1] else ""
-        self.functions = library.load(head + "".join(map(source_of, SOURCES)))
+        self.functions = library.load(head + "".join(map(source_of, SOURCES)) + "".join([_typed(x) for x in _FLOATS]))
         #: The exceptions of floating-point arithmetic in kernels, by their bits.
         self.raised = ctypes.c_int32.in_dll(self.functions, "raised")
         self.has_products = blas is not None

@@ -1,0 +1,229 @@
+"""Calls of the native kernels of convolution, convolution.c.
+
+All functions return None where there is no kernel: the products have to have NumPy's bits, see `products`. To try that
+takes as long as some calls, and is left until a shape is seen again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xgrad_numpy.native.products import ProductStruct, layout_of, with_bits_of_numpy
+from xgrad_numpy.native.runtime import loaded_runtime
+from xgrad_numpy.native.windows import (
+    TYPES,
+    StepsStruct,
+    WindowStruct,
+    address,
+    contiguous,
+    function,
+    steps,
+    with_adjacent_columns,
+)  # fmt: skip
+
+Pair = tuple[int, int]
+
+_CACHE = 1 << 20  # bytes of shifted rows that are copied at once
+_SMALL = 10**6  # products of two numbers up to which OpenBLAS multiplies without copies of its own
+_RARE = 2  # calls for a shape that are left to NumPy
+_MOST = 1 << 24  # elements of scratch memory for products
+
+
+class Plane(NamedTuple):
+    """A window over two axes, with the padding before them only, which may be negative."""
+
+    kernel: Pair
+    stride: Pair
+    before: Pair
+    dilation: Pair
+    out: Pair
+
+
+class _Convolution(ctypes.Structure):
+    """``struct convolution`` of windows.h."""
+
+    _fields_ = (
+        *[(name, ctypes.c_int64) for name in ("height", "width", "channels", "images", "top", "left")],
+        *[(name, WindowStruct) for name in ("down", "right")],
+        ("input", StepsStruct),
+        ("product", ProductStruct),
+        *[(name, ctypes.c_int64) for name in ("block", "together")],
+        *[(name, ctypes.c_int32) for name in ("direct", "threads")],
+        *[(name, ctypes.c_int64) for name in ("scratch", "image")],
+        *[(name, ctypes.c_void_p) for name in ("x", "y", "bias", "result", "rows", "progress")],
+    )
+
+
+class _Call(NamedTuple):
+    struct: Any  # its address
+    scratch: int  # elements of scratch memory
+
+
+def correlate(x: Any, weight: Any, bias: Any, plane: Plane) -> Any:
+    """Return the correlation of rows and a weight as a matrix of shape (out, ...), plus a bias unless None."""
+    x = with_adjacent_columns(x)
+    call = _prepared("correlate", x, plane, len(weight), x.shape)
+    if call is None:
+        return None
+    out = np.empty((plane.out[0], len(weight), x.shape[2], plane.out[1]), x.dtype)
+    scratch = np.empty(call.scratch, x.dtype)
+    bias = None if bias is None else contiguous(bias)
+    pointers = [address(x), address(weight), None if bias is None else address(bias), address(out), address(scratch)]
+    _warn(function("correlate", x.dtype)(call.struct, *pointers))
+    return out
+
+
+def weight_gradient(x: Any, g: Any, plane: Plane) -> Any:
+    """Return the gradient for a weight of shape (kernel height · in · kernel width, out)."""
+    x, g = with_adjacent_columns(x), contiguous(g)
+    call = _prepared("weight_gradient", x, plane, g.shape[1], x.shape)
+    if call is None:
+        return None
+    out = np.empty((plane.out[0], plane.kernel[0] * x.shape[1] * plane.kernel[1], g.shape[1]), x.dtype)
+    scratch = np.empty(call.scratch, x.dtype)
+    _warn(function("weight_gradient", x.dtype)(call.struct, *map(address, (x, g, out, scratch))))
+    return out[0]
+
+
+def scatter(g: Any, weight: Any, plane: Plane, size: Pair) -> Any:
+    """Return the transpose of a correlation with a weight as a matrix, for rows of this size."""
+    g, channels = contiguous(g), weight.shape[1] // (plane.kernel[0] * plane.kernel[1])
+    shape = size[0], channels, g.shape[2], size[1]
+    call = _prepared("scatter", g, plane, g.shape[1], shape)
+    if call is None:
+        return None
+    out, scratch = np.empty(shape, g.dtype), np.empty(call.scratch, g.dtype)
+    _warn(function("scatter", g.dtype)(call.struct, *map(address, (g, weight, out, scratch))))
+    return out
+
+
+def _prepared(name: str, x: Any, plane: Plane, outputs: int, shape: tuple[int, ...]) -> _Call | None:
+    runtime = loaded_runtime()
+    if runtime is None or not runtime.has_products or x.dtype not in TYPES:
+        return None
+    threads = min(64, int(runtime.functions.threads()))
+    key = name, plane, outputs, shape, x.strides, x.dtype, bool(x.flags.c_contiguous), threads
+    count = _calls(*key)
+    count[0] += 1
+    return _call(*key) if count[0] > _RARE else None
+
+
+@lru_cache(1024)
+def _calls(*key: Any) -> list[int]:
+    """Return the number of calls for a shape, in a list that the caller changes."""
+    return [0]
+
+
+@lru_cache(256)
+def _call(
+    name: str, plane: Plane, outputs: int, shape: Any, strides: Any, dtype: Any, is_contiguous: bool, threads: int
+) -> _Call | None:
+    """Return the argument of a function for an input of a shape; the arrays are added in C."""
+    height, channels, images, width = shape
+    (high, wide), (down, right), (top, left), dilation, (rows, columns) = plane
+    inner, plain = high * channels * wide, (wide, right, top, left, columns) == (1, 1, 0, 0, width) and is_contiguous
+    direct = name != "scatter" and plain and (rows - 1) * down + high <= height
+    together = images
+    if name == "correlate":
+        together = _together_multiplied(outputs, inner, images, columns, dtype)
+    elif name == "scatter":
+        together = _together_scattered(outputs, inner, rows, images, columns, threads, dtype)
+    size = channels * wide * (images if direct else together) * columns  # from row to row under the kernel
+    lengths = outputs, inner, together * columns, images * columns, size // (channels * wide)
+    product = _product(name, *lengths, down * size, dtype)
+    if product is None:
+        return None
+    struct = _Convolution(height, width, channels, images, top, left)
+    struct.down = WindowStruct(high, down, dilation[0], rows)
+    struct.right = WindowStruct(wide, right, dilation[1], columns)
+    struct.input, struct.product = steps(strides, dtype.itemsize), product
+    struct.together, struct.direct = together, direct
+    if name == "scatter":
+        struct.scratch = rows * inner * together * columns
+    else:
+        block = max(1, (_CACHE // (size * dtype.itemsize) - high) // down + 1)
+        blocks = -(-rows // block)
+        blocks = min(rows, -(-blocks // threads) * threads)  # as many for each thread
+        struct.block = -(-rows // blocks)
+        struct.scratch = 0 if direct else ((struct.block - 1) * down + high) * size
+    scratch = struct.scratch * min(threads, images // together if name == "scatter" else threads)
+    if scratch > _MOST or (name == "weight_gradient" and rows * inner * outputs > _MOST):
+        return None
+    struct.threads = threads
+    return _Call(ctypes.byref(struct), scratch)
+
+
+def _together_multiplied(outputs: int, inner: int, images: int, columns: int, dtype: Any) -> int:
+    """Return how many images a product has: so few that it is small, if that does not change the bits, or all."""
+    for together in _divisors(images)[-2::-1]:
+        part = together * columns
+        if part < 48 or outputs * inner * images * columns <= _SMALL:
+            break
+        if part % 16 == 0 and outputs * inner * part <= _SMALL:
+            return together if _may_split((outputs, inner), images * columns, part, dtype) else images
+    return images
+
+
+def _together_scattered(
+    outputs: int, inner: int, rows: int, images: int, columns: int, threads: int, dtype: Any
+) -> int:
+    """Return how many images are scattered at once: those whose products fit into a cache, if the bits are the same."""
+    parts = [n for n in _divisors(images) if n * columns >= 32 and images // n >= threads]
+    item = rows * inner * columns * dtype.itemsize
+    together = max((n for n in parts if n * item <= _CACHE), default=min(parts, default=images))
+    if together == images or _may_split((inner, outputs), images * columns, together * columns, dtype, mT=True):
+        return together
+    return images
+
+
+def _divisors(number: int) -> list[int]:
+    return [n for n in range(1, number + 1) if number % n == 0]
+
+
+def _may_split(shape: Pair, columns: int, part: int, dtype: Any, mT: bool = False) -> bool:
+    """Return whether a product with a matrix of this shape, which may be transposed, has the bits of its parts."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(shape[::-1] if mT else shape).astype(dtype)
+    x, y = x.T if mT else x, rng.standard_normal((shape[1], columns)).astype(dtype)
+    parts = [np.matmul(x, y[:, i : i + part]) for i in range(0, columns, part)]
+    return np.array_equal(np.concatenate(parts, 1), np.matmul(x, y))
+
+
+def _product(
+    name: str, outputs: int, inner: int, columns: int, out_stride: int, stride: int, step: int, dtype: Any
+) -> ProductStruct | None:
+    """Return the product for a row of the output, None if it is none of BLAS with NumPy's bits.
+
+    Rows under the kernel are `stride` elements long, and `step` elements are from those of an output to the next.
+    """
+    weight = np.empty((2, outputs, inner), dtype)
+    memory, item = np.empty(inner * stride + step, dtype), dtype.itemsize
+    rows: Any = np.ndarray((2, inner, columns), dtype, memory, 0, (step * item, stride * item, item))
+    g: Any = np.empty((2, outputs, out_stride), dtype)[..., :columns]
+    operands = {
+        "correlate": (np.broadcast_to(weight[0], weight.shape), rows, g),
+        "weight_gradient": (rows, g.mT, np.empty((2, inner, outputs), dtype)),
+        "scatter": (np.broadcast_to(weight[0], weight.shape).mT, g, np.empty((2, inner, columns), dtype)),
+    }[name]
+    product = layout_of(np.matmul, operands)
+    runtime: Any = loaded_runtime()
+    tried = product and with_bits_of_numpy(product, np.matmul, operands, runtime)
+    return replace(tried, stacks=1, count=1).struct() if tried else None
+
+
+def _warn(bits: int) -> None:
+    """Let NumPy warn of exceptions in products, or whatever ``numpy.errstate`` says."""
+    for bit, x, y in _EXCEPTIONS:
+        if bits & bit:
+            np.matmul(x, y)
+
+
+#: Products with the exceptions INVALID and OVERFLOWN of runtime.h.
+_EXCEPTIONS = (
+    (1, np.full((1, 2), np.inf), np.array([[1.0], [-1.0]])), (4, np.full((1, 2), 1e300), np.full((2, 1), 1e300)),
+)  # fmt: skip

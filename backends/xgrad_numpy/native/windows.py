@@ -1,0 +1,54 @@
+"""Arguments of the native kernels of pooling and convolution: the structs of windows.h."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from xgrad_numpy.native.runtime import loaded_runtime
+
+#: The types of C in the names of functions.
+TYPES = {np.dtype("float32"): "float", np.dtype("float64"): "double"}
+
+
+class WindowStruct(ctypes.Structure):
+    """``struct window``."""
+
+    _fields_ = tuple([(name, ctypes.c_int64) for name in ("kernel", "stride", "dilation", "out")])
+
+
+class StepsStruct(ctypes.Structure):
+    """``struct steps``."""
+
+    _fields_ = tuple([(name, ctypes.c_int64) for name in ("row", "channel", "image")])
+
+
+def steps(strides: tuple[int, ...], item: int) -> StepsStruct:
+    """Return the steps of an array of items of some bytes."""
+    return StepsStruct(*[stride // item for stride in strides[:3]])
+
+
+def function(name: str, dtype: Any) -> Any:
+    """Return a function of the runtime, which has to be loaded, for a dtype."""
+    runtime: Any = loaded_runtime()
+    return runtime.functions[f"{name}_{TYPES[dtype]}"]
+
+
+def address(x: Any) -> ctypes.c_void_p:
+    """Return the address of an array's first element."""
+    return ctypes.c_void_p(x.__array_interface__["data"][0])
+
+
+def with_adjacent_columns(x: Any) -> Any:
+    """Return an array, or a copy of it, that C can read: with the elements of a row adjacent, and aligned."""
+    item = x.itemsize
+    if x.flags.aligned and x.strides[3] == item and not any(stride % item for stride in x.strides):
+        return x
+    return x.copy("C")
+
+
+def contiguous(x: Any) -> Any:
+    """Return an array, or a copy of it, that is contiguous and aligned."""
+    return x if x.flags.c_contiguous and x.flags.aligned else x.copy("C")
