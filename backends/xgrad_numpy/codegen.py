@@ -22,7 +22,7 @@ class Slot:
 
     A dynamic slot is a variable of the run, `early` if it is known before the first instruction. A static one keeps its
     array between calls of `link`; `find` computes it from slots earlier in the `order`, of which it is a dependent.
-    An `example` is an array like those that a dynamic slot will hold: inputs, and views of them.
+    An `example` is an array like those that a dynamic slot will hold.
     """
 
     dynamic: bool = False
@@ -158,7 +158,7 @@ class Code:
 
 
 def is_planned(x: Instruction) -> bool:
-    """Return whether an instruction is made of static slots, and of inputs, of which there are examples."""
+    """Return whether an instruction is made of static slots, and of dynamic ones of which there are examples."""
     return x.result is None and not any(slot.dynamic and slot.example is None for slot in x.slots)
 
 

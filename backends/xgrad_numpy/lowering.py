@@ -188,7 +188,11 @@ class Lowering:
         return True
 
     def _new(self, result: Value) -> Slot:
-        return self._slots.setdefault(result.number, Slot(dynamic=True))
+        """Return the slot of a result in new memory."""
+        slot = self._slots.setdefault(result.number, Slot(dynamic=True))
+        if not result.scalar:
+            slot.example = _example(result)
+        return slot
 
     def _lower_plainly(self, call: Call) -> None:
         """Emit a call unchanged, with results in new memory."""
@@ -432,7 +436,7 @@ _RULES[functions.relu] = lambda self, call, result: self._elementwise(np.maximum
 
 
 def _example(value: Value) -> np.ndarray | None:
-    """Return an array with the layout of an input, whose memory is never touched."""
+    """Return an array with the layout of a value, whose memory is never touched."""
     if any(stride < 0 for stride in value.strides or ()):
         return None
     extent = sum((n - 1) * stride for n, stride in zip(value.shape, value.strides or (), strict=True))

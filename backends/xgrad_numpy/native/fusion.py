@@ -47,7 +47,7 @@ class Place:
 
     @property
     def moves(self) -> bool:
-        """Whether it is an input, or a view of one, which is in other memory in each replay."""
+        """Whether it is in other memory in each replay: an input, or the result of a call in new memory."""
         return type(self.operand) is Slot and self.operand.dynamic
 
     def is_same(self, other: Place) -> bool:
@@ -72,7 +72,7 @@ class Statement:
 
     @property
     def moves(self) -> bool:
-        """Whether it reads an input."""
+        """Whether it reads what is in other memory in each replay."""
         return any(place.moves for place in self.inputs)
 
     @property

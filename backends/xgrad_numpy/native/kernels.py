@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from xgrad_numpy.buffer_assignment import copy_with_strides
 from xgrad_numpy.codegen import Code, Instruction, Slot
 from xgrad_numpy.lowering import Lowering
 from xgrad_numpy.native import library
@@ -61,7 +60,8 @@ class Kernels:
     def _call(self, compiled: ctypes.CDLL, name: str, places: list[Place]) -> list[Instruction]:
         """Return the call of a function with a table of addresses.
 
-        The table follows arrays of the state that move; those of inputs are entered before the call.
+        The table follows arrays of the state that move. Those that each replay has elsewhere are entered before the
+        call, and named after it, so that they exist until then.
         """
         operands = [place.operand for place in places]
         slots = [x for x in operands if type(x) is Slot and not x.dynamic]
@@ -69,8 +69,10 @@ class Kernels:
         table.array = table.find()
         function = compiled[name]
         function.restype = None
-        entered = [Instruction(enter, (table, i, x.operand), {}) for i, x in enumerate(places) if x.moves]
-        return [*entered, Instruction(function, (table,), {})]
+        moving = [(i, x.operand, x.array.strides) for i, x in enumerate(places) if x.moves]
+        entered = [Instruction(enter, (table, *x), {}) for x in moving]
+        late = [slot for _, slot, _ in moving if not slot.early]
+        return [*entered, Instruction(function, (table,), {}), *([Instruction(_keep, (*late,), {})] if late else [])]
 
 
 def _supported(run: Run, runtime: Runtime) -> Iterator[Run | Instruction]:
@@ -113,16 +115,23 @@ class _Table:
     def __init__(self, operands: list[Any]) -> None:
         arrays = [x.array if type(x) is Slot else x for x in operands]  # None for inputs
         self._constants = [x for x in operands if type(x) is not Slot]
-        self.copies: dict[int, Any] = {}  # of inputs that are not aligned
+        self.copies: dict[int, Any] = {}  # of those that are not aligned, or have other strides
         addresses = [None if x is None else x.__array_interface__["data"][0] for x in arrays]
         self._as_parameter_ = (ctypes.c_void_p * len(addresses))(*addresses)
 
 
-def enter(table: _Table, i: int, x: np.ndarray) -> None:
-    """Enter the address of an input; one that is not aligned is copied, with its strides."""
-    if not x.flags.aligned:
-        x = table.copies[i] = copy_with_strides(x)
+def enter(table: _Table, i: int, x: np.ndarray, strides: tuple[int, ...]) -> None:
+    """Enter the address of an array; one that is not aligned, or has other strides, is copied."""
+    if x.strides != strides or not x.flags.aligned:
+        extent = sum([(n - 1) * stride for n, stride in zip(x.shape, strides, strict=True)])
+        copy = np.ndarray(x.shape, x.dtype, np.empty(extent + x.itemsize, np.uint8), 0, strides)
+        copy[...] = x
+        x = table.copies[i] = copy
     table._as_parameter_[i] = x.__array_interface__["data"][0]
+
+
+def _keep(*arrays: np.ndarray) -> None:
+    """Name arrays for the last time."""
 
 
 class Compilation:
