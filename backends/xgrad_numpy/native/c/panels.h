@@ -1,5 +1,9 @@
 /* Instructions that multiply and add without rounding between, for panels.c. */
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 enum { TILE_ROWS = 6 };
 #if defined(__AVX512F__)
 enum { VECTOR_BYTES = 64, PANEL_VECTORS = 4 };

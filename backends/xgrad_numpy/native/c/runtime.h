@@ -40,7 +40,7 @@ struct runtime {
 enum { INVALID = 1, DIVIDED = 2, OVERFLOWN = 4 };
 
 #if defined(__SSE2__)
-#include <immintrin.h>
+#include <xmmintrin.h>
 static inline void clear_exceptions(void) { _mm_setcsr(_mm_getcsr() & ~0x3fu); }
 static inline int32_t exceptions(void) {
     const uint32_t x = _mm_getcsr();
