@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import os
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -25,6 +26,7 @@ import numpy as np
 from xgrad.capture.program import Call, Program, Unusable, Value
 from xgrad.core.memory import owner_of
 from xgrad_cupy import cublas, takes_tf32
+from xgrad_cupy.fused_programs import fusion
 from xgrad_cupy.interpreter import Interpreter, NumberOperand
 from xgrad_cupy.matmul import Products
 from xgrad_cupy.pools import new_pool, retire
@@ -62,8 +64,10 @@ class Executor:
                 raise Unusable("arguments share memory that the step writes to", call.line)
         written = {x.storage for call in program.calls for x in call.writes}
         self._written = [i for i, storage in enumerate(inputs) if storage in written]
-        self._interpreter, self._program = Interpreter(program), program
         self._cp: Any = import_module("cupy")
+        fused = native is not False and os.environ.get("XGRAD_NATIVE") != "0"
+        self._interpreter = Interpreter(program, fusion(self._cp) if fused else None)
+        self._program = program
         self._device = self._cp.cuda.Device()  # the current one
         self._links = self._runs = self.nbytes = 0
         self._pool: Any = None
