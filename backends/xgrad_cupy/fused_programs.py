@@ -1,8 +1,8 @@
 """Fused kernels of captured steps: a group of elementwise calls as one ElementwiseKernel of CuPy.
 
 `xgrad.capture.fusion` finds the groups. The expression of each call is CuPy's own: the routine of the ufunc, for the
-dtypes that the ufunc chooses, or the operation of an elementwise kernel of xgrad. So a group computes what its calls
-compute alone. The compiler contracts no product with a sum (``--fmad=false``), because the calls alone could not.
+dtypes that the ufunc chooses, or the operation of an elementwise kernel of xgrad. The compiler contracts no product
+with a sum (``--fmad=false``), as two kernels could not be contracted. So a group has the bits of its calls alone.
 """
 
 from __future__ import annotations
@@ -22,15 +22,24 @@ from xgrad_cupy.cuda_source import C_TYPES
 from xgrad_cupy.interpreter import NumberOperand
 
 _OPERATORS = {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "neg": "negative", "eq": "equal",
-    "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "and_": "bitwise_and",
-    "or_": "bitwise_or", "xor": "bitwise_xor", "invert": "invert", "iadd": "add", "isub": "subtract",
-    "imul": "multiply", "itruediv": "true_divide", "iand": "bitwise_and", "ior": "bitwise_or", "ixor": "bitwise_xor",
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "neg": "negative", "pos": "positive",
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
+    "and_": "bitwise_and", "or_": "bitwise_or", "xor": "bitwise_xor", "invert": "invert", "iadd": "add",
+    "isub": "subtract", "imul": "multiply", "itruediv": "true_divide", "iand": "bitwise_and", "ior": "bitwise_or",
+    "ixor": "bitwise_xor",
 }  # fmt: skip
-#: Products and sums in one routine, which CuPy's own kernels may contract; they also wait for other work in a loop.
-_CONTRACTED = frozenset({"cupy_floor_divide", "cupy_remainder", "cupy_fmod", "cupy_divmod", "cupy_linspace"})
+#: Names of CuPy's ufuncs for which the compiler makes the same machine code in a group and alone, where it may contract
+#: products and sums: the tests compare. `_SINGLE` are those for which this does not hold in float64.
+_EXACT = frozenset((
+    "add subtract multiply true_divide negative positive absolute sqrt square reciprocal sign maximum minimum fmax "
+    "fmin floor ceil trunc rint less less_equal greater greater_equal equal not_equal logical_and logical_or "
+    "logical_xor logical_not bitwise_and bitwise_or bitwise_xor invert isnan isinf isfinite signbit copysign "
+    "nextafter exp expm1 tanh sinh cosh sin cos tan arcsin arctan cbrt arctan2 hypot where copy clip"
+).split())  # fmt: skip
+_SINGLE = frozenset("exp2 log log2 log10 log1p arccos arcsinh arccosh arctanh power".split())
 _KINDS = "biuf"  # of dtypes, the later ones wider
-_EXACT = ("--fmad=false",)
+_COPIED = 16  # arrays that a kernel copies at most
+_OPTIONS = ("--fmad=false",)
 
 
 @cache
@@ -106,7 +115,8 @@ class Fusion:
 
     def _of_ufunc(self, call: Call, ufunc: Any, args: Sequence[Any], out: Value) -> Statement | None:
         """Return the call of a ufunc as a statement, with the routine that CuPy chooses for the dtypes."""
-        if len(args) != ufunc.nin or ufunc.nout != 1 or ufunc.name in _CONTRACTED or ufunc._loop_prep:
+        name = ufunc.name.removeprefix("cupy_")
+        if len(args) != ufunc.nin or name not in _EXACT | _SINGLE:
             return None
         kinds = [_kind(x) for x in args]
         if None in kinds:
@@ -120,14 +130,14 @@ class Fusion:
         op = ufunc._ops._guess_routine_from_in_types(dtypes, weak)
         if op is None or type(op.routine) is not str or any(str(x) not in C_TYPES for x in op.in_types + op.out_types):
             return None
+        if name in _SINGLE and set(op.in_types) != {np.dtype(np.float32)}:
+            return None
         (result,) = op.out_types
         if str(out.dtype) not in C_TYPES or (call.results and ufunc is not self._copy and result != out.dtype):
             return None
         inputs = tuple([(f"in{i}", np.dtype(x)) for i, x in enumerate(op.in_types)])
         types = tuple([(f"{name}_type", dtype) for name, dtype in (*inputs, ("out0", np.dtype(result)))])
-        operation = Operation(
-            ufunc.name.removeprefix("cupy_"), op.routine, inputs, ("out0", np.dtype(result)), types, ufunc._preamble
-        )
+        operation = Operation(name, op.routine, inputs, ("out0", np.dtype(result)), types, ufunc._preamble)
         return _statement(call, operation, args, out)
 
     def _of_kernel(self, call: Call, kernel: Any, args: Sequence[Any], out: Value) -> Statement | None:
@@ -156,11 +166,11 @@ class Fusion:
         return Call(function, (*reads, *source.numbers, *writes), {}, tuple(writes), group.results, False, None, line)
 
     def _compiled(self, inputs: str, outputs: str, code: str, preamble: str, name: str) -> Any:
-        return self._cp.ElementwiseKernel(inputs, outputs, code, name, preamble=preamble, options=_EXACT)
+        return self._cp.ElementwiseKernel(inputs, outputs, code, name, preamble=preamble, options=_OPTIONS)
 
 
 class FusedKernel:
-    """The kernel of a group, as a function of the arrays that it loads, of 0-d arrays of numbers, and of what it writes."""
+    """The kernel of a group: a function of the arrays that it loads, 0-d arrays of numbers, and arrays to write to."""
 
     def __init__(self, cp: Any, kernel: Any, group: Group, source: _Source) -> None:
         self._cp, self._kernel, self._shape, self.__name__ = cp, kernel, group.shape, source.name
@@ -269,3 +279,19 @@ def _same_layout(array: Any, value: Value) -> bool:
     pairs = zip(value.shape, array.strides, value.strides or (), strict=True)
     return all(n == 1 or stride == other for n, stride, other in pairs)
 
+
+def copy_all(cp: Any, sources: Sequence[Any], targets: Sequence[Any]) -> None:
+    """Copy arrays to others of their dtypes, all of one shape by one kernel."""
+    shapes: dict[tuple[int, ...], list[tuple[Any, Any]]] = {}
+    for x, target in zip(sources, targets, strict=True):
+        shapes.setdefault(x.shape, []).append((x, target))
+    for pairs in shapes.values():
+        for i in range(0, len(pairs), _COPIED):
+            part = pairs[i : i + _COPIED]
+            _copies(cp, len(part))(*[x for x, _ in part], *[target for _, target in part])
+
+
+@cache
+def _copies(cp: Any, count: int) -> Any:
+    names = [", ".join([f"T {side}{i}" for i in range(count)]) for side in "xy"]
+    return cp.ElementwiseKernel(*names, "; ".join([f"y{i} = x{i}" for i in range(count)]), "xgrad_copies")

@@ -15,7 +15,8 @@ The calls form a list of items, each a call or a group. Three rules keep the mea
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
@@ -24,7 +25,8 @@ from xgrad.capture.program import Call, Program, Storage, Value
 
 _REACH = 8  # other calls across which a statement joins an earlier group: farther, its result would be stored for long
 _SEARCHED = 64  # items that are looked at for a group to join
-_ARRAYS = 32  # that a group accesses at most: parameters of a kernel have 4 KB
+_ARRAYS = 32  # in memory that a group accesses at most: parameters of a kernel may have 4 KB
+_STATEMENTS = 64  # of a group at most
 
 
 class Statement(NamedTuple):
@@ -110,6 +112,10 @@ class _Fusion:
         self._originals: dict[Value, Value] = {}  # of values with the same elements in the same memory, the first
         self._first = _Item()  # with the views of what is there before the step
         self._items: list[_Item] = []
+        #: The number of calls, other than views, that access a storage; what is there before or after counts as one
+        self._uses = Counter([x for call in program.calls if not _is_view(call) for x in _storages(call)])
+        outside = [x.storage for x in (*program.inputs, *program.state, *program.outputs)]
+        self._uses.update({*outside, *[x for x in self._uses if x.kind != "temporary"]})
         makers: dict[Value, _Item] = {}
         for call in program.calls:
             if _is_view(call):
@@ -139,7 +145,7 @@ class _Fusion:
         item = self._item(call, statement)
         others = 0
         for earlier in islice(reversed(self._items if item.statements else ()), _SEARCHED):
-            if earlier.statements and self._may_join(earlier, item):
+            if earlier.statements and self._may_join(earlier, item, others):
                 earlier.add(item)
                 return earlier
             others += not earlier.statements
@@ -165,7 +171,7 @@ class _Fusion:
                 continue
             for j in range(i + 1, min(i + _SEARCHED, len(self._items))):
                 later = self._items[j]
-                if later.statements and self._may_join(item, later):
+                if later.statements and self._may_join(item, later, others):
                     item.add(later)
                     item.views += later.views
                     self._items[j] = item
@@ -175,22 +181,28 @@ class _Fusion:
                 if others > _REACH or item.precedes(later) or _is_check(later):
                     break
 
-    def _may_join(self, group: _Item, item: _Item) -> bool:
-        """Return whether statements may follow those of a group in one kernel, and share values with them."""
+    def _may_join(self, group: _Item, item: _Item, others: int) -> bool:
+        """Return whether statements may follow those of a group in one kernel, given the number of calls in between.
+
+        Across calls they have to read what the group writes: else something would be stored for longer for nothing.
+        """
         if size(group.statements[0].out) != size(item.statements[0].out):
             return False
-        both = group.values.keys() & item.values.keys()
-        if not any(group.values[x] & item.values[x] for x in both):
+        if others and group.writes.isdisjoint(item.reads):
             return False
-        for x in both:
+        for x in group.values.keys() & item.values.keys():
             if x in group.writes or x in item.writes:
                 values = group.values[x] | item.values[x]
                 if len(values) > 1 or any(size(value) != size(item.statements[0].out) for value in values):
                     return False
-        inputs = {value for part in (group, item) for values in part.values.values() for value in values}
-        results = {x for part in (group, item) for statement in part.statements for x in statement.call.results}
-        count = len(inputs - results) + len(group.statements) + len(item.statements)
-        return count <= _ARRAYS and self._fits(item, group.shape)
+        statements = group.statements + item.statements
+        return len(statements) <= _STATEMENTS and self._arrays(statements) <= _ARRAYS and self._fits(item, group.shape)
+
+    def _arrays(self, statements: Sequence[Statement]) -> int:
+        """Return the number of arrays in memory that statements access."""
+        uses = Counter([x for statement in statements for x in _storages(statement.call)])
+        values = {self._original(x) for statement in statements for x in (*statement.values, statement.out)}
+        return sum([uses[x.storage] < self._uses[x.storage] for x in values])
 
     def _fits(self, item: _Item, shape: tuple[int, ...]) -> bool:
         """Return whether each statement can access its arrays by strides over a shape, and writes to one value."""
@@ -299,6 +311,10 @@ def _is_view(call: Call) -> bool:
     return all(x.storage is call.reads[0].storage for x in call.results)
 
 
+def _storages(call: Call) -> set[Storage]:
+    return {x.storage for x in (*call.reads, *call.writes, *call.results)}
+
+
 def _is_check(item: _Item) -> bool:
     return item.call is not None and item.call.check is not None
 
@@ -318,9 +334,7 @@ def is_contiguous(x: Value) -> bool:
     return x.strides is not None
 
 
-def reshaped_strides(
-    shape: Iterable[int], strides: Iterable[int], new: tuple[int, ...]
-) -> tuple[int, ...] | None:
+def reshaped_strides(shape: Iterable[int], strides: Iterable[int], new: tuple[int, ...]) -> tuple[int, ...] | None:
     """Return the strides of an array after a reshape without a copy, None if that is not possible.
 
     >>> reshaped_strides((12, 6), (0, 4), (3, 4, 6))
@@ -343,5 +357,3 @@ def reshaped_strides(
         result.append(0 if n == 1 else step)
         length, step = length // n, step * n
     return tuple(reversed(result))
-
-
