@@ -81,6 +81,11 @@ class Fusion:
         parts = fuse(program, lambda call: self._statement(call, *operands(call)))
         return [self._call(x) if isinstance(x, Group) else x for x in parts]
 
+    def ufunc(self, name: str) -> Any:
+        """Return the ufunc of CuPy with a name, without its prefix."""
+        own = {x.name.removeprefix("cupy_"): x for x in (self._copy, self._where, self._clip)}
+        return own.get(name) or getattr(self._cp, name)
+
     # Calls as statements
 
     def _statement(self, call: Call, args: tuple[Any, ...], options: dict[str, Any]) -> Statement | None:

@@ -26,6 +26,7 @@ from benchmarks.peers.models_xgrad import MODELS
 from tests.cuda_without_gpu.test_training import counted
 from xgrad import nn, optim
 from xgrad_cupy import fused_programs
+from xgrad_cupy.cuda_source import C_TYPES
 
 #: Launches of kernels in a captured step of each model: fused, and one for each call.
 LAUNCHES = {
@@ -192,7 +193,11 @@ def _nvrtc() -> Path | None:
     return found[0] if found else None
 
 
-@pytest.mark.skipif(_nvrtc() is None, reason="needs the wheel nvidia-cuda-nvrtc: NVRTC_WHEEL=FOLDER")
+ARCHITECTURES = "-arch=sm_75", "-arch=sm_90", "-arch=sm_120"
+needs_nvrtc = pytest.mark.skipif(_nvrtc() is None, reason="needs the wheel nvidia-cuda-nvrtc: NVRTC_WHEEL=FOLDER")
+
+
+@needs_nvrtc
 def test_nvrtc_compiles_the_kernels_of_all_models(monkeypatch: pytest.MonkeyPatch) -> None:
     sources = {}
     made: list[Any] = []
@@ -213,8 +218,42 @@ def test_nvrtc_compiles_the_kernels_of_all_models(monkeypatch: pytest.MonkeyPatc
             cp._core.core.compile_with_cache(code, options=("--fmad=false",))
     assert len(sources) > 20
     flags = "-ftz=true", "--device-as-default-execution-space"
-    text = json.dumps([(source, [*options, *flags]) for source, options in sources.items()])
+    for architecture in ARCHITECTURES:
+        _compiled([(source, [[*options, *flags, architecture]]) for source, options in sources.items()])
+
+
+@needs_nvrtc
+def test_machine_code_of_expressions_does_not_depend_on_contraction() -> None:
+    names, sources = [], []
+    for name in sorted(fused_programs._EXACT | fused_programs._SINGLE):
+        ufunc = fused_programs.fusion(cp).ufunc(name)
+        for op in ufunc._ops.ops:
+            types = [C_TYPES.get(str(x), "") for x in (*op.in_types, *op.out_types)]
+            floats = {str(x) for x in op.in_types} - {"bool"}
+            if floats == {"float32"} or (floats == {"float64"} and name not in fused_programs._SINGLE):
+                names.append((name, types))
+                sources.append(_source(ufunc, op.routine, types))
+    assert len(names) > 80
+    variants = [["-ftz=true", ARCHITECTURES[1], option] for option in ("--fmad=true", "--fmad=false")]
+    same = _compiled([(source, variants) for source in sources])
+    assert [x for x, equal in zip(names, same, strict=True) if not equal] == []
+
+
+def _source(ufunc: Any, routine: str, types: list[str]) -> str:
+    """Return a kernel of a ufunc alone."""
+    *inputs, out = [f"{name}*{side}" for name, side in zip(types, "abcy"[: len(types) - 1] + "y", strict=True)]
+    lines = [f"typedef {name} in{i}_type; const {name} in{i} = {'abc'[i]}[i];" for i, name in enumerate(types[:-1])]
+    lines += [f"typedef {types[-1]} out0_type; {types[-1]} out0;", f"{routine};", "y[i] = out0;"]
+    body = " ".join(["int i = threadIdx.x;", *lines])
+    return f'{ufunc._preamble}\nextern "C" __global__ void kernel({", ".join([*inputs, out])}) {{ {body} }}'
+
+
+def _compiled(compilations: list[Any]) -> list[bool]:
+    """Compile by NVRTC; return for each source whether the machine code is the same with all lists of options."""
     command = [sys.executable, str(Path(__file__).with_name("real_nvrtc.py")), str(_nvrtc())]
     alone = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    text = json.dumps(compilations)
     done = subprocess.run(command, input=text, env=alone, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
+    same: list[bool] = json.loads(done.stdout)
+    return same

@@ -131,8 +131,7 @@ class _Fusion:
         """Note a view, such as a reshape, that has all elements of its operand in the same order."""
         x = call.reads[0]
         for view in call.results:
-            same = view.dtype == x.dtype and size(view) == size(x) and is_contiguous(view) and is_contiguous(x)
-            if same:
+            if view.dtype == x.dtype and size(view) == size(x) and is_contiguous(view) and is_contiguous(x):
                 self._originals[view] = self._original(x)
 
     def _original(self, x: Value) -> Value:
@@ -191,10 +190,8 @@ class _Fusion:
         if others and group.writes.isdisjoint(item.reads):
             return False
         for x in group.values.keys() & item.values.keys():
-            if x in group.writes or x in item.writes:
-                values = group.values[x] | item.values[x]
-                if len(values) > 1 or any(size(value) != size(item.statements[0].out) for value in values):
-                    return False
+            if (x in group.writes or x in item.writes) and len(group.values[x] | item.values[x]) > 1:
+                return False
         statements = group.statements + item.statements
         return len(statements) <= _STATEMENTS and self._arrays(statements) <= _ARRAYS and self._fits(item, group.shape)
 
@@ -209,8 +206,6 @@ class _Fusion:
         for statement in item.statements:
             out = statement.out
             if any(x.storage is out.storage and self._original(x) is not self._original(out) for x in statement.values):
-                return False
-            if any(x.storage is out.storage and size(x) != size(out) for x in statement.values):
                 return False
             if any(self._strides(x, statement, shape) is None for x in (*statement.values, out)):
                 return False
@@ -326,12 +321,14 @@ def size(x: Value) -> int:
 
 def is_contiguous(x: Value) -> bool:
     """Return whether the elements of a value lie in memory in their order, without gaps."""
+    if x.strides is None:
+        return False
     step = int(x.dtype.itemsize)
-    for n, stride in zip(reversed(x.shape), reversed(x.strides or ()), strict=True) if x.strides is not None else ():
+    for n, stride in zip(reversed(x.shape), reversed(x.strides), strict=True):
         if n != 1 and stride != step:
             return False
         step *= n
-    return x.strides is not None
+    return True
 
 
 def reshaped_strides(shape: Iterable[int], strides: Iterable[int], new: tuple[int, ...]) -> tuple[int, ...] | None:
