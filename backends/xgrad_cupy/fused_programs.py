@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,9 +44,12 @@ _OPTIONS = ("--fmad=false",)
 
 
 @cache
-def fusion(cp: Any) -> Fusion:
-    """Return the fusion for CuPy, the module `cp`: programs share their kernels."""
-    return Fusion(cp, Device("cuda").backend.xp)
+def fusion(cp: Any) -> Fusion | None:
+    """Return the fusion for CuPy, the module `cp`, None if this CuPy has other internals; programs share kernels."""
+    try:
+        return Fusion(cp, Device("cuda").backend.xp)
+    except (AttributeError, ImportError):
+        return None
 
 
 class Operation(NamedTuple):
@@ -64,11 +68,13 @@ class Fusion:
 
     def __init__(self, cp: Any, xp: Any) -> None:
         self._cp = cp
-        core, math = cp._core.core, cp._core._routines_math
-        self._ufuncs: dict[Any, Any] = {getattr(operator, x): getattr(cp, y) for x, y in _OPERATORS.items()}
-        self._copy: Any = core.elementwise_copy
+        self._copy: Any = cp._core.core.elementwise_copy
         self._where: Any = import_module("cupy._sorting.search")._where_ufunc
-        self._clip: Any = math._clip
+        self._clip: Any = cp._core._routines_math._clip
+        self._ufuncs: dict[Any, Any] = {getattr(operator, x): getattr(cp, y) for x, y in _OPERATORS.items()}
+        internals = attrgetter("_preamble", "_ops._guess_routine_from_in_types", "_ops.ops")
+        for ufunc in (self._copy, self._where, self._clip, *self._ufuncs.values()):
+            internals(ufunc)  # raises AttributeError in a CuPy that has others
         self._functions = {xp.where: "where", xp.clip: "clip", xp.astype: "copy", xp.asarray: "copy"}
         self._functions |= {xp.full: "full", xp.zeros: "full"}
         self._kernel = cache(self._compiled)
@@ -96,12 +102,13 @@ class Fusion:
         function = call.function
         if function is operator.setitem:
             target, key, value = args
-            return self._of_ufunc(call, self._copy, (value,), out) if key is Ellipsis and target is out else None
+            whole = key is Ellipsis and target is out
+            return self._of_ufunc(call, self._copy, (_filling(value),), out) if whole else None
         kind = self._functions.get(function)
         if kind == "copy":
             return self._of_ufunc(call, self._copy, args[:1], out)
         if kind == "full":
-            return self._of_ufunc(call, self._copy, args[1:2] or (0,), out)
+            return self._of_ufunc(call, self._copy, (_filling(args[1]) if len(args) > 1 else 0,), out)
         if options.keys() - {"out"}:
             return None
         if kind == "where":
@@ -123,16 +130,10 @@ class Fusion:
         name = ufunc.name.removeprefix("cupy_")
         if len(args) != ufunc.nin or name not in _EXACT | _SINGLE:
             return None
-        kinds = [_kind(x) for x in args]
-        if None in kinds:
+        dtypes = tuple([_dtype(x) for x in args])
+        if any(x is None for x in dtypes):  # which equals the dtype float64
             return None
-        dtypes = tuple([dtype for dtype, _ in filter(None, kinds)])
-        weak = tuple([kind for _, kind in filter(None, kinds)])
-        scalars = [_KINDS.find(np.dtype(x).kind) for x in weak if x]
-        arrays = [_KINDS.find(dtype.kind) for dtype, x in zip(dtypes, weak, strict=True) if not x]
-        if not scalars or not arrays or max(scalars) > max(arrays):
-            weak = (False,) * len(args)
-        op = ufunc._ops._guess_routine_from_in_types(dtypes, weak)
+        op = ufunc._ops._guess_routine_from_in_types(dtypes, _weak(args))
         if op is None or type(op.routine) is not str or any(str(x) not in C_TYPES for x in op.in_types + op.out_types):
             return None
         if name in _SINGLE and set(op.in_types) != {np.dtype(np.float32)}:
@@ -226,7 +227,7 @@ class _Source:
         outputs = [f"{x.dtype} y{i}" for i, x in enumerate(group.results)]
         for i, access in enumerate(group.writes, len(outputs)):
             outputs.append(f"{access.value.dtype} y{i}")
-            if access in group.loads:
+            if any(load.value is access.value for load in group.loads):
                 self._declare(access, f"y{i}")
         preambles: dict[str, None] = {}
         for statement, operands, out in zip(group.statements, group.operands, group.outs, strict=True):
@@ -271,13 +272,26 @@ def _statement(call: Call, operation: Operation, args: Sequence[Any], out: Value
     return Statement(call, operation, tuple(args), out)
 
 
-def _kind(x: Any) -> tuple[np.dtype[Any], Any] | None:
-    """Return the dtype of an operand, and for a scalar that promotes by its kind alone its type, else False."""
-    if type(x) in (Value, NumberOperand) or isinstance(x, np.generic):
-        return np.dtype(x.dtype), False
-    if type(x) is bool:
-        return np.dtype(bool), False
-    return (np.dtype(type(x)), type(x)) if type(x) in (int, float) else None
+def _dtype(x: Any) -> np.dtype[Any] | None:
+    """Return the dtype of an operand, None of what is no operand."""
+    if type(x) in (bool, int, float):
+        return np.dtype(type(x))
+    dtype: np.dtype[Any] | None = x.dtype if isinstance(x, (Value, NumberOperand, np.generic)) else None
+    return dtype
+
+
+def _weak(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the types of the operands that take the dtype of the others, as CuPy chooses routines; False of others."""
+    kinds = {int: _KINDS.index("i"), float: _KINDS.index("f")}
+    scalars = [kinds[type(x)] for x in args if type(x) in kinds]
+    arrays = [_KINDS.find(x.dtype.kind) if hasattr(x, "dtype") else 0 for x in args if type(x) not in kinds]
+    weak = scalars and arrays and max(scalars) <= max(arrays)
+    return tuple([type(x) if weak and type(x) in kinds else False for x in args])
+
+
+def _filling(x: Any) -> Any:
+    """Return what CuPy stores for a number: a zero without its sign."""
+    return type(x)(0) if isinstance(x, (int, float, np.generic)) and x == 0 else x
 
 
 def _same_layout(array: Any, value: Value) -> bool:

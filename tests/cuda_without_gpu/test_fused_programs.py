@@ -184,6 +184,19 @@ def test_writes_and_reads_around_them_keep_their_order() -> None:
     assert not captured.refusal
 
 
+def test_zero_that_fills_an_array_has_no_sign_as_in_eager_mode() -> None:
+    def step(x: Any) -> Any:
+        filled = x * 2
+        filled[...] = -0.0
+        return filled * x, filled
+
+    x = xgrad.ones(3, device="cuda")
+    captured = xgrad.capture(step)
+    captured(x)
+    for one, other in zip(captured(x), step(x), strict=True):
+        assert one.to("cpu").numpy().tobytes() == other.to("cpu").numpy().tobytes()
+
+
 def _nvrtc() -> Path | None:
     """Return the library of the wheel nvidia-cuda-nvrtc, in a folder of the variable, or installed."""
     spec = importlib.util.find_spec("nvidia")
