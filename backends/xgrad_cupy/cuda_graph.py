@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import os
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -25,6 +26,7 @@ import numpy as np
 from xgrad.capture.program import Call, Program, Unusable, Value
 from xgrad.core.memory import owner_of
 from xgrad_cupy import cublas, takes_tf32
+from xgrad_cupy.fused_programs import copy_all, fusion
 from xgrad_cupy.interpreter import Interpreter, NumberOperand
 from xgrad_cupy.matmul import Products
 from xgrad_cupy.pools import new_pool, retire
@@ -32,7 +34,6 @@ from xgrad_cupy.pools import new_pool, retire
 _BUFFERS = 8  # runs for which copies of numbers may be pending
 _WIDTH = 16  # bytes for a number
 _FREE, _PAID = 16, 8  # captures allowed at first, and runs that allow one more
-_JOINED = 8  # arrays that CuPy joins without a list of their addresses
 _JOINS = frozenset({"concat", "concatenate", "stack"})
 
 _handles: dict[int, cublas.Cublas] = {}  # by the index of the device
@@ -62,8 +63,10 @@ class Executor:
                 raise Unusable("arguments share memory that the step writes to", call.line)
         written = {x.storage for call in program.calls for x in call.writes}
         self._written = [i for i, storage in enumerate(inputs) if storage in written]
-        self._interpreter, self._program = Interpreter(program), program
         self._cp: Any = import_module("cupy")
+        fused = native is not False and os.environ.get("XGRAD_NATIVE") != "0"
+        self._interpreter = Interpreter(program, fusion(self._cp) if fused else None)
+        self._program = program
         self._device = self._cp.cuda.Device()  # the current one
         self._links = self._runs = self.nbytes = 0
         self._pool: Any = None
@@ -321,8 +324,8 @@ def _span(members: list[tuple[int, Any]]) -> tuple[Any, int, list[tuple[Any, ...
 
 
 def _join(cp: Any, function: Callable[..., Any], arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
-    """Join arrays; by assignments where CuPy would copy a list of their addresses from the host."""
-    if len(arrays) <= _JOINED or len({x.dtype for x in arrays}) > 1:
+    """Join arrays; CuPy copies one at a time, or a list of their addresses from the host, which cannot be captured."""
+    if len({x.dtype for x in arrays}) > 1:
         return function(arrays, axis=axis)
     if function.__name__ == "stack":
         arrays = [cp.expand_dims(x, axis) for x in arrays]
@@ -331,8 +334,8 @@ def _join(cp: Any, function: Callable[..., Any], arrays: Sequence[Any], /, *, ax
     first, ends = arrays[0], [*accumulate([x.shape[axis] for x in arrays])]
     axis %= first.ndim
     out = cp.empty((*first.shape[:axis], ends[-1], *first.shape[axis + 1 :]), first.dtype)
-    for x, end in zip(arrays, ends, strict=True):
-        out[(slice(None),) * axis + (slice(end - x.shape[axis], end),)] = x
+    before = (slice(None),) * axis
+    copy_all(cp, arrays, [out[(*before, slice(end - x.shape[axis], end))] for x, end in zip(arrays, ends, strict=True)])
     return out
 
 

@@ -74,6 +74,8 @@ class Kernels:
             return generic(self._xp, x, *args, **options) if result is NotImplemented else result
 
         chosen.__name__ = generic.__name__.lstrip("_")
+        if isinstance(kernel, self._cp.ElementwiseKernel):
+            chosen.elementwise = kernel  # type: ignore[attr-defined]  # for captured steps, which fuse it
         return chosen
 
     # Random numbers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,19 +18,25 @@ class NumberOperand(NamedTuple):
     dtype: Any
 
 
+#: Returns the calls of a program with fused kernels, given a function that returns the operands of a call.
+Fuse = Callable[[Program, Callable[[Call], tuple[Any, dict[str, Any]]]], Sequence[Call]]
+
+
 class Interpreter:
     """The calls of a program on arrays, and on 0-d arrays for numbers that change; `operands` are the latter.
 
-    Unusable if the program checks a value, which would wait for the GPU.
+    `fuse`, if given, replaces groups of calls by calls of fused kernels. Unusable if the program checks a value, which
+    would wait for the GPU.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, fuse: Fuse | None = None) -> None:
         self.program = program
         self._indices = {number.text: i for i, number in enumerate(program.numbers)}
         for call in program.calls:
             if call.check is not None:
                 raise Unusable("a value is checked, which would wait for the GPU", call.line)
-        self._arguments = [self._with_operands(call) for call in program.calls]
+        self.calls: Sequence[Call] = program.calls if fuse is None else fuse(program, self._with_operands)
+        self._arguments = [self._with_operands(call) for call in self.calls]
         everything = leaves([(*args, *options.values()) for args, options in self._arguments])
         self.operands = list(dict.fromkeys([x for x in everything if type(x) is NumberOperand]))
         self._dying = self._last_uses()
@@ -38,9 +44,9 @@ class Interpreter:
     def _last_uses(self) -> list[list[int]]:
         """Return for each call the numbers of the values that no later call needs."""
         program = self.program
-        last = {x.number: i for i, call in enumerate(program.calls) for x in (*call.reads, *call.results, *call.writes)}
+        last = {x.number: i for i, call in enumerate(self.calls) for x in (*call.reads, *call.results, *call.writes)}
         kept = {x.number for x in (*program.inputs, *program.state, *program.outputs)} | program.constants.keys()
-        dying: list[list[int]] = [[] for _ in program.calls]
+        dying: list[list[int]] = [[] for _ in self.calls]
         for number in last.keys() - kept:
             dying[last[number]].append(number)
         return dying
@@ -71,7 +77,7 @@ class Interpreter:
         def concrete(x: Any) -> Any:
             return live[x.number] if type(x) is Value else numbers[x] if type(x) is NumberOperand else x
 
-        for call, arguments, dying in zip(self.program.calls, self._arguments, self._dying, strict=True):
+        for call, arguments, dying in zip(self.calls, self._arguments, self._dying, strict=True):
             args, options = map_leaves(concrete, arguments)
             try:
                 result = function_of(call)(*args, **options)

@@ -18,6 +18,8 @@ module                 subject                                                lo
 `effects`              what a replay leaves behind, and returns               a result, gradient or count is wrong
 `cached_program`       a program with its guards, effects and memory          a replay works on other arrays
 `program`, `passes`    values, calls, and simplification                      a call that matters was dropped
+`fusion`               groups of elementwise calls, for executors             bits differ on `cuda` unless
+                                                                              ``native=False``
 `printer`              the text of a program                                  ``program()`` reads badly
 `verification`         the comparison of replays with eager steps             ``verify=`` finds too little
 =====================  =====================================================  ====================================
@@ -85,7 +87,7 @@ def capture(
     native : bool, optional
         On `cpu`, whether elementwise calls become loops of C, compiled on this machine, with the same bits: by default
         in the background, after some replays; True waits for them at the recording, and warns if there is no compiler;
-        False leaves them to NumPy.
+        False leaves them to NumPy. On `cuda`, groups of them become one kernel each, unless False.
 
     Returns
     -------
