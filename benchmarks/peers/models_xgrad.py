@@ -109,11 +109,16 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
 
 
 def step(model: str, dtype: Any = "float32", **sizes: int) -> Callable[[], Any]:
+    return trained(model, dtype, "cpu", **sizes)[0]
+
+
+def trained(model: str, dtype: Any, device: str, **sizes: int) -> tuple[Callable[[], Any], nn.Module]:
+    """Return a step, and the model that it trains."""
     data = problem(model, **sizes)
-    module = MODELS[model](**sizes).to(dtype=getattr(xgrad, dtype))
+    module = MODELS[model](**sizes).to(device, dtype=getattr(xgrad, dtype))
     module.load_state_dict({name: value.astype(dtype) for name, value in data.weights.items()}, strict=False)
     optimizer = optim.SGD(module.parameters(), lr=data.lr)
-    x, y = xgrad.asarray(data.x), xgrad.asarray(data.y)
+    x, y = xgrad.asarray(data.x, device=device), xgrad.asarray(data.y, device=device)
     x = x.astype(getattr(xgrad, dtype)) if x.dtype.kind == "f" else x
 
     def run() -> Any:
@@ -123,7 +128,7 @@ def step(model: str, dtype: Any = "float32", **sizes: int) -> Callable[[], Any]:
         optimizer.step()
         return loss
 
-    return run
+    return run, module
 
 
 def step_captured(model: str, **sizes: int) -> Callable[[], Any]:

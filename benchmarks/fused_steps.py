@@ -1,0 +1,107 @@
+"""Captured steps on a GPU with and without fused kernels: values, nodes of the CUDA graph, times.
+
+``python -m benchmarks.fused_steps`` prints a table, and with ``--output FILE`` writes it there. Losses and parameters
+after five steps must have the same bits with and without fusion. Times are the least mean of three blocks of calls, in
+one process, from the first launch until the device has computed all; the graph alone is one that is launched again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import xgrad
+from benchmarks.models import MODELS, QUICK
+from benchmarks.peers import models_xgrad
+
+KINDS: dict[str, dict[str, Any]] = {"eager": {}, "captured": {"native": False}, "captured, fused": {"native": None}}
+NAMES = ["step, µs", "graph alone, µs", "nodes of the graph", "largest difference from the CPU"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, as a test: the figures mean nothing")
+    parser.add_argument("--seconds", type=float, default=60, help="no model is begun after them (default: %(default)s)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the table to a file of Markdown")
+    options = parser.parse_args()
+    device, start, lines = xgrad.Device(options.device), time.monotonic(), list[str]()
+    lines += [f"# Fused steps on {device.backend.describe(device.index)}", ""]
+    lines += ["Made by `python -m benchmarks.fused_steps`", ""]
+    lines += [f"- {name}: {version}" for name, version in device.backend.versions().items()]
+    lines += ["", f"| model | | {' | '.join(NAMES)} |", "|---|---|" + "---|" * len(NAMES)]
+    for model, sizes in (QUICK if options.quick else MODELS).items():
+        if time.monotonic() - start < options.seconds:
+            for kind, figures in measured(device, sizes).items():
+                lines.append(f"| {model} | {kind} | {' | '.join([str(figures.get(name, '')) for name in NAMES])} |")
+                print(lines[-1], flush=True)
+    text = "\n".join([*lines, ""])
+    print(text)
+    if options.output:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(text, encoding="utf-8")
+
+
+def measured(device: Any, sizes: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the figures of a model for each kind of step."""
+    right, values, figures = after_five(models_xgrad.trained(dtype="float32", device="cpu", **sizes)), {}, {}
+    for kind, options in KINDS.items():
+        step, model = models_xgrad.trained(dtype="float32", device=str(device), **sizes)
+        call: Any = xgrad.capture(step, **options) if options else step
+        values[kind] = after_five((call, model))
+        row: dict[str, Any] = {"step, µs": microseconds(device, call)}
+        largest = max([float(np.abs(x - y).max()) for x, y in zip(values[kind], right, strict=True)])
+        row["largest difference from the CPU"] = f"{largest:.1e}"
+        if options:
+            (program,) = call._programs.values()
+            graph = getattr(program.executor, "_graph", None)
+            if graph is not None:
+                row["graph alone, µs"] = microseconds(device, graph.launch)
+                row["nodes of the graph"] = nodes(graph)
+        figures[kind] = row
+    for x, y in zip(values["captured"], values["captured, fused"], strict=True):
+        assert x.tobytes() == y.tobytes(), "expected the same bits with fused kernels as without"
+    return figures
+
+
+def after_five(made: tuple[Callable[[], Any], Any]) -> list[np.ndarray]:
+    """Return the losses of five steps, and the parameters after them, on the host."""
+    call, model = made
+    losses = [call() for _ in range(5)]
+    return [x.detach().to("cpu").numpy().copy() for x in (*losses, *model.parameters())]
+
+
+def microseconds(device: Any, call: Callable[[], Any]) -> float:
+    """Return the least mean of three blocks of calls."""
+    means = []
+    for _ in range(3):
+        call()
+        device.synchronize()
+        start, count = time.perf_counter(), 0
+        while count < 10 or time.perf_counter() - start < 0.2:
+            call()
+            count += 1
+        device.synchronize()
+        means.append((time.perf_counter() - start) / count)
+    return round(min(means) * 1e6, 1)
+
+
+def nodes(graph: Any) -> int | str:
+    """Return the number of nodes of a CUDA graph: kernels, copies and memsets. The emulation of CUDA does not tell."""
+    count, driver = ctypes.c_size_t(), ctypes.CDLL("libcuda.so.1")
+    if not hasattr(driver, "cuGraphGetNodes"):
+        return ""
+    status = driver.cuGraphGetNodes(ctypes.c_void_p(graph.graph), None, ctypes.byref(count))
+    if status:
+        raise RuntimeError(f"cuGraphGetNodes returned {status}")
+    return count.value
+
+
+if __name__ == "__main__":
+    main()
