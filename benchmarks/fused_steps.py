@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.fused_steps`` prints a table, and with ``--output FILE`` writes it there. Losses and parameters
 after five steps are compared: with fused kernels they have the same bits as without, unless the model adds up at
-repeated indices, as an embedding's gradient does, in an order that differs from run to run. Times are the least mean of three blocks of calls, in
-one process, from the first launch until the device has computed all; the graph alone is one that is launched again.
+repeated indices, as an embedding's gradient does, in an order that differs from run to run. Times are the least mean of
+three blocks of calls, in one process, from the first launch until the device has computed all; the graph alone is one
+that is launched again.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def measured(device: Any, sizes: Mapping[str, Any]) -> dict[str, dict[str, Any]]
         figures[kind] = row
     for kind in ("eager", "captured, fused"):
         pairs = zip(values[kind], values["captured"], strict=True)
-        figures[kind]["bits as captured"] = "yes" if all([x.tobytes() == y.tobytes() for x, y in pairs]) else "no"
+        figures[kind]["bits as captured"] = "yes" if all(x.tobytes() == y.tobytes() for x, y in pairs) else "no"
     return figures
 
 

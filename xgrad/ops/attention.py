@@ -17,7 +17,7 @@ from xgrad.support.docstrings import documented
 
 def _exponentials(xp: Any, query: Any, key: Any, mask: Any, causal: bool) -> tuple[Any, Any]:
     """Return the weights of the values up to a factor for each query, and their sums; where all are masked, 1."""
-    scores = _as_single(xp, query @ xp.matrix_transpose(key))
+    scores = _as_single(xp, xp.matmul(query, xp.matrix_transpose(key)))
     if mask is not None:
         scores = scores + mask
     if causal:
@@ -54,11 +54,12 @@ def _attention_rule(
         return _half_gradients(g, xp, query, key, value, mask, out, exponentials / total, kept, scale)
     g = g / total
     dropped = exponentials if kept is None else exponentials * kept
-    dv = xp.matrix_transpose(dropped) @ g
-    dw = g @ xp.matrix_transpose(value)
+    dv = xp.matmul(xp.matrix_transpose(dropped), g)
+    dw = xp.matmul(g, xp.matrix_transpose(value))
     dw = dw if kept is None else dw * kept
     ds = exponentials * (dw - xp.sum(g * out, axis=-1, keepdims=True))
-    return ds @ key * scale, xp.matrix_transpose(ds) @ query, dv, None if mask is None else ds
+    dq, dk = xp.matmul(ds, key), xp.matmul(xp.matrix_transpose(ds), query)
+    return dq * scale, dk, dv, None if mask is None else ds
 
 
 def _half_gradients(
@@ -66,12 +67,13 @@ def _half_gradients(
 ) -> tuple[Any, ...]:
     """Return the gradients in float16, for products of which a device is fast, with sums and differences in float32."""
     dropped = weights if kept is None else weights * kept
-    dv = xp.matrix_transpose(xp.astype(dropped, g.dtype)) @ g
-    dw = _as_single(xp, g @ xp.matrix_transpose(value))
+    dv = xp.matmul(xp.matrix_transpose(xp.astype(dropped, g.dtype)), g)
+    dw = _as_single(xp, xp.matmul(g, xp.matrix_transpose(value)))
     dw = dw if kept is None else dw * kept
     ds = weights * (dw - xp.sum(_as_single(xp, g) * out, axis=-1, keepdims=True))
     narrow = xp.astype(ds, g.dtype)
-    return narrow @ key * scale, xp.matrix_transpose(narrow) @ query, dv, None if mask is None else ds
+    dq, dk = xp.matmul(narrow, key), xp.matmul(xp.matrix_transpose(narrow), query)
+    return dq * scale, dk, dv, None if mask is None else ds
 
 
 @derivative(
@@ -84,8 +86,8 @@ def _attention(
     exponentials, total = _exponentials(xp, query * scale, key, mask, causal)
     kept = exponentials * dropout_mask(xp, exponentials, seed, call, device, p) if p else exponentials
     if is_half(value.dtype):
-        return xp.astype(kept / total, value.dtype) @ value, (exponentials, total)
-    return kept @ value / total, (exponentials, total)
+        return xp.matmul(xp.astype(kept / total, value.dtype), value), (exponentials, total)
+    return xp.matmul(kept, value) / total, (exponentials, total)
 
 
 def additive_mask(mask: Tensor, masked: bool, dtype: Any) -> Tensor:
