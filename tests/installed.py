@@ -22,11 +22,13 @@ import xgrad
 EXTRAS: set[str] = set()  # installed extras
 PLUGINS = sorted(point.module for point in metadata.entry_points(group="xgrad.backends"))
 LIBRARIES = ("torch", "jax", "dask", "mlx")  # extras that are devices
-#: A program that compiles a native kernel where no other compiler is found.
+#: A program that compiles native kernels where no other compiler is found.
 NATIVE = """import os
 os.environ |= {"CC": "", "PATH": "", "XGRAD_CACHE_DIR": "kernels"}
 from xgrad_numpy.native import library
+from xgrad_numpy.native.runtime import runtime
 print(library.load("int add(int x) { return x + 1; }").add(2), "is 3 by", library.describe())
+print(runtime().functions.threads(), "threads")
 """
 
 
