@@ -14,7 +14,7 @@ import xgrad
 from helpers import skip_without_compiler
 from xgrad_numpy import functions
 from xgrad_numpy.codegen import Instruction, Slot
-from xgrad_numpy.native import library
+from xgrad_numpy.native import library, products
 from xgrad_numpy.native.fusion import LOOPS, Extremes, LoopCall, Multiplication, Run, fuse
 from xgrad_numpy.native.kernels import _supported
 from xgrad_numpy.native.printer import Source
@@ -209,3 +209,116 @@ def test_comparisons_of_nan_raise_no_exception(size: int) -> None:
             for _ in range(3):
                 for one, other in zip(step(x), captured(x), strict=True):
                     assert bits(one.numpy()) == bits(other.numpy())
+
+
+@pytest.mark.parametrize("function", ["exp", "log", "sin"])
+def test_a_loop_of_a_single_element_reads_what_was_stored(function: str) -> None:
+    def step(x: xgrad.Tensor) -> xgrad.Tensor:
+        return getattr(xgrad, function)((x * 2 + 1).reshape(()))
+
+    captured = xgrad.capture(step, native=True)
+    for number in (1.0, 1.5, 2.0, 0.5):
+        x = xgrad.full((1, 1), number)
+        assert captured(x).item() == step(x).item()
+
+
+@pytest.mark.usefixtures("threads")
+def test_products_are_tried_while_blas_has_its_threads() -> None:
+    """Another thread leaves BLAS one thread during its products, for which NumPy may have other bits."""
+    loaded, operands = runtime(), [np.ones((128, 784), np.float32), np.ones((784, 64), np.float32)]
+    arrays = [*operands, np.empty((128, 64), np.float32)]
+    layout = products.layout_of(np.ndarray.dot, arrays)
+    assert layout is not None
+    products._KNOWN.clear()
+    loaded.functions.begin_products()
+    try:
+        assert products.with_bits_of_numpy(layout, np.ndarray.dot, arrays, loaded) is None
+        assert not products._KNOWN
+    finally:
+        loaded.functions.end_products()
+
+
+def test_exceptions_are_those_of_the_thread() -> None:
+    wrong: list[str] = []
+    stop = threading.Event()
+
+    def call(number: float, mode: Any, raises: bool) -> None:
+        x, clean = xgrad.full((200, 300), number), xgrad.ones((200, 300))
+        captured = xgrad.capture(lambda x: xgrad.exp(x * 10.0 - x * 10.0) * 2 + x * 10, native=True)
+        with np.errstate(all=mode):
+            captured(clean)
+            captured(clean)
+            while not stop.is_set():
+                try:
+                    captured(x)
+                    if raises:
+                        wrong.append("an exception was lost")
+                except FloatingPointError:
+                    if not raises:
+                        wrong.append("an exception of another thread")
+
+    cases = [(1e38, "ignore", False), (1e38, "raise", True), (1.0, "raise", False)]
+    workers = [threading.Thread(target=call, args=case) for case in cases]
+    for worker in workers:
+        worker.start()
+    stop.wait(1.0)
+    stop.set()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_a_step_that_ends_with_an_error_leaves_no_exception() -> None:
+    x, index = xgrad.full((4,), 1e38), xgrad.asarray([0, 1])
+    captured = xgrad.capture(lambda x, index: (x * 10.0 + 1)[index], native=True)
+    with np.errstate(all="ignore"):
+        captured(x, index)
+        captured(x, index)
+        with pytest.raises(IndexError):
+            captured(x, xgrad.asarray([0, 9]))
+    with np.errstate(all="raise"):
+        captured(xgrad.ones(4), index)
+
+
+def test_underflow_raises_as_numpy_does() -> None:
+    captured = xgrad.capture(lambda x: x * 1e-30 * 2 + 1, native=True)
+    with np.errstate(all="ignore"):
+        captured(xgrad.ones(9))
+        captured(xgrad.ones(9))
+    with np.errstate(under="raise"):
+        captured(xgrad.ones(9))
+        with pytest.raises(FloatingPointError, match="underflow"):
+            captured(xgrad.full((9,), 1e-20))
+
+
+def test_a_view_of_a_parameter_as_an_input_has_the_bits_of_eager() -> None:
+    w = xgrad.asarray(np.random.default_rng(0).standard_normal((100, 100)))
+    captured = xgrad.capture(lambda x: ((x.mT @ w) * 2, (w @ x.mT) * 2), native=True)
+    for x in (xgrad.ones((100, 100), dtype=xgrad.float64), w.detach(), w[:], w * 1):
+        for one, other in zip(captured(x), ((x.mT @ w) * 2, (w @ x.mT) * 2), strict=True):
+            assert bits(one.numpy()) == bits(other.numpy())
+
+
+def test_stacks_in_which_a_matrix_meets_its_transpose_have_the_bits_of_numpy() -> None:
+    x = xgrad.asarray(np.random.default_rng(0).standard_normal((5, 100, 100)))
+    right = np.matmul(x.numpy().mT, x.numpy()[::-1])
+    captured = xgrad.capture(lambda: (x.mT @ x[::-1]) * 1, native=True)
+    for _ in range(12):
+        assert bits((x.mT @ x[::-1]).numpy()) == bits(right)
+        assert bits(captured().numpy()) == bits(right)
+
+
+def test_threads_that_are_set_during_products_remain() -> None:
+    x = xgrad.asarray(np.random.default_rng(0).standard_normal((700, 700)), dtype=xgrad.float32)
+    captured = xgrad.capture(lambda x: (x @ (x + 1) * 2).sum(), native=True)
+    before = xgrad.get_num_threads()
+    try:
+        for wanted in (1, 2, 1, 2):
+            worker = threading.Thread(target=lambda: [captured(x) for _ in range(5)])
+            worker.start()
+            xgrad.set_num_threads(wanted)
+            assert xgrad.get_num_threads() == wanted
+            worker.join()
+            assert xgrad.get_num_threads() == wanted
+    finally:
+        xgrad.set_num_threads(before)

@@ -160,6 +160,14 @@ def test_products_that_share_memory_and_errors_are_those_of_numpy() -> None:
             xp.matmul(x, x[:150])
         with pytest.raises(ValueError, match=r"output array|read-only"):
             xp.matmul(x, x, out=np.empty((200, 199), np.float32))
+    large, y = np.zeros((400, 200), np.float32), x.copy()
+    for _ in range(eager_products._WARM + 2):
+        xp.matmul(x, y, out=large[:200])
+        with pytest.raises(ValueError, match=r"output array|mismatch|shape"):
+            xp.matmul(x, y, out=large[:100])
+        with pytest.raises((ValueError, TypeError)):
+            xp.matmul(x, y, out=np.zeros((200, 200), np.int32))
+    assert not large[200:].any()
     frozen = np.empty_like(square)
     frozen.flags.writeable = False
     for _ in range(eager_products._WARM + 2):

@@ -15,6 +15,10 @@ _SHARED = by_name(
 )
 
 
+#: Libraries of native kernels, which leave one thread to BLAS while they call it.
+RUNTIMES: list[Any] = []
+
+
 @documented(shared=_SHARED)
 def set_num_threads(n: int) -> None:
     """Set the number of threads of BLAS, which multiplies matrices on the host, for the whole process.
@@ -38,6 +42,8 @@ def set_num_threads(n: int) -> None:
     if not 1 <= n < 2**31:
         raise ValueError(f"set_num_threads: expected 1 or more, and below 2**31, got {n}")
     _controller("set_num_threads").limit(limits=n)
+    for runtime in RUNTIMES:
+        runtime.change_threads(n)
 
 
 @documented(shared=_SHARED)
@@ -50,7 +56,8 @@ def get_num_threads() -> int:
     >>> xgrad.get_num_threads() >= 1
     True
     """
-    return max(int(library["num_threads"]) for library in _controller("get_num_threads").info())
+    own = [int(runtime.threads()) for runtime in RUNTIMES]
+    return max([*own, *[int(library["num_threads"]) for library in _controller("get_num_threads").info()]])
 
 
 def blas_libraries() -> list[dict[str, Any]]:

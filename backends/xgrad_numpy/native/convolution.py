@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xgrad_numpy.native.kernels import warn_of
 from xgrad_numpy.native.products import ProductStruct, layout_of, with_bits_of_numpy
 from xgrad_numpy.native.runtime import loaded_runtime
 from xgrad_numpy.native.windows import (
@@ -74,7 +75,7 @@ def correlate(x: Any, weight: Any, bias: Any, plane: Plane) -> Any:
     scratch = np.empty(call.scratch, x.dtype)
     bias = None if bias is None else contiguous(bias)
     pointers = [address(x), address(weight), None if bias is None else address(bias), address(out), address(scratch)]
-    _warn(function("correlate", x.dtype)(call.struct, *pointers))
+    warn_of(function("correlate", x.dtype)(call.struct, *pointers))
     return out
 
 
@@ -86,7 +87,7 @@ def weight_gradient(x: Any, g: Any, plane: Plane) -> Any:
         return None
     out = np.empty((plane.out[0], plane.kernel[0] * x.shape[1] * plane.kernel[1], g.shape[1]), x.dtype)
     scratch = np.empty(call.scratch, x.dtype)
-    _warn(function("weight_gradient", x.dtype)(call.struct, *map(address, (x, g, out, scratch))))
+    warn_of(function("weight_gradient", x.dtype)(call.struct, *map(address, (x, g, out, scratch))))
     return out[0]
 
 
@@ -98,7 +99,7 @@ def scatter(g: Any, weight: Any, plane: Plane, size: Pair) -> Any:
     if call is None:
         return None
     out, scratch = np.empty(shape, g.dtype), np.empty(call.scratch, g.dtype)
-    _warn(function("scatter", g.dtype)(call.struct, *map(address, (g, weight, out, scratch))))
+    warn_of(function("scatter", g.dtype)(call.struct, *map(address, (g, weight, out, scratch))))
     return out
 
 
@@ -214,16 +215,3 @@ def _product(
     runtime: Any = loaded_runtime()
     tried = product and with_bits_of_numpy(product, np.matmul, operands, runtime)
     return replace(tried, stacks=1, count=1).struct() if tried else None
-
-
-def _warn(bits: int) -> None:
-    """Let NumPy warn of exceptions in products, or whatever ``numpy.errstate`` says."""
-    for bit, x, y in _EXCEPTIONS:
-        if bits & bit:
-            np.matmul(x, y)
-
-
-#: Products with the exceptions INVALID and OVERFLOWN of runtime.h.
-_EXCEPTIONS = (
-    (1, np.full((1, 2), np.inf), np.array([[1.0], [-1.0]])), (4, np.full((1, 2), 1e300), np.full((2, 1), 1e300)),
-)  # fmt: skip

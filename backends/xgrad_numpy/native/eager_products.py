@@ -27,7 +27,8 @@ def product(function: Any, x1: np.ndarray, x2: np.ndarray, out: np.ndarray | Non
     runtime = loaded_runtime()
     if runtime is None or (threads := runtime.functions.threads()) == 1:
         return None
-    key = x1.shape, x1.strides, x2.shape, x2.strides, x1.dtype, x2.dtype, out is None or out.strides, threads
+    result = None if out is None else (out.shape, out.strides, out.dtype)
+    key = x1.shape, x1.strides, x2.shape, x2.strides, x1.dtype, x2.dtype, result, threads
     found = _KNOWN.get(key, 0)
     if type(found) is int:
         found = _found(key, function, (x1, x2, out), runtime, found + 1)
@@ -38,10 +39,12 @@ def product(function: Any, x1: np.ndarray, x2: np.ndarray, out: np.ndarray | Non
     elif np.may_share_memory(out, x1) or np.may_share_memory(out, x2) or not out.flags.writeable:
         return None
     addresses = [x.__array_interface__["data"][0] for x in (x1, x2, out)]
-    if addresses[0] == addresses[1] or any(address % x1.itemsize for address in addresses):
+    if addresses[0] == addresses[1] or (x1.ndim > 2 and np.may_share_memory(x1, x2)):
+        return None  # a matrix may meet its own transpose
+    if any(address % x1.itemsize for address in addresses):
         return None
     runtime.functions.multiply_alone(ctypes.byref(found), *map(ctypes.c_void_p, addresses))
-    warn_of(runtime.raised)
+    warn_of(runtime.take_raised())
     return out
 
 

@@ -379,7 +379,7 @@ class _Access:
             whole = statement.out.array.flags.forc
             return cls(reads, statement.out.bounds) if whole else cls([*reads, statement.out.bounds], None)
         operands = leaves((*x.operands, *x.options.values()))
-        out = _array(operands.pop()) if x.function in _WRITE_LAST else None
+        out = _array(operands.pop()) if x.result is None and x.function in _WRITE_LAST else None
         reads = [byte_bounds(array) for array in map(_array, operands) if array is not None]
         if out is not None and not out.flags.forc:
             return cls([*reads, byte_bounds(out)], None)

@@ -54,7 +54,9 @@ class Kernels:
             [y for x in part for y in ([x] if isinstance(x, Instruction) else self._call(compiled, *x))]
             for part in self._parts
         )
-        after.append(Instruction(warn_of, (load_runtime().raised,), {}))
+        take = load_runtime().take_raised
+        before.insert(0, Instruction(take, (), {}))  # what a step that ended with an error has left
+        after.append(Instruction(lambda: warn_of(take()), (), {}))
         return Code(lowering.parameters, before, after, lowering.outputs)
 
     def _call(self, compiled: ctypes.CDLL, name: str, places: list[Place]) -> list[Instruction]:
@@ -94,18 +96,18 @@ def _supported(run: Run, runtime: Runtime) -> Iterator[Run | Instruction]:
         yield Run(parts)
 
 
-def warn_of(raised: ctypes.c_int32) -> None:
+def warn_of(bits: int) -> None:
     """Let NumPy warn of exceptions in kernels as it does of its own, or whatever ``numpy.errstate`` says."""
-    if bits := raised.value:
-        raised.value = 0
+    if bits:
         for bit, (function, x) in enumerate(_EXCEPTIONS):
             if bits & 1 << bit:
                 function(x, x)
 
 
-#: Calls with the exceptions INVALID, DIVIDED and OVERFLOWN of the printed C, in the order of their bits.
+#: Calls with the exceptions INVALID, DIVIDED, OVERFLOWN and UNDERFLOWN of runtime.h, in the order of their bits.
 _EXCEPTIONS: tuple[Any, ...] = (
     (np.subtract, np.full(1, np.inf)), (lambda x, _: np.reciprocal(x), np.zeros(1)), (np.multiply, np.full(1, 1e300)),
+    (np.multiply, np.full(1, 1e-300)),
 )  # fmt: skip
 
 

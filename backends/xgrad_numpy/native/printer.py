@@ -84,7 +84,7 @@ class Source:
         nests = [
             f"static void {name}(void *argument, int64_t begin, int64_t end) {{\n    char **p = argument;\n"
             f"    clear_exceptions();\n    FENCE();\n{body}    FENCE();\n"
-            "    if (exceptions()) atomic_fetch_or(runtime->raised, exceptions());\n}\n"
+            "    if (exceptions()) runtime->note(exceptions());\n}\n"
             for body, name in self._nests.items()
         ]
         runs = [f"void {name}(char **p) {{\n{body}}}\n" for body, name in self._runs.items()]

@@ -8,8 +8,10 @@ That is tried with random numbers, once for each shape and layout in a process.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -63,6 +65,12 @@ class Product:
         """The number of products of two numbers."""
         return self.rows * self.columns * self.inner * self.stacks * self.count
 
+    @property
+    def may_be_square(self) -> bool:
+        """Whether the operands may be a matrix and its transpose, in one memory, which NumPy multiplies otherwise."""
+        same = self.rows == self.columns and self.first_stride == self.second_stride
+        return same and self.first_transposed != self.second_transposed
+
     def initializer(self) -> str:
         """Return the initializer of C."""
         return "{" + ", ".join([str(int(getattr(self, name))) for name in (*_LONG, *_SHORT)]) + "}"
@@ -75,12 +83,14 @@ class Product:
 def product_of(x: Instruction) -> Product | None:
     """Return the instruction of a product, None if it is none that BLAS computes at once.
 
-    Of two inputs, which may be one array in a later call, NumPy may compute the product in another way.
+    Of two inputs, or of an input and a parameter, which may share memory in a later call, NumPy may compute the
+    product in another way.
     """
     if x.function not in _FUNCTIONS or not is_planned(x) or x.options or len(x.operands) != 3:
         return None
     moving = [type(operand) is Slot and operand.dynamic for operand in x.operands]
-    return None if moving[2] or all(moving[:2]) else layout_of(x.function, list(map(array_of, x.operands)))
+    product = None if moving[2] or all(moving[:2]) else layout_of(x.function, list(map(array_of, x.operands)))
+    return None if product and any(moving) and product.may_be_square else product
 
 
 def layout_of(function: Any, arrays: Sequence[Any]) -> Product | None:
@@ -107,6 +117,8 @@ def layout_of(function: Any, arrays: Sequence[Any]) -> Product | None:
     if second.shape[-2] != inner or out.shape[-2:] != (rows, columns):
         return None
     if first.__array_interface__["data"] == second.__array_interface__["data"]:
+        return None
+    if first.ndim > 2 and np.may_share_memory(first, second):  # some matrix may meet its own transpose
         return None
     strides = one[0], other[0], result[0]
     return Product(rows, columns, inner, *steps, *strides, one[1], other[1], double)
@@ -166,18 +178,40 @@ def with_bits_of_numpy(product: Product, function: Any, arrays: Sequence[Any], r
     threads = int(runtime.functions.threads())
     key = product, function, threads
     if key not in _KNOWN:
-        _KNOWN[key] = _tried(product, function, arrays, runtime, threads)
-    return _KNOWN[key]
+        with suppress(_Untried):
+            _KNOWN[key] = _tried(product, function, arrays, runtime, threads)
+    return _KNOWN.get(key)
 
 
 _KNOWN: dict[Any, Product | None] = {}
+
+
+class _Untried(Exception):
+    """Other threads have left BLAS one thread all the time."""
+
+
+def undisturbed(call: Callable[[], Any], runtime: Runtime) -> bool:
+    """Make a call of NumPy, again and again until no other thread has left BLAS one thread meanwhile.
+
+    Return whether that succeeded.
+    """
+    begun = runtime.functions.products_begun
+    begun.restype = ctypes.c_int64
+    for _ in range(20):
+        number = begun()
+        call()
+        if number >= 0 and begun() == number:
+            return True
+        sleep(1e-3)
+    return False
 
 
 def _tried(product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime, threads: int) -> Product | None:
     rng = np.random.default_rng(0)
     first, second = (_like(x, rng) for x in arrays[:2])
     expected = _like(arrays[2], None)
-    function(first, second, expected)
+    if not undisturbed(lambda: function(first, second, expected), runtime):
+        raise _Untried
 
     def result(candidate: Product) -> np.ndarray:
         out = _like(arrays[2], None)

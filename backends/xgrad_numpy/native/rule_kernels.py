@@ -105,7 +105,7 @@ class CompiledRule:
         )  # fmt: skip
         if not self._runtime.functions.run_blocks(ctypes.byref(blocks)):
             raise MemoryError("expected a rule of fewer arrays and results")
-        warn_of(self._runtime.raised)
+        warn_of(self._runtime.take_raised())
         return outputs[0] if self._single else tuple(outputs)
 
 

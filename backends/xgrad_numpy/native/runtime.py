@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from xgrad.backend.threads import RUNTIMES
 from xgrad_numpy.native import library
 from xgrad_numpy.native.expressions import MEMORY_TYPES, chooses_first
 from xgrad_numpy.native.loops import Loop
@@ -61,11 +62,12 @@ class Runtime:
         head = "#define WIDE_BLAS\n" if blas and blas[1] else ""
         self.functions = library.load(head + "".join(map(source_of, SOURCES)) + "".join([_typed(x) for x in _FLOATS]))
         #: The exceptions of floating-point arithmetic in kernels, by their bits.
-        self.raised = ctypes.c_int32.in_dll(self.functions, "raised")
+        self.take_raised = self.functions.take_raised
         self.has_products = blas is not None
         if blas is not None:
             functions = [ctypes.cast(function, ctypes.c_void_p) for function in blas[0]]
             self.functions.use_blas(*functions, ctypes.c_int32(_single_products_warn()))
+            RUNTIMES.append(self.functions)
         else:
             self._count = ctypes.CFUNCTYPE(ctypes.c_int)(_number_of_threads)
             self.functions.use_threads_of(self._count)

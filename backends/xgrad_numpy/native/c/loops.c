@@ -18,7 +18,7 @@ static void loop_over(void *argument, int64_t begin, int64_t end) {
     }
     clear_exceptions();
     x->loop->function(operands, &size, steps, x->loop->data);
-    atomic_fetch_or(&raised, exceptions());
+    note(exceptions());
 }
 
 /* Call a loop of NumPy for contiguous operands of one dtype, the result last. */

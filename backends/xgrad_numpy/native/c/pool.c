@@ -44,7 +44,9 @@ static pthread_mutex_t bed = PTHREAD_MUTEX_INITIALIZER;   /* of those who sleep 
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static _Atomic int asleep;
 static int helpers; /* that were started; changed by the owner alone */
-static _Thread_local int working;
+static _Thread_local int working, helping;
+static _Thread_local int32_t raised;   /* exceptions of the tasks of this thread, until Python takes them */
+static _Atomic int32_t raised_by_helpers; /* in the current task */
 
 static int (*current_threads)(void); /* how many threads the process wants, the caller included */
 
@@ -71,6 +73,7 @@ static void wait_for_task(uint64_t seen) {
 }
 
 static void *help(void *argument) {
+    helping = 1;
     const uint64_t index = (uintptr_t)argument;
     uint64_t seen = 0;
     for (;;) {
@@ -97,6 +100,7 @@ static void forget_helpers(void) {
     pthread_mutex_init(&bed, NULL);
     pthread_cond_init(&wake, NULL);
     working = 0;
+    atomic_store(&raised_by_helpers, 0);
 }
 
 /* Start helpers up to a number, with all signals blocked: those are for Python's threads. */
@@ -144,11 +148,25 @@ static void parallel_on(int threads, range_function function, void *argument, in
         if (i < BUSY_LOOKS) PAUSE();
         else sched_yield();
     }
+    raised |= atomic_exchange(&raised_by_helpers, 0);
     pthread_mutex_unlock(&owner);
 }
 
 void parallel(range_function function, void *argument, int64_t total, int64_t chunk) {
     parallel_on(current_threads ? current_threads() : 1, function, argument, total, chunk);
+}
+
+void note(int32_t bits) {
+    if (!bits) return;
+    if (helping) atomic_fetch_or(&raised_by_helpers, bits);
+    else raised |= bits;
+}
+
+/* Return the exceptions of the tasks of this thread since the last call. */
+int32_t take_raised(void) {
+    const int32_t bits = raised;
+    raised = 0;
+    return bits;
 }
 
 /* Name the function that returns how many threads the process wants. */

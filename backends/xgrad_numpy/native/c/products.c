@@ -28,11 +28,10 @@ static int (*get_blas_threads)(void);
 static void (*set_blas_threads)(int);
 
 /* The exceptions of all kernels. Newer versions of NumPy warn of those of single products, all of those of stacks. */
-_Atomic int32_t raised;
 static int32_t single_products_warn;
 
 static void note_exceptions(const struct product *x) {
-    if (single_products_warn || x->stacks * x->count > 1) atomic_fetch_or(&raised, exceptions());
+    if (single_products_warn || x->stacks * x->count > 1) note(exceptions());
 }
 
 static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER; /* of the two below */
@@ -42,6 +41,10 @@ static int wanted_threads(void) {
     const int now = get_blas_threads();
     return now > 1 || !users ? now : saved;
 }
+
+/* No fork while BLAS is set: its locks would be held in the child, and the setting half done. */
+static void before_fork(void) { pthread_mutex_lock(&setting); }
+static void after_fork(void) { pthread_mutex_unlock(&setting); }
 
 static void forget_users(void) {
     if (users) set_blas_threads(saved);
@@ -53,7 +56,7 @@ static void forget_users(void) {
 void use_blas(float_gemm floats, double_gemm doubles, float_gemv float_vector, double_gemv double_vector,
               int (*get)(void), void (*set)(int), int32_t warn) {
     static int prepared;
-    if (!prepared) prepared = !pthread_atfork(NULL, NULL, forget_users);
+    if (!prepared) prepared = !pthread_atfork(before_fork, after_fork, forget_users);
     multiply_floats = floats;
     multiply_doubles = doubles;
     multiply_float_vector = float_vector;
@@ -67,13 +70,32 @@ void use_blas(float_gemm floats, double_gemm doubles, float_gemv float_vector, d
 /* How many threads products and loops may have. */
 int threads(void) { return current_threads ? current_threads() : 1; }
 
+static int64_t begun; /* calls of `begin_products` */
+
 void begin_products(void) {
     pthread_mutex_lock(&setting);
+    begun++;
     if (!users) {
         saved = get_blas_threads();
         if (saved != 1) set_blas_threads(1);
     }
     users++;
+    pthread_mutex_unlock(&setting);
+}
+
+/* Return the number of calls of `begin_products`, or -1 between one and its end, while BLAS has one thread. */
+int64_t products_begun(void) {
+    pthread_mutex_lock(&setting);
+    const int64_t number = users ? -1 : begun;
+    pthread_mutex_unlock(&setting);
+    return number;
+}
+
+/* BLAS has another number of threads from now on: after the products that go on, if there are any. */
+void change_threads(int n) {
+    pthread_mutex_lock(&setting);
+    saved = n;
+    set_blas_threads(users ? 1 : n);
     pthread_mutex_unlock(&setting);
 }
 

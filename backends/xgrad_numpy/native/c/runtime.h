@@ -34,24 +34,25 @@ struct runtime {
     void (*multiply)(const struct product *, const char *, const char *, char *);
     void (*loop)(const struct loop *, char **operands, int64_t count, int64_t size, int64_t item);
     void (*extremes)(const char *, char *, int64_t count, int64_t columns, int32_t is_double, int32_t smallest);
-    _Atomic int32_t *raised; /* the exceptions of floating-point arithmetic since Python has read them */
+    void (*note)(int32_t); /* exceptions of floating-point arithmetic, for the thread whose task it is */
 };
 
-enum { INVALID = 1, DIVIDED = 2, OVERFLOWN = 4 };
+enum { INVALID = 1, DIVIDED = 2, OVERFLOWN = 4, UNDERFLOWN = 8 };
 
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 static inline void clear_exceptions(void) { _mm_setcsr(_mm_getcsr() & ~0x3fu); }
 static inline int32_t exceptions(void) {
     const uint32_t x = _mm_getcsr();
-    return (x & 1 ? INVALID : 0) | (x & 4 ? DIVIDED : 0) | (x & 8 ? OVERFLOWN : 0);
+    return (x & 1 ? INVALID : 0) | (x & 4 ? DIVIDED : 0) | (x & 8 ? OVERFLOWN : 0) | (x & 16 ? UNDERFLOWN : 0);
 }
 #else
 #include <fenv.h>
 static inline void clear_exceptions(void) { feclearexcept(FE_ALL_EXCEPT); }
 static inline int32_t exceptions(void) {
     const int x = fetestexcept(FE_ALL_EXCEPT);
-    return (x & FE_INVALID ? INVALID : 0) | (x & FE_DIVBYZERO ? DIVIDED : 0) | (x & FE_OVERFLOW ? OVERFLOWN : 0);
+    return (x & FE_INVALID ? INVALID : 0) | (x & FE_DIVBYZERO ? DIVIDED : 0) | (x & FE_OVERFLOW ? OVERFLOWN : 0) |
+           (x & FE_UNDERFLOW ? UNDERFLOWN : 0);
 }
 #endif
 

@@ -1,3 +1,3 @@
 /* The functions of the runtime, for the kernels of programs. */
 
-const struct runtime runtime = {parallel, begin_products, end_products, multiply, loop, extremes, &raised};
+const struct runtime runtime = {parallel, begin_products, end_products, multiply, loop, extremes, note};
