@@ -132,7 +132,8 @@ def trained(model: str, dtype: Any, device: str, **sizes: int) -> tuple[Callable
 
 
 def step_captured(model: str, **sizes: int) -> Callable[[], Any]:
-    return xgrad.capture(step(model, **sizes))
+    """Return a step with its native kernels, which it would else have after 50 replays."""
+    return xgrad.capture(step(model, **sizes), native=True)
 
 
 def step_captured_by_numpy(model: str, **sizes: int) -> Callable[[], Any]:
