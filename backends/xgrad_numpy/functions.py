@@ -36,7 +36,8 @@ _ROWS = 1 << 15  # rows up to which BLAS adds them in one call
 _BLOCK = 1 << 12  # rows that BLAS adds at once of more
 _FEW = 16  # elements from which products are faster than a power of NumPy
 _LARGEST_WHOLE = 1 << 24  # up to which float32 has all integers
-_SHARED = 1 << 20  # products of two numbers from which threads share out a matrix product
+_SHARED = 1 << 23  # products of two numbers from which threads share out a matrix product
+_SIDE = 1 << 12  # elements that the first of its operands has at least: one look for small ones
 _RUN = 1 << 16  # elements of a running sum in float32 before its total goes on in float64
 
 
@@ -182,7 +183,7 @@ def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
     """Multiply; two matrices by `dot`, with half the overhead, a stack by one matrix as its rows."""
     if x2.ndim == 2 <= x1.ndim and x1.dtype in _BLAS:
         if x1.ndim == 2:
-            large = x1.size * x2.shape[1] >= _SHARED
+            large = x1.size >= _SIDE and x1.size * x2.shape[1] >= _SHARED
             product = _shared_product(np.ndarray.dot, x1, x2, out) if large else None
             return x1.dot(x2, out) if product is None else product
         if x1.size and x2.size and out is None:

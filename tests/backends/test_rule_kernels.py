@@ -14,6 +14,7 @@ from helpers import skip_without_compiler
 from xgrad import nn
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
+from xgrad_numpy import functions
 from xgrad_numpy.native import eager_products, rule_kernels
 from xgrad_numpy.native import runtime as loading
 from xgrad_numpy.native.runtime import loaded_runtime, runtime
@@ -115,7 +116,8 @@ LAYOUTS = {
 
 
 @pytest.fixture
-def two_threads() -> Iterator[None]:
+def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(functions, "_SHARED", 1 << 20)
     before = xgrad.get_num_threads()
     xgrad.set_num_threads(2)
     yield

@@ -107,7 +107,12 @@ class FlatParameters:
 
     def intact(self) -> bool:
         """Return whether all parameters are still packed here."""
-        return all(map(self.packs, range(len(self.params))))
+        gradients = self.gradients
+        for p, leaf in zip(self.params, self.leaves, strict=True):  # in place of calls of `packs`, at each step
+            slot = leaf.slot
+            if p._leaf is not leaf or slot is None or slot.gradients is not gradients:
+                return False
+        return True
 
     def _take_memory(self) -> None:
         """Move the parameters to a new buffer; they stay where they are if they are already packed alike."""
