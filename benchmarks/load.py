@@ -19,7 +19,7 @@ from benchmarks.step import scaled
 PEERS = {
     "xgrad": "models_xgrad:step",
     "xgrad captured": "models_xgrad:step_captured",
-    "xgrad captured, by NumPy": "models_xgrad:step_captured_by_numpy",
+    "xgrad captured by NumPy": "models_xgrad:step_captured_by_numpy",
     "PyTorch": "models_torch:step",
 }
 

@@ -229,7 +229,7 @@ SMALL = {
     "memory": "xgrad,xgrad captured,NumPy plain",
     "scaling": "xgrad",
     "import": "xgrad,NumPy",
-    "load": "xgrad captured,xgrad captured, by NumPy",
+    "load": "xgrad captured,xgrad captured by NumPy",
     "chain": "xgrad",
     "reach": "xgrad",
     "checkpoints": "no checkpoints,every 100 steps",

@@ -282,13 +282,8 @@ def test_operand_of_a_product_is_stored(dynamic: bool) -> None:
 @pytest.mark.parametrize("name", QUICK)
 def test_steps_of_models_have_the_bits_of_eager_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = compilations(monkeypatch)
-    monkeypatch.setattr(xgrad, "capture", natively(xgrad.capture))
     replayed, eager = models_xgrad.step_captured(**QUICK[name]), models_xgrad.step(**QUICK[name])
     assert [float(replayed()) for _ in range(6)] == [float(eager()) for _ in range(6)] and compiled
-
-
-def natively(capture: Any) -> Any:
-    return lambda *args, **options: capture(*args, **options, native=True)
 
 
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
