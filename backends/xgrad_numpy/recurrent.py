@@ -1,6 +1,6 @@
 """Kernels of recurrent layers: loops over time that write to preallocated arrays, without temporaries.
 
-Those of native/recurrent.py, which have the same bits, replace them where the runtime of native kernels is loaded.
+The kernels of native/recurrent.py, with the same bits, replace them where the runtime of native kernels is loaded.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def _supported(run: Run, runtime: Runtime) -> Iterator[Run | Instruction]:
     parts: list[Any] = []
     for part in run.parts:
         if isinstance(part, Multiplication):
-            x, arrays = part.instruction, [place.array for place in part.places]  # those of slots may change meanwhile
+            x, arrays = part.instruction, [place.array for place in part.places]  # slots may get other arrays meanwhile
             product = with_bits_of_numpy(part.product, x.function, arrays, runtime)
             if product is None:
                 if parts:

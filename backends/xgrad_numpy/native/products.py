@@ -169,7 +169,7 @@ def _steps(arrays: Sequence[np.ndarray]) -> tuple[int, int, int, int, int, int, 
 
 
 def with_bits_of_numpy(product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime) -> Product | None:
-    """Return a product in as many pieces as threads are useful, None if its bits are not those of NumPy.
+    """Return a product in as many pieces as threads are useful, None if NumPy's bits differ.
 
     The first call for a shape and a layout takes as long as some products.
     """

@@ -121,7 +121,7 @@ def _product(rows: int, inner: int, columns: int, dtype: Any) -> Product:
 
 
 class _Way(NamedTuple):
-    """How many rows of the batch a thread takes, and `most` of panels.c: 0 for products by BLAS."""
+    """The rows of the batch for a thread, and how many products panels.c adds up at a time: 0 if BLAS multiplies."""
 
     rows: int
     most: int
@@ -155,7 +155,7 @@ def _ways(product: Product, rows: int, runtime: Runtime) -> Iterator[_Way]:
 
 
 def _has_bits_of_numpy(product: Product, way: _Way, runtime: Runtime) -> bool:
-    """Return whether NumPy's product of all rows has the bits of those of as many rows as a thread takes, and of all.
+    """Return whether the products of a thread's rows, and of all rows, have the bits of NumPy's product.
 
     A thread multiplies all rows if the others are busy. OpenBLAS adds up in another order for some shapes.
     """
