@@ -37,7 +37,7 @@ _BLOCK = 1 << 12  # rows that BLAS adds at once of more
 _FEW = 16  # elements from which products are faster than a power of NumPy
 _LARGEST_WHOLE = 1 << 24  # up to which float32 has all integers
 _SHARED = 1 << 23  # products of two numbers from which threads share out a matrix product
-_SIDE = 1 << 12  # elements that the first of its operands has at least: one look for small ones
+_SIDE = 1 << 13  # elements that the first of its operands has at least: one look for small ones
 _RUN = 1 << 16  # elements of a running sum in float32 before its total goes on in float64
 
 
@@ -47,13 +47,16 @@ def summed_side(x: Any, axis: Any, contiguous: bool, transposed: bool) -> int | 
     That is 1 for the last axis, or 0 for all others, as in the gradient of a bias. `transposed` is whether the array is
     contiguous with its axes reversed.
     """
-    n = len(x.shape)
-    axes = axis if type(axis) is tuple else (axis,)
-    if n < 2 or 0 in x.shape or x.dtype not in _BLAS or not (contiguous or (n == 2 and transposed)):
+    shape = x.shape
+    n = len(shape)
+    if n < 2 or 0 in shape or x.dtype not in _BLAS or not (contiguous or (n == 2 and transposed)):
         return None
+    axes = axis if type(axis) is tuple else (axis,)
     if axes == (-1,) or axes == (n - 1,):
-        return 1 if x.shape[-1] <= _LARGE else None
-    return 0 if axes == tuple(range(n - 1)) and math.prod(x.shape[:-1]) <= _ROWS else None
+        return 1 if shape[-1] <= _LARGE else None
+    if n == 2:
+        return 0 if axes == (0,) and shape[0] <= _ROWS else None
+    return 0 if axes == tuple(range(n - 1)) and math.prod(shape[:-1]) <= _ROWS else None
 
 
 def has_many_rows(x: Any, axis: Any, contiguous: bool) -> bool:
@@ -181,14 +184,17 @@ def smallest_of_rows(x: Any, out: Any) -> None:
 
 def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
     """Multiply; two matrices by `dot`, with half the overhead, a stack by one matrix as its rows."""
-    if x2.ndim == 2 <= x1.ndim and x1.dtype in _BLAS:
-        if x1.ndim == 2:
-            large = x1.size >= _SIDE and x1.size * x2.shape[1] >= _SHARED
-            product = _shared_product(np.ndarray.dot, x1, x2, out) if large else None
+    n = x1.ndim
+    if x2.ndim == 2 <= n and x1.dtype in _BLAS:
+        if n == 2:
+            size = x1.size
+            if size < _SIDE or size * x2.shape[1] < _SHARED:
+                return x1.dot(x2, out)
+            product = _shared_product(np.ndarray.dot, x1, x2, out)
             return x1.dot(x2, out) if product is None else product
         if x1.size and x2.size and out is None:
             return matmul(x1.reshape(-1, x1.shape[-1]), x2).reshape(*x1.shape[:-1], x2.shape[1])
-    if x1.ndim == x2.ndim > 2 and x1.size * x2.shape[-1] >= _SHARED and x1.dtype in _BLAS:
+    if n == x2.ndim > 2 and x1.size * x2.shape[-1] >= _SHARED and x1.dtype in _BLAS:
         product = _shared_product(np.matmul, x1, x2, out)
         return np.matmul(x1, x2, out=out) if product is None else product
     return np.matmul(x1, x2, out=out)

@@ -75,8 +75,10 @@ def run_array_code(device: Any, function: Callable[..., Any], *args: Any) -> Any
     All raw arrays are to enter array code here, or by the rule of an op. Arrays are passed as arguments, not by a
     closure, and writes to them are array code, too.
     """
-    recorder = active_recorder()
-    return function(device, *args) if recorder is None else recorder.run(device, function, args)
+    recorder = recording.get()
+    if recorder is None or recorder.refusal:
+        return function(device, *args)
+    return recorder.run(device, function, args)
 
 
 def assign(device: Any, x: Any, value: Any) -> None:

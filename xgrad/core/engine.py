@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 
 from xgrad.backend.device import Placement, intercepting
-from xgrad.backend.recording import active_recorder, as_arrays, run_array_code
+from xgrad.backend.recording import active_recorder, as_arrays, recording, run_array_code
 from xgrad.core import errors
 from xgrad.core.dtypes import is_complex
 from xgrad.core.grad_mode import grad_enabled
@@ -274,9 +274,11 @@ def _tensor(node: Edge, g: Any) -> Tensor:
 
 def _accumulate(leaves: list[tuple[Leaf, Any]]) -> None:
     """Add gradients to the ``.grad`` of leaves."""
+    recorder = recording.get()
     with _lock:  # two threads may have gradients of one leaf
         for leaf, g in leaves:
-            g = as_arrays(g)
+            if recorder is not None:
+                g = recorder.outside(g)
             if leaf.slot is not None and not isinstance(g, Tensor):
                 leaf.slot.receive(leaf, g)
             else:

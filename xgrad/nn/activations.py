@@ -29,6 +29,8 @@ class _Activation(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the value of the function for `input`."""
+        if not self.options:
+            return type(self).function(input)
         named = vars(self)
         return type(self).function(input, **{name: named[name] for name in self.options})
 

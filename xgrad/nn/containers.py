@@ -43,7 +43,8 @@ class ListContainer(Container[T]):
     """A collection by index."""
 
     def __iter__(self) -> Iterator[T]:
-        return (value for value in vars(self).values() if isinstance(value, self._kind))
+        kind = self._kind
+        return iter([value for value in vars(self).values() if isinstance(value, kind)])
 
     def _replace(self, items: Iterable[tuple[str, Any]]) -> None:
         """Set the contents; names that are numbers become the new indices."""

@@ -36,6 +36,7 @@ def derivative(
     autocast: str | None = None,
     upcast: bool = False,
     own_rule: bool = False,
+    native: bool = False,
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
 
@@ -49,7 +50,7 @@ def derivative(
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
         flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "scipy_promotion": scipy_promotion}
         more: dict[str, Any] = {"broadcasts": broadcasts, "residual": residual, "views": views, "joint": joint}
-        more |= {"autocast": autocast, "upcast": upcast, "own_rule": own_rule}
+        more |= {"autocast": autocast, "upcast": upcast, "own_rule": own_rule, "native": native}
         name = forward.__name__.lstrip("_")
         function = Function.of(name, forward, rules, **flags, **more)
         return make_callable(function, forward.__doc__, forward.__module__)

@@ -99,7 +99,7 @@ def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any
     return xp.squeeze(out, axis=-1) if vector else out
 
 
-@derivative(_matmul_left, _matmul_right, kind=INTEGER, autocast="narrow")
+@derivative(_matmul_left, _matmul_right, kind=INTEGER, autocast="narrow", native=True)
 @documented("linear algebra functions")
 def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the matrix product.

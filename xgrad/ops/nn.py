@@ -20,7 +20,8 @@ def _rows(xp: Any, x: Any) -> Any:
 
 def _linear_weight(g: Any, xp: Any, input: Any, into: Any) -> Any:
     # Transposed: it then lies as (in, out), as optimizers keep weights, with which BLAS is fastest.
-    x, g = xp.matrix_transpose(_rows(xp, input)), _rows(xp, g)
+    x, g = (input, g) if len(input.shape) == 2 else (_rows(xp, input), _rows(xp, g))
+    x = xp.matrix_transpose(x)
     if into is None or into.dtype != x.dtype or into.dtype != g.dtype:
         return xp.matrix_transpose(xp.matmul(x, g))
     xp.matmul(x, g, out=xp.matrix_transpose(into))

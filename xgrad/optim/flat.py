@@ -110,7 +110,7 @@ class FlatParameters:
         gradients = self.gradients
         for p, leaf in zip(self.params, self.leaves, strict=True):  # in place of calls of `packs`, at each step
             slot = leaf.slot
-            if p._leaf is not leaf or slot is None or slot.gradients is not gradients:
+            if (p._edge is not leaf and p._leaf is not leaf) or slot is None or slot.gradients is not gradients:
                 return False
         return True
 
@@ -310,7 +310,9 @@ class FlatParameters:
 
     def _gather_gradients(self) -> None:
         """Copy gradients outside the buffer, such as assigned ones, into it."""
-        foreign = [index for index, leaf in enumerate(self.leaves) if not leaf.slot.contains(leaf.grad)]
+        gradients = self.gradients
+        kept = zip(self.leaves, gradients.tensors, gradients.views, strict=True)  # in place of calls of `contains`
+        foreign = [i for i, (leaf, own, view) in enumerate(kept) if not (leaf.grad is own and own._data is view._data)]
         if foreign and self.gradients.exposed:
             self.gradients.reallocate()
             foreign = list(range(len(self.leaves)))
