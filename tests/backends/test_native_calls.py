@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from xgrad_numpy.native import library, products
 from xgrad_numpy.native.fusion import LOOPS, Extremes, LoopCall, Multiplication, Run, fuse
 from xgrad_numpy.native.kernels import _supported
 from xgrad_numpy.native.printer import Source
-from xgrad_numpy.native.runtime import runtime
+from xgrad_numpy.native.runtime import Runtime, runtime
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
 
@@ -137,6 +138,91 @@ def test_products_have_the_bits_of_numpy_in_every_layout(dtype: str) -> None:
     assert len([part for part in parts if isinstance(part, Multiplication)]) > len(instructions) / 4
     for right, got in pairs:
         assert bits(got) == bits(right)
+
+
+PANELS = [
+    ((2, 3), (3, 64)), ((7, 1), (1, 200)), ((50, 129), (129, 33)), ((13, 447), (447, 70)), ((29, 460), (460, 128)),
+    ((64, 784), (784, 96)), ((100, 1000), (1000, 576)), ((2, 3, 11, 20), (2, 3, 20, 40)),
+]  # fmt: skip
+
+
+def force_panels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let panels multiply wherever they have the bits of NumPy."""
+    if not runtime().functions.panel_columns_float():
+        pytest.skip("needs instructions that multiply and add without rounding between")
+    monkeypatch.setattr(products, "_KNOWN", {})
+    monkeypatch.setattr(products, "_CLEARLY", np.inf)
+    monkeypatch.setattr(products, "_FILLED", 0)
+    monkeypatch.setattr(products, "_ROWS", 2)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("special", [False, True])
+def test_panels_have_the_bits_of_numpy(dtype: str, special: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    force_panels(monkeypatch)
+    layouts = [LAYOUTS[name] for name in ("whole", "transposed", "part")]
+    rng, instructions, pairs = np.random.default_rng(0), list[Instruction](), []
+    for one, other in PANELS:
+        x, y = (rng.standard_normal(shape).astype(dtype) for shape in (one, other))
+        if special:
+            values = np.array([0.0, -0.0, np.inf, np.nan, 1e-30, -1e-30, 1e30, 1e-160, -1e-160], dtype)
+            for operand in (x, y):
+                np.putmask(operand, rng.random(operand.shape) < 0.05, rng.choice(values, operand.size))
+                operand[..., -1, :] = rng.choice(np.array([0.0, -0.0, 1e-30, -1e-170], dtype), operand.shape[-1])
+        for a in [layout(x) for layout in layouts]:
+            for b in [layout(y) for layout in layouts]:
+                function: Any = np.matmul if a.ndim > 2 else np.ndarray.dot
+                right = function(a, b)
+                out = np.full_like(right, 7)
+                instructions.append(Instruction(function, (static(a), static(b), static(out)), {}))
+                pairs.append((right, out))
+    parts = [part for part in execute(instructions) if isinstance(part, Multiplication)]
+    assert len([part for part in parts if part.product.most]) > len(parts) / 3  # the rest keeps the sign of zeros
+    for right, got in pairs:
+        assert bits(got) == bits(right)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_panels_without_memory_have_the_same_bits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    force_panels(monkeypatch)
+    double, rng = dtype == "float64", np.random.default_rng(0)
+    text = "#define _POSIX_C_SOURCE 200809L\n#include <stdlib.h>\n#define aligned_alloc(border, size) NULL\n"
+    monkeypatch.setattr(library, "load", lambda source, load=library.load: load(text + source))
+    poor = Runtime()
+    for transposed in (False, True):
+        x, y = rng.standard_normal((20, 900)).astype(dtype), rng.standard_normal((900, 70)).astype(dtype)
+        x, y = (LAYOUTS["transposed"](x), LAYOUTS["transposed"](y)) if transposed else (x, y)
+        outs = np.zeros((20, 70), dtype), np.ones((20, 70), dtype)
+        product = products.layout_of(np.ndarray.dot, (x, y, outs[0]))
+        assert product is not None and product.is_double == double
+        struct = replace(product, most=448).struct()
+        for library_, out in zip((runtime(), poor), outs, strict=True):
+            addresses = [ctypes.c_void_p(array.ctypes.data) for array in (x, y, out)]
+            library_.functions.multiply_alone(ctypes.byref(struct), *addresses)
+        assert bits(outs[0]) == bits(outs[1])
+
+
+def test_the_faster_way_to_multiply_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = (np.ones((64, 64), np.float32) for _ in range(2))
+    by_blas = products.layout_of(np.ndarray.dot, (x, y, x.copy()))
+    assert by_blas is not None
+    in_panels = replace(by_blas, most=64)
+    for slow, fast in ((by_blas, in_panels), (in_panels, by_blas)):
+        clock = iter(range(100))
+
+        def multiply(product: products.Product, *_: Any, clock: Any = clock, slow: Any = slow) -> None:
+            for _ in range(5 * (product is slow)):
+                next(clock)
+
+        monkeypatch.setattr(products, "_multiply", multiply)
+        monkeypatch.setattr(products, "perf_counter", lambda clock=clock: next(clock))
+        monkeypatch.setattr(products, "_TIMED", 0)
+        trial = products._Trial(x, y, x.copy())
+        assert products._faster(by_blas, in_panels, trial, runtime()) is fast
+    assert products._faster(by_blas, None, trial, runtime()) is by_blas
+    assert products._faster(None, in_panels, trial, runtime()) is in_panels
+    assert products._faster(None, None, trial, runtime()) is None
 
 
 def test_a_product_with_itself_is_left_to_numpy() -> None:

@@ -214,4 +214,6 @@ def _product(
     product = layout_of(np.matmul, operands)
     runtime: Any = loaded_runtime()
     tried = product and with_bits_of_numpy(product, np.matmul, operands, runtime)
-    return replace(tried, stacks=1, count=1).struct() if tried else None
+    if not tried or tried.most < 0:  # the sums of BLAS on several threads, which it does not use for all rows
+        return None
+    return replace(tried, stacks=1, count=1).struct()

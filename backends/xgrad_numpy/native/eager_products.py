@@ -1,4 +1,4 @@
-"""Large matrix products of eager mode, which the threads of the pool share out, with the bits of NumPy.
+"""Large matrix products of eager mode, in panels or shared out over the threads of the pool, with the bits of NumPy.
 
 On a machine with other load, a product on several threads of BLAS waits for the slowest: it can take ten times as long
 as on one. The pool does not wait for threads that come late.
@@ -25,8 +25,9 @@ _KNOWN: dict[Any, int | ProductStruct | None] = {}
 def product(function: Any, x1: np.ndarray, x2: np.ndarray, out: np.ndarray | None) -> np.ndarray | None:
     """Return a product by `function`, of matrices or of stacks of one shape; None if NumPy is to compute it."""
     runtime = loaded_runtime()
-    if runtime is None or (threads := runtime.functions.threads()) == 1:
+    if runtime is None:
         return None
+    threads = runtime.functions.threads()
     result = None if out is None else (out.shape, out.strides, out.dtype)
     key = x1.shape, x1.strides, x2.shape, x2.strides, x1.dtype, x2.dtype, result, threads
     found = _KNOWN.get(key, 0)
@@ -58,5 +59,5 @@ def _found(key: Any, function: Any, arrays: tuple[Any, ...], runtime: Runtime, c
         out = np.empty((*x1.shape[:-1], x2.shape[-1]), x1.dtype) if out is None else out
         layout = layout_of(function, (x1, x2, out))
         known = layout and with_bits_of_numpy(layout, function, (x1, x2, out), runtime)
-        _KNOWN[key] = known.struct() if known else None
+        _KNOWN[key] = known.struct() if known and (known.most or runtime.functions.threads() > 1) else None
     return _KNOWN[key]

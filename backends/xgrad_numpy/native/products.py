@@ -2,7 +2,8 @@
 
 A product is taken over if the runtime computes the same bits as NumPy with the number of threads that BLAS has now,
 and as BLAS on one thread: OpenBLAS adds up in another order for some shapes if it is called for parts of a product.
-That is tried with random numbers, once for each shape and layout in a process.
+That is tried with random numbers, once for each shape and layout in a process. So are the panels of c/panels.c, which
+multiply in place of BLAS where they are faster.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from time import sleep
-from typing import Any
+from functools import partial
+from math import inf
+from time import perf_counter, sleep
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,13 +23,21 @@ from xgrad_numpy.codegen import Instruction, Slot, array_of, is_planned
 from xgrad_numpy.native.runtime import Runtime
 
 _SHARED = 1 << 17  # products of two numbers from which threads share out a matrix product
+_SHARED_BY_VECTOR = 1 << 14  # ... and one of a matrix and a vector
 _FLOATS = (np.dtype("float32"), np.dtype("float64"))
 _FUNCTIONS: tuple[Any, ...] = (np.ndarray.dot, np.matmul)
+#: How many products of two numbers OpenBLAS adds up at a time, which depends on the CPU.
+MOST = 448, 384, 320, 256, 512, 192, 128, 640, 768
+_ROWS = 6  # of a product from which panels are tried
+_FILLED = 0.75  # the part of the columns of all panels from which they are
+_ROUNDS = 4  # in which both ways are timed, one after the other
+_CLEARLY = 1.15  # how much faster: other load of the machine disturbs the times
+_TIMED = 1 << 19  # products of two numbers in a round, at least
 
 
 #: The members of ``struct product`` of products.c in their order, of 8 and of 4 bytes.
 _LONG = """rows columns inner stacks count first_leap second_leap out_leap first_step second_step out_step
-first_stride second_stride out_stride""".split()
+first_stride second_stride out_stride most""".split()
 _SHORT = "first_transposed second_transposed is_double by_vector pieces".split()
 
 
@@ -59,6 +70,7 @@ class Product:
     is_double: bool
     by_vector: bool = False
     pieces: int = 1
+    most: int = 0
 
     @property
     def work(self) -> int:
@@ -207,30 +219,86 @@ def undisturbed(call: Callable[[], Any], runtime: Runtime) -> bool:
 
 
 def _tried(product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime, threads: int) -> Product | None:
+    trials = list(_trials(function, arrays, runtime))
+    by_blas = in_panels = None
+    if _agrees(product, trials[0], runtime):
+        pieces = (replace(product, pieces=pieces) for pieces in _pieces(product, threads))
+        by_blas = next((x for x in pieces if _agrees(x, trials[0], runtime)), product)
+    for most in _panels(product, runtime):
+        if all(_agrees(replace(product, most=most), trial, runtime) for trial in trials):
+            in_panels = replace(product, most=most)
+            break
+    return _faster(by_blas, in_panels, trials[0], runtime)
+
+
+class _Trial(NamedTuple):
+    """The operands of a product, and its result by NumPy."""
+
+    first: np.ndarray
+    second: np.ndarray
+    expected: np.ndarray
+
+
+def _trials(function: Any, arrays: Sequence[Any], runtime: Runtime) -> Iterator[_Trial]:
+    """Yield a product of random numbers, and one of zeros of both signs and of a few numbers that underflow to them."""
     rng = np.random.default_rng(0)
     first, second = (_like(x, rng) for x in arrays[:2])
-    expected = _like(arrays[2], None)
-    if not undisturbed(lambda: function(first, second, expected), runtime):
-        raise _Untried
+    zeros, few = _like(first, None), _like(second, None)
+    zeros[...], few[...] = np.copysign(0, first), second
+    tiny = np.sqrt(np.finfo(first.dtype).smallest_subnormal) / 16
+    for i in (0, -1):  # not more, for they take a hundred times as long as others
+        zeros[..., i, :] = tiny * np.sign(first[..., i, :])
+        few[..., i] = tiny * np.sign(second[..., i])
+    for operands in ((first, second), (zeros, few)):
+        expected = _like(arrays[2], None)
+        with np.errstate(all="ignore"):
+            if not undisturbed(partial(function, *operands, expected), runtime):
+                raise _Untried
+        yield _Trial(*operands, expected)
 
-    def result(candidate: Product) -> np.ndarray:
-        out = _like(arrays[2], None)
-        addresses = [ctypes.c_void_p(x.__array_interface__["data"][0]) for x in (first, second, out)]
-        runtime.functions.multiply_alone(ctypes.byref(candidate.struct()), *addresses)
-        return out
 
-    if not np.array_equal(result(product), expected):
-        return None
-    for pieces in _pieces(product, threads):
-        candidate = replace(product, pieces=pieces)
-        if np.array_equal(result(candidate), expected):
-            return candidate
-    return None
+def _agrees(candidate: Product, trial: _Trial, runtime: Runtime) -> bool:
+    """Return whether the runtime computes the bits of NumPy."""
+    out = _like(trial.expected, None)
+    _multiply(candidate, trial, out, runtime)
+    return out.tobytes() == trial.expected.tobytes()
+
+
+def _multiply(product: Product, trial: _Trial, out: np.ndarray, runtime: Runtime) -> None:
+    addresses = [ctypes.c_void_p(x.__array_interface__["data"][0]) for x in (*trial[:2], out)]
+    runtime.functions.multiply_alone(ctypes.byref(product.struct()), *addresses)
+
+
+def _panels(product: Product, runtime: Runtime) -> Iterator[int]:
+    """Yield how many numbers panels may add up at a time, as ``struct product`` has it, if they may be faster."""
+    width = int(runtime.functions[f"panel_columns_{'double' if product.is_double else 'float'}"]())
+    filled = width and product.columns / (-(-product.columns // width) * width)
+    if product.by_vector or product.rows < _ROWS or filled < _FILLED:
+        return
+    yield product.inner
+    for most in [most for most in MOST if most < product.inner]:
+        yield from (most, -most)
+
+
+def _faster(by_blas: Product | None, in_panels: Product | None, trial: _Trial, runtime: Runtime) -> Product | None:
+    """Return the product in panels, unless that by BLAS is clearly faster, or it is the only one."""
+    if by_blas is None or in_panels is None:
+        return by_blas or in_panels
+    out, times = _like(trial.expected, None), {by_blas: inf, in_panels: inf}
+    calls = max(1, _TIMED // by_blas.work)
+    for _ in range(_ROUNDS):
+        for product in times:
+            start = perf_counter()
+            for _ in range(calls):
+                _multiply(product, trial, out, runtime)
+            times[product] = min(times[product], perf_counter() - start)
+    return by_blas if times[by_blas] * _CLEARLY < times[in_panels] else in_panels
 
 
 def _pieces(product: Product, threads: int) -> Iterator[int]:
     """Yield numbers of pieces to try: the longer side of a large matrix first."""
-    if product.stacks * product.count > 1 or product.by_vector or product.work < _SHARED or threads == 1:
+    least = _SHARED_BY_VECTOR if product.by_vector else _SHARED
+    if product.stacks * product.count > 1 or product.work < least or threads == 1:
         yield 1
         return
     for size, pieces in sorted([(product.rows, threads), (product.columns, -threads)], reverse=True):

@@ -15,7 +15,7 @@ import numpy as np
 
 from xgrad_numpy.native.kernels import warn_of
 from xgrad_numpy.native.loops import Loop, loop_of
-from xgrad_numpy.native.products import Product, ProductStruct, undisturbed
+from xgrad_numpy.native.products import MOST, Product, ProductStruct, undisturbed
 from xgrad_numpy.native.runtime import Runtime, loaded_runtime
 
 Array = np.ndarray[Any, Any]
@@ -24,8 +24,6 @@ _FLOATS = np.dtype("float32"), np.dtype("float64")
 _SHARED = 1 << 20  # products of two numbers in a sequence from which threads share out its rows
 _LEAST = 3  # steps from which a call of C is faster than NumPy
 _FEW = 48  # rows of a thread for which panels are faster than BLAS
-#: How many products of two numbers OpenBLAS adds up at a time, which depends on the CPU.
-_MOST = 448, 384, 320, 256, 512, 192, 128, 640, 768
 _POINTER, _INTEGER = ctypes.c_void_p, ctypes.c_int64
 
 
@@ -148,7 +146,7 @@ def _ways(product: Product, rows: int, runtime: Runtime) -> Iterator[_Way]:
     """Yield how to compute products with as many rows for a thread, the fastest ones first."""
     columns = int(runtime.functions[f"panel_columns_{_type(product)}"]())
     if columns and not product.columns % columns and rows <= _FEW:
-        for most in dict.fromkeys(min(most, product.inner) for most in (product.inner, *_MOST)):
+        for most in dict.fromkeys(min(most, product.inner) for most in (product.inner, *MOST)):
             yield _Way(rows, most)
     yield _Way(-(-rows // 4) * 4, 0)
     yield _Way(product.rows, 0)

@@ -1,8 +1,8 @@
-/* Products of few rows with a matrix that is used many times, with the bits of OpenBLAS.
+/* Matrix products with the bits of OpenBLAS, and fewer instructions between its multiplications.
  *
- * BLAS copies the matrix in each call, which for few rows takes as long as the product. Here it is copied once, to
- * panels of columns, of which a tile of the result stays in registers. Each number of the result is the sum that
- * OpenBLAS computes where it can: of fused multiplications and additions in order, of up to `most` at a time.
+ * The second matrix is copied to panels of columns. A tile of the result, some rows of a panel's columns, stays in
+ * registers. Each number of the result is the sum that OpenBLAS computes: of fused multiplications and additions in
+ * order, of up to `most` at a time. Whether that is so is tried out for each product: see products.py.
  */
 
 #if defined(WITHOUT_PANELS)
@@ -11,88 +11,241 @@ static void NAME(pack)(const struct product *x, const REAL *second, REAL *panels
     (void)x, (void)second, (void)panels;
 }
 static void NAME(multiply_panels)(const struct product *x, int64_t rows, const REAL *first, const REAL *panels,
-                                     int64_t most, REAL *out) {
+                                  int64_t most, REAL *out) {
     (void)x, (void)rows, (void)first, (void)panels, (void)most, (void)out;
+}
+void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
+    (void)x, (void)first, (void)second, (void)out;
 }
 #else
 typedef REAL NAME(vector) __attribute__((vector_size(VECTOR_BYTES)));
 /* A vector anywhere in memory. */
 typedef REAL NAME(stored) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
 
-enum { NAME(LANES) = VECTOR_BYTES / sizeof(REAL), NAME(COLUMNS) = PANEL_VECTORS * NAME(LANES) };
+enum {
+    NAME(LANES) = VECTOR_BYTES / sizeof(REAL),
+    NAME(COLUMNS) = PANEL_VECTORS * NAME(LANES),
+    NAME(BLOCK_COLUMNS) = 8 * NAME(COLUMNS), /* whose panels fit in the second cache */
+    NAME(BLOCK_ROWS) = 8 * TILE_ROWS,
+    NAME(AHEAD) = 8, /* rows of a panel between what is read and what is fetched to the first cache */
+};
 
-/* How many columns a panel has, of which there is a whole number; 0 if there is no instruction that fuses. */
 int64_t NAME(panel_columns)(void) { return NAME(COLUMNS); }
 
-/* Write a matrix as panels. */
-static void NAME(pack)(const struct product *x, const REAL *second, REAL *panels) {
-    const int64_t width = NAME(COLUMNS);
-    for (int64_t k = 0; k < x->inner; k++)
-        for (int64_t j = 0; j < x->columns; j += width)
-            memcpy(panels + j * x->inner + k * width, second + k * x->second_stride + j, sizeof(REAL) * width);
-}
-
-/* Multiply some rows by a part of a panel, and write the result, or add to it. `count` is a constant. */
+/* Multiply some rows by a panel, and write the result, or add to it. `count` is a constant. The numbers of the rows
+ * are `right` apart, the rows `down`. */
 static inline __attribute__((always_inline)) void NAME(multiply_tile)(
-    const int count, int64_t depth, const REAL *first, int64_t first_stride, const REAL *panel, REAL *out,
-    int64_t out_stride, int add) {
+    const int count, int64_t depth, const REAL *first, int64_t down, int64_t right, const REAL *panel, REAL *out,
+    int64_t out_stride, int64_t width, int add) {
     NAME(vector) sums[TILE_ROWS][PANEL_VECTORS];
     const NAME(vector) zero = {0};
 #pragma GCC unroll 8
     for (int i = 0; i < count; i++)
 #pragma GCC unroll 8
         for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = zero;
-    for (int64_t k = 0; k < depth; k++, panel += NAME(COLUMNS)) {
+    for (int64_t k = 0; k < depth; k++, panel += NAME(COLUMNS), first += right) {
         const NAME(stored) *row = (const NAME(stored) *)panel;
 #pragma GCC unroll 8
+        for (int v = 0; v < PANEL_VECTORS; v++) __builtin_prefetch(&row[NAME(AHEAD) * PANEL_VECTORS + v]);
+#pragma GCC unroll 8
         for (int i = 0; i < count; i++) {
-            const NAME(vector) number = first[i * first_stride + k] - zero; /* in all lanes */
+            const NAME(vector) number = first[i * down] - zero; /* in all lanes */
 #pragma GCC unroll 8
             for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = NAME(FUSED)(number, row[v], sums[i][v]);
         }
     }
+    if (width == NAME(COLUMNS)) {
+#pragma GCC unroll 8
+        for (int i = 0; i < count; i++) {
+            NAME(stored) *row = (NAME(stored) *)(out + i * out_stride);
+#pragma GCC unroll 8
+            for (int v = 0; v < PANEL_VECTORS; v++) {
+                if (add) sums[i][v] += row[v];
+                else sums[i][v] += zero;
+                row[v] = sums[i][v];
+            }
+        }
+        return;
+    }
 #pragma GCC unroll 8
     for (int i = 0; i < count; i++) {
-        NAME(stored) *row = (NAME(stored) *)(out + i * out_stride);
+        REAL part[NAME(COLUMNS)], *row = out + i * out_stride;
 #pragma GCC unroll 8
-        for (int v = 0; v < PANEL_VECTORS; v++) {
-            if (add) sums[i][v] += row[v];
-            row[v] = sums[i][v];
-        }
+        for (int v = 0; v < PANEL_VECTORS; v++) *(NAME(stored) *)(part + v * NAME(LANES)) = sums[i][v];
+        for (int64_t j = 0; j < width; j++) row[j] = part[j] + (add ? row[j] : 0);
     }
 }
 
-/* Multiply some rows by a matrix in panels. */
+/* Multiply rows by a panel. The numbers of the first tile begin at `first`, those of the next one `step` after it. */
+static void NAME(multiply_rows)(int64_t rows, int64_t depth, const REAL *first, int64_t step, int64_t down,
+                                int64_t right, const REAL *panel, REAL *out, int64_t out_stride, int64_t width,
+                                int add) {
+    for (; rows > 0; rows -= TILE_ROWS, first += step, out += TILE_ROWS * out_stride) {
+#define TILE(count) NAME(multiply_tile)(count, depth, first, down, right, panel, out, out_stride, width, add)
+        switch (rows) {
+            case 1: TILE(1); break;
+            case 2: TILE(2); break;
+            case 3: TILE(3); break;
+            case 4: TILE(4); break;
+            case 5: TILE(5); break;
+            default: TILE(6);
+        }
+#undef TILE
+    }
+}
+
+#if defined(WITH_SHUFFLES)
+/* Transpose a square of vectors: each round puts the halves of the rows between each other. */
+static inline void NAME(transpose)(NAME(vector) * rows) {
+    NAME(vector) next[NAME(LANES)];
+    for (int size = 1; size < NAME(LANES); size *= 2) {
+#pragma GCC unroll 8
+        for (int i = 0; i < NAME(LANES) / 2; i++) {
+            next[2 * i] = __builtin_shufflevector(rows[i], rows[i + NAME(LANES) / 2], NAME(LOW));
+            next[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + NAME(LANES) / 2], NAME(HIGH));
+        }
+        memcpy(rows, next, sizeof next);
+    }
+}
+#endif
+
+/* Copy columns of a transposed matrix, of which those of a panel are rows in memory. */
+static void NAME(pack_transposed)(const REAL *second, int64_t stride, int64_t depth, REAL *panel) {
+    int64_t done = 0;
+#if defined(WITH_SHUFFLES)
+    for (; done + NAME(LANES) <= depth; done += NAME(LANES))
+        for (int v = 0; v < NAME(COLUMNS); v += NAME(LANES)) {
+            NAME(vector) rows[NAME(LANES)];
+            for (int i = 0; i < NAME(LANES); i++) rows[i] = *(const NAME(stored) *)(second + (v + i) * stride + done);
+            NAME(transpose)(rows);
+            for (int i = 0; i < NAME(LANES); i++)
+                *(NAME(stored) *)(panel + (done + i) * NAME(COLUMNS) + v) = rows[i];
+        }
+#endif
+    for (; done < depth; done++)
+        for (int j = 0; j < NAME(COLUMNS); j++) panel[done * NAME(COLUMNS) + j] = second[j * stride + done];
+}
+
+/* Copy some columns to a panel. Those that it has more of are the last one, which raises no other exceptions. */
+static void NAME(pack_panel)(const struct product *x, const REAL *second, int64_t depth, int64_t width, REAL *panel) {
+    const int64_t stride = x->second_stride;
+    if (width < NAME(COLUMNS)) {
+        const int64_t down = x->second_transposed ? 1 : stride, right = x->second_transposed ? stride : 1;
+        for (int64_t k = 0; k < depth; k++)
+            for (int64_t j = 0; j < NAME(COLUMNS); j++)
+                panel[k * NAME(COLUMNS) + j] = second[k * down + (j < width ? j : width - 1) * right];
+    } else if (x->second_transposed) NAME(pack_transposed)(second, stride, depth, panel);
+    else
+        for (int64_t k = 0; k < depth; k++)
+            memcpy(panel + k * NAME(COLUMNS), second + k * stride, sizeof(REAL) * NAME(COLUMNS));
+}
+
+/* Multiply some rows by a matrix in panels, of all that is summed over. */
 static void NAME(multiply_panels)(const struct product *x, int64_t rows, const REAL *first, const REAL *panels,
-                                     int64_t most, REAL *out) {
-    const int64_t tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+                                  int64_t most, REAL *out) {
     for (int64_t k = 0, depth; k < x->inner; k += depth) {
         depth = next_depth(x->inner - k, most);
-        for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS)) {
-            const REAL *panel = panels + j * x->inner + k * NAME(COLUMNS);
-            for (int64_t tile = 0; tile < tiles; tile++) { /* as even as they can be */
-                const int64_t begin = tile * rows / tiles;
-                const REAL *a = first + begin * x->first_stride + k;
-                REAL *c = out + begin * x->out_stride + j;
-#define TILE(count) NAME(multiply_tile)(count, depth, a, x->first_stride, panel, c, x->out_stride, k > 0)
-                switch ((tile + 1) * rows / tiles - begin) {
-                    case 1: TILE(1); break;
-                    case 2: TILE(2); break;
-                    case 3: TILE(3); break;
-                    case 4: TILE(4); break;
-                    case 5: TILE(5); break;
-                    default: TILE(6);
-                }
-#undef TILE
+        for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS))
+            NAME(multiply_rows)(rows, depth, first + k, TILE_ROWS * x->first_stride, x->first_stride, 1,
+                                panels + j * x->inner + k * NAME(COLUMNS), out + j, x->out_stride, NAME(COLUMNS),
+                                k > 0);
+    }
+}
+
+/* Write a matrix as panels. */
+static void NAME(pack)(const struct product *x, const REAL *second, REAL *panels) {
+    for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS))
+        NAME(pack_panel)(x, second + j, x->inner, NAME(COLUMNS), panels + j * x->inner);
+}
+
+/* Copy rows of a transposed matrix, each number of a tile next to those of its other rows. */
+static void NAME(pack_rows)(const REAL *first, int64_t stride, int64_t depth, int64_t rows, REAL *block) {
+    const int64_t whole = rows / TILE_ROWS * TILE_ROWS, left = rows - whole;
+    for (int64_t k = 0; k < depth; k++, first += stride) {
+        for (int64_t i = 0; i < whole; i += TILE_ROWS)
+            memcpy(block + i * depth + k * TILE_ROWS, first + i, sizeof(REAL) * TILE_ROWS);
+        if (left) memcpy(block + whole * depth + k * TILE_ROWS, first + whole, sizeof(REAL) * (size_t)left);
+    }
+}
+
+/* A part of all sums of a product: those of a block of columns, over some of the numbers that they are of. */
+struct NAME(part) {
+    const struct product *product;
+    const REAL *first, *second;
+    REAL *out;
+    int64_t columns, depth;
+    uint64_t number; /* by which a thread knows what it has copied */
+    int add;         /* to sums of another part */
+};
+
+/* Multiply some rows without memory for copies. */
+static void NAME(multiply_slowly)(const struct NAME(part) *p, int64_t begin, int64_t end) {
+    const struct product *x = p->product;
+    const int64_t down = x->first_transposed ? 1 : x->first_stride, right = x->first_transposed ? x->first_stride : 1;
+    const int64_t next = x->second_transposed ? 1 : x->second_stride;
+    for (int64_t i = begin; i < end; i++)
+        for (int64_t j = 0; j < p->columns; j++) {
+            const REAL *a = p->first + i * down, *b = p->second + j * (x->second_transposed ? x->second_stride : 1);
+            REAL sum = 0, *c = p->out + i * x->out_stride + j;
+            for (int64_t k = 0; k < p->depth; k++) sum = NAME(FUSED_ONE)(a[k * right], b[k * next], sum);
+            *c = sum + (p->add ? *c : 0);
+        }
+}
+
+/* Multiply some rows. Each thread copies the block of columns for itself, before its first rows. */
+static void NAME(multiply_range)(void *argument, int64_t begin, int64_t end) {
+    const struct NAME(part) *p = argument;
+    const struct product *x = p->product;
+    const int64_t width = NAME(COLUMNS), stride = x->first_stride, last = p->columns % width;
+    const int64_t panels = (p->columns + width - 1) / width;
+    struct copies *copies = copies_of_thread(sizeof(REAL) * (size_t)(p->depth * (panels * width + NAME(BLOCK_ROWS))));
+    clear_exceptions();
+    if (!copies) NAME(multiply_slowly)(p, begin, end);
+    else {
+        REAL *copied = copies->memory, *block = copied + p->depth * panels * width;
+        for (int64_t j = 0; j < panels && copies->number != p->number; j++)
+            NAME(pack_panel)(x, p->second + j * width * (x->second_transposed ? x->second_stride : 1), p->depth,
+                             j == panels - 1 && last ? last : width, copied + j * width * p->depth);
+        copies->number = p->number;
+        for (int64_t i = begin, rows; i < end; i += rows) {
+            rows = end - i < NAME(BLOCK_ROWS) ? end - i : NAME(BLOCK_ROWS);
+            const REAL *first = p->first + i * (x->first_transposed ? 1 : stride);
+            int64_t down = stride, right = 1, step = TILE_ROWS * stride;
+            if (x->first_transposed) {
+                NAME(pack_rows)(first, stride, p->depth, rows, block);
+                first = block, down = 1, right = TILE_ROWS, step = TILE_ROWS * p->depth;
             }
+            for (int64_t j = 0; j < panels; j++)
+                NAME(multiply_rows)(rows, p->depth, first, step, down, right, copied + j * width * p->depth,
+                                    p->out + i * x->out_stride + j * width, x->out_stride,
+                                    j == panels - 1 && last ? last : width, p->add);
+        }
+    }
+    note_exceptions(x);
+}
+
+void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
+    const int64_t eighth = (x->rows / 8 + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+    const int64_t rows = eighth < TILE_ROWS ? TILE_ROWS : eighth < NAME(BLOCK_ROWS) ? eighth : NAME(BLOCK_ROWS);
+    struct NAME(part) p = {.product = x};
+    for (int64_t j = 0; j < x->columns; j += p.columns) {
+        p.columns = x->columns - j < NAME(BLOCK_COLUMNS) ? x->columns - j : NAME(BLOCK_COLUMNS);
+        for (int64_t k = 0; k < x->inner; k += p.depth) {
+            p.depth = next_depth(x->inner - k, x->most);
+            p.first = first + k * (x->first_transposed ? x->first_stride : 1);
+            p.second = second + (x->second_transposed ? j * x->second_stride + k : k * x->second_stride + j);
+            p.out = out + j;
+            p.number = atomic_fetch_add(&parts, 1) + 1;
+            p.add = k > 0;
+            parallel(NAME(multiply_range), &p, x->rows, rows);
         }
     }
 }
 #endif
 
 /* Compute one product of contiguous matrices, with memory for the panels. */
-void NAME(multiply_packed)(const struct product *x, const REAL *first, const REAL *second, int64_t most,
-                              REAL *panels, REAL *out) {
+void NAME(multiply_packed)(const struct product *x, const REAL *first, const REAL *second, int64_t most, REAL *panels,
+                           REAL *out) {
     NAME(pack)(x, second, panels);
     NAME(multiply_panels)(x, x->rows, first, panels, most, out);
 }

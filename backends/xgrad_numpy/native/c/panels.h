@@ -1,30 +1,106 @@
-/* Instructions that multiply and add without rounding between, for panels.c. */
+/* Of panels.c: instructions that multiply and add without rounding between, and memory for copies of operands. */
+
+#include <pthread.h>
+#include <stdlib.h>
 
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
+/* A matrix and vectors of the sums of one tile fill the registers of the CPU: rows of a tile, and vectors of each. */
 enum { TILE_ROWS = 6 };
 #if defined(__AVX512F__)
 enum { VECTOR_BYTES = 64, PANEL_VECTORS = 4 };
 #define FUSED_float(x, y, sum) _mm512_fmadd_ps(x, y, sum)
 #define FUSED_double(x, y, sum) _mm512_fmadd_pd(x, y, sum)
+#define LOW_float 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH_float 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define LOW_double 0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH_double 4, 12, 5, 13, 6, 14, 7, 15
 #elif defined(__AVX2__) && defined(__FMA__)
 enum { VECTOR_BYTES = 32, PANEL_VECTORS = 2 };
 #define FUSED_float(x, y, sum) _mm256_fmadd_ps(x, y, sum)
 #define FUSED_double(x, y, sum) _mm256_fmadd_pd(x, y, sum)
+#define LOW_float 0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH_float 4, 12, 5, 13, 6, 14, 7, 15
+#define LOW_double 0, 4, 1, 5
+#define HIGH_double 2, 6, 3, 7
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 enum { VECTOR_BYTES = 16, PANEL_VECTORS = 4 };
 #define FUSED_float(x, y, sum) vfmaq_f32(sum, x, y)
 #define FUSED_double(x, y, sum) vfmaq_f64(sum, x, y)
+#define LOW_float 0, 4, 1, 5
+#define HIGH_float 2, 6, 3, 7
+#define LOW_double 0, 2
+#define HIGH_double 1, 3
 #else
 #define WITHOUT_PANELS
 #endif
 
-#if !defined(WITHOUT_PANELS)
-/* OpenBLAS halves what is less than twice as many as it adds up at a time. */
-static int64_t next_depth(int64_t left, int64_t most) {
-    return left >= 2 * most ? most : left > most ? (left / 2 + 15) / 16 * 16 : left;
-}
+#define FUSED_ONE_float fmaf
+#define FUSED_ONE_double fma
+
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define WITH_SHUFFLES
 #endif
+#endif
+
+/* OpenBLAS halves what is less than twice as many as it adds up at a time, in one way on one thread, and in another,
+ * for which `most` is negative, on several. */
+static inline int64_t next_depth(int64_t left, int64_t most) {
+    const int64_t deepest = most < 0 ? -most : most;
+    if (left >= 2 * deepest) return deepest;
+    if (left <= deepest) return left;
+    return most < 0 ? (left + 1) / 2 : (left / 2 + 15) / 16 * 16;
+}
+
+/* Memory of a thread for copies of operands, which is kept for its next product, and freed with the thread. */
+struct copies {
+    size_t size;
+    uint64_t number; /* of the part of a product whose columns it has */
+    void *memory;
+};
+
+static pthread_key_t copies_key;
+static pthread_once_t copies_once = PTHREAD_ONCE_INIT;
+static int copies_work;
+static _Atomic uint64_t parts; /* of products, so far */
+
+static void free_copies(void *argument) {
+    struct copies *copies = argument;
+    free(copies->memory);
+    free(copies);
+}
+
+static void make_copies_key(void) { copies_work = !pthread_key_create(&copies_key, free_copies); }
+
+/* Return memory of a size at a border of cache lines, NULL if there is none. */
+static inline struct copies *copies_of_thread(size_t size) {
+    pthread_once(&copies_once, make_copies_key);
+    if (!copies_work) return NULL;
+    struct copies *copies = pthread_getspecific(copies_key);
+    if (!copies) {
+        copies = calloc(1, sizeof *copies);
+        if (!copies || pthread_setspecific(copies_key, copies)) {
+            free(copies);
+            return NULL;
+        }
+    }
+    if (copies->size < size) {
+        free(copies->memory);
+        copies->number = 0;
+        copies->memory = aligned_alloc(64, (size + 63) / 64 * 64);
+        copies->size = copies->memory ? size : 0;
+    }
+    return copies->memory ? copies : NULL;
+}
+
+/* How many columns a panel has; 0 if there is no instruction that fuses. */
+int64_t panel_columns_float(void);
+int64_t panel_columns_double(void);
+
+/* Compute a product in panels, whose rows the threads of the pool share out. */
+void multiply_in_panels_float(const struct product *x, const float *first, const float *second, float *out);
+void multiply_in_panels_double(const struct product *x, const double *first, const double *second, double *out);

@@ -125,16 +125,22 @@ static void multiply_one(const struct product *x, const char *a, const char *b, 
     note_exceptions(x);
 }
 
-/* NumPy calls it with a transposed matrix in the order of columns. */
-static void multiply_vector(const struct product *x, const char *a, const char *b, char *c) {
+static void multiply_whole(const struct product *x, const char *a, const char *b, char *c) {
+    if (!x->most) multiply_one(x, a, b, c, x->rows, x->columns);
+    else if (x->is_double) multiply_in_panels_double(x, (const double *)a, (const double *)b, (double *)c);
+    else multiply_in_panels_float(x, (const float *)a, (const float *)b, (float *)c);
+}
+
+/* Multiply some rows by a vector. NumPy calls BLAS with a transposed matrix in the order of columns. */
+static void multiply_vector(const struct product *x, const char *a, const char *b, char *c, int64_t rows) {
     const int order = x->first_transposed ? COLUMN_MAJOR : ROW_MAJOR;
     clear_exceptions();
     if (x->is_double)
-        multiply_double_vector(order, AS_IT_IS, (blas_int)x->rows, (blas_int)x->inner, 1, (const double *)a,
+        multiply_double_vector(order, AS_IT_IS, (blas_int)rows, (blas_int)x->inner, 1, (const double *)a,
                                (blas_int)x->first_stride, (const double *)b, (blas_int)x->second_stride, 0,
                                (double *)c, (blas_int)x->out_stride);
     else
-        multiply_float_vector(order, AS_IT_IS, (blas_int)x->rows, (blas_int)x->inner, 1, (const float *)a,
+        multiply_float_vector(order, AS_IT_IS, (blas_int)rows, (blas_int)x->inner, 1, (const float *)a,
                               (blas_int)x->first_stride, (const float *)b, (blas_int)x->second_stride, 0, (float *)c,
                               (blas_int)x->out_stride);
     note_exceptions(x);
@@ -151,9 +157,9 @@ static void multiply_stack(void *argument, int64_t begin, int64_t end) {
     const struct product *x = y->product;
     for (int64_t i = begin; i < end; i++) {
         const int64_t stack = i / x->count, matrix = i % x->count;
-        multiply_one(x, y->first + stack * x->first_leap + matrix * x->first_step,
-                     y->second + stack * x->second_leap + matrix * x->second_step,
-                     y->out + stack * x->out_leap + matrix * x->out_step, x->rows, x->columns);
+        multiply_whole(x, y->first + stack * x->first_leap + matrix * x->first_step,
+                       y->second + stack * x->second_leap + matrix * x->second_step,
+                       y->out + stack * x->out_leap + matrix * x->out_step);
     }
 }
 
@@ -167,8 +173,10 @@ static void multiply_rows(void *argument, int64_t begin, int64_t end) {
     const struct shared_product *y = argument;
     const struct product *x = y->product;
     const int64_t item = x->is_double ? 8 : 4;
-    multiply_one(x, y->first + begin * item * (x->first_transposed ? 1 : x->first_stride), y->second,
-                 y->out + begin * item * x->out_stride, end - begin, x->columns);
+    const char *first = y->first + begin * item * (x->first_transposed ? 1 : x->first_stride);
+    char *out = y->out + begin * item * x->out_stride;
+    if (x->by_vector) multiply_vector(x, first, y->second, out, end - begin);
+    else multiply_one(x, first, y->second, out, end - begin, x->columns);
 }
 
 static void multiply_columns(void *argument, int64_t begin, int64_t end) {
@@ -183,12 +191,13 @@ static void multiply_columns(void *argument, int64_t begin, int64_t end) {
 void multiply(const struct product *x, const char *first, const char *second, char *out) {
     struct shared_product y = {x, first, second, out};
     const int64_t count = x->stacks * x->count;
-    if (x->by_vector) multiply_vector(x, first, second, out);
-    else if (count > 1) {
+    if (count > 1) {
         const int64_t chunk = 1 + (int64_t)(1e5 / (double)(x->rows * x->columns * x->inner));
         parallel(multiply_stack, &y, count, chunk);
-    } else if (x->pieces > 1) parallel(multiply_rows, &y, x->rows, piece_size(x->rows, x->pieces));
+    } else if (x->most) multiply_whole(x, first, second, out);
+    else if (x->pieces > 1) parallel(multiply_rows, &y, x->rows, piece_size(x->rows, x->pieces));
     else if (x->pieces < -1) parallel(multiply_columns, &y, x->columns, piece_size(x->columns, -x->pieces));
+    else if (x->by_vector) multiply_vector(x, first, second, out, x->rows);
     else multiply_one(x, first, second, out, x->rows, x->columns);
 }
 
