@@ -178,58 +178,97 @@ struct NAME(part) {
     int add;         /* to sums of another part */
 };
 
-/* Multiply some rows without memory for copies. */
-static void NAME(multiply_slowly)(const struct NAME(part) *p, int64_t begin, int64_t end) {
+/* Multiply some rows by some columns without memory for copies. */
+static void NAME(multiply_slowly)(const struct NAME(part) *p, int64_t row, int64_t last_row, int64_t column,
+                                  int64_t last_column) {
     const struct product *x = p->product;
     const int64_t down = x->first_transposed ? 1 : x->first_stride, right = x->first_transposed ? x->first_stride : 1;
-    const int64_t next = x->second_transposed ? 1 : x->second_stride;
-    for (int64_t i = begin; i < end; i++)
-        for (int64_t j = 0; j < p->columns; j++) {
-            const REAL *a = p->first + i * down, *b = p->second + j * (x->second_transposed ? x->second_stride : 1);
+    const int64_t step = x->second_transposed ? x->second_stride : 1, next = x->second_transposed ? 1 : x->second_stride;
+    for (int64_t i = row; i < last_row; i++)
+        for (int64_t j = column; j < last_column; j++) {
+            const REAL *a = p->first + i * down, *b = p->second + j * step;
             REAL sum = 0, *c = p->out + i * x->out_stride + j;
             for (int64_t k = 0; k < p->depth; k++) sum = NAME(FUSED_ONE)(a[k * right], b[k * next], sum);
             *c = sum + (p->add ? *c : 0);
         }
 }
 
-/* Multiply some rows. Each thread copies the block of columns for itself, before its first rows. */
-static void NAME(multiply_range)(void *argument, int64_t begin, int64_t end) {
-    const struct NAME(part) *p = argument;
-    const struct product *x = p->product;
-    const int64_t width = NAME(COLUMNS), stride = x->first_stride, last = p->columns % width;
-    const int64_t panels = (p->columns + width - 1) / width;
-    struct copies *copies = copies_of_thread(sizeof(REAL) * (size_t)(p->depth * (panels * width + NAME(BLOCK_ROWS))));
-    clear_exceptions();
-    if (!copies) NAME(multiply_slowly)(p, begin, end);
-    else {
-        REAL *copied = copies->memory, *block = copied + p->depth * panels * width;
-        for (int64_t j = 0; j < panels && copies->number != p->number; j++)
-            NAME(pack_panel)(x, p->second + j * width * (x->second_transposed ? x->second_stride : 1), p->depth,
-                             j == panels - 1 && last ? last : width, copied + j * width * p->depth);
-        copies->number = p->number;
-        for (int64_t i = begin, rows; i < end; i += rows) {
-            rows = end - i < NAME(BLOCK_ROWS) ? end - i : NAME(BLOCK_ROWS);
-            const REAL *first = p->first + i * (x->first_transposed ? 1 : stride);
-            int64_t down = stride, right = 1, step = TILE_ROWS * stride;
-            if (x->first_transposed) {
-                NAME(pack_rows)(first, stride, p->depth, rows, block);
-                first = block, down = 1, right = TILE_ROWS, step = TILE_ROWS * p->depth;
-            }
-            for (int64_t j = 0; j < panels; j++)
-                NAME(multiply_rows)(rows, p->depth, first, step, down, right, copied + j * width * p->depth,
-                                    p->out + i * x->out_stride + j * width, x->out_stride,
-                                    j == panels - 1 && last ? last : width, p->add);
-        }
+/* Copy some panels of a part, one after the other. */
+static void NAME(pack_panels)(const struct NAME(part) *p, int64_t begin, int64_t end, REAL *panels) {
+    const int64_t width = NAME(COLUMNS), step = p->product->second_transposed ? p->product->second_stride : 1;
+    for (int64_t j = begin; j < end; j++, panels += width * p->depth) {
+        const int64_t left = p->columns - j * width;
+        NAME(pack_panel)(p->product, p->second + j * width * step, p->depth, left < width ? left : width, panels);
     }
-    note_exceptions(x);
 }
 
+/* Multiply some rows by some panels, which were copied. */
+static void NAME(multiply_copied)(const struct NAME(part) *p, int64_t row, int64_t rows, int64_t begin, int64_t end,
+                                  const REAL *panels, REAL *block) {
+    const struct product *x = p->product;
+    const int64_t width = NAME(COLUMNS), stride = x->first_stride;
+    const REAL *first = p->first + row * (x->first_transposed ? 1 : stride);
+    int64_t down = stride, right = 1, step = TILE_ROWS * stride;
+    if (x->first_transposed) {
+        NAME(pack_rows)(first, stride, p->depth, rows, block);
+        first = block, down = 1, right = TILE_ROWS, step = TILE_ROWS * p->depth;
+    }
+    for (int64_t j = begin; j < end; j++, panels += width * p->depth) {
+        const int64_t left = p->columns - j * width;
+        NAME(multiply_rows)(rows, p->depth, first, step, down, right, panels, p->out + row * x->out_stride + j * width,
+                            x->out_stride, left < width ? left : width, p->add);
+    }
+}
+
+/* Multiply some rows. Each thread copies all panels for itself, before its first rows. */
+static void NAME(multiply_some_rows)(void *argument, int64_t begin, int64_t end) {
+    const struct NAME(part) *p = argument;
+    const int64_t panels = (p->columns + NAME(COLUMNS) - 1) / NAME(COLUMNS);
+    struct copies *copies =
+        copies_of_thread(sizeof(REAL) * (size_t)(p->depth * (panels * NAME(COLUMNS) + NAME(BLOCK_ROWS))));
+    clear_exceptions();
+    if (!copies) NAME(multiply_slowly)(p, begin, end, 0, p->columns);
+    else {
+        REAL *copied = copies->memory, *block = copied + p->depth * panels * NAME(COLUMNS);
+        if (copies->number != p->number) NAME(pack_panels)(p, 0, panels, copied);
+        copies->number = p->number;
+        for (int64_t i = begin; i < end; i += NAME(BLOCK_ROWS))
+            NAME(multiply_copied)(p, i, end - i < NAME(BLOCK_ROWS) ? end - i : NAME(BLOCK_ROWS), 0, panels, copied,
+                                  block);
+    }
+    note_exceptions(p->product);
+}
+
+/* Multiply all rows by some panels, a block of them at a time, of a first matrix that is not transposed. */
+static void NAME(multiply_some_panels)(void *argument, int64_t begin, int64_t end) {
+    const struct NAME(part) *p = argument;
+    const int64_t most = NAME(BLOCK_COLUMNS) / NAME(COLUMNS), rows = p->product->rows;
+    clear_exceptions();
+    for (int64_t j = begin, last; j < end; j = last) {
+        last = end - j < most ? end : j + most;
+        struct copies *copies = copies_of_thread(sizeof(REAL) * (size_t)(p->depth * (last - j) * NAME(COLUMNS)));
+        if (!copies) {
+            const int64_t columns = last * NAME(COLUMNS);
+            NAME(multiply_slowly)(p, 0, rows, j * NAME(COLUMNS), columns < p->columns ? columns : p->columns);
+            continue;
+        }
+        NAME(pack_panels)(p, j, last, copies->memory);
+        copies->number = 0;
+        for (int64_t i = 0; i < rows; i += NAME(BLOCK_ROWS))
+            NAME(multiply_copied)(p, i, rows - i < NAME(BLOCK_ROWS) ? rows - i : NAME(BLOCK_ROWS), j, last,
+                                  copies->memory, NULL);
+    }
+    note_exceptions(p->product);
+}
+
+/* Threads share out the rows, or the panels if there are many more columns, of which each then copies some alone. */
 void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
     const int64_t eighth = (x->rows / 8 + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
     const int64_t rows = eighth < TILE_ROWS ? TILE_ROWS : eighth < NAME(BLOCK_ROWS) ? eighth : NAME(BLOCK_ROWS);
+    const int wide = !x->first_transposed && x->columns >= 2 * x->rows;
     struct NAME(part) p = {.product = x};
     for (int64_t j = 0; j < x->columns; j += p.columns) {
-        p.columns = x->columns - j < NAME(BLOCK_COLUMNS) ? x->columns - j : NAME(BLOCK_COLUMNS);
+        p.columns = wide || x->columns - j < NAME(BLOCK_COLUMNS) ? x->columns - j : NAME(BLOCK_COLUMNS);
         for (int64_t k = 0; k < x->inner; k += p.depth) {
             p.depth = next_depth(x->inner - k, x->most);
             p.first = first + k * (x->first_transposed ? x->first_stride : 1);
@@ -237,7 +276,8 @@ void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const 
             p.out = out + j;
             p.number = atomic_fetch_add(&parts, 1) + 1;
             p.add = k > 0;
-            parallel(NAME(multiply_range), &p, x->rows, rows);
+            if (wide) parallel(NAME(multiply_some_panels), &p, (p.columns + NAME(COLUMNS) - 1) / NAME(COLUMNS), 2);
+            else parallel(NAME(multiply_some_rows), &p, x->rows, rows);
         }
     }
 }
