@@ -22,7 +22,7 @@ from benchmarks.worker import peer
 
 PEERS = {
     "xgrad": "xgrad_peer:step",
-    "xgrad captured": "xgrad_peer:step_captured",
+    "xgrad captured": "xgrad_peer:step_native",
     "NumPy in place": "by_hand:step",
     "NumPy plain": "by_hand:step_plain",
     "PyTorch": "pytorch:step",

@@ -45,6 +45,11 @@ def step_captured(sizes: Sequence[int], batch: int, device: str = "cpu", tf32: b
     return xgrad.capture(step(sizes, batch, device, tf32))
 
 
+def step_native(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], Any]:
+    """Return a captured step with its native kernels, which it would else have after 50 replays."""
+    return xgrad.capture(step(sizes, batch, device), native=True)
+
+
 def recording(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], float]:
     """Return a function that measures the first captured call, planning included, in eager steps."""
     eager = step(sizes, batch, device)
