@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cmath
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -36,8 +36,10 @@ _ROWS = 1 << 15  # rows up to which BLAS adds them in one call
 _BLOCK = 1 << 12  # rows that BLAS adds at once of more
 _FEW = 16  # elements from which products are faster than a power of NumPy
 _LARGEST_WHOLE = 1 << 24  # up to which float32 has all integers
-_SHARED = 1 << 23  # products of two numbers from which threads share out a matrix product
-_SIDE = 1 << 13  # elements that the first of its operands has at least: one look for small ones
+ALONE = 1 << 23  # products of two numbers from which panels are looked for on one thread
+shared_above = ALONE  # as many, above which native/eager_products.py is asked for a product: it sets it for BLAS
+_SIDE = 1 << 13  # elements that the first of the matrices has at least: one look for small ones
+_SHARED_BY_VECTOR = 9216  # elements of a matrix from which it multiplies it by a vector on several threads
 _RUN = 1 << 16  # elements of a running sum in float32 before its total goes on in float64
 
 
@@ -95,7 +97,7 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
     if side is None and not many:
         return _add(x, axis, None, None, keepdims)
     rows = x.reshape(-1, x.shape[-1])
-    out = sum_rows(rows) if many else (rows if side else rows.T).dot(_ones(rows.shape[side or 0], x.dtype))
+    out = sum_rows(rows) if many else _product_with_ones(rows if side else rows.T)
     if keepdims:
         return out.reshape((*x.shape[:-1], 1) if side else (*[1] * (x.ndim - 1), x.shape[-1]))
     return out.reshape(x.shape[:-1]) if side else out
@@ -123,6 +125,14 @@ def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_in
             run += total.astype(_FLOAT32)
         total = total + end
     return out
+
+
+def _product_with_ones(x: Any) -> Any:
+    """Return the sums of the rows of a matrix."""
+    ones = _ones(x.shape[1], x.dtype)
+    shared = x.size >= _SHARED_BY_VECTOR and shared_above < ALONE
+    product = _shared_product(np.ndarray.dot, x, ones, None) if shared else None
+    return x.dot(ones) if product is None else product
 
 
 @lru_cache(16)
@@ -188,13 +198,13 @@ def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
     if x2.ndim == 2 <= n and x1.dtype in _BLAS:
         if n == 2:
             size = x1.size
-            if size < _SIDE or size * x2.shape[1] < _SHARED:
+            if size < _SIDE or size * x2.shape[1] <= shared_above:
                 return x1.dot(x2, out)
             product = _shared_product(np.ndarray.dot, x1, x2, out)
             return x1.dot(x2, out) if product is None else product
         if x1.size and x2.size and out is None:
             return matmul(x1.reshape(-1, x1.shape[-1]), x2).reshape(*x1.shape[:-1], x2.shape[1])
-    if n == x2.ndim > 2 and x1.size * x2.shape[-1] >= _SHARED and x1.dtype in _BLAS:
+    if n == x2.ndim > 2 and x1.size * x2.shape[-1] > shared_above and x1.dtype in _BLAS:
         product = _shared_product(np.matmul, x1, x2, out)
         return np.matmul(x1, x2, out=out) if product is None else product
     return np.matmul(x1, x2, out=out)
@@ -202,9 +212,14 @@ def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
 
 def _shared_product(function: Any, x1: Any, x2: Any, out: Any) -> Any:
     """Return a large product on the threads of the pool, None if NumPy is to compute it."""
+    return _eager_products()(function, x1, x2, out)
+
+
+@cache
+def _eager_products() -> Any:
     from xgrad_numpy.native.eager_products import product  # not at the top: it starts a compiler
 
-    return product(function, x1, x2, out)
+    return product
 
 
 # Methods and attributes: NumPy's functions of these names take longer to look them up than to run them.

@@ -117,7 +117,7 @@ LAYOUTS = {
 
 @pytest.fixture
 def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(functions, "_SHARED", 1 << 20)
+    monkeypatch.setattr(functions, "shared_above", 1 << 18)
     before = xgrad.get_num_threads()
     xgrad.set_num_threads(2)
     yield
@@ -130,7 +130,7 @@ def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ("shapes", "least"),
     [
         (((300, 70), (70, 200)), 4),
-        (((40, 500), (500, 130)), 0),  # OpenBLAS adds up so many in another order on two threads
+        (((40, 500), (500, 130)), 0),  # OpenBLAS adds up so many in another order on two threads, as panels can
         (((3, 5, 64, 50), (3, 5, 50, 64)), 4),
     ],
 )
@@ -150,6 +150,25 @@ def test_shared_products_have_the_bits_of_numpy(shapes: Any, least: int, dtype: 
             shared += eager_products.product(function, a, b, None) is not None
     assert right.shape == expected.shape and shared >= least
     assert xgrad.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(128, 100), (40, 8, 64), (9216, 1), (12, 1000), (700, 33)])
+def test_shared_sums_have_the_bits_of_numpy(shape: tuple[int, ...], dtype: str) -> None:
+    xp, shared = Device("cpu").xp, 0
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    x[..., 0, 0] = np.inf
+    rows = x.reshape(-1, x.shape[-1])
+    for axis, matrix in ((-1, rows), (tuple(range(x.ndim - 1)), rows.T)):
+        ones = np.ones(matrix.shape[1], dtype)
+        expected = matrix.dot(ones)
+        if matrix is rows:
+            expected = expected.reshape(x.shape[:-1])
+        for _ in range(eager_products._WARM + 2):
+            assert xp.sum(x, axis=axis).tobytes() == expected.tobytes()
+        shared += eager_products.product(np.ndarray.dot, matrix, ones, None) is not None
+    assert shared or min(rows.shape) < 16
 
 
 @pytest.mark.usefixtures("two_threads")

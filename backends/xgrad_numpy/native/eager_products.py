@@ -1,7 +1,9 @@
-"""Large matrix products of eager mode, in panels or shared out over the threads of the pool, with the bits of NumPy.
+"""Matrix products of eager mode, in panels or shared out over the threads of the pool, with the bits of NumPy.
 
 On a machine with other load, a product on several threads of BLAS waits for the slowest: it can take ten times as long
-as on one. The pool does not wait for threads that come late.
+as on one. The pool does not wait for threads that come late. And after each of its products a thread of BLAS looks for
+the next one in a loop, for some 30 ms, in which it is in the way of the pool: so all that BLAS would multiply on
+several threads is done here.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from xgrad_numpy import functions
 from xgrad_numpy.native.kernels import warn_of
 from xgrad_numpy.native.products import ProductStruct, layout_of, with_bits_of_numpy
 from xgrad_numpy.native.runtime import Runtime, loaded_runtime
 
+_BY_BLAS = 1 << 18  # products of two numbers above which BLAS uses several threads
 _WARM = 8  # products of a shape and a layout after which they are shared out, since that is tried out first
 _MOST = 1 << 12  # shapes and layouts that are remembered
 
@@ -23,11 +27,17 @@ _KNOWN: dict[Any, int | ProductStruct | None] = {}
 
 
 def product(function: Any, x1: np.ndarray, x2: np.ndarray, out: np.ndarray | None) -> np.ndarray | None:
-    """Return a product by `function`, of matrices or of stacks of one shape; None if NumPy is to compute it."""
+    """Return a product by `function`, of matrices, of stacks of one shape, or of a matrix and a vector.
+
+    None if NumPy is to compute it.
+    """
     runtime = loaded_runtime()
     if runtime is None:
         return None
     threads = runtime.functions.threads()
+    functions.shared_above = functions.ALONE if threads == 1 else _BY_BLAS  # where it is not asked, it costs nothing
+    if x1.size * x2.shape[-1] <= functions.shared_above and x2.ndim > 1:
+        return None
     result = None if out is None else (out.shape, out.strides, out.dtype)
     key = x1.shape, x1.strides, x2.shape, x2.strides, x1.dtype, x2.dtype, result, threads
     found = _KNOWN.get(key, 0)
@@ -36,7 +46,7 @@ def product(function: Any, x1: np.ndarray, x2: np.ndarray, out: np.ndarray | Non
     if not isinstance(found, ProductStruct):
         return None
     if out is None:
-        out = np.empty((*x1.shape[:-1], x2.shape[-1]), x1.dtype)
+        out = _empty(x1, x2)
     elif np.may_share_memory(out, x1) or np.may_share_memory(out, x2) or not out.flags.writeable:
         return None
     addresses = [x.__array_interface__["data"][0] for x in (x1, x2, out)]
@@ -49,6 +59,11 @@ def product(function: Any, x1: np.ndarray, x2: np.ndarray, out: np.ndarray | Non
     return out
 
 
+def _empty(x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
+    """Return memory for a product: of matrices, of stacks of them, or of a matrix and a vector."""
+    return np.empty(x1.shape[:-1] + (x2.shape[-1:] if x2.ndim > 1 else ()), x1.dtype)
+
+
 def _found(key: Any, function: Any, arrays: tuple[Any, ...], runtime: Runtime, count: int) -> Any:
     """Note a product, and return what is known of those like it."""
     if len(_KNOWN) >= _MOST:
@@ -56,7 +71,7 @@ def _found(key: Any, function: Any, arrays: tuple[Any, ...], runtime: Runtime, c
     _KNOWN[key] = count
     if count >= _WARM:
         x1, x2, out = arrays
-        out = np.empty((*x1.shape[:-1], x2.shape[-1]), x1.dtype) if out is None else out
+        out = _empty(x1, x2) if out is None else out
         layout = layout_of(function, (x1, x2, out))
         known = layout and with_bits_of_numpy(layout, function, (x1, x2, out), runtime)
         _KNOWN[key] = known.struct() if known and (known.most or runtime.functions.threads() > 1) else None
