@@ -36,11 +36,25 @@ _ROWS = 1 << 15  # rows up to which BLAS adds them in one call
 _BLOCK = 1 << 12  # rows that BLAS adds at once of more
 _FEW = 16  # elements from which products are faster than a power of NumPy
 _LARGEST_WHOLE = 1 << 24  # up to which float32 has all integers
-ALONE = 1 << 23  # products of two numbers from which panels are looked for on one thread
-shared_above = ALONE  # as many, above which native/eager_products.py is asked for a product: it sets it for BLAS
+_ALONE = 1 << 23  # products of two numbers above which panels are looked for on one thread
+_BY_BLAS = 1 << 18  # ... and above which BLAS uses several threads
 _SIDE = 1 << 13  # elements that the first of the matrices has at least: one look for small ones
 _SHARED_BY_VECTOR = 9216  # elements of a matrix from which it multiplies it by a vector on several threads
 _RUN = 1 << 16  # elements of a running sum in float32 before its total goes on in float64
+
+
+class Sharing:
+    """How many products of two numbers a matrix product has above which native/eager_products.py is asked for it."""
+
+    def __init__(self) -> None:
+        self.above = _ALONE
+
+    def follow(self, threads: int) -> None:
+        """Note the number of threads of BLAS: where it has one, it is asked more seldom, since that takes time."""
+        self.above = _ALONE if threads == 1 else _BY_BLAS
+
+
+sharing = Sharing()
 
 
 def summed_side(x: Any, axis: Any, contiguous: bool, transposed: bool) -> int | None:
@@ -130,7 +144,7 @@ def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_in
 def _product_with_ones(x: Any) -> Any:
     """Return the sums of the rows of a matrix."""
     ones = _ones(x.shape[1], x.dtype)
-    shared = x.size >= _SHARED_BY_VECTOR and shared_above < ALONE
+    shared = x.size >= _SHARED_BY_VECTOR and sharing.above < _ALONE
     product = _shared_product(np.ndarray.dot, x, ones, None) if shared else None
     return x.dot(ones) if product is None else product
 
@@ -198,13 +212,13 @@ def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
     if x2.ndim == 2 <= n and x1.dtype in _BLAS:
         if n == 2:
             size = x1.size
-            if size < _SIDE or size * x2.shape[1] <= shared_above:
+            if size < _SIDE or size * x2.shape[1] <= sharing.above:
                 return x1.dot(x2, out)
             product = _shared_product(np.ndarray.dot, x1, x2, out)
             return x1.dot(x2, out) if product is None else product
         if x1.size and x2.size and out is None:
             return matmul(x1.reshape(-1, x1.shape[-1]), x2).reshape(*x1.shape[:-1], x2.shape[1])
-    if n == x2.ndim > 2 and x1.size * x2.shape[-1] > shared_above and x1.dtype in _BLAS:
+    if n == x2.ndim > 2 and x1.size * x2.shape[-1] > sharing.above and x1.dtype in _BLAS:
         product = _shared_product(np.matmul, x1, x2, out)
         return np.matmul(x1, x2, out=out) if product is None else product
     return np.matmul(x1, x2, out=out)

@@ -117,7 +117,7 @@ LAYOUTS = {
 
 @pytest.fixture
 def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(functions, "shared_above", 1 << 18)
+    monkeypatch.setattr(functions.sharing, "above", 1 << 18)
     before = xgrad.get_num_threads()
     xgrad.set_num_threads(2)
     yield

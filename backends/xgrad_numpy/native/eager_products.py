@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from xgrad_numpy import functions
+from xgrad_numpy.functions import sharing
 from xgrad_numpy.native.kernels import warn_of
 from xgrad_numpy.native.products import ProductStruct, layout_of, with_bits_of_numpy
 from xgrad_numpy.native.runtime import Runtime, loaded_runtime
 
-_BY_BLAS = 1 << 18  # products of two numbers above which BLAS uses several threads
 _WARM = 8  # products of a shape and a layout after which they are shared out, since that is tried out first
 _MOST = 1 << 12  # shapes and layouts that are remembered
 
@@ -35,8 +34,8 @@ def product(function: Any, x1: np.ndarray, x2: np.ndarray, out: np.ndarray | Non
     if runtime is None:
         return None
     threads = runtime.functions.threads()
-    functions.shared_above = functions.ALONE if threads == 1 else _BY_BLAS  # where it is not asked, it costs nothing
-    if x1.size * x2.shape[-1] <= functions.shared_above and x2.ndim > 1:
+    sharing.follow(threads)
+    if x2.ndim > 1 and x1.size * x2.shape[-1] <= sharing.above:
         return None
     result = None if out is None else (out.shape, out.strides, out.dtype)
     key = x1.shape, x1.strides, x2.shape, x2.strides, x1.dtype, x2.dtype, result, threads
