@@ -15,7 +15,7 @@ from xgrad import nn
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad_numpy import functions
-from xgrad_numpy.native import eager_products, rule_kernels
+from xgrad_numpy.native import eager_products, products, rule_kernels
 from xgrad_numpy.native import runtime as loading
 from xgrad_numpy.native.runtime import loaded_runtime, runtime
 
@@ -169,6 +169,49 @@ def test_shared_sums_have_the_bits_of_numpy(shape: tuple[int, ...], dtype: str) 
             assert xp.sum(x, axis=axis).tobytes() == expected.tobytes()
         shared += eager_products.product(np.ndarray.dot, matrix, ones, None) is not None
     assert shared or min(rows.shape) < 16
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shapes", [((256, 256), (256, 256)), ((8, 64, 96), (8, 96, 64)), ((700, 33), (33,))])
+def test_trials_of_products_leave_no_exception(shapes: Any, dtype: str) -> None:
+    x, y = (np.random.default_rng(0).standard_normal(shape).astype(dtype) for shape in shapes)
+    function: Any = np.matmul if x.ndim > 2 else np.ndarray.dot
+    eager_products._KNOWN.clear()
+    products._KNOWN.clear()
+    with np.errstate(all="raise"):
+        for _ in range(eager_products._WARM + 2):
+            shared = eager_products.product(function, x, y, None)
+    assert shared is not None
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_zeros_of_shared_products_that_underflow_have_the_signs_of_numpy(dtype: str) -> None:
+    rng, shared = np.random.default_rng(0), 0
+    scale = np.sqrt(np.finfo(dtype).smallest_subnormal) / 30
+    for _ in range(30):
+        m, k, n = rng.integers(30, 400), rng.integers(3, 60), rng.integers(60, 300)
+        x, y = (rng.standard_normal(shape) * scale for shape in ((m, k), (k, n)))
+        x, y = x.astype(dtype), y.astype(dtype)
+        layouts = list(LAYOUTS.values())[:3]
+        a, b = layouts[rng.integers(3)](x), layouts[rng.integers(3)](y)
+        expected = a.dot(b)
+        for _ in range(eager_products._WARM + 1):
+            out = eager_products.product(np.ndarray.dot, a, b, None)
+        if out is not None:
+            shared += 1
+            assert out.tobytes() == expected.tobytes(), (m, k, n, a.strides, b.strides)
+    assert shared
+
+
+def test_the_threshold_follows_the_threads() -> None:
+    sharing = functions.Sharing()
+    thresholds = []
+    for threads in (1, 2, 1):
+        sharing.follow(threads)
+        thresholds.append(sharing.above)
+    assert thresholds[0] == thresholds[2] > thresholds[1]
 
 
 @pytest.mark.usefixtures("two_threads")

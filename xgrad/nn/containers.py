@@ -43,8 +43,7 @@ class ListContainer(Container[T]):
     """A collection by index."""
 
     def __iter__(self) -> Iterator[T]:
-        kind = self._kind
-        return iter([value for value in vars(self).values() if isinstance(value, kind)])
+        return (value for value in vars(self).values() if isinstance(value, self._kind))
 
     def _replace(self, items: Iterable[tuple[str, Any]]) -> None:
         """Set the contents; names that are numbers become the new indices."""
@@ -235,15 +234,18 @@ class Sequential(ModuleList):
         chosen._replace(items[index])
         return chosen
 
+    def _layers(self) -> list[Module]:
+        return [value for value in vars(self).values() if isinstance(value, Module)]
+
     def forward(self, input: Any) -> Any:
         """Return the result of the last module."""
-        stack = [iter(self)]
+        stack = [iter(self._layers())]
         while stack:
             for module in stack[-1]:
                 if type(module) is Sequential and not (module._hooks or "forward" in vars(module)):  # nested
                     if len(stack) == 10_000:  # without recursion
                         raise ValueError("Sequential: expected no module in itself, got modules nested 10000 deep")
-                    stack.append(iter(module))
+                    stack.append(iter(module._layers()))
                     break
                 input = module(input)
             else:

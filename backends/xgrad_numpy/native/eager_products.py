@@ -2,8 +2,8 @@
 
 On a machine with other load, a product on several threads of BLAS waits for the slowest: it can take ten times as long
 as on one. The pool does not wait for threads that come late. And after each of its products a thread of BLAS looks for
-the next one in a loop, for some 30 ms, in which it is in the way of the pool: so all that BLAS would multiply on
-several threads is done here.
+the next one in a loop, for some 30 ms, in which it is in the way of the pool: so once the pool is loaded, all that BLAS
+would multiply on several threads is done here.
 """
 
 from __future__ import annotations

@@ -28,9 +28,13 @@ _FLOATS = (np.dtype("float32"), np.dtype("float64"))
 _FUNCTIONS: tuple[Any, ...] = (np.ndarray.dot, np.matmul)
 #: How many products of two numbers OpenBLAS adds up at a time, which depends on the CPU.
 MOST = 448, 384, 320, 256, 512, 192, 128, 640, 768
+_NUMBERS = 65521  # random numbers of which larger operands are made: a prime number
 _ROWS = 6  # of a product from which panels are tried
 _FILLED = 0.75  # the part of the columns of all panels from which they are
 _ROUNDS = 4  # in which both ways are timed, one after the other
+_LONG_ENOUGH = 0.02  # seconds of a round after which there is none
+_LARGEST = 1 << 34  # products of two numbers up to which a product is tried out
+_EDGE = 66  # rows and columns at the end of a product that are all tried with numbers that underflow
 _CLEARLY = 1.15  # how much faster: other load of the machine disturbs the times
 _TIMED = 1 << 19  # products of two numbers in a round, at least
 
@@ -219,16 +223,29 @@ def undisturbed(call: Callable[[], Any], runtime: Runtime) -> bool:
 
 
 def _tried(product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime, threads: int) -> Product | None:
-    trials = list(_trials(function, arrays, runtime))
-    by_blas = in_panels = None
-    if _agrees(product, trials[0], runtime):
-        pieces = (replace(product, pieces=pieces) for pieces in _pieces(product, threads))
-        by_blas = next((x for x in pieces if _agrees(x, trials[0], runtime)), product)
-    for most in _panels(product, runtime):
-        if all(_agrees(replace(product, most=most), trial, runtime) for trial in trials):
-            in_panels = replace(product, most=most)
-            break
-    return _faster(by_blas, in_panels, trials[0], runtime)
+    if product.work > _LARGEST:
+        return None
+    before = runtime.take_raised()
+    try:
+        trial = _random_trial(function, arrays, runtime)
+        edges: list[_Trial] = []  # made for what has passed the first
+
+        def passes(candidate: Product) -> bool:
+            if not _agrees(candidate, trial, runtime):
+                return False
+            if not edges:
+                edges.append(_underflowing_trial(function, arrays, runtime))
+            return _agrees(candidate, edges[0], runtime)
+
+        by_blas = in_panels = None
+        if passes(product):
+            pieces = (replace(product, pieces=pieces) for pieces in _pieces(product, threads))
+            by_blas = next(filter(passes, pieces), product)
+        in_panels = next(filter(passes, (replace(product, most=most) for most in _panels(product, runtime))), None)
+        return _faster(by_blas, in_panels, trial, runtime)
+    finally:  # exceptions of the trials are not those of the user's numbers
+        runtime.take_raised()
+        runtime.functions.note(before)
 
 
 class _Trial(NamedTuple):
@@ -238,23 +255,42 @@ class _Trial(NamedTuple):
     second: np.ndarray
     expected: np.ndarray
 
-
-def _trials(function: Any, arrays: Sequence[Any], runtime: Runtime) -> Iterator[_Trial]:
-    """Yield a product of random numbers, and one of zeros of both signs and of a few numbers that underflow to them."""
-    rng = np.random.default_rng(0)
-    first, second = (_like(x, rng) for x in arrays[:2])
-    zeros, few = _like(first, None), _like(second, None)
-    zeros[...], few[...] = np.copysign(0, first), second
-    tiny = np.sqrt(np.finfo(first.dtype).smallest_subnormal) / 16
-    for i in (0, -1):  # not more, for they take a hundred times as long as others
-        zeros[..., i, :] = tiny * np.sign(first[..., i, :])
-        few[..., i] = tiny * np.sign(second[..., i])
-    for operands in ((first, second), (zeros, few)):
-        expected = _like(arrays[2], None)
+    @classmethod
+    def of(cls, function: Any, first: np.ndarray, second: np.ndarray, out: Any, runtime: Runtime) -> _Trial:
+        """Return the trial of two operands, with a result in memory like `out`."""
+        expected = _like(out, None)
         with np.errstate(all="ignore"):
-            if not undisturbed(partial(function, *operands, expected), runtime):
+            if not undisturbed(partial(function, first, second, expected), runtime):
                 raise _Untried
-        yield _Trial(*operands, expected)
+        return cls(first, second, expected)
+
+
+def _random_trial(function: Any, arrays: Sequence[Any], runtime: Runtime) -> _Trial:
+    rng = np.random.default_rng(0)
+    return _Trial.of(function, _like(arrays[0], rng), _like(arrays[1], rng), arrays[2], runtime)
+
+
+def _underflowing_trial(function: Any, arrays: Sequence[Any], runtime: Runtime) -> _Trial:
+    """Return a product of zeros of both signs, with results at the edges that underflow to zeros of both signs.
+
+    There each kernel of BLAS has its own code. Few numbers underflow, which takes a hundred times as long as others.
+    """
+    rng = np.random.default_rng(1)
+    first, second = (_like(x, rng) for x in arrays[:2])
+    tiny = np.sqrt(np.finfo(first.dtype).smallest_subnormal) / 16
+    signs = np.sign(first)
+    first[...] = np.copysign(0, first)
+    rows = {0, 1, *range(max(0, first.shape[-2] - _EDGE), first.shape[-2])}
+    for i in rows:
+        for k in (-1, *([0] if i % 2 else [])):  # the last product alone, or the first one before zeros, too
+            first[..., i, k] = tiny * signs[..., i, k]
+    if second.ndim == 1:
+        second[[0, -1]] = tiny
+    else:
+        for j in {0, 1, *range(max(0, second.shape[-1] - _EDGE), second.shape[-1])}:
+            for k in (0, -1):
+                second[..., k, j] = tiny * np.sign(second[..., k, j])
+    return _Trial.of(function, first, second, arrays[2], runtime)
 
 
 def _agrees(candidate: Product, trial: _Trial, runtime: Runtime) -> bool:
@@ -276,8 +312,8 @@ def _panels(product: Product, runtime: Runtime) -> Iterator[int]:
     if product.by_vector or product.rows < _ROWS or filled < _FILLED:
         return
     yield product.inner
-    for most in [most for most in MOST if most < product.inner]:
-        yield from (most, -most)
+    deeper = [most for most in MOST if most < product.inner]
+    yield from [sign * most for most in deeper for sign in (1, -1)]
 
 
 def _faster(by_blas: Product | None, in_panels: Product | None, trial: _Trial, runtime: Runtime) -> Product | None:
@@ -292,6 +328,8 @@ def _faster(by_blas: Product | None, in_panels: Product | None, trial: _Trial, r
             for _ in range(calls):
                 _multiply(product, trial, out, runtime)
             times[product] = min(times[product], perf_counter() - start)
+        if sum(times.values()) > _LONG_ENOUGH:
+            break
     return by_blas if times[by_blas] * _CLEARLY < times[in_panels] else in_panels
 
 
@@ -312,5 +350,6 @@ def _like(x: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
     start = x.__array_interface__["data"][0] - low
     out: np.ndarray = np.ndarray(x.shape, x.dtype, np.zeros(high - low + 64, np.uint8), start, x.strides)
     if rng is not None:
-        out[...] = rng.standard_normal(x.shape)
+        numbers = rng.standard_normal(min(x.size, _NUMBERS), np.float64).astype(x.dtype)
+        out[...] = np.resize(numbers, x.shape)
     return out

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend.threads import RUNTIMES
+from xgrad_numpy.functions import sharing
 from xgrad_numpy.native import library
 from xgrad_numpy.native.expressions import MEMORY_TYPES, chooses_first
 from xgrad_numpy.native.loops import Loop
@@ -107,6 +108,7 @@ _LOADED: list[Runtime] = []
 def _load() -> None:
     with suppress(library.Unavailable, RuntimeWarning):  # the latter of a cache, where warnings are errors
         _LOADED.append(runtime())
+        sharing.follow(_LOADED[0].functions.threads())
 
 
 def _single_products_warn() -> bool:
