@@ -36,21 +36,21 @@ _ROWS = 1 << 15  # rows up to which BLAS adds them in one call
 _BLOCK = 1 << 12  # rows that BLAS adds at once of more
 _FEW = 16  # elements from which products are faster than a power of NumPy
 _LARGEST_WHOLE = 1 << 24  # up to which float32 has all integers
-_ALONE = 1 << 23  # products of two numbers above which panels are looked for on one thread
-_BY_BLAS = 1 << 18  # ... and above which BLAS uses several threads
+_ALONE = 1 << 23  # multiplications above which panels are looked for on one thread
+_BY_BLAS = 1 << 18  # multiplications above which BLAS uses several threads
 _SIDE = 1 << 13  # elements that the first of the matrices has at least: one look for small ones
-_SHARED_BY_VECTOR = 9216  # elements of a matrix from which it multiplies it by a vector on several threads
+_SHARED_BY_VECTOR = 9216  # elements of a matrix from which BLAS multiplies it by a vector on several threads
 _RUN = 1 << 16  # elements of a running sum in float32 before its total goes on in float64
 
 
 class Sharing:
-    """How many products of two numbers a matrix product has above which native/eager_products.py is asked for it."""
+    """The size of a matrix product, in multiplications, above which native/eager_products.py may compute it."""
 
     def __init__(self) -> None:
         self.above = _ALONE
 
     def follow(self, threads: int) -> None:
-        """Note the number of threads of BLAS: where it has one, it is asked more seldom, since that takes time."""
+        """Set the size for a number of threads of BLAS: with one, only large products are worth the question."""
         self.above = _ALONE if threads == 1 else _BY_BLAS
 
 

@@ -243,7 +243,7 @@ def _tried(product: Product, function: Any, arrays: Sequence[Any], runtime: Runt
             by_blas = next(filter(passes, pieces), product)
         in_panels = next(filter(passes, (replace(product, most=most) for most in _panels(product, runtime))), None)
         return _faster(by_blas, in_panels, trial, runtime)
-    finally:  # exceptions of the trials are not those of the user's numbers
+    finally:  # the user's numbers have not raised the exceptions of the trials
         runtime.take_raised()
         runtime.functions.note(before)
 
