@@ -13,8 +13,10 @@ import pytest
 
 import xgrad
 from helpers import check_error, function
-from xgrad.support.hints import REPLACEMENTS
+from xgrad.support.hints import ATTRIBUTES
+from xgrad.support.replacements import OF_MODULES
 
+REPLACEMENTS = {**OF_MODULES, "Tensor": ATTRIBUTES}
 HINTS = [(owner, name) for owner, names in REPLACEMENTS.items() for name in names]
 
 

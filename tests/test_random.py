@@ -17,7 +17,7 @@ import xgrad
 from helpers import check_error
 from reference_philox import VECTORS, stream, words
 from xgrad.backend import philox
-from xgrad.core.errors import CaptureWarning
+from xgrad.capture import CaptureWarning
 from xgrad.random import Generator, multinomial, normal, rand, randint, randn, randperm, uniform, variates
 
 DRAWS = {

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xgrad.backend.recording import CaptureWarning
 from xgrad.capture.program import Program
-from xgrad.core.errors import CaptureWarning
 from xgrad.core.lost_gradients import warn_user
 from xgrad_numpy.codegen import Code, Slot
 from xgrad_numpy.lowering import Lowering

@@ -59,6 +59,14 @@ if TYPE_CHECKING:  # for it takes 0.3 ms of `import xgrad` to make a protocol
             """Return an array, and its device, that is made of Python's values."""
 
 
+class CaptureWarning(UserWarning):
+    """A step cannot be captured and runs eagerly, or needs more programs than `limit`."""
+
+
+class CaptureError(RuntimeError):
+    """A replay differs from the eager step under ``verify``, or a tensor belongs to the trace of another thread."""
+
+
 #: The recorder of a captured step in this thread or task. Ask for it by `active_recorder`.
 recording: ContextVar[Any] = ContextVar("xgrad_recording", default=None)
 

@@ -37,7 +37,7 @@ from importlib import import_module
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from xgrad.core.errors import CaptureError, CaptureWarning
+from xgrad.backend.recording import CaptureError, CaptureWarning
 
 if TYPE_CHECKING:
     from xgrad.capture.captured import Captured

@@ -13,6 +13,7 @@ from weakref import ref
 
 from xgrad.backend.device import Device, intercepting
 from xgrad.backend.devices import current_device
+from xgrad.backend.recording import CaptureWarning
 from xgrad.capture.cached_program import MISS, CachedProgram, in_layout
 from xgrad.capture.effects import Effects
 from xgrad.capture.guards import structure_of
@@ -20,7 +21,6 @@ from xgrad.capture.program import Diverged, Unusable
 from xgrad.capture.recorder import Recorder
 from xgrad.capture.slots import Recording, Slots
 from xgrad.capture.state import State, foreign_states
-from xgrad.core.errors import CaptureWarning
 from xgrad.core.graph import Node
 from xgrad.core.lost_gradients import user_line, warn_user
 from xgrad.core.tensor import Tensor

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from xgrad.backend.recording import CaptureError
 from xgrad.capture.guards import equal
 from xgrad.capture.slots import Slots, buffers_of
-from xgrad.core.errors import CaptureError
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of
 from xgrad.ops.writing import refresh

@@ -10,11 +10,10 @@ from typing import Any
 
 from xgrad.backend.device import Placement, intercepting
 from xgrad.backend.recording import active_recorder, as_arrays, recording, run_array_code
-from xgrad.core import errors
 from xgrad.core.dtypes import is_complex
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Edge, Leaf, Node, OutputEdge, clock
-from xgrad.core.namespace import namespace
+from xgrad.core.namespace import errors, namespace
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor, from_placement
 
@@ -79,7 +78,7 @@ def run_backward(
                 pending[parent][node.slot] = g
                 continue
             if clock.last_change > node.order:
-                errors.check_unchanged(node)
+                errors().check_unchanged(node)
             if node.placement.device is not device:
                 device = node.placement.device
                 previous, context = context, None
@@ -143,7 +142,7 @@ def run_backward(
             _accumulate(leaves)
     except Exception as error:
         error.add_note(f"in the backward pass, at {node!r}")
-        errors.note_memory(error, device)
+        errors().note_memory(error, device)
         raise
     finally:
         del running[:]

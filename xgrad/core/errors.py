@@ -1,4 +1,7 @@
-"""Errors that name the op and its arguments: what was expected, what was got, and what to do."""
+"""Errors that name the op and its arguments: what was expected, what was got, and what to do.
+
+The module is loaded at the first error: see `namespace`.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,6 @@ from xgrad.core.graph import Leaf, Node, updated
 from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor
 from xgrad.support.hints import shown
-
-
-class CaptureWarning(UserWarning):
-    """A step cannot be captured and runs eagerly, or needs more programs than `limit`."""
-
-
-class CaptureError(RuntimeError):
-    """A replay differs from the eager step under ``verify``, or a tensor belongs to the trace of another thread."""
 
 
 def _describe(op: Op, inputs: Sequence[Any]) -> str:

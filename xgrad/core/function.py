@@ -10,13 +10,12 @@ from typing import Any
 from xgrad.backend.device import Device, intercepting
 from xgrad.backend.devices import transfer
 from xgrad.backend.recording import active_recorder
-from xgrad.core import errors
 from xgrad.core.arguments import to_tensors
 from xgrad.core.backward_spec import BackwardSpec, outputs, reads
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import MultiOutputNode, Node, record
-from xgrad.core.namespace import namespace
+from xgrad.core.namespace import errors, namespace
 from xgrad.core.op import Op, Rule
 from xgrad.core.operators import Operators
 from xgrad.core.precision import WIDE, are_half, autocast_dtypes, call_in_float32, cast_inputs
@@ -125,7 +124,7 @@ class Function(Op):
                 raw, placement, edge = x._data, x._placement, x._edge  # type: ignore[attr-defined]
                 if placement.device is not device:
                     if device is not None:
-                        return self(*errors.on_one_device(self, inputs), **options)
+                        return self(*errors().on_one_device(self, inputs), **options)
                     device = placement.device
                 if not bit & exempt:
                     mixed = mixed or (dtype is not None and placement.dtype is not dtype)
@@ -172,7 +171,7 @@ class Function(Op):
                 with device.device_context():
                     out = kernel(*raws, **given)
         except Exception as error:
-            explained = errors.explain(self, error, inputs, options)
+            explained = errors().explain(self, error, inputs, options)
             try:
                 if explained is error:
                     raise

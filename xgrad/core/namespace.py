@@ -12,11 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import xgrad as namespace
+    import xgrad.core.arguments  # noqa: F401 -- type checkers then know ``namespace.core``
     from xgrad.core.tensor import Tensor
 else:
     namespace = sys.modules[__name__.partition(".")[0]]
 
-__all__ = ["Tensor", "dlpack", "namespace", "namespace_of", "numpy_protocol", "recomputation"]
+__all__ = ["Tensor", "dlpack", "errors", "namespace", "namespace_of", "numpy_protocol", "recomputation"]
+
+
+def errors() -> Any:
+    """Return the module that explains errors, loaded at the first one."""
+    return import_module("xgrad.core.errors")
 
 
 def numpy_protocol() -> Any:

@@ -13,9 +13,9 @@ from xgrad.backend.devices import current_device
 from xgrad.backend.recording import run_array_code
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER, KINDS, defaults, get_default_dtype
-from xgrad.core.errors import note_memory
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.namespace import errors
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.core.views import unlink
 from xgrad.ops.declare import make_callable
@@ -99,7 +99,7 @@ def _create(
             raw = run_array_code(target, _call, name, args, options)
     except Exception as error:
         if type(error).__module__ != "builtins":
-            note_memory(error, target)
+            errors().note_memory(error, target)
             raise
         raise type(error)(f"{name}: {error}") from error
     tensor = from_array(raw, target)
