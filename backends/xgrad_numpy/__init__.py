@@ -38,7 +38,12 @@ _LAZY_KERNELS = {
     "pooling": "maximum_pool maximum_pool_gradient",
 }
 #: Elementwise rules of many functions, which are compiled for large arrays.
-_COMPILED = frozenset({"probability_below", "gelu_gradient", "gelu_tangent", "gelu_tanh_gradient"})
+_COMPILED = frozenset({
+    "probability_below", "gelu_gradient", "gelu_tangent", "gelu_tanh_gradient", "gelu_tanh_values", "gelu_values",
+    "relu_gradient",
+})  # fmt: skip
+#: Rules of many calls, of which programs are made for large arrays.
+_PROGRAMS = frozenset({"standardize", "normalization_gradient", "attention_values", "attention_gradient"})
 _MANY = 1 << 14  # elements of a large array
 #: Bytes of an array, freed at once and never touched, by which glibc learns to keep freed memory: it returns blocks
 #: above the largest that it has mapped and freed, up to 32 MiB, and the system then zeroes each page of the next ones.
@@ -76,12 +81,27 @@ def _compiled(name: str, xp: Any) -> Callable[..., Any]:
     """Return the kernel of an elementwise rule, which is compiled once there are large arrays."""
 
     def kernel(*arrays: Any) -> Any:
-        compiled = None
         if arrays[0].size >= _MANY:
             from xgrad_numpy.native import rule_kernels  # not at the top: it starts a compiler
 
-            compiled = rule_kernels.find(name, arrays)
-        return OVERRIDABLE[name].generic(xp, *arrays) if compiled is None else compiled(arrays)
+            if (compiled := rule_kernels.find(name, arrays)) is not None:
+                return compiled(arrays)
+        return OVERRIDABLE[name].generic(xp, *arrays)
+
+    kernel.__name__ = name
+    return kernel
+
+
+def _as_program(name: str, xp: Any) -> Callable[..., Any]:
+    """Return the kernel of a rule of many calls, of which programs are made once there are large arrays."""
+
+    def kernel(*args: Any) -> Any:
+        if args[0].size >= _MANY:
+            from xgrad_numpy.native import rule_programs  # not at the top: it starts a compiler
+
+            if (result := rule_programs.call(name, args)) is not None:
+                return result
+        return OVERRIDABLE[name].generic(xp, *args)
 
     kernel.__name__ = name
     return kernel
@@ -96,7 +116,7 @@ class NumpyBackend(Backend):
     supports_out = True
     tile_size = 1 << 16
     executor = "xgrad_numpy.executor"
-    rule_kernels = _COMPILED
+    rule_kernels = _COMPILED | _PROGRAMS
 
     def __init__(self) -> None:
         np.empty(_LARGEST, np.uint8)
@@ -106,6 +126,7 @@ class NumpyBackend(Backend):
         for module, names in _LAZY_KERNELS.items():
             self.kernels |= {name: _lazy(module, name) for name in names.split()}
         self.kernels |= {name: _compiled(name, self.xp) for name in _COMPILED}
+        self.kernels |= {name: _as_program(name, self.xp) for name in _PROGRAMS}
 
     def describe(self, index: int) -> str:
         return f"NumPy {np.__version__}, {os.cpu_count()} cores"

@@ -22,7 +22,8 @@ class Slot:
 
     A dynamic slot is a variable of the run, `early` if it is known before the first instruction. A static one keeps its
     array between calls of `link`; `find` computes it from slots earlier in the `order`, of which it is a dependent.
-    An `example` is an array like those that a dynamic slot will hold.
+    An `example` is an array like those that a dynamic slot will hold. If that is `new`, the run makes its memory, and
+    no input or state shares it.
     """
 
     dynamic: bool = False
@@ -31,6 +32,7 @@ class Slot:
     order: int = 0
     array: Any = None
     example: Any = None
+    new: bool = False
     dependents: list[Slot] = field(default_factory=list)
 
 

@@ -47,11 +47,16 @@ class Sharing:
     """The size of a matrix product, in multiplications, above which native/eager_products.py may compute it."""
 
     def __init__(self) -> None:
-        self.above = _ALONE
+        self.above, self._threads = _ALONE, 1
 
-    def follow(self, threads: int) -> None:
-        """Set the size for a number of threads of BLAS: with one, only large products are worth the question."""
-        self.above = _ALONE if threads == 1 else _BY_BLAS
+    def follow(self, threads: int) -> bool:
+        """Set the size for a number of threads of BLAS, and return whether there were others before.
+
+        With one, only large products are worth the question.
+        """
+        changed = threads != self._threads
+        self.above, self._threads = _ALONE if threads == 1 else _BY_BLAS, threads
+        return changed
 
 
 sharing = Sharing()
@@ -145,7 +150,7 @@ def _product_with_ones(x: Any) -> Any:
     """Return the sums of the rows of a matrix."""
     ones = _ones(x.shape[1], x.dtype)
     shared = x.size >= _SHARED_BY_VECTOR and sharing.above < _ALONE
-    product = _shared_product(np.ndarray.dot, x, ones, None) if shared else None
+    product = _eager_products()(np.ndarray.dot, x, ones, None) if shared else None
     return x.dot(ones) if product is None else product
 
 
@@ -214,26 +219,29 @@ def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
             size = x1.size
             if size < _SIDE or size * x2.shape[1] <= sharing.above:
                 return x1.dot(x2, out)
-            product = _shared_product(np.ndarray.dot, x1, x2, out)
+            product = _eager_products()(np.ndarray.dot, x1, x2, out)
             return x1.dot(x2, out) if product is None else product
         if x1.size and x2.size and out is None:
             return matmul(x1.reshape(-1, x1.shape[-1]), x2).reshape(*x1.shape[:-1], x2.shape[1])
     if n == x2.ndim > 2 and x1.size * x2.shape[-1] > sharing.above and x1.dtype in _BLAS:
-        product = _shared_product(np.matmul, x1, x2, out)
+        product = _eager_products()(np.matmul, x1, x2, out)
         return np.matmul(x1, x2, out=out) if product is None else product
     return np.matmul(x1, x2, out=out)
 
 
-def _shared_product(function: Any, x1: Any, x2: Any, out: Any) -> Any:
-    """Return a large product on the threads of the pool, None if NumPy is to compute it."""
-    return _eager_products()(function, x1, x2, out)
-
-
 @cache
 def _eager_products() -> Any:
+    """Return the function for large products, which returns None if NumPy is to compute it."""
     from xgrad_numpy.native.eager_products import product  # not at the top: it starts a compiler
 
     return product
+
+
+@cache
+def _compiled_rule() -> Any:
+    from xgrad_numpy.native.rule_kernels import find  # not at the top: it starts a compiler
+
+    return find
 
 
 # Methods and attributes: NumPy's functions of these names take longer to look them up than to run them.
@@ -359,6 +367,8 @@ def relu(x: Any, /) -> Any:
     """Return the positive part; NumPy compares with an array or a row of zeros 3 times as fast as with one."""
     if not x.ndim or x.dtype not in _BITS:
         return np.maximum(x, 0)
+    if x.size >= _MANY and (compiled := _compiled_rule()("relu", [x])) is not None:
+        return compiled([x])
     return np.maximum(x, _zeros(x.shape if x.size <= _MANY else x.shape[-1:], x.dtype))
 
 

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,7 @@ class Lowering:
         (self._early if early else self._current).append(call)
         if any(slot.example is not None for slot in call.slots):  # then it is a view
             call.result.example = call.example()
+            call.result.new = all(slot.new for slot in call.slots if slot.dynamic)
         return call.result
 
     def _view(self, x: Any, view: Callable[..., Any], *args: Any) -> Any:
@@ -139,7 +141,8 @@ class Lowering:
             self._current, slots[value.number] = self.after, slots[target.number]
         elif value.storage in self._facts.escaping:
             function, rest = (np.empty, ()) if is_contiguous(value) else (np.ndarray, (None, 0, value.strides))
-            slots[value.number] = self._pure(function, value.shape, value.dtype, *rest)
+            slots[value.number] = slot = self._pure(function, value.shape, value.dtype, *rest)
+            slot.example, slot.new = _example(value), True
         else:
             for old in reuse:
                 dying = has_layout(old, value) and self._facts.ends[old.storage] == self._at
@@ -436,13 +439,12 @@ _RULES[functions.relu] = lambda self, call, result: self._elementwise(np.maximum
 
 
 def _example(value: Value) -> np.ndarray | None:
-    """Return an array with the layout of a value, whose memory is never touched."""
+    """Return an array with the layout of a value, of pages that are never touched, and so take no memory."""
     if any(stride < 0 for stride in value.strides or ()):
         return None
     extent = sum((n - 1) * stride for n, stride in zip(value.shape, value.strides or (), strict=True))
-    return np.ndarray(
-        value.shape, value.dtype, np.empty(max(0, extent) + value.dtype.itemsize, np.uint8), 0, value.strides
-    )
+    pages = mmap(-1, max(0, extent) + value.dtype.itemsize)
+    return np.ndarray(value.shape, value.dtype, pages, 0, value.strides)
 
 
 def _row(shape: tuple[int, ...], result: Value, dtype: Any) -> np.ndarray:

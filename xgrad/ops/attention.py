@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xgrad.backend.overridable import overridable
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, is_half
 from xgrad.core.namespace import namespace
@@ -43,10 +44,25 @@ def causal_mask(xp: Any, scores: Any) -> Any:
     return xp.where(later, -math.inf, zeros)
 
 
-def _attention_rule(
-    g: Any, xp: Any, query: Any, key: Any, value: Any, mask: Any, out: Any, weights: Any,
+@overridable
+def _attention_values(
+    xp: Any, query: Any, key: Any, value: Any, mask: Any,
+    causal: bool, scale: float, p: float, seed: Any, call: Any, device: Any,
+) -> Any:  # fmt: skip
+    """Return the means of the values, and the weights up to a factor, with their sums."""
+    exponentials, total = _exponentials(xp, query * scale, key, mask, causal)
+    kept = exponentials * dropout_mask(xp, exponentials, seed, call, device, p) if p else exponentials
+    if is_half(value.dtype):
+        return xp.matmul(xp.astype(kept / total, value.dtype), value), (exponentials, total)
+    return xp.matmul(kept, value) / total, (exponentials, total)
+
+
+@overridable
+def _attention_gradient(
+    xp: Any, g: Any, query: Any, key: Any, value: Any, mask: Any, out: Any, weights: Any,
     causal: bool, scale: float, p: float, seed: Any, call: Any, device: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
+    """Return the gradients of the query, the key, the value, and the mask."""
     query = query * scale
     exponentials, total = _exponentials(xp, query, key, mask, causal) if weights is None else weights
     kept = dropout_mask(xp, exponentials, seed, call, device, p) if p else None
@@ -76,6 +92,14 @@ def _half_gradients(
     return dq * scale, dk, dv, None if mask is None else ds
 
 
+def _attention_rule(
+    g: Any, xp: Any, query: Any, key: Any, value: Any, mask: Any, out: Any, weights: Any,
+    causal: bool, scale: float, p: float, seed: Any, call: Any, device: Any,
+) -> tuple[Any, ...]:  # fmt: skip
+    more = causal, scale, p, seed, call, device
+    return _attention_gradient(xp, g, query, key, value, mask, out, weights, *more)
+
+
 @derivative(
     _attention_rule, kind=FLOATING, highest=FLOATING, residual="weights", joint=True, autocast="narrow", upcast=True
 )
@@ -83,11 +107,7 @@ def _attention(
     xp: Any, query: Any, key: Any, value: Any, mask: Any = None, *,
     causal: bool, scale: float, p: float, seed: Any, call: Any, device: Any,
 ) -> Any:  # fmt: skip
-    exponentials, total = _exponentials(xp, query * scale, key, mask, causal)
-    kept = exponentials * dropout_mask(xp, exponentials, seed, call, device, p) if p else exponentials
-    if is_half(value.dtype):
-        return xp.matmul(xp.astype(kept / total, value.dtype), value), (exponentials, total)
-    return xp.matmul(kept, value) / total, (exponentials, total)
+    return _attention_values(xp, query, key, value, mask, causal, scale, p, seed, call, device)
 
 
 def additive_mask(mask: Tensor, masked: bool, dtype: Any) -> Tensor:

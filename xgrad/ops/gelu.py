@@ -62,10 +62,16 @@ def _gelu_rule(g: Any, xp: Any, x: Any, probability: Any) -> Any:
     return _gelu_gradient(xp, g, x, call_op(_normal_probability, xp, x) if probability is None else probability)
 
 
-@derivative(_gelu_rule, kind=FLOATING, highest=FLOATING, residual="probability", upcast=True)
-def _gelu(xp: Any, x: Any, /) -> Any:
+@overridable
+def _gelu_values(xp: Any, x: Any) -> tuple[Any, Any]:
+    """Return the results, and the probabilities."""
     probability = call_op(_normal_probability, xp, x)
     return x * probability, probability
+
+
+@derivative(_gelu_rule, kind=FLOATING, highest=FLOATING, residual="probability", upcast=True)
+def _gelu(xp: Any, x: Any, /) -> Any:
+    return _gelu_values(xp, x)
 
 
 _CUBIC, _SLOPE = 0.044715, math.sqrt(2 / math.pi)
@@ -87,10 +93,16 @@ def _gelu_tanh_gradient(xp: Any, g: Any, x: Any, tangent: Any) -> Any:
     return g * ((1 + tangent + part) * 0.5)
 
 
-@derivative(_gelu_tanh_rule, kind=FLOATING, highest=FLOATING, residual="tangent", upcast=True)
-def _gelu_tanh(xp: Any, x: Any, /) -> Any:
+@overridable
+def _gelu_tanh_values(xp: Any, x: Any) -> tuple[Any, Any]:
+    """Return the results, and the hyperbolic tangents."""
     tangent = _gelu_tangent(xp, x)
     return x * (1 + tangent) * 0.5, tangent
+
+
+@derivative(_gelu_tanh_rule, kind=FLOATING, highest=FLOATING, residual="tangent", upcast=True)
+def _gelu_tanh(xp: Any, x: Any, /) -> Any:
+    return _gelu_tanh_values(xp, x)
 
 
 @documented()

@@ -73,6 +73,7 @@ def _affine(x: Any, weight: Any, bias: Any) -> Any:
     return x
 
 
+@overridable
 def _standardize(xp: Any, x: Any, weight: Any, bias: Any, axes: Axes, eps: float, centered: bool) -> tuple[Any, ...]:
     """Return standardized values, scaled and shifted, the mean, the factor, and the variance."""
     x, average, scale, variance = _center(xp, x, axes, eps, centered)
@@ -82,8 +83,9 @@ def _standardize(xp: Any, x: Any, weight: Any, bias: Any, axes: Axes, eps: float
     return _affine(x, weight, bias), average, scale, variance
 
 
-def _rule(
-    g: Any, xp: Any, x: Any, weight: Any, bias: Any, saved: Any, axes: Axes, eps: float, centered: bool
+@overridable
+def _normalization_gradient(
+    xp: Any, g: Any, x: Any, weight: Any, saved: Any, axes: Axes, eps: float, centered: bool
 ) -> tuple[Any, Any, Any]:
     """Return the gradients: that of the input is projected on what the statistics leave free, and scaled."""
     if saved is None:  # in a recorded pass
@@ -110,6 +112,12 @@ def _rule(
     return x, of_weight, of_bias
 
 
+def _rule(
+    g: Any, xp: Any, x: Any, weight: Any, saved: Any, axes: Axes, eps: float, centered: bool
+) -> tuple[Any, Any, Any]:
+    return _normalization_gradient(xp, g, x, weight, saved, axes, eps, centered)
+
+
 @derivative(_rule, kind=FLOATING, highest=FLOATING, residual="saved", joint=True)
 def _normalize(
     xp: Any, x: Any, weight: Any = None, bias: Any = None, *, axes: Axes, eps: float, centered: bool = True
@@ -119,10 +127,8 @@ def _normalize(
     return x, (average, scale)
 
 
-def _batch_rule(
-    g: Any, xp: Any, x: Any, weight: Any, bias: Any, saved: Any, axes: Axes, eps: float
-) -> tuple[Any, Any, Any]:
-    return _rule(g[0], xp, x, weight, bias, saved, axes, eps, True)
+def _batch_rule(g: Any, xp: Any, x: Any, weight: Any, saved: Any, axes: Axes, eps: float) -> tuple[Any, Any, Any]:
+    return _normalization_gradient(xp, g[0], x, weight, saved, axes, eps, True)
 
 
 @derivative(_batch_rule, kind=FLOATING, highest=FLOATING, residual="saved", joint=True)

@@ -20,7 +20,7 @@ from xgrad_numpy.native.windows import (
     TYPES,
     StepsStruct,
     WindowStruct,
-    address,
+    addresses,
     contiguous,
     function,
     steps,
@@ -73,9 +73,9 @@ def correlate(x: Any, weight: Any, bias: Any, plane: Plane) -> Any:
         return None
     out = np.empty((plane.out[0], len(weight), x.shape[2], plane.out[1]), x.dtype)
     scratch = np.empty(call.scratch, x.dtype)
-    bias = None if bias is None else contiguous(bias)
-    pointers = [address(x), address(weight), None if bias is None else address(bias), address(out), address(scratch)]
-    warn_of(function("correlate", x.dtype)(call.struct, *pointers))
+    first, *rest = addresses(x, weight, out, scratch)
+    shift = None if bias is None else addresses(bias := contiguous(bias))[0]
+    warn_of(function("correlate", x.dtype)(call.struct, first, rest[0], shift, *rest[1:]))
     return out
 
 
@@ -87,7 +87,7 @@ def weight_gradient(x: Any, g: Any, plane: Plane) -> Any:
         return None
     out = np.empty((plane.out[0], plane.kernel[0] * x.shape[1] * plane.kernel[1], g.shape[1]), x.dtype)
     scratch = np.empty(call.scratch, x.dtype)
-    warn_of(function("weight_gradient", x.dtype)(call.struct, *map(address, (x, g, out, scratch))))
+    warn_of(function("weight_gradient", x.dtype)(call.struct, *addresses(x, g, out, scratch)))
     return out[0]
 
 
@@ -99,7 +99,7 @@ def scatter(g: Any, weight: Any, plane: Plane, size: Pair) -> Any:
     if call is None:
         return None
     out, scratch = np.empty(shape, g.dtype), np.empty(call.scratch, g.dtype)
-    warn_of(function("scatter", g.dtype)(call.struct, *map(address, (g, weight, out, scratch))))
+    warn_of(function("scatter", g.dtype)(call.struct, *addresses(g, weight, out, scratch)))
     return out
 
 

@@ -16,13 +16,30 @@ import numpy as np
 from xgrad_numpy.functions import sharing
 from xgrad_numpy.native.kernels import warn_of
 from xgrad_numpy.native.products import ProductStruct, layout_of, with_bits_of_numpy
-from xgrad_numpy.native.runtime import Runtime, loaded_runtime
+from xgrad_numpy.native.runtime import Runtime, loaded_runtime, tables_of
 
 _WARM = 8  # products of a shape and a layout after which they are shared out, since that is tried out first
 _MOST = 1 << 12  # shapes and layouts that are remembered
 
-#: The number of products so far, or what the runtime is called with, None if NumPy computes them.
-_KNOWN: dict[Any, int | ProductStruct | None] = {}
+#: The number of products so far, or how the runtime computes them, None if NumPy does.
+_KNOWN: dict[Any, int | _Shared | None] = {}
+_OBJECTS, _ = tables_of(3)
+_CHANGED = -2  # of products.c: the number of threads is another one
+
+
+class _Shared:
+    """Products of a shape and a layout that the runtime computes, for a number of threads."""
+
+    __slots__ = ("_runtime", "_struct", "reference", "threads")
+
+    def __init__(self, struct: ProductStruct, threads: int, runtime: Runtime) -> None:
+        self._struct, self._runtime = struct, runtime
+        self.reference, self.threads = ctypes.byref(struct), threads
+
+    def __call__(self, x1: np.ndarray, x2: np.ndarray, out: np.ndarray) -> int:
+        """Write the product to memory. Return the exceptions of arithmetic, or a negative number and leave `out`."""
+        multiply: int = self._runtime.functions.multiply_arrays(self.reference, self.threads, _OBJECTS(x1, x2, out))
+        return multiply
 
 
 def product(function: Any, x1: np.ndarray, x2: np.ndarray, out: np.ndarray | None) -> np.ndarray | None:
@@ -30,31 +47,24 @@ def product(function: Any, x1: np.ndarray, x2: np.ndarray, out: np.ndarray | Non
 
     None if NumPy is to compute it.
     """
-    runtime = loaded_runtime()
-    if runtime is None:
-        return None
-    threads = runtime.functions.threads()
-    sharing.follow(threads)
-    if x2.ndim > 1 and x1.size * x2.shape[-1] <= sharing.above:
-        return None
-    result = None if out is None else (out.shape, out.strides, out.dtype)
-    key = x1.shape, x1.strides, x2.shape, x2.strides, x1.dtype, x2.dtype, result, threads
+    layout = None if out is None else (out.shape, out.strides, out.dtype)
+    key = x1.shape, x1.strides, x2.shape, x2.strides, x1.dtype, x2.dtype, layout
     found = _KNOWN.get(key, 0)
-    if type(found) is int:
-        found = _found(key, function, (x1, x2, out), runtime, found + 1)
-    if not isinstance(found, ProductStruct):
+    if not isinstance(found, _Shared):
+        _note(key, function, (x1, x2, out))
         return None
     if out is None:
         out = _empty(x1, x2)
     elif np.may_share_memory(out, x1) or np.may_share_memory(out, x2) or not out.flags.writeable:
         return None
-    addresses = [x.__array_interface__["data"][0] for x in (x1, x2, out)]
-    if addresses[0] == addresses[1] or (x1.ndim > 2 and np.may_share_memory(x1, x2)):
+    if x1.ndim > 2 and np.may_share_memory(x1, x2):
         return None  # a matrix may meet its own transpose
-    if any(address % x1.itemsize for address in addresses):
+    raised = found(x1, x2, out)
+    if raised == _CHANGED:
+        _note(key, function, (x1, x2, out))
+    if raised < 0:
         return None
-    runtime.functions.multiply_alone(ctypes.byref(found), *map(ctypes.c_void_p, addresses))
-    warn_of(runtime.take_raised())
+    warn_of(raised)
     return out
 
 
@@ -63,15 +73,22 @@ def _empty(x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
     return np.empty(x1.shape[:-1] + (x2.shape[-1:] if x2.ndim > 1 else ()), x1.dtype)
 
 
-def _found(key: Any, function: Any, arrays: tuple[Any, ...], runtime: Runtime, count: int) -> Any:
-    """Note a product, and return what is known of those like it."""
-    if len(_KNOWN) >= _MOST:
-        _KNOWN.clear()
-    _KNOWN[key] = count
-    if count >= _WARM:
-        x1, x2, out = arrays
+def _note(key: Any, function: Any, arrays: tuple[Any, ...]) -> None:
+    """Note a product that NumPy computes. From the number of `_WARM` on, products like it are known."""
+    runtime = loaded_runtime()
+    if runtime is None:
+        return
+    x1, x2, out = arrays
+    threads = runtime.functions.threads()
+    if sharing.follow(threads) or len(_KNOWN) >= _MOST:
+        _KNOWN.clear()  # for another number of threads, bits of NumPy may be others
+    count = _KNOWN.get(key, 0)
+    if not isinstance(count, int) or (x2.ndim > 1 and x1.size * x2.shape[-1] <= sharing.above):
+        return
+    _KNOWN[key] = count + 1
+    if count + 1 >= _WARM:
         out = _empty(x1, x2) if out is None else out
         layout = layout_of(function, (x1, x2, out))
         known = layout and with_bits_of_numpy(layout, function, (x1, x2, out), runtime)
-        _KNOWN[key] = known.struct() if known and (known.most or runtime.functions.threads() > 1) else None
-    return _KNOWN[key]
+        shared = known and (known.most or threads > 1)
+        _KNOWN[key] = _Shared(known.struct(), threads, runtime) if known and shared else None

@@ -50,6 +50,11 @@ class Place:
         """Whether it is in other memory in each replay: an input, or the result of a call in new memory."""
         return type(self.operand) is Slot and self.operand.dynamic
 
+    @property
+    def is_new(self) -> bool:
+        """Whether it is in memory that the run makes for a result, which no input shares."""
+        return type(self.operand) is Slot and self.operand.new
+
     def is_same(self, other: Place) -> bool:
         """Return whether both are the same memory for each element; their dtypes may differ."""
         same = self.address == other.address and self.strides == other.strides
@@ -68,7 +73,7 @@ class Statement:
     inputs: list[Place]
     out: Place
     computed: list[np.dtype[Any]]
-    private: bool = False  # whether the result is in a buffer, which no input shares
+    private: bool = False  # whether the result is in a buffer or in new memory, which no input shares
 
     @property
     def moves(self) -> bool:
@@ -178,12 +183,13 @@ class Run:
 
 
 def fuse(
-    parts: Sequence[Sequence[Instruction]], memory: np.ndarray, outputs: Sequence[Slot], *, products: bool = False
-) -> list[list[Any]]:
+    parts: Sequence[Sequence[Instruction]], memory: np.ndarray, outputs: Sequence[Slot], *,
+    products: bool = False, least: int = _LARGE,
+) -> list[list[Any]]:  # fmt: skip
     """Return the parts of a program, with runs in the place of instructions that become several statements.
 
     Results in `memory`, where all buffers are, are stored only if an instruction reads them later, or they are outputs.
-    Matrix products are left to NumPy unless `products`.
+    Matrix products are left to NumPy unless `products`, and so are single statements of fewer than `least` elements.
     """
     instructions = list(chain.from_iterable(parts))
     statements = [_statement_of(x) for x in instructions]
@@ -191,8 +197,8 @@ def fuse(
     buffers = byte_bounds(memory)
     for i, statement in enumerate(statements):
         if statement is not None:
-            statement.private = _is_within(statement.out.bounds, buffers)
-            if statement.out.moves or (statement.moves and not statement.private):
+            statement.private = statement.out.is_new or _is_within(statement.out.bounds, buffers)
+            if (statement.out.moves or statement.moves) and not statement.private:
                 statements[i] = None
     kept = [byte_bounds(slot.array) for slot in outputs if isinstance(slot.array, np.ndarray)]
     for x, access in zip(instructions, accesses, strict=True):
@@ -204,7 +210,7 @@ def fuse(
         end, new = start + len(part), list[Any]()
         while start < end:
             row = [x for x in takewhile(lambda x: x is not None, members[start:end]) if x is not None]
-            if not _is_worth_a_call(row):
+            if not _is_worth_a_call(row, least):
                 new += instructions[start : start + max(len(row), 1)]
                 start += max(len(row), 1)
                 continue
@@ -224,12 +230,12 @@ def _call_of(x: Instruction, products: bool) -> Multiplication | LoopCall | Extr
     return LoopCall.of(x) or Extremes.of(x) or (Multiplication.of(x) if products else None)
 
 
-def _is_worth_a_call(row: Sequence[Statement | Multiplication | LoopCall | Extremes]) -> bool:
+def _is_worth_a_call(row: Sequence[Statement | Multiplication | LoopCall | Extremes], least: int) -> bool:
     """Return whether C is to execute instructions: more than one, or one of many elements."""
     if len(row) != 1:
         return len(row) > 1
     (x,) = row
-    return x.product.work > 1 << 17 if isinstance(x, Multiplication) else x.places[-1].array.size >= _LARGE
+    return x.product.work > 1 << 17 if isinstance(x, Multiplication) else x.places[-1].array.size >= least
 
 
 def _parts_of(row: Sequence[Statement | Multiplication | LoopCall | Extremes]) -> list[Part]:

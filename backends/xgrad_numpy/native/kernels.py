@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from threading import Thread
 from typing import Any
@@ -16,7 +16,7 @@ from xgrad_numpy.native import library
 from xgrad_numpy.native.fusion import Multiplication, Place, Run, fuse
 from xgrad_numpy.native.printer import Source
 from xgrad_numpy.native.products import with_bits_of_numpy
-from xgrad_numpy.native.runtime import Runtime
+from xgrad_numpy.native.runtime import Runtime, tables_of
 from xgrad_numpy.native.runtime import runtime as load_runtime
 
 
@@ -71,10 +71,13 @@ class Kernels:
         table.array = table.find()
         function = compiled[name]
         function.restype = None
-        moving = [(i, x.operand, x.array.strides) for i, x in enumerate(places) if x.moves]
-        entered = [Instruction(enter, (table, *x), {}) for x in moving]
-        late = [slot for _, slot, _ in moving if not slot.early]
-        return [*entered, Instruction(function, (table,), {}), *([Instruction(_keep, (*late,), {})] if late else [])]
+        moving = {i: x for i, x in enumerate(places) if x.moves}
+        if not moving:
+            return [Instruction(function, (table,), {})]
+        slots = [x.operand for x in moving.values()]
+        entered = Instruction(_Moving(moving).enter, (table, *slots), {})
+        late = [slot for slot in slots if not slot.early]
+        return [entered, Instruction(function, (table,), {}), *([Instruction(_keep, (*late,), {})] if late else [])]
 
 
 def _supported(run: Run, runtime: Runtime) -> Iterator[Run | Instruction]:
@@ -120,6 +123,36 @@ class _Table:
         self.copies: dict[int, Any] = {}  # of those that are not aligned, or have other strides
         addresses = [None if x is None else x.__array_interface__["data"][0] for x in arrays]
         self._as_parameter_ = (ctypes.c_void_p * len(addresses))(*addresses)
+
+
+class _MovingStruct(ctypes.Structure):
+    """``struct moving`` of arrays.c."""
+
+    _fields_ = (
+        ("count", ctypes.c_int64),
+        *[(name, ctypes.POINTER(ctypes.c_int64)) for name in ("places", "axes", "strides")],
+    )
+
+
+class _Moving:
+    """The arrays that each replay has in other memory, by their places in a table."""
+
+    def __init__(self, places: Mapping[int, Place]) -> None:
+        self._strides = {i: x.array.strides for i, x in places.items()}
+        integers = ctypes.c_int64 * len(places)
+        strides = list(chain.from_iterable(self._strides.values()))
+        self._struct = _MovingStruct(
+            len(places), integers(*places), integers(*map(len, self._strides.values())),
+            (ctypes.c_int64 * len(strides))(*strides),
+        )  # fmt: skip
+        self._objects, _ = tables_of(len(places))
+        self._enter = load_runtime().functions.enter
+
+    def enter(self, table: _Table, *arrays: np.ndarray) -> None:
+        """Enter the addresses of arrays."""
+        if not self._enter(ctypes.byref(self._struct), self._objects(*arrays), table):
+            for (i, strides), x in zip(self._strides.items(), arrays, strict=True):
+                enter(table, i, x, strides)
 
 
 def enter(table: _Table, i: int, x: np.ndarray, strides: tuple[int, ...]) -> None:

@@ -11,7 +11,15 @@ import numpy as np
 from xgrad.ops.windows import Window
 from xgrad_numpy.native.expressions import chooses_first
 from xgrad_numpy.native.runtime import loaded_runtime
-from xgrad_numpy.native.windows import TYPES, StepsStruct, WindowStruct, address, function, steps, with_adjacent_columns
+from xgrad_numpy.native.windows import (
+    TYPES,
+    StepsStruct,
+    WindowStruct,
+    addresses,
+    function,
+    steps,
+    with_adjacent_columns,
+)
 
 _LONGEST = 512  # of windows.h
 
@@ -48,7 +56,7 @@ def pool(x: Any, window: Window) -> Any:
         return None
     if out.size:
         x = with_adjacent_columns(x)
-        function("pool", x.dtype)(_struct(window, x.shape, x.strides, None, out.strides), address(x), address(out))
+        function("pool", x.dtype)(_struct(window, x.shape, x.strides, None, out.strides), *addresses(x, out))
     return out
 
 
@@ -59,7 +67,7 @@ def spread(grad: Any, x: Any, window: Window) -> Any:
     pairs = window.kernel == window.stride == (2, 2) and window.dilation == (1, 1)
     rows = np.empty(0 if pairs else 2 * out[..., 0].size * window.out[1], x.dtype)  # two for each row, see pooling.c
     struct = _struct(window, x.shape, x.strides, grad.strides, out.strides)
-    defined = function("spread", x.dtype)(struct, *map(address, (x, grad, out, rows)))
+    defined = function("spread", x.dtype)(struct, *addresses(x, grad, out, rows))
     return out if defined else None
 
 

@@ -98,7 +98,7 @@ class CompiledRule:
         x = inputs[0]
         outputs = [np.empty(x.shape, x.dtype) for _ in range(self._outputs)]
         arrays = (*inputs, *outputs)
-        addresses = (ctypes.c_void_p * len(arrays))(*[y.__array_interface__["data"][0] for y in arrays])
+        addresses = self._runtime.addresses(*arrays)
         blocks = _Blocks(
             self._run, x.size, BLOCK, x.itemsize, self._scratch, len(self._sources), self._inputs, len(arrays),
             ctypes.addressof(self._sources), ctypes.addressof(self._offsets), ctypes.addressof(addresses),
@@ -137,7 +137,7 @@ def compiled_rule(rule: Callable[..., Any], dtype: Any, count: int, runtime: Run
     for slot in lowering.static:
         slot.array = slot.find()
     slots = {value.number: slot for value, slot in zip(program.state, lowering.state, strict=True)}
-    (runs,) = fuse([[*lowering.before, *lowering.after]], lowering.memory.array, [])
+    (runs,) = fuse([[*lowering.before, *lowering.after]], lowering.memory.array, [], least=1)
     if any(type(x) is not Run for x in runs) or any(type(y) not in (Nest, LoopCall) for x in runs for y in x.parts):
         return None
     source = Source()

@@ -21,7 +21,8 @@ from xgrad_numpy.native.loops import Loop
 
 #: The sources, in their order: later ones use what earlier ones define.
 SOURCES = (
-    "runtime.h", "pool.c", "panels.h", "products.c", "loops.c", "reductions.c", "table.c", "recurrent.h", "windows.h",
+    "runtime.h", "arrays.c", "pool.c", "panels.h", "products.c", "loops.c", "reductions.c", "table.c", "recurrent.h",
+    "windows.h",
 )  # fmt: skip
 #: Sources that follow once for each type, as which they use REAL, with functions that they call NAME(...).
 TYPED_SOURCES = ("panels.c", "recurrent.c", "pooling.c", "convolution.c")
@@ -60,7 +61,7 @@ class Runtime:
 
     def __init__(self) -> None:
         blas = _find_blas()
-        head = "#define WIDE_BLAS\n" if blas and blas[1] else ""
+        head = f"#define OBJECT_SIZE {object.__basicsize__}\n" + ("#define WIDE_BLAS\n" if blas and blas[1] else "")
         self.functions = library.load(head + "".join(map(source_of, SOURCES)) + "".join([_typed(x) for x in _FLOATS]))
         #: The exceptions of floating-point arithmetic in kernels, by their bits.
         self.take_raised = self.functions.take_raised
@@ -73,6 +74,13 @@ class Runtime:
             self._count = ctypes.CFUNCTYPE(ctypes.c_int)(_number_of_threads)
             self.functions.use_threads_of(self._count)
 
+    def addresses(self, *arrays: np.ndarray) -> Any:
+        """Return the addresses of the first elements of arrays, in a table; ``__array_interface__`` takes long."""
+        objects, pointers = tables_of(len(arrays))
+        out = pointers()
+        self.functions.addresses(objects(*arrays), ctypes.c_int64(len(arrays)), out)
+        return out
+
     def connect(self, compiled: ctypes.CDLL, loops: Mapping[str, Loop]) -> None:
         """Let the kernels of a program use the runtime, and loops of NumPy by the names of their variables."""
         for name, loop in loops.items():
@@ -80,6 +88,12 @@ class Runtime:
             variable.function, variable.data = loop.function, loop.data
         table = ctypes.addressof(ctypes.c_char.in_dll(self.functions, "runtime"))
         ctypes.c_void_p.in_dll(compiled, "runtime").value = table
+
+
+@cache
+def tables_of(count: int) -> tuple[Any, Any]:
+    """Return the types of tables of objects, and of addresses, with a number of entries."""
+    return ctypes.py_object * count, ctypes.c_void_p * count
 
 
 @cache

@@ -36,9 +36,10 @@ def function(name: str, dtype: Any) -> Any:
     return runtime.functions[f"{name}_{TYPES[dtype]}"]
 
 
-def address(x: Any) -> ctypes.c_void_p:
-    """Return the address of an array's first element."""
-    return ctypes.c_void_p(x.__array_interface__["data"][0])
+def addresses(*arrays: Any) -> list[ctypes.c_void_p]:
+    """Return the addresses of the first elements of arrays, as arguments of the runtime, which has to be loaded."""
+    runtime: Any = loaded_runtime()
+    return [ctypes.c_void_p(address) for address in runtime.addresses(*arrays)]
 
 
 def with_adjacent_columns(x: Any) -> Any:

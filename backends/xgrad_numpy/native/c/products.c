@@ -207,3 +207,16 @@ void multiply_alone(const struct product *x, const char *first, const char *seco
     multiply(x, first, second, out);
     if (!x->most) end_products();
 }
+
+enum { REFUSED = -1, CHANGED = -2 };
+
+/* Compute one product of arrays: the operands, and the result. Return the exceptions of floating-point arithmetic, or
+ * CHANGED if the number of threads is another one, or REFUSED for arrays that NumPy multiplies in another way. */
+int32_t multiply_arrays(const struct product *x, int32_t expected_threads, struct array **arrays) {
+    const char *first = arrays[0]->data, *second = arrays[1]->data;
+    if (threads() != expected_threads) return CHANGED;
+    if (first == second) return REFUSED; /* a matrix may meet its own transpose */
+    if (!(arrays[0]->flags & arrays[1]->flags & arrays[2]->flags & ALIGNED)) return REFUSED;
+    multiply_alone(x, first, second, arrays[2]->data);
+    return take_raised();
+}

@@ -1,0 +1,256 @@
+"""Rules of eager mode that are recorded for large arrays, and run as programs with the bits of the rules."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+import xgrad_numpy
+from helpers import skip_without_compiler
+from xgrad import nn
+from xgrad.backend.device import Device
+from xgrad.backend.overridable import OVERRIDABLE
+from xgrad.capture.program import leaves, map_leaves
+from xgrad_numpy.buffer_assignment import copy_with_strides
+from xgrad_numpy.native import rule_programs
+from xgrad_numpy.native.rule_programs import RuleProgram, call, program_of
+from xgrad_numpy.native.runtime import loaded_runtime, runtime
+
+CPU = Device("cpu")
+ATTENTION = (0.0, None, None, CPU)  # no dropout
+
+
+@pytest.fixture(autouse=True)
+def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    skip_without_compiler()
+    runtime()
+    wait_for(loaded_runtime)
+    monkeypatch.setattr(rule_programs, "_KNOWN", {})
+
+
+def wait_for(find: Callable[[], Any]) -> Any:
+    """Return what a function finds once another thread has made it."""
+    for _ in range(1000):
+        if (found := find()) is not None:
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it is not made")
+
+
+def generic(name: str, args: Any) -> Any:
+    return OVERRIDABLE[name].generic(CPU.xp, *args)
+
+
+def normal(*shape: int, dtype: str = "float32") -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
+
+
+def standardized(shape: tuple[int, ...], axes: tuple[int, ...], parameters: Any, centered: bool, dtype: str) -> Any:
+    """Return arguments of `standardize`, with a weight and a bias of a shape, or without."""
+    weight, bias = (None, None) if parameters is None else (normal(*parameters, dtype=dtype) for _ in range(2))
+    return normal(*shape, dtype=dtype), weight, bias, axes, 1e-5, centered
+
+
+def gradients_of(args: Any) -> Any:
+    """Return arguments of `normalization_gradient`, given those of `standardize`."""
+    x, weight, _, axes, eps, centered = args
+    _, average, scale, _ = generic("standardize", args)
+    return normal(*x.shape, dtype=str(x.dtype)) * 2, x, weight, (average, scale), axes, eps, centered
+
+
+def attended(heads: int, queries: int, keys: int, mask: bool, causal: bool, dtype: str) -> Any:
+    """Return arguments of `attention_values`, with heads as multi-head attention has them."""
+    query, key, value = (normal(2, length, heads, 16, dtype=dtype).swapaxes(1, 2) for length in (queries, keys, keys))
+    added = np.where(normal(queries, keys, dtype=dtype) > 1, -np.inf, 0).astype(dtype) if mask else None
+    return query, key, value, added, causal, 0.25, *ATTENTION
+
+
+def attention_gradient_of(args: Any) -> Any:
+    """Return arguments of `attention_gradient`, given those of `attention_values`."""
+    out, weights = generic("attention_values", args)
+    return normal(*out.shape, dtype=str(out.dtype)), *args[:4], out, weights, *args[4:]
+
+
+NORMALIZED = {
+    "layers": ((40, 30, 17), (2,), (17,), True),
+    "layers without parameters": ((400, 64), (1,), None, True),
+    "root mean square": ((64, 256), (1,), (256,), False),
+    "channels": ((8, 16, 12, 12), (0, 2, 3), (16, 1, 1), True),
+    "groups": ((16, 4, 8, 40), (2, 3), (4, 8, 1), True),
+    "samples": ((8, 16, 130), (2,), (16, 1), True),
+}
+ATTENDED = {"all": (4, 32, 32, False, False), "causal": (4, 40, 40, False, True), "masked": (3, 24, 37, True, False)}
+CASES: dict[str, Callable[[str], tuple[str, Any]]] = {}
+CASES |= {
+    f"standardize {case}": lambda dtype, of=of: ("standardize", standardized(*of, dtype))  # type: ignore[misc]
+    for case, of in NORMALIZED.items()
+}
+CASES |= {
+    f"normalization_gradient {case}": lambda dtype, of=of: (  # type: ignore[misc]
+        "normalization_gradient",
+        gradients_of(standardized(*of, dtype)),
+    )
+    for case, of in NORMALIZED.items()
+}
+CASES |= {
+    f"attention_values {case}": lambda dtype, of=of: ("attention_values", attended(*of, dtype))  # type: ignore[misc]
+    for case, of in ATTENDED.items()
+}
+CASES |= {
+    f"attention_gradient {case}": lambda dtype, of=of: (  # type: ignore[misc]
+        "attention_gradient",
+        attention_gradient_of(attended(*of, dtype)),
+    )
+    for case, of in ATTENDED.items()
+}
+
+
+def arrays_in(x: Any) -> list[np.ndarray]:
+    return [leaf for leaf in leaves((x,)) if type(leaf) is np.ndarray]
+
+
+def facts(x: Any) -> Any:
+    """Return a nested result with the bytes, strides and dtypes of its arrays, with one NaN."""
+
+    def fact(leaf: Any) -> Any:
+        if type(leaf) is not np.ndarray:
+            return leaf
+        return np.where(np.isnan(leaf), np.nan, leaf).tobytes(), leaf.shape, leaf.strides, leaf.dtype
+
+    return map_leaves(fact, x)
+
+
+def made(name: str, args: Any) -> RuleProgram:
+    copies = map_leaves(lambda x: copy_with_strides(x) if type(x) is np.ndarray else x, args)
+    program = program_of(OVERRIDABLE[name].generic, copies)
+    assert program is not None
+    return program
+
+
+def test_all_rules_with_programs_are_tested() -> None:
+    assert {case.partition(" ")[0] for case in CASES} == xgrad_numpy._PROGRAMS
+    assert CPU.backend.rule_kernels == xgrad_numpy._PROGRAMS | xgrad_numpy._COMPILED
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
+def test_programs_have_the_bits_of_the_rules(case: str, dtype: str) -> None:
+    name, args = CASES[case](dtype)
+    program = made(name, args)
+    for special in (None, np.inf, np.nan, -0.0, 1e30, 1e-42):
+        given = map_leaves(lambda x: x.copy("K") if type(x) is np.ndarray else x, args)
+        if special is not None:
+            for x in arrays_in(given):
+                x[(0,) * x.ndim] = special
+        before, right = facts(given), facts(generic(name, given))
+        first, second = program(arrays_in(given)), program(arrays_in(given))
+        assert facts(first) == facts(second) == right
+        assert facts(given) == before
+        kept = [x for x in arrays_in(generic(name, given)) if not any(x is y for y in arrays_in(given))]
+        results = [x for x in arrays_in(first) if not any(np.may_share_memory(x, y) for y in arrays_in(given))]
+        assert len(results) == len(kept)
+        for other in arrays_in(second):
+            assert not any(np.may_share_memory(x, other) for x in results)
+
+
+def test_arguments_may_share_memory_and_lie_unaligned() -> None:
+    x = np.frombuffer(bytearray(b"\0" * 5 + normal(2, 4, 40, 16).tobytes()), np.float32, offset=5).reshape(2, 4, 40, 16)
+    assert not x.flags.aligned
+    args = (x, x, x, None, True, 0.25, *ATTENTION)
+    assert facts(made("attention_values", args)(arrays_in(args))) == facts(generic("attention_values", args))
+    same = x.copy()
+    args = (same, same, same[::-1], None, True, 0.25, *ATTENTION)
+    assert facts(made("attention_values", args)(arrays_in(args))) == facts(generic("attention_values", args))
+
+
+def test_a_program_is_made_after_some_calls_and_used() -> None:
+    args = standardized((512, 64), (1,), (64,), True, "float32")
+    right, kernel = facts(generic("standardize", args)), CPU.backend.kernels["standardize"]
+    for _ in range(rule_programs._WARM):
+        assert not any(isinstance(known, RuleProgram) for known in rule_programs._KNOWN.values())
+        assert facts(kernel(*args)) == right
+    wait_for(lambda: call("standardize", args))
+    assert facts(kernel(*args)) == right
+    for other in (args[0].T.copy().T, args[0].astype(np.float64), args[0][:500]):  # each is counted for itself
+        assert call("standardize", (other, *args[1:])) is None
+    assert call("standardize", (*args[:4], 1e-6, True)) is None
+    assert call("standardize", (*args[:4], np.float64(1e-5), True)) is None  # not the type that it was made for
+
+
+def test_two_threads_may_call_a_program_at_once() -> None:
+    inputs = [standardized((512, 64 + i), (1,), (64 + i,), True, "float32") for i in range(2)]
+    x = [normal(512, 64), normal(512, 64) * 3]
+    program, wrong = made("standardize", inputs[0]), list[int]()
+    right = [facts(generic("standardize", (y, *inputs[0][1:]))) for y in x]
+
+    def run(i: int) -> None:
+        for _ in range(300):
+            got = program([x[i], *arrays_in(inputs[0][1:])])
+            if got is not None and facts(got) != right[i]:
+                wrong.append(i)
+
+    threads = [Thread(target=run, args=(i,)) for i in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_programs_are_bounded_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rule_programs, "_MEMORY", 0)
+    args = gradients_of(standardized((512, 64), (1,), (64,), True, "float32"))
+    for _ in range(rule_programs._WARM):
+        call("normalization_gradient", args)
+    time.sleep(0.5)
+    assert list(rule_programs._KNOWN.values()) == [None]
+
+
+def test_exceptions_of_arithmetic_are_those_of_the_rule() -> None:
+    args = gradients_of(standardized((512, 64), (1,), (64,), True, "float32"))
+    kernel = CPU.backend.kernels["normalization_gradient"]
+    for _ in range(rule_programs._WARM):
+        kernel(*args)
+    wait_for(lambda: call("normalization_gradient", args))
+    args[0][0] = args[2][:] = 1e30  # their product is too large
+    for compute in (kernel, lambda *given: generic("normalization_gradient", given)):
+        with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="overflow"):
+            compute(*args)
+    with np.errstate(all="ignore"):
+        assert facts(kernel(*args)) == facts(generic("normalization_gradient", args))
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_training_has_the_same_bits_with_programs_and_without(dropout: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    def train() -> list[bytes]:
+        xgrad.manual_seed(0)
+        model = nn.TransformerEncoderLayer(32, 4, 64, dropout=dropout, batch_first=True)
+        optimizer = xgrad.optim.AdamW(model.parameters())
+        x = xgrad.random.randn((16, 40, 32))
+        for _ in range(rule_programs._WARM + 4):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+            for thread in [known for known in made_by if known.is_alive()]:
+                thread.join()
+        return [p.detach().numpy().tobytes() for p in model.parameters()]
+
+    made_by: list[Thread] = []
+
+    def remembered(*args: Any, **options: Any) -> Thread:
+        made_by.append(Thread(*args, **options))
+        return made_by[-1]
+
+    monkeypatch.setattr(rule_programs, "Thread", remembered)
+    with_programs = train()
+    assert made_by
+    assert any(isinstance(known, RuleProgram) for known in rule_programs._KNOWN.values())
+    monkeypatch.setattr(rule_programs, "call", lambda *_: None)
+    assert train() == with_programs
