@@ -50,10 +50,10 @@ def wait_for(find: Any) -> Any:
 
 
 def bits(x: Any) -> Any:
-    """Return the bytes of an array, with one NaN, and its shape and dtype; of several arrays, a list of these."""
+    """Return the bytes of an array, with one NaN, and its layout and dtype; of several arrays, a list of these."""
     if isinstance(x, tuple):
         return list(map(bits, x))
-    return np.where(np.isnan(x), np.full_like(x, np.nan), x).tobytes(), x.shape, x.dtype
+    return np.where(np.isnan(x), np.full_like(x, np.nan), x).tobytes(), x.shape, x.strides, x.dtype
 
 
 def test_all_compiled_rules_are_tested() -> None:
@@ -66,13 +66,14 @@ def test_all_compiled_rules_are_tested() -> None:
 def test_compiled_rules_have_the_bits_of_the_rules(name: str, dtype: str) -> None:
     """Around the borders of blocks, and for special values that meet each other."""
     rule, xp, rng = OVERRIDABLE[name].generic, Device("cpu").xp, np.random.default_rng(0)
-    for shape in [(1 << 14,), ((1 << 14) + 1,), (129, 130), (3, (1 << 14) - 1), (3 << 14,)]:
+    for shape in [(1 << 14,), ((1 << 14) + 1,), (129, 130), (3, (1 << 14) - 1), (3 << 14,), (7, 100, 94)]:
         arrays = [(rng.standard_normal(shape) * 3).astype(dtype) for _ in range(RULES[name])]
+        arrays = [x.transpose(1, 2, 0) if x.ndim == 3 else x for x in arrays]
         for i, x in enumerate(arrays):
-            flat = x.reshape(-1)
+            flat = (x.transpose(2, 0, 1) if x.ndim == 3 else x).reshape(-1)
             flat[:512] = np.resize(np.repeat(SPECIAL, 8**i), 512)
             flat[-3:] = np.nan
-        before = [x.copy() for x in arrays]
+        before = [x.copy("K") for x in arrays]
         compiled = wait_for(lambda arrays=arrays: rule_kernels.find(name, arrays))
         got, right = compiled(arrays), rule(xp, *arrays)
         assert bits(got) == bits(right)
@@ -82,10 +83,27 @@ def test_compiled_rules_have_the_bits_of_the_rules(name: str, dtype: str) -> Non
 
 def test_other_layouts_dtypes_and_shapes_take_the_rule() -> None:
     x = np.ones((256, 256), np.float32)
-    for other in (x.T[:, :200], x[::2], x.astype(np.float16), x.astype(np.int64)):
+    for other in (
+        x.T[:200],
+        x[::2],
+        x[::-1],
+        np.broadcast_to(x[0], x.shape),
+        x.astype(np.float16),
+        x.astype(np.int64),
+    ):
         assert rule_kernels.find("probability_below", [np.asarray(other)]) is None
     assert rule_kernels.find("gelu_gradient", [x, x, x[:1]]) is None
     assert rule_kernels.find("gelu_gradient", [x, x, x.astype(np.float64)]) is None
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 2, 0, 3), (2, 0, 1, 3), (3, 2, 1, 0)])
+def test_relu_has_the_layout_that_it_has_without_native_kernels(order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(0).standard_normal((8, 12, 30, 40)).astype(np.float32).transpose(order)
+    compiled = wait_for(lambda: rule_kernels.find("relu", [x]))([x])
+    monkeypatch.setattr(rule_kernels, "find", lambda *_: None)
+    functions._compiled_rule.cache_clear()
+    assert bits(compiled) == bits(functions.relu(x))
+    functions._compiled_rule.cache_clear()
 
 
 def test_an_array_may_be_several_arguments() -> None:

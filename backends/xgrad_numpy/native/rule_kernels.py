@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from threading import Thread
 from typing import Any
 
@@ -51,6 +52,8 @@ def find(name: str, arrays: Sequence[Any]) -> CompiledRule | None:
     x = arrays[0]
     if type(x) is not np.ndarray or x.dtype.kind != "f" or x.itemsize < 4 or not all(_is_like(y, x) for y in arrays):
         return None
+    if not (x.flags.c_contiguous or _is_dense(x.shape, x.strides, x.itemsize)):
+        return None
     key = name, x.dtype
     runtime = loaded_runtime()
     if runtime is None:
@@ -67,9 +70,20 @@ def _compile(name: str, dtype: Any, count: int, runtime: Runtime) -> None:
 
 
 def _is_like(y: Any, x: np.ndarray) -> bool:
-    """Return whether an argument is an array of the shape and the dtype of another one, without gaps."""
-    same = type(y) is np.ndarray and y.shape == x.shape and y.dtype == x.dtype
-    return same and y.flags.c_contiguous and y.flags.aligned
+    """Return whether an argument is an array of the shape, the strides and the dtype of another one."""
+    same = type(y) is np.ndarray and y.shape == x.shape and y.strides == x.strides and y.dtype == x.dtype
+    return same and y.flags.aligned
+
+
+@lru_cache(1024)
+def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> bool:
+    """Return whether elements lie without gaps, in any order of the axes."""
+    expected = item
+    for stride, n in sorted([(stride, n) for stride, n in zip(strides, shape, strict=True) if n > 1]):
+        if stride != expected:
+            return False
+        expected *= n
+    return True
 
 
 class CompiledRule:
@@ -94,9 +108,9 @@ class CompiledRule:
         self._outputs = len(arrays) - inputs
 
     def __call__(self, inputs: Sequence[np.ndarray]) -> Any:
-        """Return the result for contiguous arrays of one shape."""
+        """Return the result for arrays of one shape and layout, without gaps; it has that layout, too."""
         x = inputs[0]
-        outputs = [np.empty(x.shape, x.dtype) for _ in range(self._outputs)]
+        outputs = [np.empty_like(x) for _ in range(self._outputs)]
         arrays = (*inputs, *outputs)
         addresses = self._runtime.addresses(*arrays)
         blocks = _Blocks(
