@@ -104,8 +104,12 @@ class Effects:
             value = recording.recorder.value_of(part.buffer._data)
             if value is not None and value.storage in storages:
                 self._exposed.append(part)
-        #: Tensors and leaves that the step changed, with the attribute that tells when, and whether views may follow.
-        self._stamps = [(self._place(x), key, self._is_in_place(x, key)) for x, key in recording.changed_values()]
+        # Tensors and leaves that the step changed, with the attribute that tells when, and whether views may follow:
+        # those that are others in each call by their places, and the others themselves.
+        stamps = [(self._place(x), x, key, self._is_in_place(x, key)) for x, key in recording.changed_values()]
+        self._stamps = [(place, key, in_place) for place, x, key, in_place in stamps if place is not x]
+        self._own_stamps = [(x, key) for place, x, key, _ in stamps if place is x]
+        self._updated = [x for place, x, _, in_place in stamps if place is x and in_place]
         del self._recording, self._places, self._packed
 
     # A replay
@@ -134,7 +138,7 @@ class Effects:
             module.training = mode
         for buffer in self._exposed:
             buffer.exposed = True
-        if self._stamps:
+        if self._stamps or self._own_stamps:
             self._stamp(args)
         return self.result(args, made)
 
@@ -164,6 +168,11 @@ class Effects:
     def _stamp(self, args: Sequence[Any]) -> None:
         """Note when tensors and leaves changed, and let views follow tensors that were updated in place."""
         when = clock.change()
+        for x, key in self._own_stamps:
+            setattr(x, key, when)
+        for x in self._updated:
+            if x._leaf.viewed:
+                refresh(x)
         for place, key, is_in_place in self._stamps:
             x = _find(place, args, ())
             setattr(x, key, when)
