@@ -17,11 +17,13 @@ PEERS = {
     "xgrad": "models_xgrad:step",
     "xgrad captured": "models_xgrad:step_captured",
     "PyTorch": "models_torch:step",
+    "PyTorch compiled": "models_torch:step_compiled",
     "JAX jit": "models_jax:step",
 }
 RATIOS = {
     "PyTorch / xgrad": (["PyTorch"], ["xgrad"]),
     "PyTorch / xgrad captured": (["PyTorch"], ["xgrad captured"]),
+    "PyTorch compiled / xgrad captured": (["PyTorch compiled"], ["xgrad captured"]),
     "JAX jit / xgrad captured": (["JAX jit"], ["xgrad captured"]),
 }
 MODELS: dict[str, dict[str, Any]] = {

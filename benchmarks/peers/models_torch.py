@@ -1,4 +1,4 @@
-"""PyTorch, eager: the models of the benchmark `models`."""
+"""PyTorch, eager and compiled: the models of the benchmark `models`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from benchmarks.model_problems import problem
+from benchmarks.peers.pytorch import compiled_step
 
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 
@@ -109,17 +110,27 @@ MODELS: dict[str, Callable[..., Any]] = {
 
 
 def step(model: str, **sizes: int) -> Callable[[], Any]:
+    return model_and_step(model, lambda forward: forward, **sizes)[1]
+
+
+def step_compiled(model: str, **sizes: int) -> Callable[[], Any]:
+    """Compile forward pass, loss and backward pass; this needs a C++ compiler."""
+    return compiled_step(*model_and_step(model, torch.compile, **sizes))
+
+
+def model_and_step(model: str, wrap: Callable[[Any], Any], **sizes: int) -> tuple[Any, Callable[[], Any]]:
     data = problem(model, **sizes)
     module = MODELS[model](**sizes)
     module.load_state_dict({name: torch.from_numpy(value) for name, value in data.weights.items()}, strict=False)
     optimizer = torch.optim.SGD(module.parameters(), lr=data.lr)
     x, y = torch.from_numpy(data.x), torch.from_numpy(data.y)
+    forward = wrap(lambda x, y: nn.functional.cross_entropy(module(x), y))
 
     def run() -> Any:
         optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(module(x), y)
+        loss = forward(x, y)
         loss.backward()
         optimizer.step()
         return loss
 
-    return run
+    return module, run

@@ -66,7 +66,11 @@ def step(sizes: Sequence[int], batch: int, device: str = "cpu", tf32: bool = Fal
 
 def step_compiled(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
     """Compile forward pass, loss and backward pass; this needs a C++ compiler."""
-    model, run = model_and_step(sizes, batch, "cpu", wrap=torch.compile)
+    return compiled_step(*model_and_step(sizes, batch, "cpu", wrap=torch.compile))
+
+
+def compiled_step(model: Any, run: Callable[[], Any]) -> Callable[[], Any]:
+    """Return a step of a model that compiles in its first call, once it has; the model is left as it was."""
     start = {name: value.clone() for name, value in model.state_dict().items()}
     try:
         run()
