@@ -44,6 +44,8 @@ _COMPILED = frozenset({
 })  # fmt: skip
 #: Rules of many calls, of which programs are made for large arrays.
 _PROGRAMS = frozenset({"standardize", "normalization_gradient", "attention_values", "attention_gradient"})
+#: Update rules of optimizers, which are compiled for large arrays.
+_UPDATES = frozenset({"sgd_step", "adam_step"})
 _MANY = 1 << 14  # elements of a large array
 #: Bytes of an array, freed at once and never touched, by which glibc learns to keep freed memory: it returns blocks
 #: above the largest that it has mapped and freed, up to 32 MiB, and the system then zeroes each page of the next ones.
@@ -107,6 +109,21 @@ def _as_program(name: str, xp: Any) -> Callable[..., Any]:
     return kernel
 
 
+def _as_update(name: str, xp: Any) -> Callable[..., Any]:
+    """Return the kernel of an update rule, which is compiled once there are large arrays."""
+
+    def kernel(*args: Any) -> Any:
+        if args[0].size >= _MANY:
+            from xgrad_numpy.native import update_kernels  # not at the top: it starts a compiler
+
+            if (compiled := update_kernels.find(name, args)) is not None:
+                return compiled(args)
+        return OVERRIDABLE[name].generic(xp, *args)
+
+    kernel.__name__ = name
+    return kernel
+
+
 class NumpyBackend(Backend):
     """The CPU through NumPy; always usable."""
 
@@ -116,7 +133,7 @@ class NumpyBackend(Backend):
     supports_out = True
     tile_size = 1 << 16
     executor = "xgrad_numpy.executor"
-    rule_kernels = _COMPILED | _PROGRAMS
+    rule_kernels = _COMPILED | _PROGRAMS | _UPDATES
 
     def __init__(self) -> None:
         np.empty(_LARGEST, np.uint8)
@@ -127,6 +144,7 @@ class NumpyBackend(Backend):
             self.kernels |= {name: _lazy(module, name) for name in names.split()}
         self.kernels |= {name: _compiled(name, self.xp) for name in _COMPILED}
         self.kernels |= {name: _as_program(name, self.xp) for name in _PROGRAMS}
+        self.kernels |= {name: _as_update(name, self.xp) for name in _UPDATES}
 
     def describe(self, index: int) -> str:
         return f"NumPy {np.__version__}, {os.cpu_count()} cores"

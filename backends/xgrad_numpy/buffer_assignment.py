@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any
@@ -77,6 +78,15 @@ def is_contiguous(value: Value, axes: Iterable[int] | None = None) -> bool:
             return 0 in value.shape
         expected *= value.shape[axis]
     return True
+
+
+def contiguous_strides(value: Value) -> tuple[int, ...]:
+    """Return the strides of new memory in C order, those of axes of length 1 included."""
+    strides, step = list[int](), int(value.dtype.itemsize)
+    for n in reversed(value.shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides)) if math.prod(value.shape) else np.empty(value.shape, value.dtype).strides
 
 
 def is_dense(value: Value) -> bool:

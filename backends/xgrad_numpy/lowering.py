@@ -16,7 +16,14 @@ from xgrad.capture.numbers import Number, plain
 from xgrad.capture.program import Call, Diverged, Program, Storage, Value, map_leaves
 from xgrad_numpy import functions
 from xgrad_numpy.analysis import Analysis
-from xgrad_numpy.buffer_assignment import BufferAssignment, copy_with_strides, has_layout, is_contiguous, is_dense
+from xgrad_numpy.buffer_assignment import (
+    BufferAssignment,
+    contiguous_strides,
+    copy_with_strides,
+    has_layout,
+    is_contiguous,
+    is_dense,
+)
 from xgrad_numpy.codegen import Instruction, Slot
 
 _NAMES = """add:add sub:subtract mul:multiply truediv:divide floordiv:floor_divide mod:remainder and_:bitwise_and
@@ -140,8 +147,9 @@ class Lowering:
         elif target is not None:
             self._current, slots[value.number] = self.after, slots[target.number]
         elif value.storage in self._facts.escaping:
-            function, rest = (np.empty, ()) if is_contiguous(value) else (np.ndarray, (None, 0, value.strides))
-            slots[value.number] = slot = self._pure(function, value.shape, value.dtype, *rest)
+            strides = () if value.strides == contiguous_strides(value) else (None, 0, value.strides)
+            slot = self._pure(np.ndarray if strides else np.empty, value.shape, value.dtype, *strides)
+            slots[value.number] = slot
             slot.example, slot.new = _example(value), True
         else:
             for old in reuse:

@@ -286,6 +286,21 @@ def test_steps_of_models_have_the_bits_of_eager_steps(name: str, monkeypatch: py
     assert [float(replayed()) for _ in range(6)] == [float(eager()) for _ in range(6)] and compiled
 
 
+@pytest.mark.parametrize("name", ["sum", "max"])
+def test_results_with_axes_of_length_1_are_written(name: str) -> None:
+    """Where they have strides that no element needs."""
+    x = xgrad.asarray(np.random.default_rng(0).standard_normal((1, 2, 64, 300)).transpose(2, 3, 0, 1))
+
+    def reduced(x: xgrad.Tensor) -> tuple[xgrad.Tensor, ...]:
+        return tuple([getattr(xgrad, name)(x, axis=-1, keepdims=keepdims) for keepdims in (False, True)])
+
+    captured = xgrad.capture(reduced, native=True)
+    for _ in range(3):
+        for one, other in zip(captured(x), reduced(x), strict=True):
+            one, other = one.numpy(), other.numpy()
+            assert one.strides == other.strides and one.tobytes() == other.tobytes()
+
+
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return a list that gets the code of each program that is compiled."""
     made: list[Any] = []

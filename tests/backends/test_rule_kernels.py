@@ -98,11 +98,13 @@ def test_other_layouts_dtypes_and_shapes_take_the_rule() -> None:
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 2, 0, 3), (2, 0, 1, 3), (3, 2, 1, 0)])
 def test_relu_has_the_layout_that_it_has_without_native_kernels(order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.random.default_rng(0).standard_normal((8, 12, 30, 40)).astype(np.float32).transpose(order)
-    compiled = wait_for(lambda: rule_kernels.find("relu", [x]))([x])
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape).astype(np.float32).transpose(order) for shape in ((8, 12, 30, 40), (16,) * 4)]
+    wait_for(lambda: rule_kernels.find("relu", arrays[:1]))
+    results = [bits(functions.relu(x)) for x in arrays]
     monkeypatch.setattr(rule_kernels, "find", lambda *_: None)
     functions._compiled_rule.cache_clear()
-    assert bits(compiled) == bits(functions.relu(x))
+    assert results == [bits(functions.relu(x)) for x in arrays]
     functions._compiled_rule.cache_clear()
 
 
@@ -266,6 +268,15 @@ def test_products_that_share_memory_and_errors_are_those_of_numpy() -> None:
     for _ in range(eager_products._WARM + 2):
         with pytest.raises(ValueError, match=r"output array|read-only"):
             xp.matmul(x, x.copy(), out=frozen)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_stacks_with_permuted_axes_have_the_layout_of_numpy() -> None:
+    x, y = (np.random.default_rng(i).standard_normal((4, 8, 128, 128)).astype(np.float32) for i in (0, 1))
+    for a, b in ((x, y), (x.swapaxes(0, 1), y.swapaxes(0, 1)), (x.mT, y.swapaxes(1, 2).copy().swapaxes(1, 2))):
+        expected = np.matmul(a, b)
+        for _ in range(eager_products._WARM + 2):
+            assert bits(Device("cpu").xp.matmul(a, b)) == bits(expected)
 
 
 def test_without_native_kernels_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,9 @@ def _split_tie_gradient(g: Any, xp: Any, loses: Any, ties: Any) -> Any:
     return xp.where(ties, g / 2, xp.where(loses, 0, g))
 
 
-_positive_part = overridable(lambda xp, x: xp.maximum(x, 0), "relu")
+@overridable
+def _relu(xp: Any, x: Any) -> Any:
+    return xp.maximum(x, 0)
 
 
 def _logistic_weight(g: Any, xp: Any, x: Any) -> Any:
@@ -250,7 +252,7 @@ sigmoid: Unary = elementwise("sigmoid", overridable(lambda xp, g, out: g * (out 
     example="[-1e4, 0.0, 1e4] -> [0. , 0.5, 1. ]", kind=FLOATING, forward=_sigmoid, standard=False)
 relu: Unary = elementwise("relu", overridable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"),
     doc="Return positive elements, and 0 for the others; its derivative at 0 is 0.", example="[-1.0, 2.0] -> [0., 2.]",
-    highest=FLOATING, forward=lambda xp, x, /: _positive_part(xp, x), standard=False)
+    highest=FLOATING, forward=lambda xp, x, /: _relu(xp, x), standard=False)
 softplus: Unary = elementwise("softplus", overridable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"),
     doc="Return ``log(1 + exp(x))``, which is positive, without overflow.", example="[-1e4, 0.0, 1e4] -> [0.00...e+00, 6.93...e-01, 1.00...e+04]",
     kind=FLOATING, highest=FLOATING, forward=lambda xp, x, /: xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x))), standard=False)

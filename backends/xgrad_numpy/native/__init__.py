@@ -7,7 +7,8 @@
 | `products`, `loops` | matrix products by NumPy's BLAS, and the inner loops of NumPy's functions |
 | `printer` | a call as C |
 | `kernels` | the calls of a captured step, and their compilation in a thread |
-| `rule_kernels`, `rule_programs` | rules of eager mode: elementwise ones in blocks, and others as programs |
+| `rule_kernels`, `update_kernels`, `blocks` | elementwise rules of eager mode, in blocks: of ops, and of optimizers |
+| `rule_programs` | other rules of eager mode, as programs |
 | `eager_products` | large products of eager mode |
 | `runtime`, `c/` | the sources of what all share: the pool of threads, products, loops |
 | `library`, `compiler`, `cache` | the compiler, and the cache of compiled libraries |

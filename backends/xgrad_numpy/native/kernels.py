@@ -139,6 +139,7 @@ class _Moving:
 
     def __init__(self, places: Mapping[int, Place]) -> None:
         self._strides = {i: x.array.strides for i, x in places.items()}
+        self._new = frozenset([i for i, x in places.items() if x.is_new])
         integers = ctypes.c_int64 * len(places)
         strides = list(chain.from_iterable(self._strides.values()))
         self._struct = _MovingStruct(
@@ -152,6 +153,8 @@ class _Moving:
         """Enter the addresses of arrays."""
         if not self._enter(ctypes.byref(self._struct), self._objects(*arrays), table):
             for (i, strides), x in zip(self._strides.items(), arrays, strict=True):
+                if i in self._new and x.strides != strides:  # a copy would get the result
+                    raise RuntimeError(f"expected memory for a result with strides {strides}, got {x.strides}")
                 enter(table, i, x, strides)
 
 

@@ -25,17 +25,20 @@ from xgrad_numpy.codegen import Code
 from xgrad_numpy.lowering import Lowering
 from xgrad_numpy.native import library
 from xgrad_numpy.native.kernels import Kernels
-from xgrad_numpy.native.runtime import loaded_runtime
+from xgrad_numpy.native.runtime import Runtime, loaded_runtime
 
 _WARM = 8  # calls with arguments alike after which a rule is recorded for them
 _MOST = 1 << 10  # arguments that are remembered
-_MEMORY = 1 << 26  # bytes of buffers that all programs together may have: a program keeps its buffers between calls
+_MEMORY = 1 << 26  # bytes of buffers and constants that all programs together may have: a program keeps them
 
 #: Types of arguments that a program takes as constants.
 _CONSTANTS = frozenset({bool, int, float, str, type(None), Device})
 
-#: The number of calls so far, or a program, None while it is made, and where there can be none.
-_KNOWN: dict[Any, int | RuleProgram | None] = {}
+#: Programs by what is the same in all their calls; None while one is made, and where there can be none.
+_PROGRAMS: dict[Any, RuleProgram | None] = {}
+#: The number of calls for which there is no program yet.
+_CALLS: dict[Any, int] = {}
+_MAKING = Lock()  # one after the other, or threads would compile on all cores
 
 
 @dataclass(slots=True)
@@ -48,18 +51,21 @@ class _Output:
 class RuleProgram:
     """A rule for arguments alike: the function that runs the program, and what the rule returns of its outputs."""
 
-    def __init__(self, code: Code, result: Any, nbytes: int) -> None:
-        self._code, self._result, self.nbytes = code, result, nbytes
+    def __init__(self, code: Code, result: Any, nbytes: int, runtime: Runtime) -> None:
+        self._code, self._result, self.nbytes, self._runtime = code, result, nbytes, runtime
         self._lock = Lock()
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> Any:
         """Return the result for arrays; None if the program runs in another thread, or raised an error."""
         if not self._lock.acquire(blocking=False):
             return None
+        outputs = None
         try:
             outputs = self._code.run(*arrays)
         finally:
             self._lock.release()
+            if type(outputs) is not tuple:
+                self._runtime.take_raised()  # or a later call would raise what this one has left
         if type(outputs) is not tuple:
             return None
         return map_leaves(lambda leaf: outputs[leaf.index] if type(leaf) is _Output else leaf, self._result)
@@ -70,43 +76,55 @@ def call(name: str, args: tuple[Any, ...]) -> Any:
     runtime = loaded_runtime()
     if runtime is None:
         return None
-    arrays, key = list[np.ndarray](), [name, runtime.functions.threads()]
+    arrays, threads = list[np.ndarray](), int(runtime.functions.threads())
+    facts: list[Any] = [name, threads]
     for leaf in leaves(args):
-        if type(leaf) is np.ndarray:
+        if type(leaf) is np.ndarray and leaf.flags.aligned:  # products of others have other bits
             arrays.append(leaf)
-            key += [leaf.shape, leaf.strides, leaf.dtype]
+            facts += [leaf.shape, leaf.strides, leaf.dtype]
         elif type(leaf) in _CONSTANTS:
-            key += [type(leaf), repr(leaf)]  # -0.0 is no 0.0
+            facts += [type(leaf), repr(leaf)]  # -0.0 is no 0.0
         else:
             return None
-    found = _KNOWN.get(tuple(key), 0)
-    if isinstance(found, int):
-        _count(tuple(key), found + 1, name, args)
-        return None
-    return None if found is None else found(arrays)
+    key = tuple(facts)
+    if key not in _PROGRAMS:
+        _note(key, args, runtime)
+    program = _PROGRAMS.get(key)
+    return None if program is None else program(arrays)
 
 
-def _count(key: Any, count: int, name: str, args: tuple[Any, ...]) -> None:
-    """Note a call; the first of many has a program made."""
-    if len(_KNOWN) >= _MOST:
-        _KNOWN.clear()
-    _KNOWN[key] = count if count < _WARM else None
-    if count == _WARM:
-        examples = map_leaves(lambda x: copy_with_strides(x) if type(x) is np.ndarray else x, args)  # those may change
-        Thread(target=_make, args=(key, name, examples), name="xgrad-compile", daemon=True).start()
+def _note(key: Any, args: tuple[Any, ...], runtime: Runtime) -> None:
+    """Note a call without a program; the last of several has one made."""
+    if len(_CALLS) >= _MOST:
+        _CALLS.clear()
+    count = _CALLS[key] = _CALLS.get(key, 0) + 1
+    if count < _WARM or len(_PROGRAMS) >= _MOST:
+        return
+    del _CALLS[key]
+    _PROGRAMS[key] = None
+    if sum([x.nbytes for x in leaves(args) if type(x) is np.ndarray]) <= _MEMORY:
+        with suppress(MemoryError):
+            copies = map_leaves(lambda x: copy_with_strides(x) if type(x) is np.ndarray else x, args)  # args may change
+            Thread(target=_make, args=(key, copies, runtime), name="xgrad-compile", daemon=True).start()
 
 
-def _make(key: Any, name: str, args: tuple[Any, ...]) -> None:
+def _make(key: Any, args: tuple[Any, ...], runtime: Runtime) -> None:
     # Warnings are for the user's calls; a cache warns, too, which raises where warnings are errors.
-    with suppress(library.Unavailable, Unusable, RuntimeWarning), np.errstate(all="ignore"):
-        made = program_of(OVERRIDABLE[name].generic, args)
-        held = sum([known.nbytes for known in _KNOWN.values() if type(known) is RuleProgram])
-        if made is not None and held + made.nbytes <= _MEMORY:
-            _KNOWN[key] = made
+    with suppress(library.Unavailable, Unusable, RuntimeWarning, MemoryError), np.errstate(all="ignore"), _MAKING:
+        name, threads, *_ = key
+        made = program_of(OVERRIDABLE[name].generic, args, runtime)
+        held = sum([known.nbytes for known in list(_PROGRAMS.values()) if known is not None])
+        if made is None or held + made.nbytes > _MEMORY:
+            return
+        if runtime.functions.threads() == threads:  # products were tried with these
+            _PROGRAMS[key] = made
 
 
-def program_of(rule: Callable[..., Any], args: tuple[Any, ...]) -> RuleProgram | None:
-    """Return the program of a function of a namespace for arguments like these; None if it cannot be recorded."""
+def program_of(rule: Callable[..., Any], args: tuple[Any, ...], runtime: Runtime) -> RuleProgram | None:
+    """Return the program of a function of a namespace for arguments like these; None if it cannot be recorded.
+
+    No array may be given twice, or the program is for such calls alone.
+    """
     device = Device("cpu")
     recorder = Recorder(device, "")
     inputs = list[Value]()
@@ -142,4 +160,5 @@ def program_of(rule: Callable[..., Any], args: tuple[Any, ...]) -> RuleProgram |
     kernels = Kernels(lowering)
     compiled = kernels.prepare()
     code = None if compiled is None else kernels.code(compiled)
-    return None if code is None else RuleProgram(code, result, lowering.nbytes)
+    nbytes = lowering.nbytes + sum([array.nbytes for array in program.constants.values()])
+    return None if code is None else RuleProgram(code, result, nbytes, runtime)

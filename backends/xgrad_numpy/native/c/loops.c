@@ -31,7 +31,8 @@ void loop(const struct loop *loop, char **operands, int64_t count, int64_t size,
 struct blocks {
     void (*run)(char **places);
     int64_t size, block, item, scratch; /* elements in all and in a block, bytes of an element, and of scratch memory */
-    int64_t places, inputs, count;      /* of what `run` is given, and of arrays, the inputs first */
+    int64_t places;                     /* what `run` is given */
+    int64_t read, kept, count;          /* of the arrays: the first ones are read, all but the first ones are written */
     const int64_t *sources;             /* of each place: the index of an array, SCRATCH or CONSTANT */
     const int64_t *offsets;             /* of each place: its offset in the scratch memory, or its address */
     char **arrays;
@@ -62,14 +63,14 @@ static void run_range(void *argument, int64_t begin, int64_t end) {
         char *padded[MOST_ARRAYS], *memory = scratch + x->scratch;
         for (int64_t k = 0; k < x->count; k++, memory += bytes) {
             padded[k] = memory;
-            if (k < x->inputs)
+            if (k < x->read)
                 for (int64_t l = 0; l < x->block; l++)
                     memcpy(memory + l * x->item, x->arrays[k] + (first + (l < left ? l : left - 1)) * x->item,
                            (size_t)x->item);
         }
         set_places(x, places, scratch, padded, 0);
         x->run(places);
-        for (int64_t k = x->inputs; k < x->count; k++)
+        for (int64_t k = x->kept; k < x->count; k++)
             memcpy(x->arrays[k] + first * x->item, padded[k], (size_t)(left * x->item));
     }
 }

@@ -1,0 +1,188 @@
+"""Update rules of optimizers that are compiled for large parameters of eager mode, with the bits of the rules."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+import xgrad.optim
+import xgrad_numpy
+from helpers import skip_without_compiler
+from xgrad.backend.device import Device
+from xgrad.backend.overridable import OVERRIDABLE
+from xgrad_numpy.native import update_kernels
+from xgrad_numpy.native.runtime import loaded_runtime, runtime
+from xgrad_numpy.native.update_kernels import CompiledUpdate, find
+
+CPU = Device("cpu")
+#: The names of rules, how many arrays the arguments begin with, and the numbers and flags that follow.
+CASES: dict[str, tuple[str, int, tuple[Any, ...]]] = {
+    "SGD": ("sgd_step", 2, (None, 0.1, 0.0, 0.0, 1.0, False, False)),
+    "SGD with decay": ("sgd_step", 2, (None, 0.1, 0.01, 0.0, 1.0, False, True)),
+    "SGD with momentum": ("sgd_step", 3, (0.1, 0.0, 0.9, 0.5, False, False)),
+    "SGD with Nesterov's momentum": ("sgd_step", 3, (0.1, 0.01, 0.9, 1.0, True, False)),
+    "SGD with whole numbers": ("sgd_step", 3, (1, 0, 1, 1, False, False)),
+    "Adam": ("adam_step", 4, (None, 0.9, 0.999, 1.0, 0.0, 1e-8, 1e-3, False)),
+    "Adam with decay": ("adam_step", 4, (None, 0.9, 0.999, 1.0, 0.1, 1e-8, 1e-3, True)),
+    "AdamW": ("adam_step", 4, (None, 0.9, 0.999, 0.99, 0.0, 1e-8, 1e-3, False)),
+    "AMSGrad": ("adam_step", 5, (0.9, 0.999, 0.99, 0.0, 1e-8, 1e-3, False)),
+}
+
+
+@pytest.fixture(autouse=True)
+def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    skip_without_compiler()
+    runtime()
+    wait_for(loaded_runtime)
+    monkeypatch.setattr(update_kernels, "_KNOWN", {})
+
+
+def wait_for(found: Callable[[], Any]) -> Any:
+    """Return what a function finds once another thread has made it."""
+    for _ in range(1000):
+        if (made := found()) is not None:
+            return made
+        time.sleep(0.02)
+    raise AssertionError("it is not compiled")
+
+
+def arguments(case: str, size: int, dtype: str, seed: int = 0) -> tuple[str, list[Any]]:
+    name, count, rest = CASES[case]
+    rng = np.random.default_rng(seed)
+    arrays = [rng.standard_normal(size).astype(dtype) for _ in range(count)]
+    for x in arrays[3:]:
+        np.abs(x, out=x)  # second moments
+    return name, [*arrays, *rest]
+
+
+def copied(args: list[Any]) -> list[Any]:
+    return [x.copy() if isinstance(x, np.ndarray) else x for x in args]
+
+
+def contents(args: list[Any]) -> list[Any]:
+    return [x.tobytes() for x in args if isinstance(x, np.ndarray)]
+
+
+def test_all_compiled_updates_are_tested() -> None:
+    assert {name for name, _, _ in CASES.values()} == xgrad_numpy._UPDATES
+    all_rules = xgrad_numpy._PROGRAMS | xgrad_numpy._COMPILED | xgrad_numpy._UPDATES
+    assert CPU.backend.rule_kernels == all_rules
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("case", CASES)
+def test_compiled_updates_have_the_bits_of_the_rules(case: str, dtype: str) -> None:
+    """For other numbers in each call, which conditions of the rule take alike."""
+    for size in (1 << 14, (1 << 14) + 1, (5 << 12) - 3):
+        name, args = arguments(case, size, dtype)
+        wait_for(lambda name=name, args=args: find(name, tuple(args)))
+        other = copied(args)
+        for step in range(1, 4):
+            for given in (args, other):
+                for i, x in enumerate(given):
+                    if type(x) is float and x not in (0, 1):
+                        given[i] = x * (1 - 0.1 / step)
+            compiled = find(name, tuple(args))
+            assert compiled is not None
+            result, right = compiled(args), OVERRIDABLE[name].generic(CPU.xp, *other)
+            assert contents(args) == contents(other)
+            assert (result is None) == (right is None)
+            assert result is None or [x is result for x in args] == [x is right for x in other]
+
+
+def test_other_conditions_are_compiled_for_themselves() -> None:
+    name, args = arguments("Adam", 1 << 14, "float32")
+    wait_for(lambda: find(name, tuple(args)))
+    args[8] = 0.1  # of the weight decay
+    assert find(name, tuple(args)) is None
+    compiled, other = wait_for(lambda: find(name, tuple(args))), copied(args)
+    compiled(args)
+    OVERRIDABLE[name].generic(CPU.xp, *other)
+    assert contents(args) == contents(other)
+    assert len(update_kernels._KNOWN) == 2
+
+
+def test_what_is_not_alike_takes_the_rule() -> None:
+    name, args = arguments("Adam", 1 << 14, "float32")
+    wait_for(lambda: find(name, tuple(args)))
+    p, g, m, v, *rest = args
+    frozen = m.copy()
+    frozen.flags.writeable = False
+    both = np.concatenate([p, p])
+    for arrays in (
+        (p, p, m, v), (both[: p.size], both[1 : p.size + 1], m, v), (p, g, m, m), (p, g, frozen, v),
+        (p, g.astype(np.float64), m, v), (p[::2], g[::2], m[::2], v[::2]),
+    ):  # fmt: skip
+        assert find(name, (*arrays, *rest)) is None
+    assert find(name, (p, g, m, v, *rest[:-2], np.asarray(1e-3, np.float32), False)) is None
+    assert find(name, (p, g, m, v, *rest[:-2], np.float64(1e-3), False)) is None
+    kernel, generic = CPU.backend.kernels[name], OVERRIDABLE[name].generic
+    one, other = p.copy(), p.copy()
+    kernel(one, one, m.copy(), v.copy(), *rest)
+    generic(CPU.xp, other, other, m.copy(), v.copy(), *rest)
+    assert one.tobytes() == other.tobytes()
+
+
+def test_two_threads_may_update_with_other_numbers_at_once() -> None:
+    name, args = arguments("SGD", 1 << 15, "float32")
+    wait_for(lambda: find(name, tuple(args)))
+    wrong = list[int]()
+
+    def run(i: int) -> None:
+        given = copied(args)
+        given[3] = 0.1 * (i + 1)
+        expected = copied(given)
+        for _ in range(200):
+            compiled = find(name, tuple(given))
+            assert compiled is not None
+            compiled(given)
+            OVERRIDABLE[name].generic(CPU.xp, *expected)
+        if contents(given) != contents(expected):
+            wrong.append(i)
+
+    threads = [Thread(target=run, args=(i,)) for i in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: xgrad.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+        lambda p: xgrad.optim.Adam(p, lr=0.01, amsgrad=True),
+        lambda p: xgrad.optim.AdamW(p, lr=0.01),
+    ],
+    ids=["SGD", "Adam", "AdamW"],
+)
+def test_training_has_the_same_bits_with_compiled_updates_and_without(
+    make: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def train() -> list[bytes]:
+        xgrad.manual_seed(0)
+        parameters = [xgrad.nn.Parameter(xgrad.random.randn(shape)) for shape in ((300, 300), (300,), (70,))]
+        optimizer = make(parameters)
+        scheduler = xgrad.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+        for step in range(12):
+            for p in parameters:
+                p.grad = xgrad.random.randn(p.shape)
+            optimizer.step()
+            scheduler.step()
+            if step == 3 and compiles:  # the first step of SGD, which makes a buffer, is none
+                wait_for(lambda: next(filter(None, list(update_kernels._KNOWN.values())), None))
+        return [p.detach().numpy().tobytes() for p in parameters]
+
+    compiles = True
+    compiled = train()
+    assert any(isinstance(known, CompiledUpdate) for known in update_kernels._KNOWN.values())
+    compiles = False
+    monkeypatch.setattr(update_kernels, "find", lambda *_: None)
+    assert train() == compiled
