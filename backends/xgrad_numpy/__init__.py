@@ -116,8 +116,9 @@ def _as_update(name: str, xp: Any) -> Callable[..., Any]:
         if args[0].size >= _MANY:
             from xgrad_numpy.native import update_kernels  # not at the top: it starts a compiler
 
-            if (compiled := update_kernels.find(name, args)) is not None:
-                return compiled(args)
+            updated, result = update_kernels.update(name, args)
+            if updated:
+                return result
         return OVERRIDABLE[name].generic(xp, *args)
 
     kernel.__name__ = name

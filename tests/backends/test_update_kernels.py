@@ -18,7 +18,7 @@ from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad_numpy.native import update_kernels
 from xgrad_numpy.native.runtime import loaded_runtime, runtime
-from xgrad_numpy.native.update_kernels import CompiledUpdate, find
+from xgrad_numpy.native.update_kernels import update
 
 CPU = Device("cpu")
 #: The names of rules, how many arrays the arguments begin with, and the numbers and flags that follow.
@@ -61,6 +61,16 @@ def arguments(case: str, size: int, dtype: str, seed: int = 0) -> tuple[str, lis
     return name, [*arrays, *rest]
 
 
+def compiled(name: str, args: Any) -> None:
+    """Wait until an update like this one is compiled."""
+    wait_for(lambda: update(name, tuple(copied(args)))[0] or None)
+
+
+def updates() -> int:
+    """Return how many updates are compiled."""
+    return sum([len(kind.updates) for kind in list(update_kernels._KNOWN.values()) if kind is not None])
+
+
 def copied(args: list[Any]) -> list[Any]:
     return [x.copy() if isinstance(x, np.ndarray) else x for x in args]
 
@@ -81,16 +91,16 @@ def test_compiled_updates_have_the_bits_of_the_rules(case: str, dtype: str) -> N
     """For other numbers in each call, which conditions of the rule take alike."""
     for size in (1 << 14, (1 << 14) + 1, (5 << 12) - 3):
         name, args = arguments(case, size, dtype)
-        wait_for(lambda name=name, args=args: find(name, tuple(args)))
+        compiled(name, args)
         other = copied(args)
         for step in range(1, 4):
             for given in (args, other):
                 for i, x in enumerate(given):
                     if type(x) is float and x not in (0, 1):
                         given[i] = x * (1 - 0.1 / step)
-            compiled = find(name, tuple(args))
-            assert compiled is not None
-            result, right = compiled(args), OVERRIDABLE[name].generic(CPU.xp, *other)
+            done, result = update(name, tuple(args))
+            right = OVERRIDABLE[name].generic(CPU.xp, *other)
+            assert done
             assert contents(args) == contents(other)
             assert (result is None) == (right is None)
             assert result is None or [x is result for x in args] == [x is right for x in other]
@@ -98,19 +108,20 @@ def test_compiled_updates_have_the_bits_of_the_rules(case: str, dtype: str) -> N
 
 def test_other_conditions_are_compiled_for_themselves() -> None:
     name, args = arguments("Adam", 1 << 14, "float32")
-    wait_for(lambda: find(name, tuple(args)))
+    compiled(name, args)
     args[8] = 0.1  # of the weight decay
-    assert find(name, tuple(args)) is None
-    compiled, other = wait_for(lambda: find(name, tuple(args))), copied(args)
-    compiled(args)
+    assert update(name, tuple(copied(args))) == (False, None)
+    compiled(name, args)
+    other = copied(args)
+    assert update(name, tuple(args))[0]
     OVERRIDABLE[name].generic(CPU.xp, *other)
     assert contents(args) == contents(other)
-    assert len(update_kernels._KNOWN) == 2
+    assert updates() == 2
 
 
 def test_what_is_not_alike_takes_the_rule() -> None:
     name, args = arguments("Adam", 1 << 14, "float32")
-    wait_for(lambda: find(name, tuple(args)))
+    compiled(name, args)
     p, g, m, v, *rest = args
     frozen = m.copy()
     frozen.flags.writeable = False
@@ -119,9 +130,9 @@ def test_what_is_not_alike_takes_the_rule() -> None:
         (p, p, m, v), (both[: p.size], both[1 : p.size + 1], m, v), (p, g, m, m), (p, g, frozen, v),
         (p, g.astype(np.float64), m, v), (p[::2], g[::2], m[::2], v[::2]),
     ):  # fmt: skip
-        assert find(name, (*arrays, *rest)) is None
-    assert find(name, (p, g, m, v, *rest[:-2], np.asarray(1e-3, np.float32), False)) is None
-    assert find(name, (p, g, m, v, *rest[:-2], np.float64(1e-3), False)) is None
+        assert update(name, (*arrays, *rest)) == (False, None)
+    assert update(name, (p, g, m, v, *rest[:-2], np.asarray(1e-3, np.float32), False)) == (False, None)
+    assert update(name, (p, g, m, v, *rest[:-2], np.float64(1e-3), False)) == (False, None)
     kernel, generic = CPU.backend.kernels[name], OVERRIDABLE[name].generic
     one, other = p.copy(), p.copy()
     kernel(one, one, m.copy(), v.copy(), *rest)
@@ -131,7 +142,7 @@ def test_what_is_not_alike_takes_the_rule() -> None:
 
 def test_two_threads_may_update_with_other_numbers_at_once() -> None:
     name, args = arguments("SGD", 1 << 15, "float32")
-    wait_for(lambda: find(name, tuple(args)))
+    compiled(name, args)
     wrong = list[int]()
 
     def run(i: int) -> None:
@@ -139,9 +150,7 @@ def test_two_threads_may_update_with_other_numbers_at_once() -> None:
         given[3] = 0.1 * (i + 1)
         expected = copied(given)
         for _ in range(200):
-            compiled = find(name, tuple(given))
-            assert compiled is not None
-            compiled(given)
+            update(name, tuple(given))
             OVERRIDABLE[name].generic(CPU.xp, *expected)
         if contents(given) != contents(expected):
             wrong.append(i)
@@ -177,12 +186,12 @@ def test_training_has_the_same_bits_with_compiled_updates_and_without(
             optimizer.step()
             scheduler.step()
             if step == 3 and compiles:  # the first step of SGD, which makes a buffer, is none
-                wait_for(lambda: next(filter(None, list(update_kernels._KNOWN.values())), None))
+                wait_for(lambda: updates() or None)
         return [p.detach().numpy().tobytes() for p in parameters]
 
     compiles = True
-    compiled = train()
-    assert any(isinstance(known, CompiledUpdate) for known in update_kernels._KNOWN.values())
+    with_kernels = train()
+    assert updates()
     compiles = False
-    monkeypatch.setattr(update_kernels, "find", lambda *_: None)
-    assert train() == compiled
+    monkeypatch.setattr(update_kernels, "update", lambda *_: (False, None))
+    assert train() == with_kernels

@@ -129,15 +129,14 @@ class Blocks:
         made.numbers = numbers
         return made
 
-    def addresses(self, arrays: Sequence[np.ndarray]) -> list[int]:
-        """Return the addresses of arrays."""
-        return list(self._runtime.addresses(*arrays))
-
     def run(self, arrays: Sequence[np.ndarray], read: int, kept: int) -> None:
         """Run the function for arrays of one shape and layout. Of them, `read` are read, and all but `kept` written."""
-        x, addresses = arrays[0], self._runtime.addresses(*arrays)
+        self.run_at(self._runtime.addresses(*arrays), arrays[0], read, kept)
+
+    def run_at(self, addresses: Any, x: np.ndarray, read: int, kept: int) -> None:
+        """Run the function for arrays of these addresses, which are all like one array: see `run`."""
         blocks = _Struct(
-            self._run, x.size, BLOCK, x.itemsize, self._scratch, len(self._sources), read, kept, len(arrays),
+            self._run, x.size, BLOCK, x.itemsize, self._scratch, len(self._sources), read, kept, len(addresses),
             ctypes.addressof(self._sources), ctypes.addressof(self._offsets), ctypes.addressof(addresses),
         )  # fmt: skip
         if not self._runtime.functions.run_blocks(ctypes.byref(blocks)):

@@ -19,64 +19,84 @@ from xgrad.backend.overridable import OVERRIDABLE, Overridable
 from xgrad.capture.numbers import Number
 from xgrad.capture.recorder import Recorder
 from xgrad_numpy.native import library
-from xgrad_numpy.native.blocks import BLOCK, Blocks, are_alike
+from xgrad_numpy.native.blocks import BLOCK, Blocks
 from xgrad_numpy.native.runtime import Runtime, loaded_runtime
 
 _MOST = 64  # compiled updates that are remembered
 _ARRAY = object()  # stands for an array among arguments
+_CONSTANTS = frozenset({bool, type(None)})
+_NUMBERS = frozenset({float, int})
 
-#: Compiled updates by name, dtype, and what is the same in all their calls; None while one is made, and where there can
-#: be none.
-_KNOWN: dict[Any, CompiledUpdate | None] = {}
+#: Kinds of calls by the name of the rule, the types of its arguments, and the dtype.
+_KNOWN: dict[Any, _Kind | None] = {}
 
 
-def find(name: str, args: tuple[Any, ...]) -> CompiledUpdate | None:
-    """Return an overridable function compiled for calls like one, None until it is, and where it cannot be."""
-    arrays = [x for x in args if type(x) is np.ndarray]
-    runtime = loaded_runtime()
-    if runtime is None or not are_alike(arrays) or not all(x.flags.writeable for x in arrays):
-        return None
-    facts = tuple(map(_fact, args))
-    if None in facts:
-        return None
-    key = name, arrays[0].dtype, facts
-    if key not in _KNOWN and len(_KNOWN) < _MOST:
-        _KNOWN[key] = None
+class _Kind:
+    """Calls of a rule with arguments of the same types: where these are, and the updates that are compiled for them."""
+
+    def __init__(self, types: Sequence[type]) -> None:
+        self.arrays = [i for i, kind in enumerate(types) if kind is np.ndarray]
+        self.numbers = [i for i, kind in enumerate(types) if kind in _NUMBERS]
+        self.flags = [i for i, kind in enumerate(types) if kind is bool]
+        self.updates: list[CompiledUpdate] = []
+        self.tried = set[Any]()  # flags, and which numbers are 0 or 1: that of which conditions ask
+
+
+def update(name: str, args: Sequence[Any]) -> tuple[bool, Any]:
+    """Apply an overridable function that changes arguments if it is compiled; return whether it is, and its result."""
+    runtime, types = loaded_runtime(), tuple(map(type, args))
+    if runtime is None:
+        return False, None
+    key = name, types, args[0].dtype
+    kind = _KNOWN[key] if key in _KNOWN else _new_kind(key)
+    if kind is None:
+        return False, None
+    arrays = [args[i] for i in kind.arrays]
+    shape, dtype = arrays[0].shape, arrays[0].dtype
+    if not all(x.shape == shape and x.dtype == dtype and x.flags.carray for x in arrays):
+        return False, None
+    addresses = runtime.addresses(*arrays)
+    first, size = sorted(addresses), arrays[0].nbytes
+    if any(end - start < size for start, end in itertools.pairwise(first)):
+        return False, None  # a rule may read what it has written
+    numbers, flags = [args[i] for i in kind.numbers], [args[i] for i in kind.flags]
+    for compiled in kind.updates:
+        if compiled.flags == flags and compiled.holds(*numbers):
+            compiled(arrays, addresses, numbers)
+            return True, None if compiled.result is None else args[compiled.result]
+    conditions = (*flags, *[(x == 0, x == 1) for x in numbers])
+    if conditions not in kind.tried and len(kind.tried) < _MOST:
+        kind.tried.add(conditions)
         template = tuple([_ARRAY if type(x) is np.ndarray else x for x in args])
-        Thread(target=_make, args=(key, template, runtime), name="xgrad-compile", daemon=True).start()
-    found = _KNOWN.get(key)
-    return found if found is not None and found.fits(args, arrays) else None
+        Thread(target=_make, args=(name, dtype, template, kind, runtime), name="xgrad-compile", daemon=True).start()
+    return False, None
 
 
-def _fact(x: Any) -> Any:
-    """Return what is to be the same in all calls of a compiled update: of numbers, that of which rules ask.
-
-    None for what is neither an array, a number, a flag nor left out.
-    """
-    if type(x) is np.ndarray:
-        return _ARRAY
-    if _is_number(x):
-        return type(x), x == 0, x == 1
-    return ("constant", x) if x is None or type(x) is bool else None
+def _new_kind(key: Any) -> _Kind | None:
+    """Remember a kind of calls; None where there can be no compiled updates."""
+    _, types, dtype = key
+    known = all(kind is np.ndarray or kind in _NUMBERS | _CONSTANTS for kind in types)
+    kind = _Kind(types) if known and dtype.kind == "f" and dtype.itemsize >= 4 and len(_KNOWN) < _MOST else None
+    return _KNOWN.setdefault(key, kind)
 
 
-def _is_number(x: Any) -> bool:
-    return type(x) is float or type(x) is int
-
-
-def _make(key: Any, template: Sequence[Any], runtime: Runtime) -> None:
+def _make(name: str, dtype: Any, template: Sequence[Any], kind: _Kind, runtime: Runtime) -> None:
     # Warnings are for the user's calls; a cache warns, too, which raises where warnings are errors.
     with suppress(library.Unavailable, RuntimeWarning), np.errstate(all="ignore"):
-        name, dtype, _ = key
-        _KNOWN[key] = compiled_update(OVERRIDABLE[name], dtype, template, runtime)
+        made = compiled_update(OVERRIDABLE[name], dtype, template, runtime)
+        if made is not None:
+            made.flags = [template[i] for i in kind.flags]
+            kind.updates.append(made)
 
 
 class CompiledUpdate:
-    """An update rule: its function of C, the order in which that takes arrays, and the numbers that it is given.
+    """An update rule: its function of C, and the order in which that takes arrays.
 
-    `numbers` and `conditions` are functions of the numbers among the arguments: the ones that C is given, and the
-    outcomes of conditions, with which it was recorded. The rule returns its argument of the index `result`.
+    `numbers` and `holds` are functions of the numbers among the arguments: the ones that C is given, and whether
+    conditions come out as when it was recorded, with some `flags`. The rule returns its argument of the index `result`.
     """
+
+    flags: Sequence[bool] = ()
 
     def __init__(
         self,
@@ -84,57 +104,52 @@ class CompiledUpdate:
         order: Sequence[int],
         kept: int,
         numbers: Callable[..., Any],
-        conditions: Callable[..., bool],
+        holds: Callable[..., bool],
         result: int | None,
     ) -> None:
         self._blocks, self._order, self._kept = blocks, order, kept
-        self._numbers, self._conditions, self._result = numbers, conditions, result
+        self._numbers, self.holds, self.result = numbers, holds, result
         self._lock = Lock()  # numbers lie in memory of the function
 
-    def fits(self, args: Sequence[Any], arrays: Sequence[np.ndarray]) -> bool:
-        """Return whether conditions come out as recorded, and no two arrays share memory."""
-        if not self._conditions(*filter(_is_number, args)):
-            return False
-        addresses, size = sorted(self._blocks.addresses(arrays)), arrays[0].nbytes
-        return all(end - start >= size for start, end in itertools.pairwise(addresses))
-
-    def __call__(self, args: Sequence[Any]) -> Any:
-        """Change arrays in place, and return what the rule does."""
-        values = self._numbers(*filter(_is_number, args))
+    def __call__(self, arrays: Sequence[np.ndarray], addresses: Any, numbers: Sequence[Any]) -> None:
+        """Change arrays, of these addresses, in place."""
+        values = self._numbers(*numbers)
+        ordered = type(addresses)(*[addresses[i] for i in self._order])
         with self._lock:
             for (array, _), value in zip(self._blocks.numbers, values, strict=True):
                 array[()] = value
-            self._blocks.run([args[i] for i in self._order], read=len(self._order), kept=self._kept)
-        return None if self._result is None else args[self._result]
+            self._blocks.run_at(ordered, arrays[0], read=len(ordered), kept=self._kept)
 
 
 def compiled_update(rule: Overridable, dtype: Any, template: Sequence[Any], runtime: Runtime) -> CompiledUpdate | None:
     """Return an update rule compiled for a dtype and arguments like these; None if it is more than loops."""
     device, generic = Device("cpu"), rule.generic
     recorder = Recorder(device, "")
-    args, known, names, changed = list(template), dict[int, Any](), list[str](), set[int]()
+    args, names, changed = list(template), list[str](), set[int]()
+    known, positions = list[tuple[Any, Any]](), list[int]()  # of arrays
     for i, (parameter, x) in enumerate(zip(generic.__code__.co_varnames[1:], template, strict=False)):
         if x is _ARRAY:
-            known[i] = recorder.add_array(np.linspace(0.1, 0.9, BLOCK, dtype=dtype), "state", f"x{i}")
-            args[i] = known[i][0]
             if parameter in rule.changes:
-                changed.add(i)
-        elif _is_number(x):
+                changed.add(len(known))
+            known.append(recorder.add_array(np.linspace(0.1, 0.9, BLOCK, dtype=dtype), "state", f"x{i}"))
+            positions.append(i)
+            args[i] = known[-1][0]
+        elif type(x) in _NUMBERS:
             names.append(f"n{len(names)}")
             args[i] = Number(recorder, x, names[-1])
     with recorder.active():
         returned = recorder.run(device, lambda device, *args: generic(device.xp, *args), tuple(args))
-    result = next((i for i, (array, _) in known.items() if array is returned), None)
+    result = next((i for i, (array, _) in zip(positions, known, strict=True) if array is returned), None)
     if returned is not None and result is None:
         return None
-    order = sorted(known, key=lambda i: i in changed)
+    order = sorted(range(len(known)), key=lambda i: i in changed)
     blocks = Blocks.of(recorder, [known[i] for i in order], runtime)
     if blocks is None:
         return None
     numbers = _function(names, "".join([f"{number.text}, " for _, number in blocks.numbers]))
-    conditions = _function(names, " and ".join([f"({text}) is {truth}" for text, truth in recorder.conditions.items()]))
-    made = CompiledUpdate(blocks, order, len(order) - len(changed), numbers, conditions, result)
-    return made if _has_bits(made, generic, dtype, template) else None
+    holds = _function(names, " and ".join([f"({text}) is {truth}" for text, truth in recorder.conditions.items()]))
+    made = CompiledUpdate(blocks, order, len(order) - len(changed), numbers, holds, result)
+    return made if _has_bits(made, generic, dtype, template, runtime) else None
 
 
 def _function(names: Sequence[str], expression: str) -> Callable[..., Any]:
@@ -143,14 +158,17 @@ def _function(names: Sequence[str], expression: str) -> Callable[..., Any]:
     return function
 
 
-def _has_bits(compiled: CompiledUpdate, rule: Callable[..., Any], dtype: Any, template: Sequence[Any]) -> bool:
+def _has_bits(
+    compiled: CompiledUpdate, rule: Callable[..., Any], dtype: Any, template: Sequence[Any], runtime: Runtime
+) -> bool:
     """Return whether a compiled update has the bits of the rule on NumPy, tried with numbers for 2.5 blocks."""
     rng = np.random.default_rng(0)
-    one = [rng.random(BLOCK * 5 // 2).astype(dtype) if x is _ARRAY else x for x in template]
-    other = [x.copy() if isinstance(x, np.ndarray) else x for x in one]
+    args = [rng.random(BLOCK * 5 // 2).astype(dtype) if x is _ARRAY else x for x in template]
+    arrays = [x for x in args if isinstance(x, np.ndarray)]
+    copies = [x.copy() for x in arrays]
     try:
-        compiled(one)
+        compiled(copies, runtime.addresses(*copies), [x for x in args if type(x) in _NUMBERS])
     except MemoryError:
         return False
-    rule(Device("cpu").xp, *other)
-    return all(np.array_equal(x, y) for x, y in zip(one, other, strict=True) if isinstance(x, np.ndarray))
+    rule(Device("cpu").xp, *args)
+    return all(map(np.array_equal, copies, arrays))
