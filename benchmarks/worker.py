@@ -37,6 +37,10 @@ def value(result: Any) -> float:
     return float(result.sum().item() if hasattr(result, "sum") else result)
 
 
+#: Seconds in which threads of the peer before go to sleep: those of OpenMP look for work in a loop for 0.2 s.
+_REST = 0.25 if os.environ.get("OMP_NUM_THREADS", "1") != "1" else 0.0
+
+
 class Blocks:
     """Calls of a peer, timed in blocks of at least `seconds`; `values` are the first results, to be compared."""
 
@@ -51,7 +55,8 @@ class Blocks:
         return self.values
 
     def block(self) -> float:
-        """Return the seconds of a call, measured over a block, after a warm-up of a tenth of it."""
+        """Return the seconds of a call, measured over a block, after a rest, and a warm-up of a tenth of it."""
+        time.sleep(_REST)
         self.timed(1 + self.calls // 10)
         return self.timed(self.calls) / self.calls
 
