@@ -109,8 +109,8 @@ class Blocks:
         instructions, numbers = list[Instruction](), list[tuple[np.ndarray, Number]]()
         number_of = dict(zip(map(id, lowering.parameters), program.numbers, strict=True))
         for x in (*lowering.before, *lowering.after):
-            number = number_of.get(id(x.operands[-1]))
-            if number is not None and x.function is operator.setitem and x.operands[1] == ():
+            number = number_of.get(id(x.operands[-1])) if x.function is operator.setitem else None
+            if number is not None and x.operands[1] == ():
                 numbers.append((x.operands[0], number))
             else:
                 instructions.append(x)
