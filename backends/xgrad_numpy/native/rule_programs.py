@@ -100,7 +100,7 @@ def _note(key: Any, args: tuple[Any, ...], runtime: Runtime) -> None:
     count = _CALLS[key] = _CALLS.get(key, 0) + 1
     if count < _WARM or len(_PROGRAMS) >= _MOST:
         return
-    del _CALLS[key]
+    _CALLS.pop(key, None)
     _PROGRAMS[key] = None
     if sum([x.nbytes for x in leaves(args) if type(x) is np.ndarray]) <= _MEMORY:
         with suppress(MemoryError):
