@@ -56,8 +56,8 @@ def update(name: str, args: Sequence[Any]) -> tuple[bool, Any]:
     if not all(x.shape == shape and x.dtype == dtype and x.flags.carray for x in arrays):
         return False, None
     addresses = runtime.addresses(*arrays)
-    first, size = sorted(addresses), arrays[0].nbytes
-    if any(end - start < size for start, end in itertools.pairwise(first)):
+    nbytes = arrays[0].nbytes
+    if any(end - start < nbytes for start, end in itertools.pairwise(sorted(addresses))):
         return False, None  # a rule may read what it has written
     numbers, flags = [args[i] for i in kind.numbers], [args[i] for i in kind.flags]
     for compiled in kind.updates:
