@@ -37,7 +37,7 @@ def value(result: Any) -> float:
     return float(result.sum().item() if hasattr(result, "sum") else result)
 
 
-#: Seconds in which threads of the peer before go to sleep: those of OpenMP look for work in a loop for 0.2 s.
+#: Seconds in which the threads of the previous peer go to sleep: OpenMP keeps threads busy for 0.2 s after its work.
 _REST = 0.25 if os.environ.get("OMP_NUM_THREADS", "1") != "1" else 0.0
 
 

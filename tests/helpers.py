@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,6 +22,15 @@ def skip_without_compiler() -> None:
         library.load("int answer(void) { return 42; }\n")
     except library.Unavailable as error:
         pytest.skip(f"needs a compiler of C: {error}")
+
+
+def wait_for(find: Callable[[], Any]) -> Any:
+    """Return what a function finds once another thread has made it; None counts as nothing."""
+    for _ in range(1000):
+        if (found := find()) is not None:
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it is not made")
 
 
 def leaf(values: Any = (1.0, 2.0), **options: Any) -> Tensor:

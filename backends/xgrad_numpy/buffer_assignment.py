@@ -81,7 +81,7 @@ def is_contiguous(value: Value, axes: Iterable[int] | None = None) -> bool:
 
 
 def contiguous_strides(value: Value) -> tuple[int, ...]:
-    """Return the strides of new memory in C order, those of axes of length 1 included."""
+    """Return the strides of new memory in C order. Axes of length 1 have strides, too."""
     strides, step = list[int](), int(value.dtype.itemsize)
     for n in reversed(value.shape):
         strides.append(step)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 import xgrad
 import xgrad_numpy
-from helpers import skip_without_compiler
+from helpers import skip_without_compiler, wait_for
 from xgrad import nn
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
@@ -38,15 +37,6 @@ def compiler() -> None:
     skip_without_compiler()
     runtime()
     wait_for(loaded_runtime)
-
-
-def wait_for(find: Any) -> Any:
-    """Return what a function finds once another thread has made it."""
-    for _ in range(1000):
-        if (found := find()) is not None:
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it is not compiled")
 
 
 def bits(x: Any) -> Any:

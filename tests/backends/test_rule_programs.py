@@ -12,7 +12,7 @@ import pytest
 
 import xgrad
 import xgrad_numpy
-from helpers import skip_without_compiler
+from helpers import skip_without_compiler, wait_for
 from xgrad import nn
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
@@ -35,15 +35,6 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rule_programs, "_CALLS", {})
 
 
-def wait_for(find: Callable[[], Any]) -> Any:
-    """Return what a function finds once another thread has made it."""
-    for _ in range(1000):
-        if (found := find()) is not None:
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it is not made")
-
-
 def generic(name: str, args: Any) -> Any:
     return OVERRIDABLE[name].generic(CPU.xp, *args)
 
@@ -59,7 +50,7 @@ def standardized(shape: tuple[int, ...], axes: tuple[int, ...], parameters: Any,
 
 
 def gradients_of(args: Any) -> Any:
-    """Return arguments of `normalization_gradient`, given those of `standardize`."""
+    """Return arguments of `normalization_gradient`, given the arguments of `standardize`."""
     x, weight, _, axes, eps, centered = args
     _, average, scale, _ = generic("standardize", args)
     return normal(*x.shape, dtype=str(x.dtype)) * 2, x, weight, (average, scale), axes, eps, centered
@@ -73,7 +64,7 @@ def attended(heads: int, queries: int, keys: int, mask: bool, causal: bool, dtyp
 
 
 def attention_gradient_of(args: Any) -> Any:
-    """Return arguments of `attention_gradient`, given those of `attention_values`."""
+    """Return arguments of `attention_gradient`, given the arguments of `attention_values`."""
     out, weights = generic("attention_values", args)
     return normal(*out.shape, dtype=str(out.dtype)), *args[:4], out, weights, *args[4:]
 
@@ -87,29 +78,23 @@ NORMALIZED = {
     "samples": ((8, 16, 130), (2,), (16, 1), True),
 }
 ATTENDED = {"all": (4, 32, 32, False, False), "causal": (4, 40, 40, False, True), "masked": (3, 24, 37, True, False)}
-CASES: dict[str, Callable[[str], tuple[str, Any]]] = {}
-CASES |= {
-    f"standardize {case}": lambda dtype, of=of: ("standardize", standardized(*of, dtype))  # type: ignore[misc]
-    for case, of in NORMALIZED.items()
-}
-CASES |= {
-    f"normalization_gradient {case}": lambda dtype, of=of: (  # type: ignore[misc]
-        "normalization_gradient",
-        gradients_of(standardized(*of, dtype)),
-    )
-    for case, of in NORMALIZED.items()
-}
-CASES |= {
-    f"attention_values {case}": lambda dtype, of=of: ("attention_values", attended(*of, dtype))  # type: ignore[misc]
-    for case, of in ATTENDED.items()
-}
-CASES |= {
-    f"attention_gradient {case}": lambda dtype, of=of: (  # type: ignore[misc]
-        "attention_gradient",
-        attention_gradient_of(attended(*of, dtype)),
-    )
-    for case, of in ATTENDED.items()
-}
+
+
+def _of_normalization(name: str, case: str, dtype: str) -> Any:
+    args = standardized(*NORMALIZED[case], dtype)
+    return args if name == "standardize" else gradients_of(args)
+
+
+def _of_attention(name: str, case: str, dtype: str) -> Any:
+    args = attended(*ATTENDED[case], dtype)
+    return args if name == "attention_values" else attention_gradient_of(args)
+
+
+#: The name of a rule, the name of a case, and a function of both and of a dtype, which returns arguments.
+CASES = [
+    *[(name, case, _of_normalization) for name in ("standardize", "normalization_gradient") for case in NORMALIZED],
+    *[(name, case, _of_attention) for name in ("attention_values", "attention_gradient") for case in ATTENDED],
+]
 
 
 def arrays_in(x: Any) -> list[np.ndarray]:
@@ -135,14 +120,16 @@ def made(name: str, args: Any) -> RuleProgram:
 
 
 def test_all_rules_with_programs_are_tested() -> None:
-    assert {case.partition(" ")[0] for case in CASES} == xgrad_numpy._PROGRAMS
+    assert {name for name, _, _ in CASES} == xgrad_numpy._PROGRAMS
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("name", "case", "arguments"), CASES, ids=lambda x: x if isinstance(x, str) else "")
 @pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
-def test_programs_have_the_bits_of_the_rules(case: str, dtype: str) -> None:
-    name, args = CASES[case](dtype)
+def test_programs_have_the_bits_of_the_rules(
+    name: str, case: str, arguments: Callable[[str, str, str], Any], dtype: str
+) -> None:
+    args = arguments(name, case, dtype)
     program = made(name, args)
     for special in (None, np.inf, np.nan, -0.0, 1e30, 1e-42):
         given = map_leaves(lambda x: x.copy("K") if type(x) is np.ndarray else x, args)
@@ -167,7 +154,7 @@ def test_arguments_may_share_memory() -> None:
 
 
 def test_a_layout_with_axes_of_length_1_is_that_of_the_rule() -> None:
-    """Where a result has a stride that no element needs, it is written all the same."""
+    """A program writes a result whose axis of length 1 has another stride than new memory would have."""
     x = normal(1, 2, 64, 300).transpose(2, 3, 0, 1)
     args = standardized(x.shape, (3,), None, True, "float32")
     args = gradients_of((x, *args[1:]))

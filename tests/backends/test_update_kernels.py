@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from threading import Thread
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 import xgrad
 import xgrad.optim
 import xgrad_numpy
-from helpers import skip_without_compiler
+from helpers import skip_without_compiler, wait_for
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad_numpy.native import update_kernels
@@ -41,15 +40,6 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime()
     wait_for(loaded_runtime)
     monkeypatch.setattr(update_kernels, "_KNOWN", {})
-
-
-def wait_for(found: Callable[[], Any]) -> Any:
-    """Return what a function finds once another thread has made it."""
-    for _ in range(1000):
-        if (made := found()) is not None:
-            return made
-        time.sleep(0.02)
-    raise AssertionError("it is not compiled")
 
 
 def arguments(case: str, size: int, dtype: str, seed: int = 0) -> tuple[str, list[Any]]:

@@ -39,7 +39,7 @@ class _Kind:
         self.numbers = [i for i, kind in enumerate(types) if kind in _NUMBERS]
         self.flags = [i for i, kind in enumerate(types) if kind is bool]
         self.updates: list[CompiledUpdate] = []
-        self.tried = set[Any]()  # flags, and which numbers are 0 or 1: that of which conditions ask
+        self.tried = set[Any]()  # flags, and which numbers are 0 or 1, for which an update was compiled
 
 
 def update(name: str, args: Sequence[Any]) -> tuple[bool, Any]:
