@@ -44,12 +44,15 @@ class Interrupt(BaseException):
 
 
 #: The functions that enter and leave the `with` block of a mode, where a mode may stay, as the page says.
-_EDGES = {f.__code__ for f in (Scope.__enter__, Scope.__exit__, _Setting.__enter__, xgrad.set_default_dtype)}
+_BLOCKS: list[Any] = [Scope, _Setting, xgrad.autograd.detect_anomaly, xgrad.profile]
+_EDGES = {f.__code__ for block in _BLOCKS for f in (block.__enter__, block.__exit__)}
+_EDGES |= {xgrad.set_default_dtype.__code__}
 
 
 def interrupt(number: int, frame: Any) -> None:
-    if frame.f_code in _EDGES:
-        signal.setitimer(signal.ITIMER_REAL, 1e-5)  # a little later
+    # On a busy machine the next signal may come before this handler has returned to the edge that it waits for.
+    if frame.f_code in _EDGES or frame.f_code is interrupt.__code__:
+        signal.setitimer(signal.ITIMER_REAL, 1e-4)  # a little later
     else:
         raise Interrupt
 
