@@ -30,7 +30,7 @@ class Executor:
     run: Callable[..., Any]
 
     def __init__(self, program: Program, native: bool | None = None) -> None:
-        self._program, self._native = program, native
+        self._program, self._native = program, False if os.environ.get("XGRAD_NATIVE") == "0" else native
         self._lowering: Lowering | None = None
         self._code: Code | None = None
         self._kernels: Kernels | None = None
@@ -39,7 +39,9 @@ class Executor:
 
     def link(self, arrays: Sequence[np.ndarray]) -> None:
         """Use these arrays of the state. The first call lowers the program, which depends on overlaps between them."""
-        lowering = self._lowering = self._lowering or Lowering(self._program, arrays)
+        if self._lowering is None:
+            self._lowering = Lowering(self._program, arrays, scalars=self._native is False)
+        lowering = self._lowering
         changed = [(slot, array) for slot, array in zip(lowering.state, arrays, strict=True) if slot.array is not array]
         for slot, array in changed:
             slot.array = array
@@ -53,7 +55,7 @@ class Executor:
         if self._code is None:
             self._code = code = Code(lowering.parameters, lowering.before, lowering.after, lowering.outputs)
             self.run, self.nbytes = code.run, lowering.nbytes
-            if self._native is not False and os.environ.get("XGRAD_NATIVE") != "0":
+            if self._native is not False:
                 self.run = self._interpret
                 if self._native:
                     self._compile()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.capture.numbers import Number, plain
-from xgrad.capture.program import Call, Diverged, Program, Storage, Value, map_leaves
+from xgrad.capture.program import Call, Program, Storage, Value, map_leaves
 from xgrad_numpy import functions
 from xgrad_numpy.analysis import Analysis
 from xgrad_numpy.buffer_assignment import (
@@ -25,6 +25,7 @@ from xgrad_numpy.buffer_assignment import (
     is_dense,
 )
 from xgrad_numpy.codegen import Instruction, Slot
+from xgrad_numpy.instructions import PUTMASK, check, check_bound, take_elements
 
 _NAMES = """add:add sub:subtract mul:multiply truediv:divide floordiv:floor_divide mod:remainder and_:bitwise_and
 or_:bitwise_or xor:bitwise_xor lshift:left_shift rshift:right_shift matmul:matmul neg:negative pos:positive
@@ -33,11 +34,12 @@ _UFUNCS = {name: getattr(np, ufunc) for name, ufunc in [pair.split(":") for pair
 _OPERATORS: dict[Any, Any] = {getattr(operator, name): ufunc for name, ufunc in _UFUNCS.items()}
 _IN_PLACE: dict[Any, Any] = {getattr(operator, f"i{name.strip('_')}", None): ufunc for name, ufunc in _UFUNCS.items()}
 _COMPARISONS = frozenset({operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne})
+#: Operators that have the same bits for scalars of NumPy as for arrays.
+_OF_SCALARS = frozenset({operator.add, operator.sub, operator.mul, operator.truediv, operator.neg})
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 _STRIDE_SENSITIVE = frozenset({np.power, np.float_power})  # with other bits for exponents of stride 0
 _KEYWORD_OUT = frozenset({np.maximum, np.minimum})  # warn about a positional `out`
 _SPECIAL = {functions.expm1: "c", functions.floor_divide: "f", functions.tanh: "c"}  # kinds of special operands
-PUTMASK = getattr(np.putmask, "__wrapped__", np.putmask)  # without dispatch to other libraries
 #: Before NumPy 2.2 a sum runs backwards through negative strides unless it is given `out`.
 _REVERSED_SUMS = np.lib.NumpyVersion(np.__version__) < "2.2.0"
 _SMALL = 1 << 16  # elements up to which constants and rows are broadcast in advance, for long inner loops
@@ -49,11 +51,12 @@ class Lowering:
     """The instructions of a program, given the arrays of its state.
 
     `before` are those before the first write to the state or an input, `after` all others. `parameters` are inputs and
-    numbers; `static` are all static slots but those of the state, in the order of their dependencies.
+    numbers; `static` are all static slots but those of the state, in the order of their dependencies. With `scalars`,
+    single floats are scalars of NumPy, which takes less time, but C has only arrays.
     """
 
-    def __init__(self, program: Program, arrays: Sequence[np.ndarray]) -> None:
-        self._program, self._constants = program, program.constants
+    def __init__(self, program: Program, arrays: Sequence[np.ndarray], scalars: bool = False) -> None:
+        self._program, self._constants, self._scalars = program, program.constants, scalars
         self._early: list[Instruction] = []  # views of inputs, and numbers stored in arrays
         self.before, self.after = list[Instruction](), list[Instruction]()
         self._current = self.before
@@ -66,6 +69,8 @@ class Lowering:
         self.state = [self._slots.setdefault(x.number, Slot()) for x in program.state]
         self.static: list[Slot] = []
         self._arrays: dict[Any, np.ndarray] = {}  # 0-d arrays of numbers, and small constants
+        self._extremes: dict[int, tuple[Any, bool]] = {}  # of integers: an array, and whether it is the largest
+        self._bounds: dict[int, tuple[Any, bool, Any, int]] = {}  # ... a comparison, and a number
         self._facts = facts = Analysis(program, arrays)
         buffers = self._buffers = BufferAssignment()
         self.memory = self.add_static(buffers.memory)
@@ -146,6 +151,9 @@ class Lowering:
             slots[value.number] = self._destination(target)
         elif target is not None:
             self._current, slots[value.number] = self.after, slots[target.number]
+        elif self._is_copied(value):
+            number = np.empty((), value.dtype)  # not in a buffer, where it would part free memory until the end
+            slots[value.number] = self.add_static(lambda: number)
         elif value.storage in self._facts.escaping:
             strides = () if value.strides == contiguous_strides(value) else (None, 0, value.strides)
             slot = self._pure(np.ndarray if strides else np.empty, value.shape, value.dtype, *strides)
@@ -161,19 +169,23 @@ class Lowering:
                 slots[value.number] = self._buffer(value)
         return slots[value.number]
 
+    def _is_copied(self, value: Value) -> bool:
+        """Return whether an output is copied at the end, which for one number takes less time than new memory."""
+        return not value.shape and [x.storage for x in self._program.outputs].count(value.storage) == 1
+
     def _output(self, value: Value) -> Slot:
         x, kind = self._operand(value), value.storage.kind
-        if kind == "temporary" and type(x) is Slot:
+        if kind == "temporary" and type(x) is Slot and x.dynamic:
             return x
-        early = type(x) is not Slot or x.early or not x.dynamic
+        early = type(x) is not Slot or x.early or not (x.dynamic or kind == "temporary")
         result = Slot(dynamic=True, early=early)
-        function = np.ndarray.view if kind in ("state", "input") else copy_with_strides
+        function = np.ndarray.view if kind in ("state", "input") else copy_with_strides if value.shape else np.ndarray.copy
         (self._early if early else self._current).append(Instruction(function, (x,), {}, result))
         return result
 
     def _lower(self, call: Call) -> None:
         if call.check is not None:
-            self._emit(_check, call.check, self._operand(call.args[0]))
+            self._lower_check(call.check, call.args[0])
         elif call.writes:
             if any(x.storage.kind != "temporary" for x in call.writes):
                 self._current = self.after
@@ -183,7 +195,7 @@ class Lowering:
             if call.single and result.storage in shared and not call.numbers:
                 options = self._operand(call.options)
                 self._slots[result.number] = self._pure(call.function, *self._operand(call.args), **options)
-            elif not call.single or not self._lower_result(call, result):
+            elif not call.single or not (self._is_of_bound(call, result) or self._lower_result(call, result)):
                 self._lower_plainly(call)
 
     def _emit(self, function: Callable[..., Any], *operands: Any, **options: Any) -> None:
@@ -209,7 +221,46 @@ class Lowering:
         """Emit a call unchanged, with results in new memory."""
         slots = tuple(map(self._new, call.results))
         result = None if not slots else slots[0] if call.single else slots
-        self._current.append(Instruction(call.function, self._operand(call.args), self._operand(call.options), result))
+        args, options = (map_leaves(self._plain_leaf, x) for x in (call.args, call.options))
+        self._current.append(Instruction(call.function, args, options, result))
+
+    def _plain_leaf(self, arg: Any) -> Any:
+        """Return a scalar in an array as a scalar: functions return views of arrays, and new arrays for scalars."""
+        operand = self._leaf(arg)
+        if type(arg) is Value and arg.scalar and type(operand) is Slot and not operand.dynamic:
+            scalar = Slot(dynamic=True)
+            self._current.append(Instruction(operator.getitem, (operand, ()), {}, scalar))
+            return scalar
+        return operand
+
+    def _lower_check(self, expected: bool, value: Value) -> None:
+        bound = self._bounds.get(value.number)
+        if bound is None:
+            self._emit(check, expected, self._operand(value))
+        else:
+            self._emit(check_bound, expected, *bound)
+
+    def _is_of_bound(self, call: Call, result: Value) -> bool:
+        """Return whether a call only finds or compares the largest or smallest integer of an array for checks.
+
+        Each of the checks does that itself then.
+        """
+        x, readers_of = call.args[0], self._facts.readers
+        if type(x) is not Value or not result.scalar:
+            return False
+        if call.function in _COMPARISONS and x.number in self._extremes:
+            self._bounds[result.number] = (*self._extremes[x.number], call.function, call.args[1])
+            return True
+        if call.function not in (functions.max, functions.min) or x.dtype.kind not in "iu" or 0 in x.shape:
+            return False
+        for reader in readers_of.get(result.number, []):
+            first, *others = reader.args
+            if reader.function not in _COMPARISONS or first is not result or type(others[0]) is not int:
+                return False
+            if any(other.check is None for y in reader.results for other in readers_of.get(y.number, [])):
+                return False
+        self._extremes[result.number] = self._operand(x), call.function is functions.max
+        return True
 
     def _lower_write(self, call: Call) -> None:
         """Lower a call that writes to its arguments."""
@@ -224,13 +275,16 @@ class Lowering:
             self._emit_ufunc(ufunc, self._elementwise_operands(ufunc, call.args, target), self._operand(target))
         elif call.name == "index_add":
             self._emit(functions.index_add, *self._operand(call.args))
+        elif function is operator.setitem:
+            self._emit(operator.setitem, *self._operand(call.args))
         else:
             self._lower_plainly(call)
 
     def _lower_result(self, call: Call, result: Value) -> bool:
         """Emit a call that writes to `_destination` if the function can; return whether it did."""
         function, rule = _OPERATORS.get(call.function, call.function), _RULES.get(call.function)
-        if not is_dense(result) or (call.function not in _REDUCTIONS and not self._is_array(result)):
+        of_floats = call.function in _OF_SCALARS or isinstance(call.function, np.ufunc)
+        if not is_dense(result) or not (call.function in _REDUCTIONS or self._is_array(result, of_floats)):
             return False
         if rule is not None:
             return bool(rule(self, call, result))
@@ -247,9 +301,14 @@ class Lowering:
             return True
         return False
 
-    def _is_array(self, value: Value) -> bool:
-        """Return whether a value is an array, or is copied to one: a scalar is faster, but not in calls of C."""
-        return not value.scalar or (self._current is self.after and value.number in self._facts.targets)
+    def _is_array(self, value: Value, of_floats: bool = True) -> bool:
+        """Return whether a value is computed in an array: not a scalar that a function makes `of_floats`.
+
+        A scalar is faster, but not in calls of C.
+        """
+        if not value.scalar or (self._current is self.after and value.number in self._facts.targets):
+            return True
+        return not self._scalars and of_floats and value.dtype in _FLOATS
 
     def _elementwise(self, function: np.ufunc, args: tuple[Any, ...], result: Value) -> bool:
         operands = self._elementwise_operands(function, args, result)
@@ -291,7 +350,7 @@ class Lowering:
 
     def _copy(self, call: Call, result: Value) -> bool:
         x, facts = call.args[0], self._facts
-        if type(x) is not Value or (x.scalar and self._current is self.before and result.storage in facts.escaping):
+        if type(x) is not Value or (not self._is_array(x) and result.storage in facts.escaping):
             return False
         if facts.targets.get(x.number) is not result or result.number not in self._slots:
             operand, out = self._operand(x), self._destination(result)
@@ -356,13 +415,7 @@ class Lowering:
         return True
 
     def _extremum(self, call: Call, result: Value) -> bool:
-        x, readers_of, largest = call.args[0], self._facts.readers, call.function is functions.max
-        readers = readers_of.get(result.number, [])
-        truths = [y.number for reader in readers for y in reader.results if reader.function in _COMPARISONS]
-        checks = [reader.check is not None for number in truths for reader in readers_of.get(number, [])]
-        if x.dtype.kind in "iu" and 0 not in x.shape and result.scalar and len(truths) == len(readers) and all(checks):
-            self._emit_result(result, np.ndarray.argmax if largest else np.ndarray.argmin, self._operand(x))
-            return self._emit_result(result, np.ndarray.item, self._operand(x), self._slots[result.number])
+        x, largest = call.args[0], call.function is functions.max
         if not functions.has_rows(x, call.options.get("axis"), is_contiguous(x)):
             return self._reduce(np.maximum if largest else np.minimum, call, result)
         if not is_contiguous(result):
@@ -395,7 +448,8 @@ class Lowering:
         if not self._is_array(result):
             return self._emit_result(result, function.reduce, operand, axis, dtype)
         single = axis[0] if type(axis) is tuple and len(axis) == 1 else axis
-        if type(single) is int and dtype is None and x.dtype in _FLOATS and x.shape[single] == 2 and not result.scalar:
+        may_be_pairs = dtype is None and x.dtype in _FLOATS and not result.scalar
+        if may_be_pairs and type(single) is int and x.shape[single] == 2:
             before = (slice(None),) * (single % len(x.shape))  # one call for all pairs, in place of a loop for each
             halves = [self._view(operand, operator.getitem, (*before, i, ...)) for i in range(2)]
             out = self._view(self._destination(result), operator.getitem, (*before, 0, ...) if keepdims else ...)
@@ -406,6 +460,17 @@ class Lowering:
             return False
         else:
             self._emit(function.reduce, operand, axis, dtype, self._destination(result), bool(keepdims))
+        return True
+
+    def _getitem(self, call: Call, result: Value) -> bool:
+        x, key = call.args
+        if type(key) is not tuple or len(key) != len(x.shape):
+            return False
+        for index in key:
+            if getattr(index, "shape", None) != result.shape or index.dtype.kind != "i" or not result.shape:
+                return False
+        operands = self._operand((x, key))
+        self._emit(take_elements, *operands, self._destination(result))
         return True
 
     def _where(self, call: Call, result: Value) -> bool:
@@ -439,7 +504,7 @@ _REDUCTIONS: dict[Any, Any] = {functions.sum: Lowering._sum, functions.mean: Low
 _REDUCTIONS |= dict.fromkeys((functions.max, functions.min), Lowering._extremum)
 _RULES: dict[Any, Any] = {functions.matmul: Lowering._matmul, functions.where: Lowering._where, **_REDUCTIONS}
 _RULES |= dict.fromkeys((np.stack, np.concatenate), Lowering._join)
-_RULES |= {functions.pow: Lowering._pow, operator.pow: Lowering._operator_pow}
+_RULES |= {functions.pow: Lowering._pow, operator.pow: Lowering._operator_pow, operator.getitem: Lowering._getitem}
 _RULES |= dict.fromkeys((functions.astype, functions.reshape, np.asarray), Lowering._copy)
 _RULES |= dict.fromkeys(_SPECIAL, lambda self, call, result: result.dtype.kind != _SPECIAL[call.function] and (
     self._elementwise(getattr(np, call.name), call.args, result)))  # fmt: skip
@@ -464,12 +529,6 @@ def _row(shape: tuple[int, ...], result: Value, dtype: Any) -> np.ndarray:
             break
         lengths[axis] = result.shape[axis]
     return np.empty([lengths[axis] for axis in axes], dtype).transpose(np.argsort(axes))
-
-
-def _check(expected: bool, value: Any) -> None:
-    """Raise `Diverged` unless the truth of a value is that in the trace."""
-    if bool(value) is not expected:
-        raise Diverged
 
 
 @lru_cache(1024)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import operator
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,10 +15,14 @@ import pytest
 
 import xgrad
 from helpers import skip_without_compiler
+from xgrad import nn, optim
+from xgrad.capture.program import Diverged
 from xgrad_numpy import functions
 from xgrad_numpy.codegen import Instruction, Slot
+from xgrad_numpy.instructions import check_bound, take_elements
 from xgrad_numpy.native import library, products
-from xgrad_numpy.native.fusion import LOOPS, Extremes, LoopCall, Multiplication, Run, fuse
+from xgrad_numpy.native.calls import LOOPS, BoundCheck, Elements, Extremes, LoopCall, Multiplication, Total
+from xgrad_numpy.native.fusion import Nest, Run, fuse
 from xgrad_numpy.native.kernels import _supported
 from xgrad_numpy.native.printer import Source
 from xgrad_numpy.native.runtime import Runtime, runtime
@@ -55,8 +60,10 @@ def execute(instructions: list[Instruction]) -> list[Any]:
         if isinstance(x, Instruction):
             x.entry()[0](*x.entry()[1:])
         elif x is not None:
-            addresses = [place.array.__array_interface__["data"][0] for place in x[1]]
-            compiled[x[0]]((ctypes.c_void_p * len(addresses))(*addresses))
+            addresses = [place.array.__array_interface__["data"][0] for place in x.places]
+            failed = compiled[x.name]((ctypes.c_void_p * len(addresses))(*addresses))
+            if x.may_fail and failed:
+                raise Diverged
     return [part for x in members if isinstance(x, Run) for part in x.parts]
 
 
@@ -104,6 +111,77 @@ def test_extremes_of_rows_are_the_elements_that_numpy_finds(dtype: str) -> None:
     assert {type(part) for part in parts} == {Extremes}
     for right, got in pairs:
         assert bits(got) == bits(right)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_totals_have_the_bits_of_numpy(dtype: str) -> None:
+    rng, instructions, pairs = np.random.default_rng(0), list[Instruction](), []
+    for size in (1, 2, 7, 8, 9, 127, 128, 129, 8191, 8192, 8193, 20_000):
+        for values in ([-0.0], [np.nan, 1.0], [np.inf, -np.inf, 1.0], [1e30, -1e30, 1e-42], None):
+            x = rng.standard_normal(size) if values is None else rng.choice(values, size)
+            x, out = x.astype(dtype), np.full((), 7, dtype)
+            x = x.reshape(2, -1) if size % 2 == 0 else x
+            instructions.append(Instruction(np.add.reduce, (static(x), None, None, static(out), False), {}))
+            pairs.append((np.add.reduce(x, None), out))
+    parts = execute(instructions)
+    assert {type(part) for part in parts} == {Total} and len(parts) == len(instructions)
+    for right, got in pairs:
+        assert bits(got) == bits(right)
+
+
+def test_totals_of_arrays_with_gaps_are_left_to_numpy() -> None:
+    x, out = np.arange(12.0).reshape(3, 4), np.zeros(())
+    for operand in (x.T, x[:, ::2], x[::-1], x[:, :0]):
+        assert Total.of(Instruction(np.add.reduce, (static(operand), None, None, static(out), False), {})) is None
+    assert Total.of(Instruction(np.add.reduce, (static(x), 0, None, static(np.zeros(4)), False), {})) is None
+    assert Total.of(Instruction(np.add.reduce, (static(x.ravel()), None, None, static(x[0, :1]), False), {})) is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize("layout", ["whole", "transposed", "every other", "reversed"])
+def test_elements_at_indices_are_those_of_numpy(dtype: str, layout: str) -> None:
+    rng = np.random.default_rng(0)
+    x = LAYOUTS[layout](rng.standard_normal((30, 7)) * 100).astype(dtype, order="K")
+    for one, other in itertools.product(("int32", "int64"), repeat=2):
+        rows, columns = rng.integers(-30, 30, 50).astype(one), rng.integers(-7, 7, 50).astype(other)
+        out, twice = np.empty(50, dtype), np.empty(50, dtype)
+        key = static(rows), columns
+        parts = execute([Instruction(take_elements, (static(x), key, static(y)), {}) for y in (out, twice)])
+        assert {type(part) for part in parts} == {Elements}
+        assert bits(out) == bits(twice) == bits(x[rows, columns])
+
+
+@pytest.mark.parametrize("place", [0, 24, 49])
+@pytest.mark.parametrize("index", [7, -8, 2**62, -(2**62)])
+def test_an_index_out_of_range_ends_the_call(place: int, index: int) -> None:
+    x, rows, columns = np.ones((50, 7)), np.arange(50), np.zeros(50, np.int64)
+    columns[place] = index
+    out, kept = np.zeros((2, 52)), np.zeros(3)
+    for key in ((rows, columns), (columns * 0 + 50, rows % 7)):
+        calls = [Instruction(take_elements, (static(x), key, static(y[1:51])), {}) for y in out]
+        with pytest.raises(Diverged):
+            execute([*calls, Instruction(np.negative, (static(kept), static(kept)), {})])
+    assert not out[:, [0, 51]].any()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_bounds_are_checked_as_in_the_recording(dtype: str) -> None:
+    compare = {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne}
+    for size, bound, largest in itertools.product((1, 3, 100), (-5, 0, 4, 2**40), (True, False)):
+        x = np.random.default_rng(size).integers(-5, 5, size).astype(dtype)
+        x[size // 2] = 4 if largest else -5
+        for comparison in compare:
+            right = comparison(int(x.max() if largest else x.min()), bound)
+            done = np.zeros(2)
+            call = Instruction(np.add, (static(np.ones(2)), static(np.ones(2)), static(done)), {})
+            checks = [
+                Instruction(check_bound, (expected, static(x), largest, comparison, bound), {})
+                for expected in (right, right, not right)
+            ]
+            parts = execute([*checks[:2], call])
+            assert {type(part) for part in parts} == {BoundCheck, Nest} and done.all()
+            with pytest.raises(Diverged):
+                execute([checks[0], checks[2], call])
 
 
 LAYOUTS = {
@@ -409,3 +487,86 @@ def test_threads_that_are_set_during_products_remain() -> None:
             assert xgrad.get_num_threads() == wanted
     finally:
         xgrad.set_num_threads(before)
+
+
+@pytest.mark.parametrize("label", [10, -11, 2**40])
+def test_labels_out_of_range_raise_as_in_eager_mode_and_change_nothing(label: int) -> None:
+    xgrad.manual_seed(0)
+    models = [nn.Linear(5, 10) for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+
+    def step_of(model: nn.Module) -> Any:
+        optimizer = optim.Adam(model.parameters(), lr=0.1)
+
+        def step(x: Any, y: Any) -> Any:
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    eager, captured = step_of(models[0]), xgrad.capture(step_of(models[1]), native=True)
+    rng = np.random.default_rng(0)
+    kept: list[Any] = []
+    for number in range(9):
+        x, y = rng.standard_normal((6, 5)).astype("float32"), rng.integers(0, 10, 6)
+        batch = xgrad.asarray(x), xgrad.asarray(y)
+        if number in (4, 6):
+            y[3] = label
+            batch = xgrad.asarray(x), xgrad.asarray(y)
+            errors = []
+            for step in (eager, captured):
+                with pytest.raises((IndexError, ValueError)) as caught:
+                    step(*batch)
+                errors.append((type(caught.value), str(caught.value)))
+            assert errors[0] == errors[1]
+        else:
+            kept.append((eager(*batch), captured(*batch)))
+        for one, other in zip(models[0].parameters(), models[1].parameters(), strict=True):
+            assert bits(one.detach().numpy()) == bits(other.detach().numpy())
+    assert captured.refusal is None and captured.recordings == 2  # the first packs the parameters
+    assert [x.item() for x, _ in kept] == [y.item() for _, y in kept]  # each loss has memory of its own
+
+
+def _twice(x: Any) -> Any:
+    total = x.sum()
+    return total, total
+
+
+def _view(x: Any) -> Any:
+    total = (x * 2).mean()
+    return total, total.reshape((1,)), total * 2
+
+
+def _numbers(x: Any) -> Any:
+    total, most = x.sum(), x.max()
+    scaled = total / (most + 1.0) - x.mean()
+    rows = xgrad.stack([total, most, scaled])
+    return scaled[None, None] * x, xgrad.sqrt(scaled * scaled), scaled**3, rows, xgrad.where(scaled > 0, total, most)
+
+
+def _unread(x: Any) -> Any:
+    total = x.sum()
+    x = x * total
+    return x.sum() + total, x
+
+
+@pytest.mark.parametrize("step", [_twice, _view, _numbers, _unread])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_single_numbers_have_the_bits_and_the_memory_of_eager(step: Any, dtype: str) -> None:
+    rng, captured, kept = np.random.default_rng(0), xgrad.capture(step, native=True), []
+    for _ in range(5):
+        x = xgrad.asarray(rng.standard_normal((3, 4)), dtype=getattr(xgrad, dtype))
+        kept.append((step(x), captured(x)))
+    assert captured.refusal is None and captured.recordings == 1
+    for right, got in kept:
+        for x, y in zip(right, got, strict=True):
+            assert x.shape == y.shape and x.dtype == y.dtype and bits(x.numpy()) == bits(y.numpy())
+        for i, j in itertools.combinations(range(len(right)), 2):
+            assert np.shares_memory(right[i].numpy(), right[j].numpy()) == np.shares_memory(
+                got[i].numpy(), got[j].numpy()
+            )
+    arrays = [y.numpy() for _, got in kept for y in got[:1]]
+    assert not any(np.shares_memory(x, y) for x, y in itertools.combinations(arrays, 2))

@@ -81,7 +81,7 @@ def run(instructions: list[Instruction], memory: np.ndarray | None = None, outpu
         if isinstance(x, Instruction):
             x.entry()[0](*x.entry()[1:])
         else:
-            name, places = x
+            name, places, _ = x
             addresses = [place.array.__array_interface__["data"][0] for place in places]
             compiled[name]((ctypes.c_void_p * len(addresses))(*addresses))
     return fused

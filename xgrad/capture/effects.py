@@ -105,11 +105,13 @@ class Effects:
             if value is not None and value.storage in storages:
                 self._exposed.append(part)
         # Tensors and leaves that the step changed, with the attribute that tells when, and whether views may follow:
-        # those that are others in each call by their places, and the others themselves.
+        # those that are others in each call by their places, the others themselves, by attribute, for speed.
         stamps = [(self._place(x), x, key, self._is_in_place(x, key)) for x, key in recording.changed_values()]
         self._stamps = [(place, key, in_place) for place, x, key, in_place in stamps if place is not x]
-        self._own_stamps = [(x, key) for place, x, key, _ in stamps if place is x]
-        self._updated = [x for place, x, _, in_place in stamps if place is x and in_place]
+        own = [(x, key, in_place) for place, x, key, in_place in stamps if place is x]
+        self._written = [x for x, key, _ in own if key == "_changed"]
+        self._changed = [x for x, key, _ in own if key == "changed"]
+        self._updated = [x for x, _, in_place in own if in_place]
         del self._recording, self._places, self._packed
 
     # A replay
@@ -138,7 +140,7 @@ class Effects:
             module.training = mode
         for buffer in self._exposed:
             buffer.exposed = True
-        if self._stamps or self._own_stamps:
+        if self._stamps or self._written or self._changed:
             self._stamp(args)
         return self.result(args, made)
 
@@ -168,8 +170,10 @@ class Effects:
     def _stamp(self, args: Sequence[Any]) -> None:
         """Note when tensors and leaves changed, and let views follow tensors that were updated in place."""
         when = clock.change()
-        for x, key in self._own_stamps:
-            setattr(x, key, when)
+        for x in self._written:
+            x._changed = when
+        for x in self._changed:
+            x.changed = when
         for x in self._updated:
             if x._leaf.viewed:
                 refresh(x)

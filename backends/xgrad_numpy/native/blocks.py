@@ -21,8 +21,10 @@ from xgrad.capture.recorder import Recorder
 from xgrad_numpy.codegen import Instruction, Slot
 from xgrad_numpy.lowering import Lowering
 from xgrad_numpy.native import library
-from xgrad_numpy.native.fusion import LoopCall, Nest, Place, Run, fuse
+from xgrad_numpy.native.calls import LoopCall
+from xgrad_numpy.native.fusion import Nest, Run, fuse
 from xgrad_numpy.native.kernels import warn_of
+from xgrad_numpy.native.places import Place
 from xgrad_numpy.native.printer import Source
 from xgrad_numpy.native.runtime import Runtime
 
@@ -118,14 +120,14 @@ class Blocks:
         if any(type(x) is not Run for x in runs) or any(type(y) not in (Nest, LoopCall) for x in runs for y in x.parts):
             return None
         source = Source()
-        named = source.add(Run([part for run in runs for part in run.parts]))
-        if named is None:
+        function = source.add(Run([part for run in runs for part in run.parts]))
+        if function is None:
             return None
         compiled = library.load(source.text)
         runtime.connect(compiled, source.loops)
-        name, places = named
         slots = {value.number: slot for value, slot in zip(program.state, lowering.state, strict=True)}
-        made = cls(compiled[name], places, [slots[value.number] for _, value in known], lowering, runtime)
+        of_arrays = [slots[value.number] for _, value in known]
+        made = cls(compiled[function.name], function.places, of_arrays, lowering, runtime)
         made.numbers = numbers
         return made
 

@@ -1,15 +1,15 @@
 """Fusion: runs of elementwise instructions on buffers become loops that read and write each element once.
 
-A `Run` is what one call of C does: nests of loops, and matrix products between them. A `Nest` is what C has as nested
-loops over the elements of arrays of one shape. It executes its statements one after the other for each element, in
-place of each for all elements. That gives the same values because any two places that its statements access, and one
-writes to, are the same for each element, or apart in memory: `_may_join` looks.
+A `Run` is what one call of C does: nests of loops, and calls of functions between them, such as matrix products. A
+`Nest` is what C has as nested loops over the elements of arrays of one shape. It executes its statements one after the
+other for each element, in place of each for all elements. That gives the same values because any two places that its
+statements access, and one writes to, are the same for each element, or apart in memory: `_may_join` looks.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, takewhile
 from typing import Any
@@ -18,51 +18,14 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from xgrad.capture.program import leaves
-from xgrad_numpy import functions
-from xgrad_numpy.codegen import Instruction, Slot, array_of, is_planned
-from xgrad_numpy.lowering import PUTMASK
+from xgrad_numpy.codegen import Instruction, Slot, is_planned
+from xgrad_numpy.instructions import PUTMASK
+from xgrad_numpy.native.calls import WRITE_LAST, NativeCall, call_of
 from xgrad_numpy.native.expressions import MEMORY_TYPES, expression
-from xgrad_numpy.native.loops import Loop, loop_of
-from xgrad_numpy.native.products import Product, product_of
+from xgrad_numpy.native.places import Bounds, Place, array_in, distinct, is_within, overlap
 
 _STREAMS = 12  # arrays that a loop reads or writes at most
 _LARGE = 1 << 14  # elements from which a single statement is worth a call of C, whose threads share it out
-
-Bounds = tuple[int, int]  # the address of the first byte of an array, and that after the last
-
-
-@dataclass(slots=True, eq=False)
-class Place:
-    """The memory of an operand for a statement, with its strides for the shape of the result."""
-
-    operand: Any  # a slot or an array
-    array: np.ndarray
-    strides: tuple[int, ...]
-    bounds: Bounds = field(init=False)
-    address: int = field(init=False)  # of the first element
-
-    def __post_init__(self) -> None:
-        self.bounds = byte_bounds(self.array)
-        self.address = self.array.__array_interface__["data"][0]
-
-    @property
-    def moves(self) -> bool:
-        """Whether it is in other memory in each replay: an input, or the result of a call in new memory."""
-        return type(self.operand) is Slot and self.operand.dynamic
-
-    @property
-    def is_new(self) -> bool:
-        """Whether it is in memory that the run makes for a result, which no input shares."""
-        return type(self.operand) is Slot and self.operand.new
-
-    def is_same(self, other: Place) -> bool:
-        """Return whether both are the same memory for each element; their dtypes may differ."""
-        same = self.address == other.address and self.strides == other.strides
-        return same and self.array.itemsize == other.array.itemsize
-
-    def is_apart(self, other: Place) -> bool:
-        """Return whether they have no byte in common, by their bounds."""
-        return not _overlap(self.bounds, other.bounds)
 
 
 @dataclass(slots=True, eq=False)
@@ -99,80 +62,7 @@ class Nest:
     stored: list[Place] = field(default_factory=list)
 
 
-@dataclass(slots=True, eq=False)
-class Multiplication:
-    """A matrix product: its instruction, and the places of its operands and of its result."""
-
-    instruction: Instruction
-    product: Product
-    places: list[Place]
-
-    @classmethod
-    def of(cls, x: Instruction) -> Multiplication | None:
-        """Return an instruction as a multiplication, if it is one that C can call."""
-        product = product_of(x)
-        if product is None:
-            return None
-        arrays = map(array_of, x.operands)
-        return cls(x, product, [Place(y, z, z.strides) for y, z in zip(x.operands, arrays, strict=True)])
-
-
-@dataclass(slots=True, eq=False)
-class LoopCall:
-    """A function without an expression, by NumPy's inner loop: of contiguous operands of the dtype of the result."""
-
-    function: np.ufunc
-    loop: Loop
-    places: list[Place]
-
-    @classmethod
-    def of(cls, x: Instruction) -> LoopCall | None:
-        """Return an instruction as the call of a loop, if it is one."""
-        if x.function not in LOOPS or not is_planned(x) or x.options or len(x.operands) != x.function.nargs:
-            return None
-        arrays = [array for array in map(_array, x.operands) if array is not None]
-        if len(arrays) < len(x.operands) or not arrays[-1].size:
-            return None
-        out = arrays[-1]
-        for array in arrays:
-            if (array.shape, array.dtype, array.strides) != (out.shape, out.dtype, out.strides):
-                return None
-            if not array.flags.aligned:
-                return None
-        places = [Place(y, array, array.strides) for y, array in zip(x.operands, arrays, strict=True)]
-        if not out.flags.forc or not all(place.is_same(places[-1]) or place.is_apart(places[-1]) for place in places):
-            return None
-        loop = loop_of(x.function, out.dtype)
-        return None if loop is None else cls(x.function, loop, places)
-
-
-@dataclass(slots=True, eq=False)
-class Extremes:
-    """The largest or the smallest element of each row of a contiguous matrix."""
-
-    smallest: bool
-    places: list[Place]
-
-    @classmethod
-    def of(cls, x: Instruction) -> Extremes | None:
-        """Return an instruction as one, if it is."""
-        if x.function not in (functions.largest_of_rows, functions.smallest_of_rows) or not is_planned(x):
-            return None
-        operand, out = (_array(y) for y in x.operands)
-        if operand is None or out is None or operand.dtype != out.dtype or operand.dtype.kind != "f":
-            return None
-        if operand.dtype not in MEMORY_TYPES or not (operand.flags.c_contiguous and out.flags.c_contiguous):
-            return None
-        if not (operand.flags.aligned and out.flags.aligned and operand.size):
-            return None
-        pairs = zip(x.operands, (operand, out), strict=True)
-        return cls(x.function is functions.smallest_of_rows, [Place(y, array, array.strides) for y, array in pairs])
-
-
-#: Functions whose loops have the same bits however the elements are shared out: a test looks.
-LOOPS = frozenset({np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.tanh, np.sin, np.cos})
-
-Part = Nest | Multiplication | LoopCall | Extremes
+Part = Nest | NativeCall
 
 
 @dataclass(slots=True, eq=False)
@@ -189,7 +79,8 @@ def fuse(
     """Return the parts of a program, with runs in the place of instructions that become several statements.
 
     Results in `memory`, where all buffers are, are stored only if an instruction reads them later, or they are outputs.
-    Matrix products are left to NumPy unless `products`, and so are single statements of fewer than `least` elements.
+    Matrix products, indices and their checks are left to NumPy unless `products`, and so are single statements of fewer
+    than `least` elements. Only the first part may fail, since it has changed nothing but buffers.
     """
     instructions = list(chain.from_iterable(parts))
     statements = [_statement_of(x) for x in instructions]
@@ -197,14 +88,17 @@ def fuse(
     buffers = byte_bounds(memory)
     for i, statement in enumerate(statements):
         if statement is not None:
-            statement.private = statement.out.is_new or _is_within(statement.out.bounds, buffers)
+            statement.private = statement.out.is_new or is_within(statement.out.bounds, buffers)
             if (statement.out.moves or statement.moves) and not statement.private:
                 statements[i] = None
     kept = [byte_bounds(slot.array) for slot in outputs if isinstance(slot.array, np.ndarray)]
     for x, access in zip(instructions, accesses, strict=True):
         if x.results and not isinstance(x.function, np.ufunc):  # what it returns may be a view
             kept += access.reads
-    members = [x or _call_of(y, products) for x, y in zip(statements, instructions, strict=True)]
+    members = [
+        x or call_of(y, products=products, failing=products and i < len(parts[0]))
+        for i, (x, y) in enumerate(zip(statements, instructions, strict=True))
+    ]
     fused, start = list[list[Any]](), 0
     for part in parts:
         end, new = start + len(part), list[Any]()
@@ -218,34 +112,29 @@ def fuse(
             for member in run.parts:
                 start += len(member.statements) if isinstance(member, Nest) else 1
                 if isinstance(member, Nest):
-                    later, written = accesses[start:], _distinct(y.out for y in member.statements)
+                    later, written = accesses[start:], distinct(y.out for y in member.statements)
                     member.stored = [y for y in written if not _is_dead(y.bounds, buffers, later, kept)]
             new.append(run)
         fused.append(new)
     return fused
 
 
-def _call_of(x: Instruction, products: bool) -> Multiplication | LoopCall | Extremes | None:
-    """Return an instruction as the call of a function of C, None if it is none."""
-    return LoopCall.of(x) or Extremes.of(x) or (Multiplication.of(x) if products else None)
-
-
-def _is_worth_a_call(row: Sequence[Statement | Multiplication | LoopCall | Extremes], least: int) -> bool:
+def _is_worth_a_call(row: Sequence[Statement | NativeCall], least: int) -> bool:
     """Return whether C is to execute instructions: more than one, or one of many elements."""
     if len(row) != 1:
         return len(row) > 1
     (x,) = row
-    return x.product.work > 1 << 17 if isinstance(x, Multiplication) else x.places[-1].array.size >= least
+    return x.is_worth_a_call(least) if isinstance(x, NativeCall) else x.out.array.size >= least
 
 
-def _parts_of(row: Sequence[Statement | Multiplication | LoopCall | Extremes]) -> list[Part]:
+def _parts_of(row: Sequence[Statement | NativeCall]) -> list[Part]:
     """Return nests of the statements, and the other parts, in their order."""
     parts: list[Part] = []
-    for kind, group in groupby(row, type):
-        if kind is Statement:
+    for are_statements, group in groupby(row, lambda x: isinstance(x, Statement)):
+        if are_statements:
             parts += _nests([x for x in group if isinstance(x, Statement)])
         else:
-            parts += [x for x in group if not isinstance(x, Statement)]
+            parts += [x for x in group if isinstance(x, NativeCall)]
     return parts
 
 
@@ -264,7 +153,7 @@ def _statement_of(x: Instruction) -> Statement | None:
         return None
     operands = (*x.operands, *x.options.values())
     inputs, out = operands[:-1], operands[-1]
-    arrays = [_array(operand) for operand in inputs]
+    arrays = [array_in(operand) for operand in inputs]
     if len(inputs) != function.nin or any(array is None for array in arrays):
         return None
     computed, *others = function.resolve_dtypes((*[array.dtype for array in arrays if array is not None], None))
@@ -283,7 +172,7 @@ def _statement(
     The first input may be a `condition`, a bool. None if C has no type for a dtype or no cast between two, or if memory
     is not aligned, or overlaps with the result.
     """
-    result = _array(out)
+    result = array_in(out)
     if result is None or not result.size:
         return None
     places = [_place(operand, result.shape) for operand in (*inputs, out)]
@@ -308,15 +197,9 @@ def _is_cast(one: np.dtype[Any], other: np.dtype[Any]) -> bool:
     return one.kind == other.kind or one.kind == "b"
 
 
-def _array(operand: Any) -> np.ndarray | None:
-    """Return the array of an operand, None for other things, such as numbers."""
-    array = array_of(operand)
-    return array if isinstance(array, np.ndarray) else None
-
-
 def _place(operand: Any, shape: tuple[int, ...]) -> Place | None:
     """Return the place of an operand broadcast to a shape, None if C cannot access it."""
-    array = _array(operand)
+    array = array_in(operand)
     if array is None or array.ndim > len(shape):
         return None
     if not array.flags.aligned or array.dtype not in MEMORY_TYPES:
@@ -352,7 +235,7 @@ def _may_join(statement: Statement, nest: Nest) -> bool:
     known = list(chain.from_iterable(earlier.places for earlier in nest.statements))
     if not any(x.is_same(y) and any(x.strides) for x in statement.inputs for y in known):
         return False
-    if len(known) > _STREAMS and len(_distinct([*known, *statement.places])) > _STREAMS:
+    if len(known) > _STREAMS and len(distinct([*known, *statement.places])) > _STREAMS:
         return False
     for earlier in nest.statements:
         pairs = [(earlier.out, place) for place in statement.places]
@@ -360,15 +243,6 @@ def _may_join(statement: Statement, nest: Nest) -> bool:
         if not all(x.is_same(y) or x.is_apart(y) for x, y in pairs):
             return False
     return True
-
-
-def _distinct(places: Iterable[Place]) -> list[Place]:
-    """Return places, each once."""
-    distinct: list[Place] = []
-    for place in places:
-        if not any(place.is_same(other) for other in distinct):
-            distinct.append(place)
-    return distinct
 
 
 @dataclass(slots=True)
@@ -385,35 +259,23 @@ class _Access:
             whole = statement.out.array.flags.forc
             return cls(reads, statement.out.bounds) if whole else cls([*reads, statement.out.bounds], None)
         operands = leaves((*x.operands, *x.options.values()))
-        out = _array(operands.pop()) if x.result is None and x.function in _WRITE_LAST else None
-        reads = [byte_bounds(array) for array in map(_array, operands) if array is not None]
+        out = array_in(operands.pop()) if x.result is None and x.function in WRITE_LAST else None
+        reads = [byte_bounds(array) for array in map(array_in, operands) if array is not None]
         if out is not None and not out.flags.forc:
             return cls([*reads, byte_bounds(out)], None)
         return cls(reads, None if out is None else byte_bounds(out))
 
 
-#: Functions that write all of their last operand, and do not read it.
-_WRITE_LAST = LOOPS | {np.ndarray.dot, np.matmul, np.vecdot, functions.largest_of_rows, functions.smallest_of_rows}
-
-
 def _is_dead(place: Bounds, buffers: Bounds, later: Sequence[_Access], kept: Sequence[Bounds]) -> bool:
     """Return whether what was written to a place is not read again."""
-    if not _is_within(place, buffers):
+    if not is_within(place, buffers):
         return False
     for access in later:
-        if any(_overlap(place, read) for read in access.reads):
+        if any(overlap(place, read) for read in access.reads):
             return False
-        if access.overwrites is not None and _is_within(place, access.overwrites):
+        if access.overwrites is not None and is_within(place, access.overwrites):
             return True
-    return not any(_overlap(place, other) for other in kept)
-
-
-def _is_within(inner: Bounds, outer: Bounds) -> bool:
-    return outer[0] <= inner[0] and inner[1] <= outer[1]
-
-
-def _overlap(one: Bounds, other: Bounds) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
+    return not any(overlap(place, other) for other in kept)
 
 
 def loops_of(nest: Nest) -> tuple[list[int], list[list[int]], list[Place]]:
@@ -421,7 +283,7 @@ def loops_of(nest: Nest) -> tuple[list[int], list[list[int]], list[Place]]:
 
     Loops are ordered by the strides of the first result, the innermost last, and joined where all places allow it.
     """
-    places = _distinct(chain.from_iterable(statement.places for statement in nest.statements))
+    places = distinct(chain.from_iterable(statement.places for statement in nest.statements))
     shape, out = nest.statements[0].shape, nest.statements[0].out
     order = sorted((i for i, n in enumerate(shape) if n > 1), key=lambda i: -abs(out.strides[i]))
     lengths: list[int] = []

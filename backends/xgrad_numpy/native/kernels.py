@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from xgrad_numpy.codegen import Code, Instruction, Slot
+from xgrad_numpy.instructions import check
 from xgrad_numpy.lowering import Lowering
 from xgrad_numpy.native import library
-from xgrad_numpy.native.fusion import Multiplication, Place, Run, fuse
+from xgrad_numpy.native.calls import Multiplication
+from xgrad_numpy.native.fusion import Run, fuse
+from xgrad_numpy.native.places import Place
 from xgrad_numpy.native.printer import Source
 from xgrad_numpy.native.products import with_bits_of_numpy
 from xgrad_numpy.native.runtime import Runtime, tables_of
@@ -56,11 +59,12 @@ class Kernels:
         )
         take = load_runtime().take_raised
         before.insert(0, Instruction(take, (), {}))  # what a step that ended with an error has left
-        after.append(Instruction(lambda: warn_of(take()), (), {}))
+        raised = Slot(dynamic=True)
+        after += [Instruction(take, (), {}, raised), Instruction(warn_of, (raised,), {})]
         return Code(lowering.parameters, before, after, lowering.outputs)
 
-    def _call(self, compiled: ctypes.CDLL, name: str, places: list[Place]) -> list[Instruction]:
-        """Return the call of a function with a table of addresses.
+    def _call(self, compiled: ctypes.CDLL, name: str, places: list[Place], may_fail: bool) -> list[Instruction]:
+        """Return the call of a function with a table of addresses, and of the check of what it returns.
 
         The table follows arrays of the state that move. Those that each replay has elsewhere are entered before the
         call, and named after it, so that they exist until then.
@@ -70,14 +74,18 @@ class Kernels:
         table = self._lowering.add_static(lambda: _Table(operands), *slots)
         table.array = table.find()
         function = compiled[name]
-        function.restype = None
+        function.restype = ctypes.c_int32 if may_fail else None
+        failed = Slot(dynamic=True)
+        call = [Instruction(function, (table,), {}, failed if may_fail else None)]
+        if may_fail:
+            call.append(Instruction(check, (False, failed), {}))
         moving = {i: x for i, x in enumerate(places) if x.moves}
         if not moving:
-            return [Instruction(function, (table,), {})]
+            return call
         slots = [x.operand for x in moving.values()]
         entered = Instruction(_Moving(moving).enter, (table, *slots), {})
         late = [slot for slot in slots if not slot.early]
-        return [entered, Instruction(function, (table,), {}), *([Instruction(_keep, (*late,), {})] if late else [])]
+        return [entered, *call, *([Instruction(_keep, (*late,), {})] if late else [])]
 
 
 def _supported(run: Run, runtime: Runtime) -> Iterator[Run | Instruction]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from xgrad_numpy.native.calls import Multiplication, NativeCall
 from xgrad_numpy.native.expressions import MEMORY_TYPES
-from xgrad_numpy.native.fusion import Extremes, LoopCall, Multiplication, Nest, Part, Place, Run, Statement, loops_of
+from xgrad_numpy.native.fusion import Nest, Part, Run, Statement, loops_of
 from xgrad_numpy.native.loops import Loop
+from xgrad_numpy.native.places import Place
 from xgrad_numpy.native.runtime import source_of
 
 _CHUNK = 1 << 13  # elements that a thread takes at once, at most about
@@ -24,19 +26,25 @@ _SAME_BITS = {
 }
 
 
+class Function(NamedTuple):
+    """A function of C: its name, the places of which it is given the addresses, and whether it returns failures."""
+
+    name: str
+    places: list[Place]
+    may_fail: bool
+
+
 class Source:
     """A source of C: equal nests are one function, and so are equal runs. `text` is the whole of it."""
 
     def __init__(self) -> None:
         self._nests: dict[str, str] = {}  # names by body
         self._runs: dict[str, str] = {}
+        self._failing: set[str] = set()
         self.loops: dict[str, Loop] = {}  # of NumPy, by the name of the variable
 
-    def add(self, run: Run) -> tuple[str, list[Place]] | None:
-        """Add a function for a run; return its name, and the places of which it is given the addresses.
-
-        None if nothing reads its results.
-        """
+    def add(self, run: Run) -> Function | None:
+        """Add a function for a run, and return it; None if nothing reads its results."""
         places: list[Place] = []
         multiplies = any(type(part) is Multiplication for part in run.parts)
         body = "".join([self._call(part, places) for part in run.parts])
@@ -44,28 +52,22 @@ class Source:
             return None
         if multiplies:
             body = f"    runtime->begin_products();\n{body}    runtime->end_products();\n"
-        return self._runs.setdefault(body, _name("run", body)), places
+        may_fail = any(isinstance(part, NativeCall) and part.may_fail for part in run.parts)
+        if may_fail:
+            body = f"    int32_t failed = 0;\n{body}    return failed;\n"
+        name = self._runs.setdefault(body, _name("run", body))
+        if may_fail:
+            self._failing.add(name)
+        return Function(name, places, may_fail)
 
     def _call(self, part: Part, table: list[Place]) -> str:
         """Return the call of a part; the places that it uses are appended to the table."""
         first = len(table)
-        if isinstance(part, LoopCall):
+        if isinstance(part, NativeCall):
             table += part.places
-            out = part.places[-1].array
-            name = f"{part.function.__name__}_{out.dtype}"
-            self.loops[name] = part.loop
-            return f"    runtime->loop(&{name}, p + {first}, {len(part.places)}, {out.size}, {out.itemsize});\n"
-        if isinstance(part, Extremes):
-            table += part.places
-            x, double = part.places[0].array, int(part.places[0].array.itemsize == 8)
-            arguments = f"p[{first}], p[{first + 1}], {x.shape[0]}, {x.shape[1]}, {double}, {int(part.smallest)}"
-            return f"    runtime->extremes({arguments});\n"
-        if isinstance(part, Multiplication):
-            table += part.places
-            product = part.product.initializer()
-            arguments = ", ".join([f"p[{first + i}]" for i in range(3)])
-            lines = [f"static const struct product x = {product};", f"runtime->multiply(&x, {arguments});"]
-            return "".join(["    {\n", *[f"        {line}\n" for line in lines], "    }\n"])
+            self.loops |= part.loops
+            text = part.text(first)
+            return f"    failed |= {text};\n" if part.may_fail else f"    {text}\n"
         body, total, chunk = _nest(part, table)
         if len(table) == first:
             return ""
@@ -87,7 +89,10 @@ class Source:
             "    if (exceptions()) runtime->note(exceptions());\n}\n"
             for body, name in self._nests.items()
         ]
-        runs = [f"void {name}(char **p) {{\n{body}}}\n" for body, name in self._runs.items()]
+        runs = [
+            f"{'int32_t' if name in self._failing else 'void'} {name}(char **p) {{\n{body}}}\n"
+            for body, name in self._runs.items()
+        ]
         helpers = [text for kind, text in _SAME_BITS.items() if any(f"as_{kind}(" in body for body in self._nests)]
         loops = [f"struct loop {name};\n" for name in self.loops]
         return "\n".join([source_of("runtime.h"), _HEAD, *loops, *helpers, *nests, *runs])

@@ -27,6 +27,16 @@ void loop(const struct loop *loop, char **operands, int64_t count, int64_t size,
     parallel(loop_over, &x, size, 1 << 12);
 }
 
+/* The sum of all elements, by the loop of NumPy's `add`, which sums where its first operand is its result. */
+void total(const struct loop *loop, char *x, char *out, int64_t size, int64_t item) {
+    char *operands[] = {out, x, out};
+    const intptr_t count = (intptr_t)size, steps[] = {0, (intptr_t)item, 0};
+    memset(out, 0, (size_t)item);
+    clear_exceptions();
+    loop->function(operands, &count, steps, loop->data);
+    note(exceptions());
+}
+
 /* A rule for all elements of arrays of one shape: in blocks, whose intermediate results stay in the cache. */
 struct blocks {
     void (*run)(char **places);

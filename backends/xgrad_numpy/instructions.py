@@ -1,0 +1,33 @@
+"""Functions that instructions call, beside those of NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from xgrad.capture.program import Diverged
+
+#: `numpy.putmask` without dispatch to other libraries.
+PUTMASK = getattr(np.putmask, "__wrapped__", np.putmask)
+
+
+def check(expected: bool, value: Any) -> None:
+    """Raise `Diverged` unless the truth of a value is that in the recording."""
+    if bool(value) is not expected:
+        raise Diverged
+
+
+def check_bound(
+    expected: bool, x: np.ndarray, largest: bool, comparison: Callable[[int, int], bool], bound: int
+) -> None:
+    """Raise `Diverged` unless the largest or the smallest integer of an array compares as in the recording."""
+    extreme = x.item(x.argmax() if largest else x.argmin())
+    if comparison(extreme, bound) is not expected:
+        raise Diverged
+
+
+def take_elements(x: np.ndarray, key: tuple[np.ndarray, ...], out: np.ndarray) -> None:
+    """Write ``x[key]`` to `out`, given one array of integers for each axis."""
+    out[...] = x[key]

@@ -1,0 +1,262 @@
+"""Instructions that are one call of a function of C: products, loops of NumPy, reductions, indices and their checks.
+
+Each kind has a method `of`, which returns None for instructions that are none or would have other bits, the `places`
+that it accesses, the one that it writes to last, and its `text` as C.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from xgrad_numpy import functions
+from xgrad_numpy.codegen import Instruction, is_planned
+from xgrad_numpy.instructions import check_bound, take_elements
+from xgrad_numpy.native.expressions import MEMORY_TYPES
+from xgrad_numpy.native.loops import Loop, loop_of, sum_loop_of
+from xgrad_numpy.native.places import Place, places_of
+from xgrad_numpy.native.products import Product, product_of
+
+#: Functions whose loops have the same bits however the elements are shared out: a test looks.
+LOOPS = frozenset({np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.tanh, np.sin, np.cos})
+_INDICES = frozenset(map(np.dtype, ("int32", "int64")))
+_SYMBOLS = {
+    operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==", operator.ne: "!=",
+}  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class NativeCall:
+    """A call of a function of C.
+
+    Attributes
+    ----------
+    places : list of Place
+        What it reads, and last what it writes to.
+    loops : mapping of str to Loop
+        The loops of NumPy that it needs, by the names of their variables.
+    may_fail : bool
+        Whether its text is an expression that is not 0 where the replay is not to go on.
+    """
+
+    places: list[Place]
+    loops: Mapping[str, Loop] = field(init=False, default_factory=dict)
+    may_fail: bool = field(init=False, default=False)
+
+    def text(self, first: int) -> str:
+        """Return the call in C, given the index of its first place in the table of addresses, ``p``."""
+        raise NotImplementedError
+
+    def is_worth_a_call(self, least: int) -> bool:
+        """Return whether C is to execute it alone, where single loops are worth it from `least` elements on."""
+        return self.places[-1].array.size >= least
+
+
+@dataclass(slots=True, eq=False)
+class Multiplication(NativeCall):
+    """A matrix product."""
+
+    instruction: Instruction
+    product: Product
+
+    @classmethod
+    def of(cls, x: Instruction) -> Multiplication | None:
+        """Return an instruction as a product of matrices, or of a matrix and a vector."""
+        product = product_of(x)
+        places = None if product is None else places_of(x.operands)
+        return None if product is None or places is None else cls(places, x, product)
+
+    def text(self, first: int) -> str:
+        """Return the call in C."""
+        product, arguments = self.product.initializer(), ", ".join([f"p[{first + i}]" for i in range(3)])
+        return f"{{ static const struct product x = {product}; runtime->multiply(&x, {arguments}); }}"
+
+    def is_worth_a_call(self, least: int) -> bool:
+        """Return whether threads share it out."""
+        return self.product.work > 1 << 17
+
+
+@dataclass(slots=True, eq=False)
+class LoopCall(NativeCall):
+    """A function without an expression, by NumPy's inner loop: of contiguous operands of the dtype of the result."""
+
+    name: str
+
+    @classmethod
+    def of(cls, x: Instruction) -> LoopCall | None:
+        """Return an instruction as the call of a loop."""
+        if x.function not in LOOPS or not is_planned(x) or x.options or len(x.operands) != x.function.nargs:
+            return None
+        places = places_of(x.operands)
+        if places is None:
+            return None
+        out = places[-1].array
+        for array in (place.array for place in places):
+            if (array.shape, array.dtype, array.strides) != (out.shape, out.dtype, out.strides):
+                return None
+        if not (out.size and out.flags.forc):
+            return None
+        if not all(place.is_same(places[-1]) or place.is_apart(places[-1]) for place in places):
+            return None
+        loop = loop_of(x.function, out.dtype)
+        if loop is None:
+            return None
+        made = cls(places, f"{x.function.__name__}_{out.dtype}")
+        made.loops = {made.name: loop}
+        return made
+
+    def text(self, first: int) -> str:
+        """Return the call in C."""
+        out = self.places[-1].array
+        return f"runtime->loop(&{self.name}, p + {first}, {len(self.places)}, {out.size}, {out.itemsize});"
+
+
+@dataclass(slots=True, eq=False)
+class Extremes(NativeCall):
+    """The largest or the smallest element of each row of a contiguous matrix."""
+
+    smallest: bool
+
+    @classmethod
+    def of(cls, x: Instruction) -> Extremes | None:
+        """Return an instruction as one."""
+        if x.function not in (functions.largest_of_rows, functions.smallest_of_rows) or not is_planned(x):
+            return None
+        places = places_of(x.operands)
+        if places is None:
+            return None
+        operand, out = (place.array for place in places)
+        if operand.dtype != out.dtype or operand.dtype.kind != "f" or operand.dtype not in MEMORY_TYPES:
+            return None
+        if not (operand.flags.c_contiguous and out.flags.c_contiguous and operand.size):
+            return None
+        return cls(places, x.function is functions.smallest_of_rows)
+
+    def text(self, first: int) -> str:
+        """Return the call in C."""
+        x = self.places[0].array
+        double, smallest = int(x.itemsize == 8), int(self.smallest)
+        return f"runtime->extremes(p[{first}], p[{first + 1}], {x.shape[0]}, {x.shape[1]}, {double}, {smallest});"
+
+
+@dataclass(slots=True, eq=False)
+class Total(NativeCall):
+    """The sum of all elements of an array without gaps, by NumPy's inner loop for sums."""
+
+    name: str
+
+    def is_worth_a_call(self, least: int) -> bool:
+        """Return False: NumPy has the same loop."""
+        return False
+
+    @classmethod
+    def of(cls, x: Instruction) -> Total | None:
+        """Return an instruction as one."""
+        if x.function != np.add.reduce or not is_planned(x) or x.options or len(x.operands) != 5:
+            return None
+        operand, axis, dtype, out, _ = x.operands
+        places = places_of((operand, out))
+        if axis is not None or dtype is not None or places is None:
+            return None
+        source, target = (place.array for place in places)
+        if source.dtype != target.dtype or target.size != 1 or not places[0].is_apart(places[1]):
+            return None
+        if not (source.size and source.flags.c_contiguous):
+            return None
+        loop = sum_loop_of(source.dtype, source.size)
+        if loop is None:
+            return None
+        made = cls(places, f"sum_{source.dtype}")
+        made.loops = {made.name: loop}
+        return made
+
+    def text(self, first: int) -> str:
+        """Return the call in C."""
+        x = self.places[0].array
+        return f"runtime->total(&{self.name}, p[{first}], p[{first + 1}], {x.size}, {x.itemsize});"
+
+
+@dataclass(slots=True, eq=False)
+class Elements(NativeCall):
+    """The elements of an array at indices, which are given for each axis. An index out of range ends the replay."""
+
+    @classmethod
+    def of(cls, x: Instruction) -> Elements | None:
+        """Return an instruction as one."""
+        if x.function is not take_elements or not is_planned(x):
+            return None
+        source, key, out = x.operands
+        places = places_of((source, *key, out))
+        if places is None or len(places) != 4:  # of a matrix: labels and their rows
+            return None
+        matrix, *indices, target = (place.array for place in places)
+        if matrix.dtype != target.dtype or matrix.ndim != 2 or not target.flags.c_contiguous:
+            return None
+        if matrix.dtype not in MEMORY_TYPES or matrix.itemsize not in (4, 8):
+            return None
+        for index in indices:
+            if index.dtype not in _INDICES or index.shape != target.shape or not index.flags.c_contiguous:
+                return None
+        if not target.size or not all(place.is_apart(places[-1]) for place in places[:-1]):
+            return None
+        made = cls(places)
+        made.may_fail = True
+        return made
+
+    def text(self, first: int) -> str:
+        """Return the call in C."""
+        matrix, rows, columns, out = (place.array for place in self.places)
+        lengths = f"{matrix.shape[0]}, {matrix.shape[1]}, {matrix.strides[0]}, {matrix.strides[1]}"
+        sizes = f"{out.size}, {matrix.itemsize}, {rows.itemsize}, {columns.itemsize}"
+        return f"runtime->elements(p + {first}, {lengths}, {sizes})"
+
+
+@dataclass(slots=True, eq=False)
+class BoundCheck(NativeCall):
+    """The check of the largest or the smallest integer of an array. A failure ends the replay."""
+
+    largest: bool
+    condition: str
+
+    def is_worth_a_call(self, least: int) -> bool:
+        """Return False: NumPy's `argmin` is as fast."""
+        return False
+
+    @classmethod
+    def of(cls, x: Instruction) -> BoundCheck | None:
+        """Return an instruction as one."""
+        if x.function is not check_bound or not is_planned(x):
+            return None
+        expected, operand, largest, comparison, bound = x.operands
+        places = places_of((operand,))
+        if places is None or type(bound) is not int or not -(2**63) < bound < 2**63:
+            return None
+        array = places[0].array
+        if array.dtype not in _INDICES or not array.size or not array.flags.forc:
+            return None
+        made = cls(places, largest, f"{_SYMBOLS[comparison]} INT64_C({bound})) != {int(expected)}")
+        made.may_fail = True
+        return made
+
+    def text(self, first: int) -> str:
+        """Return the call in C."""
+        x = self.places[0].array
+        return f"(runtime->extreme_index(p[{first}], {x.size}, {x.itemsize}, {int(self.largest)}) {self.condition}"
+
+
+#: Functions that write all of their last operand, and do not read it.
+WRITE_LAST = LOOPS | {np.ndarray.dot, np.matmul, np.vecdot, take_elements}
+WRITE_LAST |= {functions.largest_of_rows, functions.smallest_of_rows}
+
+
+def call_of(x: Instruction, *, products: bool, failing: bool) -> NativeCall | None:
+    """Return an instruction as the call of a function of C, None if it is none: of products, and of those that may
+    fail, only if they are asked for.
+    """
+    call: NativeCall | None = LoopCall.of(x) or Extremes.of(x) or Total.of(x)
+    if call is None and failing:
+        call = Elements.of(x) or BoundCheck.of(x)
+    return call or (Multiplication.of(x) if products else None)
