@@ -26,6 +26,7 @@ class Analysis:
             self.read_only.update([x.number for x in call.results if x.storage in views])
             for x in call.reads:
                 self.readers.setdefault(x.number, []).append(call)
+        self.last_reads = {x.number: i for i, call in enumerate(calls) for x in call.reads}  # indices of calls
         self.makers = {x.number: i for i, call in enumerate(calls) for x in call.results}  # indices of calls
         self.escaping = {x.storage for x in program.outputs}
         ends = {x.storage: i for i, call in enumerate(calls) for x in (*call.reads, *call.results, *call.writes)}
@@ -36,6 +37,14 @@ class Analysis:
         self.targets: dict[int, Value] = {}  # to which values are copied, as their only use: computed there
         extents = {x.number: byte_bounds(y) for x, y in zip(program.state, arrays, strict=True)}
         self._find_targets(extents, {x.storage: (0, math.inf) for x in program.state})
+
+    def keep(self, storage: Storage, until: int) -> None:
+        """Let a storage live until a call at least."""
+        end = self.ends[storage]
+        if end < until:
+            self.dying[end].remove(storage)
+            self.dying.setdefault(until, []).append(storage)
+            self.ends[storage] = until
 
     def _find_targets(self, extents: dict[int, Any], shared: dict[Storage, Any]) -> None:
         """Find copies to arrays of the state, with no access to the memory between the computation and the copy."""

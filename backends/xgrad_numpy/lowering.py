@@ -179,7 +179,8 @@ class Lowering:
             return x
         early = type(x) is not Slot or x.early or not (x.dynamic or kind == "temporary")
         result = Slot(dynamic=True, early=early)
-        function = np.ndarray.view if kind in ("state", "input") else copy_with_strides if value.shape else np.ndarray.copy
+        copy = copy_with_strides if value.shape else np.ndarray.copy
+        function = np.ndarray.view if kind in ("state", "input") else copy
         (self._early if early else self._current).append(Instruction(function, (x,), {}, result))
         return result
 
@@ -253,12 +254,16 @@ class Lowering:
             return True
         if call.function not in (functions.max, functions.min) or x.dtype.kind not in "iu" or 0 in x.shape:
             return False
+        last = self._at
         for reader in readers_of.get(result.number, []):
             first, *others = reader.args
             if reader.function not in _COMPARISONS or first is not result or type(others[0]) is not int:
                 return False
-            if any(other.check is None for y in reader.results for other in readers_of.get(y.number, [])):
+            (truth,) = reader.results
+            if any(other.check is None for other in readers_of.get(truth.number, [])):
                 return False
+            last = max(last, self._facts.last_reads.get(truth.number, 0))
+        self._facts.keep(x.storage, last)
         self._extremes[result.number] = self._operand(x), call.function is functions.max
         return True
 

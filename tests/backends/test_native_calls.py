@@ -16,6 +16,7 @@ import pytest
 import xgrad
 from helpers import skip_without_compiler
 from xgrad import nn, optim
+from xgrad.backend.recording import check_true
 from xgrad.capture.program import Diverged
 from xgrad_numpy import functions
 from xgrad_numpy.codegen import Instruction, Slot
@@ -570,3 +571,21 @@ def test_single_numbers_have_the_bits_and_the_memory_of_eager(step: Any, dtype: 
             )
     arrays = [y.numpy() for _, got in kept for y in got[:1]]
     assert not any(np.shares_memory(x, y) for x, y in itertools.combinations(arrays, 2))
+
+
+def checked_later(x: Any) -> Any:
+    """Compare bounds of arrays that are made here, after both are made, as rules do that check their arguments."""
+    least = xgrad.min(xgrad.astype(x * 2.0, xgrad.int64))
+    most = xgrad.max(xgrad.astype(x * x + 1.0, xgrad.int64))
+    conditions = least >= 0, most > 0
+    inside = [check_true(x.device, condition._data) for condition in conditions]
+    return x + 1.0 if all(inside) else x - 1.0
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_arrays_whose_bounds_are_checked_later_are_kept_until_then(native: bool) -> None:
+    captured = xgrad.capture(checked_later, native=native)
+    for values in ([1.0, 2.0], [3.0, 4.0], [-5.0, 1.0], [2.0, 2.0], [1.0, 90.0], [-1.0, -2.0], [5.0, 5.0]) * 2:
+        x = xgrad.asarray(values)
+        assert captured(x).tolist() == checked_later(x).tolist()
+    assert captured.refusal is None and 1 < captured.recordings <= 6
