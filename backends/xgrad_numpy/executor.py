@@ -40,7 +40,7 @@ class Executor:
     def link(self, arrays: Sequence[np.ndarray]) -> None:
         """Use these arrays of the state. The first call lowers the program, which depends on overlaps between them."""
         if self._lowering is None:
-            self._lowering = Lowering(self._program, arrays, scalars=self._native is False)
+            self._lowering = Lowering(self._program, arrays, native=self._native is not False)
         lowering = self._lowering
         changed = [(slot, array) for slot, array in zip(lowering.state, arrays, strict=True) if slot.array is not array]
         for slot, array in changed:

@@ -31,3 +31,20 @@ def check_bound(
 def take_elements(x: np.ndarray, key: tuple[np.ndarray, ...], out: np.ndarray) -> None:
     """Write ``x[key]`` to `out`, given one array of integers for each axis."""
     out[...] = x[key]
+
+
+def take_rows(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+    """Write ``x[rows]`` to `out`, given integers along the first axis."""
+    out[...] = x[rows]
+
+
+def end_replay(failed: int) -> None:
+    """Raise `Diverged` if a call of C has found what is not as in the recording."""
+    if failed:
+        raise Diverged
+
+
+def require_indices(failed: int) -> None:
+    """Raise IndexError if a call of C has found an index out of range."""
+    if failed:
+        raise IndexError("expected indices within the length of the axis, got others")

@@ -25,7 +25,7 @@ from xgrad_numpy.buffer_assignment import (
     is_dense,
 )
 from xgrad_numpy.codegen import Instruction, Slot
-from xgrad_numpy.instructions import PUTMASK, check, check_bound, take_elements
+from xgrad_numpy.instructions import PUTMASK, check, check_bound, take_elements, take_rows
 
 _NAMES = """add:add sub:subtract mul:multiply truediv:divide floordiv:floor_divide mod:remainder and_:bitwise_and
 or_:bitwise_or xor:bitwise_xor lshift:left_shift rshift:right_shift matmul:matmul neg:negative pos:positive
@@ -51,12 +51,12 @@ class Lowering:
     """The instructions of a program, given the arrays of its state.
 
     `before` are those before the first write to the state or an input, `after` all others. `parameters` are inputs and
-    numbers; `static` are all static slots but those of the state, in the order of their dependencies. With `scalars`,
-    single floats are scalars of NumPy, which takes less time, but C has only arrays.
+    numbers; `static` are all static slots but those of the state, in the order of their dependencies. Unless kernels of
+    C are to follow (`native`), single floats are scalars of NumPy, and rows are in new memory, which takes less time.
     """
 
-    def __init__(self, program: Program, arrays: Sequence[np.ndarray], scalars: bool = False) -> None:
-        self._program, self._constants, self._scalars = program, program.constants, scalars
+    def __init__(self, program: Program, arrays: Sequence[np.ndarray], native: bool = True) -> None:
+        self._program, self._constants, self._native = program, program.constants, native
         self._early: list[Instruction] = []  # views of inputs, and numbers stored in arrays
         self.before, self.after = list[Instruction](), list[Instruction]()
         self._current = self.before
@@ -313,7 +313,7 @@ class Lowering:
         """
         if not value.scalar or (self._current is self.after and value.number in self._facts.targets):
             return True
-        return not self._scalars and of_floats and value.dtype in _FLOATS
+        return self._native and of_floats and value.dtype in _FLOATS
 
     def _elementwise(self, function: np.ufunc, args: tuple[Any, ...], result: Value) -> bool:
         operands = self._elementwise_operands(function, args, result)
@@ -478,6 +478,14 @@ class Lowering:
         self._emit(take_elements, *operands, self._destination(result))
         return True
 
+    def _take(self, call: Call, result: Value) -> bool:
+        x, rows = call.args[0], call.args[1] if len(call.args) == 2 else None
+        if not self._native or type(rows) is not Value or rows.dtype.kind != "i" or call.options != {"axis": 0}:
+            return False
+        operands = self._operand((x, rows))
+        self._emit(take_rows, *operands, self._destination(result))
+        return True
+
     def _where(self, call: Call, result: Value) -> bool:
         """Choose between 0 and an array by arithmetic on its bits: NumPy branches at each element."""
         condition, *sides = call.args
@@ -509,7 +517,8 @@ _REDUCTIONS: dict[Any, Any] = {functions.sum: Lowering._sum, functions.mean: Low
 _REDUCTIONS |= dict.fromkeys((functions.max, functions.min), Lowering._extremum)
 _RULES: dict[Any, Any] = {functions.matmul: Lowering._matmul, functions.where: Lowering._where, **_REDUCTIONS}
 _RULES |= dict.fromkeys((np.stack, np.concatenate), Lowering._join)
-_RULES |= {functions.pow: Lowering._pow, operator.pow: Lowering._operator_pow, operator.getitem: Lowering._getitem}
+_RULES |= {functions.pow: Lowering._pow, operator.pow: Lowering._operator_pow}
+_RULES |= {operator.getitem: Lowering._getitem, np.take: Lowering._take}
 _RULES |= dict.fromkeys((functions.astype, functions.reshape, np.asarray), Lowering._copy)
 _RULES |= dict.fromkeys(_SPECIAL, lambda self, call, result: result.dtype.kind != _SPECIAL[call.function] and (
     self._elementwise(getattr(np, call.name), call.args, result)))  # fmt: skip

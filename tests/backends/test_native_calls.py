@@ -20,9 +20,20 @@ from xgrad.backend.recording import run_array_code
 from xgrad.capture.program import Diverged
 from xgrad_numpy import functions
 from xgrad_numpy.codegen import Instruction, Slot
-from xgrad_numpy.instructions import check_bound, take_elements
+from xgrad_numpy.instructions import check_bound, take_elements, take_rows
 from xgrad_numpy.native import library, products
-from xgrad_numpy.native.calls import LOOPS, BoundCheck, Elements, Extremes, LoopCall, Multiplication, Total
+from xgrad_numpy.native.calls import (
+    LOOPS,
+    Additions,
+    BoundCheck,
+    Dots,
+    Elements,
+    Extremes,
+    LoopCall,
+    Multiplication,
+    Rows,
+    Total,
+)
 from xgrad_numpy.native.fusion import Nest, Run, fuse
 from xgrad_numpy.native.kernels import _supported
 from xgrad_numpy.native.printer import Source
@@ -136,6 +147,75 @@ def test_totals_of_arrays_with_gaps_are_left_to_numpy() -> None:
         assert Total.of(Instruction(np.add.reduce, (static(operand), None, None, static(out), False), {})) is None
     assert Total.of(Instruction(np.add.reduce, (static(x), 0, None, static(np.zeros(4)), False), {})) is None
     assert Total.of(Instruction(np.add.reduce, (static(x.ravel()), None, None, static(x[0, :1]), False), {})) is None
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dots_of_rows_have_the_bits_of_numpy(dtype: str) -> None:
+    rng, instructions, pairs = np.random.default_rng(0), list[Instruction](), []
+    for shape in [(1, 1), (3, 5), (40, 16), (2, 3, 33), (700, 128), (5, 1000), (3, 8192), (7,)]:
+        for values in ([0.0, -0.0], [np.nan, 1.0, 0.0], [np.inf, -np.inf, 1.0], None):
+            x, y = (
+                (rng.standard_normal(shape) if values is None else rng.choice(values, shape)).astype(dtype)
+                for _ in range(2)
+            )
+            for other in (y, x):
+                out = np.empty(shape[:-1], dtype)
+                instructions.append(Instruction(np.vecdot, (static(x), static(other), static(out)), {}))
+                pairs.append((np.vecdot(x, other), out))
+    parts = execute(instructions)
+    assert {type(part) for part in parts} == {Dots} and len(parts) == len(instructions)
+    for right, got in pairs:
+        assert bits(got) == bits(right)
+    long = static(np.ones((2, 20_000)))
+    assert Dots.of(Instruction(np.vecdot, (long, long, static(np.empty(2))), {})) is None  # BLAS shares it out
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool"])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_rows_at_indices_are_those_of_numpy(dtype: str, index: str) -> None:
+    rng = np.random.default_rng(0)
+    for shape, count in [((5,), (7,)), ((10, 3), (4, 5)), ((100, 128), (512,)), ((3, 40, 50), (1,)), ((20, 1), (300,))]:
+        x = (rng.standard_normal(shape) * 10).astype(dtype)
+        rows = rng.integers(-shape[0], shape[0], count).astype(index)
+        out = [np.empty((*count, *shape[1:]), dtype) for _ in range(2)]
+        parts = execute([Instruction(take_rows, (static(x), static(rows), static(y)), {}) for y in out])
+        assert {type(part) for part in parts} == {Rows}
+        assert out[0].tobytes() == out[1].tobytes() == x[rows].tobytes()
+        rows.reshape(-1)[-1] = shape[0]
+        out[0][...] = out[1][...] = 0
+        with pytest.raises(Diverged):
+            execute([Instruction(take_rows, (static(x), static(rows), static(y)), {}) for y in out])
+        assert not any(map(np.any, out))
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_rows_are_added_in_the_order_of_numpy(dtype: str, index: str) -> None:
+    rng = np.random.default_rng(0)
+    for shape, count in [((5,), (70,)), ((10, 3), (4, 5)), ((100, 128), (512,)), ((3, 40, 50), (9,)), ((2, 1), (300,))]:
+        values = (10.0 ** rng.integers(-4, 4, (*count, *shape[1:])) * rng.standard_normal((*count, *shape[1:]))).astype(
+            dtype
+        )
+        values.reshape(-1)[: len(SPECIAL)] = SPECIAL[: values.size]
+        rows = rng.integers(-shape[0], shape[0], count).astype(index)
+        start = rng.standard_normal(shape).astype(dtype)
+        right, out = start.copy(), [start.copy() for _ in range(2)]
+        np.add.at(right, rows, values)
+        keys = (static(rows),), static(rows)
+        calls = [
+            Instruction(functions.index_add, (static(y), key, static(values)), {})
+            for y, key in zip(out, keys, strict=True)
+        ]
+        parts = execute(calls)
+        assert {type(part) for part in parts} == {Additions}
+        assert bits(out[0]) == bits(out[1]) == bits(right)
+        rows.reshape(-1)[-1] = -shape[0] - 1
+        with pytest.raises(Diverged):
+            execute(calls)
+        assert bits(out[0]) == bits(out[1]) == bits(right)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])

@@ -14,9 +14,9 @@ import numpy as np
 
 from xgrad_numpy import functions
 from xgrad_numpy.codegen import Instruction, is_planned
-from xgrad_numpy.instructions import check_bound, take_elements
+from xgrad_numpy.instructions import check_bound, take_elements, take_rows
 from xgrad_numpy.native.expressions import MEMORY_TYPES
-from xgrad_numpy.native.loops import Loop, loop_of, sum_loop_of
+from xgrad_numpy.native.loops import Loop, dot_loop_of, loop_of, sum_loop_of
 from xgrad_numpy.native.places import Place, places_of
 from xgrad_numpy.native.products import Product, product_of
 
@@ -180,6 +180,109 @@ class Total(NativeCall):
 
 
 @dataclass(slots=True, eq=False)
+class Dots(NativeCall):
+    """The dot products of the rows of two arrays, by NumPy's loop."""
+
+    name: str
+
+    @classmethod
+    def of(cls, x: Instruction) -> Dots | None:
+        """Return an instruction as one."""
+        if x.function is not np.vecdot or not is_planned(x) or x.options or len(x.operands) != 3:
+            return None
+        places = places_of(x.operands)
+        if places is None or not all(place.array.flags.c_contiguous for place in places):
+            return None
+        first, second, out = (place.array for place in places)
+        if first.shape != second.shape or out.shape != first.shape[:-1] or not first.dtype == second.dtype == out.dtype:
+            return None
+        if not first.size or not all(place.is_apart(places[-1]) for place in places[:-1]):
+            return None
+        loop = dot_loop_of(first.dtype, first.shape[-1])
+        if loop is None:
+            return None
+        made = cls(places, f"vecdot_{out.dtype}")
+        made.loops = {made.name: loop}
+        return made
+
+    def is_worth_a_call(self, least: int) -> bool:
+        """Return whether threads share it out."""
+        return self.places[0].array.size >= least
+
+    def text(self, first: int) -> str:
+        """Return the call in C."""
+        x, out = self.places[0].array, self.places[-1].array
+        return f"runtime->dots(&{self.name}, p + {first}, {out.size}, {x.shape[-1]}, {x.itemsize});"
+
+
+@dataclass(slots=True, eq=False)
+class Rows(NativeCall):
+    """The rows of an array at indices. An index out of range ends the replay."""
+
+    @classmethod
+    def of(cls, x: Instruction) -> Rows | None:
+        """Return an instruction as one."""
+        if x.function is not take_rows or not is_planned(x):
+            return None
+        places = places_of(x.operands)
+        if places is None or not _are_rows(*[place.array for place in places]):
+            return None
+        if not all(place.is_apart(places[-1]) for place in places[:-1]):
+            return None
+        made = cls(places)
+        made.may_fail = True
+        return made
+
+    def text(self, first: int) -> str:
+        """Return the call in C."""
+        x, rows, out = (place.array for place in self.places)
+        bytes_ = out.nbytes // rows.size
+        return f"runtime->take_rows(p + {first}, {x.shape[0]}, {bytes_}, {rows.size}, {rows.itemsize})"
+
+
+@dataclass(slots=True, eq=False)
+class Additions(NativeCall):
+    """Rows added to those of an array at indices, which may repeat. An index out of range is an error."""
+
+    @classmethod
+    def of(cls, x: Instruction) -> Additions | None:
+        """Return an instruction as one."""
+        if x.function is not functions.index_add or not is_planned(x) or x.options:
+            return None
+        target, key, values = x.operands
+        if type(key) is tuple:
+            if len(key) != 1:
+                return None
+            (key,) = key
+        places = places_of((values, key, target))
+        if places is None:
+            return None
+        added, rows, out = (place.array for place in places)
+        if out.dtype.kind != "f" or not _are_rows(out, rows, added):
+            return None
+        if not all(place.is_apart(places[-1]) for place in places[:-1]):
+            return None
+        made = cls(places)
+        made.may_fail = True
+        return made
+
+    def text(self, first: int) -> str:
+        """Return the call in C."""
+        values, rows, out = (place.array for place in self.places)
+        double, width = int(out.itemsize == 8), values.size // rows.size
+        return f"runtime->add_rows(p + {first}, {out.shape[0]}, {width}, {rows.size}, {rows.itemsize}, {double})"
+
+
+def _are_rows(x: np.ndarray, rows: np.ndarray, part: np.ndarray) -> bool:
+    """Return whether an array has the shape of the rows of another one at indices, and C can access all three."""
+    if rows.dtype not in _INDICES or not x.ndim or not x.size or not part.size:
+        return False
+    if x.dtype not in MEMORY_TYPES or x.dtype != part.dtype or part.shape != (*rows.shape, *x.shape[1:]):
+        return False
+    return all(array.flags.c_contiguous for array in (x, rows, part))
+
+
+@dataclass(slots=True, eq=False)
 class Elements(NativeCall):
     """The elements of an array at indices, which are given for each axis. An index out of range ends the replay."""
 
@@ -248,15 +351,18 @@ class BoundCheck(NativeCall):
 
 
 #: Functions that write all of their last operand, and do not read it.
-WRITE_LAST = LOOPS | {np.ndarray.dot, np.matmul, np.vecdot, take_elements}
+WRITE_LAST = LOOPS | {np.ndarray.dot, np.matmul, np.vecdot, take_elements, take_rows}
 WRITE_LAST |= {functions.largest_of_rows, functions.smallest_of_rows}
 
 
-def call_of(x: Instruction, *, products: bool, failing: bool) -> NativeCall | None:
-    """Return an instruction as the call of a function of C, None if it is none: of products, and of those that may
-    fail, only if they are asked for.
+def call_of(x: Instruction, *, products: bool, first: bool) -> NativeCall | None:
+    """Return an instruction as the call of a function of C, None if it is none.
+
+    `products` are matrix products and indices; what ends a replay is for the `first` part of a program.
     """
-    call: NativeCall | None = LoopCall.of(x) or Extremes.of(x) or Total.of(x)
-    if call is None and failing:
-        call = Elements.of(x) or BoundCheck.of(x)
-    return call or (Multiplication.of(x) if products else None)
+    call: NativeCall | None = LoopCall.of(x) or Extremes.of(x) or Total.of(x) or Dots.of(x)
+    if call is None and products:
+        call = Multiplication.of(x) or Additions.of(x)
+        if call is None and first:
+            call = Elements.of(x) or Rows.of(x) or BoundCheck.of(x)
+    return call

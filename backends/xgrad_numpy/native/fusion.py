@@ -80,7 +80,7 @@ def fuse(
 
     Results in `memory`, where all buffers are, are stored only if an instruction reads them later, or they are outputs.
     Matrix products, indices and their checks are left to NumPy unless `products`, and so are single statements of fewer
-    than `least` elements. Only the first part may fail, since it has changed nothing but buffers.
+    than `least` elements. The first part may end a replay, since it has changed nothing but buffers.
     """
     instructions = list(chain.from_iterable(parts))
     statements = [_statement_of(x) for x in instructions]
@@ -96,7 +96,7 @@ def fuse(
         if x.results and not isinstance(x.function, np.ufunc):  # what it returns may be a view
             kept += access.reads
     members = [
-        x or call_of(y, products=products, failing=products and i < len(parts[0]))
+        x or call_of(y, products=products, first=i < len(parts[0]))
         for i, (x, y) in enumerate(zip(statements, instructions, strict=True))
     ]
     fused, start = list[list[Any]](), 0

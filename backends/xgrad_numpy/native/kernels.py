@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from threading import Thread
 from typing import Any
@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from xgrad_numpy.codegen import Code, Instruction, Slot
-from xgrad_numpy.instructions import check
+from xgrad_numpy.instructions import end_replay, require_indices
 from xgrad_numpy.lowering import Lowering
 from xgrad_numpy.native import library
 from xgrad_numpy.native.calls import Multiplication
 from xgrad_numpy.native.fusion import Run, fuse
 from xgrad_numpy.native.places import Place
-from xgrad_numpy.native.printer import Source
+from xgrad_numpy.native.printer import Function, Source
 from xgrad_numpy.native.products import with_bits_of_numpy
 from xgrad_numpy.native.runtime import Runtime, tables_of
 from xgrad_numpy.native.runtime import runtime as load_runtime
@@ -54,8 +54,8 @@ class Kernels:
         """Return the code of the interpreter, with calls of a library's functions in the place of runs."""
         lowering = self._lowering
         before, after = (
-            [y for x in part for y in ([x] if isinstance(x, Instruction) else self._call(compiled, *x))]
-            for part in self._parts
+            [y for x in part for y in ([x] if isinstance(x, Instruction) else self._call(compiled, x, failed))]
+            for part, failed in zip(self._parts, (end_replay, require_indices), strict=True)
         )
         take = load_runtime().take_raised
         before.insert(0, Instruction(take, (), {}))  # what a step that ended with an error has left
@@ -63,22 +63,23 @@ class Kernels:
         after += [Instruction(take, (), {}, raised), Instruction(warn_of, (raised,), {})]
         return Code(lowering.parameters, before, after, lowering.outputs)
 
-    def _call(self, compiled: ctypes.CDLL, name: str, places: list[Place], may_fail: bool) -> list[Instruction]:
-        """Return the call of a function with a table of addresses, and of the check of what it returns.
+    def _call(self, compiled: ctypes.CDLL, x: Function, failed: Callable[[int], None]) -> list[Instruction]:
+        """Return the call of a function with a table of addresses, and the call of `failed` with what it returns.
 
         The table follows arrays of the state that move. Those that each replay has elsewhere are entered before the
         call, and named after it, so that they exist until then.
         """
+        places = x.places
         operands = [place.operand for place in places]
         slots = [x for x in operands if type(x) is Slot and not x.dynamic]
         table = self._lowering.add_static(lambda: _Table(operands), *slots)
         table.array = table.find()
-        function = compiled[name]
-        function.restype = ctypes.c_int32 if may_fail else None
-        failed = Slot(dynamic=True)
-        call = [Instruction(function, (table,), {}, failed if may_fail else None)]
-        if may_fail:
-            call.append(Instruction(check, (False, failed), {}))
+        function = compiled[x.name]
+        function.restype = ctypes.c_int32 if x.may_fail else None
+        result = Slot(dynamic=True) if x.may_fail else None
+        call = [Instruction(function, (table,), {}, result)]
+        if x.may_fail:
+            call.append(Instruction(failed, (result,), {}))
         moving = {i: x for i, x in enumerate(places) if x.moves}
         if not moving:
             return call
@@ -108,18 +109,22 @@ def _supported(run: Run, runtime: Runtime) -> Iterator[Run | Instruction]:
 
 
 def warn_of(bits: int) -> None:
-    """Let NumPy warn of exceptions in kernels as it does of its own, or whatever ``numpy.errstate`` says."""
+    """Let NumPy warn of exceptions in kernels as it does of its own, or whatever ``numpy.errstate`` says.
+
+    Of several the order is not known: an infinity that has come of an overflow, or of a division, is often the cause of
+    an invalid value.
+    """
     if bits:
-        for bit, (function, x) in enumerate(_EXCEPTIONS):
-            if bits & 1 << bit:
+        for bit, (function, x) in _EXCEPTIONS.items():
+            if bits & bit:
                 function(x, x)
 
 
-#: Calls with the exceptions INVALID, DIVIDED, OVERFLOWN and UNDERFLOWN of runtime.h, in the order of their bits.
-_EXCEPTIONS: tuple[Any, ...] = (
-    (np.subtract, np.full(1, np.inf)), (lambda x, _: np.reciprocal(x), np.zeros(1)), (np.multiply, np.full(1, 1e300)),
-    (np.multiply, np.full(1, 1e-300)),
-)  # fmt: skip
+#: Calls with the exceptions DIVIDED, OVERFLOWN, INVALID and UNDERFLOWN of runtime.h, by their bits.
+_EXCEPTIONS: dict[int, tuple[Any, np.ndarray]] = {
+    2: (lambda x, _: np.reciprocal(x), np.zeros(1)), 4: (np.multiply, np.full(1, 1e300)),
+    1: (np.subtract, np.full(1, np.inf)), 8: (np.multiply, np.full(1, 1e-300)),
+}  # fmt: skip
 
 
 class _Table:

@@ -33,17 +33,25 @@ class _UFunc(ctypes.Structure):
     )
 
 
+_KIND = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_LONGEST_DOT = 1 << 13
+
+
 @cache
 def loop_of(function: np.ufunc, dtype: Any) -> Loop | None:
     """Return the loop of a function whose operands and result all have a dtype, None if there is none to use."""
-    struct, number = _UFunc.from_address(id(function)), np.dtype(dtype).num
+    loop = _loop(function, np.dtype(dtype))
+    return loop if loop is not None and _has_bits(loop, function, np.dtype(dtype)) else None
+
+
+def _loop(function: np.ufunc, dtype: Any) -> Loop | None:
+    struct, number = _UFunc.from_address(id(function)), dtype.num
     if (struct.nin, struct.nout, struct.name) != (function.nin, function.nout, function.__name__.encode()):
         return None
     nargs = function.nin + function.nout
     for i in range(struct.ntypes):
         if all(struct.types[i * nargs + k] == number for k in range(nargs)) and struct.functions[i]:
-            loop = Loop(struct.functions[i], struct.data[i] if struct.data else None)
-            return loop if _has_bits(loop, function, np.dtype(dtype)) else None
+            return Loop(struct.functions[i], struct.data[i] if struct.data else None)
     return None
 
 
@@ -54,9 +62,26 @@ def _has_bits(loop: Loop, function: np.ufunc, dtype: Any) -> bool:
     arrays = [*inputs, out]
     pointers = (ctypes.c_void_p * len(arrays))(*[x.ctypes.data for x in arrays])
     size, steps = ctypes.c_ssize_t(37), (ctypes.c_ssize_t * len(arrays))(*[dtype.itemsize] * len(arrays))
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-    kind(loop.function)(pointers, ctypes.addressof(size), steps, loop.data)
+    _KIND(loop.function)(pointers, ctypes.addressof(size), steps, loop.data)
     return bool(out.tobytes() == right.tobytes())
+
+
+@cache
+def dot_loop_of(dtype: Any, size: int) -> Loop | None:
+    """Return the loop of `numpy.vecdot` for rows of a size, None if there is none to use.
+
+    BLAS shares out long ones over its threads.
+    """
+    loop = _loop(np.vecdot, np.dtype(dtype)) if np.dtype(dtype).kind == "f" and size <= _LONGEST_DOT else None
+    if loop is None:
+        return None
+    x, y = np.random.default_rng(0).standard_normal((2, 5, size)).astype(dtype)
+    out, right = np.empty(5, x.dtype), np.vecdot(x, y)
+    pointers = (ctypes.c_void_p * 3)(x.ctypes.data, y.ctypes.data, out.ctypes.data)
+    sizes, row = (ctypes.c_ssize_t * 2)(5, size), size * x.itemsize
+    steps = (ctypes.c_ssize_t * 5)(row, row, x.itemsize, x.itemsize, x.itemsize)
+    _KIND(loop.function)(pointers, ctypes.addressof(sizes), steps, loop.data)
+    return loop if out.tobytes() == right.tobytes() else None
 
 
 @cache
@@ -76,6 +101,5 @@ def _sum(loop: Loop, x: np.ndarray) -> np.ndarray:
     out = np.zeros((), x.dtype)
     pointers = (ctypes.c_void_p * 3)(out.ctypes.data, x.ctypes.data, out.ctypes.data)
     size, steps = ctypes.c_ssize_t(x.size), (ctypes.c_ssize_t * 3)(0, x.itemsize, 0)
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-    kind(loop.function)(pointers, ctypes.addressof(size), steps, loop.data)
+    _KIND(loop.function)(pointers, ctypes.addressof(size), steps, loop.data)
     return out

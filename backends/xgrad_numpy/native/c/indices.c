@@ -42,3 +42,62 @@ int64_t extreme_index(const char *x, int64_t count, int64_t bytes, int32_t large
     return bytes == 8 ? extreme_of_8((const int64_t *)x, count, largest)
                       : extreme_of_4((const int32_t *)x, count, largest);
 }
+
+static int32_t are_outside(const char *indices, int64_t count, int64_t bytes, int64_t length) {
+    for (int64_t i = 0; i < count; i++) {
+        int64_t index = index_at(indices, i, bytes);
+        if (is_outside(&index, length)) return 1;
+    }
+    return 0;
+}
+
+struct rows_at {
+    char **p;
+    int64_t length, width, count, index_bytes; /* rows there are, bytes or elements of one, and indices */
+};
+
+static int64_t row_at(const struct rows_at *x, int64_t i) {
+    int64_t index = index_at(x->p[1], i, x->index_bytes);
+    is_outside(&index, x->length);
+    return index;
+}
+
+static void copy_rows(void *argument, int64_t begin, int64_t end) {
+    const struct rows_at *x = argument;
+    for (int64_t i = begin; i < end; i++)
+        memcpy(x->p[2] + i * x->width, x->p[0] + row_at(x, i) * x->width, (size_t)x->width);
+}
+
+/* Copy rows at indices: `p` has the addresses of the matrix, the indices and the result. Return whether one is out of
+ * range; then nothing was done. */
+int32_t take_rows(char **p, int64_t length, int64_t bytes, int64_t count, int64_t index_bytes) {
+    struct rows_at x = {p, length, bytes, count, index_bytes};
+    if (are_outside(p[1], count, index_bytes, length)) return 1;
+    parallel(copy_rows, &x, count, 1 + (1 << 15) / bytes);
+    return 0;
+}
+
+/* Each thread adds some columns of all rows: so each element has the order of the indices, as in NumPy. */
+#define ADD_COLUMNS(name, type)                                                                                        \
+    static void name(void *argument, int64_t begin, int64_t end) {                                                     \
+        const struct rows_at *x = argument;                                                                            \
+        clear_exceptions();                                                                                            \
+        for (int64_t i = 0; i < x->count; i++) {                                                                       \
+            const type *const values = (const type *)x->p[0] + i * x->width;                                           \
+            type *const out = (type *)x->p[2] + row_at(x, i) * x->width;                                               \
+            for (int64_t k = begin; k < end; k++) out[k] += values[k];                                                 \
+        }                                                                                                              \
+        note(exceptions());                                                                                            \
+    }
+
+ADD_COLUMNS(add_float_columns, float)
+ADD_COLUMNS(add_double_columns, double)
+
+/* Add rows at indices: `p` has the addresses of the rows, the indices and the matrix. Return whether an index is out of
+ * range; then nothing was done. */
+int32_t add_rows(char **p, int64_t length, int64_t width, int64_t count, int64_t index_bytes, int32_t is_double) {
+    struct rows_at x = {p, length, width, count, index_bytes};
+    if (are_outside(p[1], count, index_bytes, length)) return 1;
+    parallel(is_double ? add_double_columns : add_float_columns, &x, width, 32 + (1 << 14) / count);
+    return 0;
+}

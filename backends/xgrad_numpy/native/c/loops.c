@@ -27,6 +27,28 @@ void loop(const struct loop *loop, char **operands, int64_t count, int64_t size,
     parallel(loop_over, &x, size, 1 << 12);
 }
 
+struct rows_of_loop {
+    const struct loop *loop;
+    char **operands;
+    int64_t size, item;
+};
+
+static void dots_of_rows(void *argument, int64_t begin, int64_t end) {
+    const struct rows_of_loop *x = argument;
+    const intptr_t item = (intptr_t)x->item, row = (intptr_t)(x->size * x->item);
+    const intptr_t sizes[] = {(intptr_t)(end - begin), (intptr_t)x->size}, steps[] = {row, row, item, item, item};
+    char *operands[] = {x->operands[0] + begin * row, x->operands[1] + begin * row, x->operands[2] + begin * item};
+    clear_exceptions();
+    x->loop->function(operands, sizes, steps, x->loop->data);
+    note(exceptions());
+}
+
+/* The dot products of the rows of two matrices, by the loop of NumPy's `vecdot`. */
+void dots(const struct loop *loop, char **operands, int64_t rows, int64_t size, int64_t item) {
+    struct rows_of_loop x = {loop, operands, size, item};
+    parallel(dots_of_rows, &x, rows, 1 + (1 << 13) / size);
+}
+
 /* The sum of all elements, by the loop of NumPy's `add`, which sums where its first operand is its result. */
 void total(const struct loop *loop, char *x, char *out, int64_t size, int64_t item) {
     char *operands[] = {out, x, out};

@@ -38,8 +38,11 @@ struct runtime {
     void (*loop)(const struct loop *, char **operands, int64_t count, int64_t size, int64_t item);
     void (*extremes)(const char *, char *, int64_t count, int64_t columns, int32_t is_double, int32_t smallest);
     void (*total)(const struct loop *, char *x, char *out, int64_t size, int64_t item);
+    void (*dots)(const struct loop *, char **operands, int64_t rows, int64_t size, int64_t item);
     int32_t (*elements)(char **, int64_t rows, int64_t columns, int64_t down, int64_t right, int64_t count,
                         int64_t item, int64_t row_bytes, int64_t column_bytes);
+    int32_t (*take_rows)(char **, int64_t length, int64_t bytes, int64_t count, int64_t index_bytes);
+    int32_t (*add_rows)(char **, int64_t length, int64_t width, int64_t count, int64_t index_bytes, int32_t is_double);
     int64_t (*extreme_index)(const char *, int64_t count, int64_t bytes, int32_t largest);
     void (*note)(int32_t); /* exceptions of floating-point arithmetic, for the thread whose task it is */
 };
