@@ -31,8 +31,8 @@ from xgrad_numpy.native.calls import (
     Extremes,
     LoopCall,
     Multiplication,
+    Reduction,
     Rows,
-    Total,
 )
 from xgrad_numpy.native.fusion import Nest, Run, fuse
 from xgrad_numpy.native.kernels import _supported
@@ -125,28 +125,49 @@ def test_extremes_of_rows_are_the_elements_that_numpy_finds(dtype: str) -> None:
         assert bits(got) == bits(right)
 
 
+REDUCED: list[tuple[tuple[int, ...], Any, tuple[int, ...]]] = [  # shapes, reduced axes, and the order in memory
+    *[((size,), None, (0,)) for size in (1, 2, 7, 8, 9, 127, 128, 129, 8191, 8192, 8193, 20_000)],
+    ((16, 10), 1, (0, 1)), ((300, 9), -1, (0, 1)), ((5, 1000), (1,), (0, 1)), ((9, 5), 0, (0, 1)),
+    ((700, 33), 0, (0, 1)), ((8, 12), None, (0, 1)), ((8, 12), None, (1, 0)), ((8, 12), 0, (1, 0)),
+    ((8, 12), 1, (1, 0)),
+    ((16, 64, 128), 1, (0, 1, 2)), ((16, 64, 128), (0, 1), (0, 1, 2)), ((16, 64, 40), (0, 2), (0, 1, 2)),
+    ((64, 6, 28, 28), (0, 2, 3), (0, 1, 2, 3)), ((64, 16, 10, 10), (0, 2, 3), (2, 1, 0, 3)), ((3, 1, 4), 1, (0, 1, 2)),
+    ((3, 1, 4), (1, 2), (0, 1, 2)), ((2, 3, 4), (0, 2), (0, 1, 2)), ((4, 1), 0, (0, 1)), ((2, 1), 0, (0, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_totals_have_the_bits_of_numpy(dtype: str) -> None:
+@pytest.mark.parametrize("function", [np.add, np.maximum, np.minimum])
+def test_reductions_have_the_bits_of_numpy(dtype: str, function: np.ufunc) -> None:
     rng, instructions, pairs = np.random.default_rng(0), list[Instruction](), []
-    for size in (1, 2, 7, 8, 9, 127, 128, 129, 8191, 8192, 8193, 20_000):
-        for values in ([-0.0], [np.nan, 1.0], [np.inf, -np.inf, 1.0], [1e30, -1e30, 1e-42], None):
-            x = rng.standard_normal(size) if values is None else rng.choice(values, size)
-            x, out = x.astype(dtype), np.full((), 7, dtype)
-            x = x.reshape(2, -1) if size % 2 == 0 else x
-            instructions.append(Instruction(np.add.reduce, (static(x), None, None, static(out), False), {}))
-            pairs.append((np.add.reduce(x, None), out))
+    for shape, axis, order in REDUCED:
+        for values in ([-0.0], [0.0, -0.0], [np.nan, 1.0], [np.inf, -np.inf, 1.0], [1e30, -1e30, 1e-42], None):
+            lengths = [shape[i] for i in order]
+            x = (rng.standard_normal(lengths) if values is None else rng.choice(values, lengths)).astype(dtype)
+            x = x.transpose(np.argsort(order))
+            right = function.reduce(x, axis, keepdims=True)
+            for keepdims in (False, True):
+                out = np.full(right.shape if keepdims else function.reduce(x, axis).shape, 7, dtype)
+                operands = static(x), axis, None, static(out), keepdims
+                instructions.append(Instruction(function.reduce, operands, {}))
+                pairs.append((shape, axis, right.reshape(out.shape), out))
     parts = execute(instructions)
-    assert {type(part) for part in parts} == {Total} and len(parts) == len(instructions)
-    for right, got in pairs:
-        assert bits(got) == bits(right)
+    assert {type(part) for part in parts} == {Reduction} and len(parts) > 0.9 * len(instructions)
+    for shape, axis, right, got in pairs:
+        assert bits(got) == bits(right), (shape, axis)
 
 
-def test_totals_of_arrays_with_gaps_are_left_to_numpy() -> None:
-    x, out = np.arange(12.0).reshape(3, 4), np.zeros(())
-    for operand in (x.T, x[:, ::2], x[::-1], x[:, :0]):
-        assert Total.of(Instruction(np.add.reduce, (static(operand), None, None, static(out), False), {})) is None
-    assert Total.of(Instruction(np.add.reduce, (static(x), 0, None, static(np.zeros(4)), False), {})) is None
-    assert Total.of(Instruction(np.add.reduce, (static(x.ravel()), None, None, static(x[0, :1]), False), {})) is None
+def test_reductions_of_arrays_with_gaps_are_left_to_numpy() -> None:
+    x, out = np.arange(24.0).reshape(2, 3, 4), np.zeros(())
+    for operand in (x[..., ::2], x[::-1], x[:, :0], np.broadcast_to(x[0], (5, 3, 4))):
+        assert Reduction.of(Instruction(np.add.reduce, (static(operand), None, None, static(out), False), {})) is None
+    for array, axis, target in [
+        (x, 0, x[0]),
+        (x.T, 1, np.zeros((4, 2))),
+        (np.ones((2, 3, 4, 5)), (0, 2), np.zeros((3, 5))),
+    ]:
+        assert Reduction.of(Instruction(np.add.reduce, (static(array), axis, None, static(target), False), {})) is None
 
 
 @pytest.mark.usefixtures("threads")
@@ -524,6 +545,24 @@ def test_a_step_that_ends_with_an_error_leaves_no_exception() -> None:
             captured(x, xgrad.asarray([0, 9]))
     with np.errstate(all="raise"):
         captured(xgrad.ones(4), index)
+
+
+@pytest.mark.filterwarnings("default:.*encountered in.*:RuntimeWarning")
+def test_reductions_of_nan_raise_as_numpy_does() -> None:
+    def step(x: Any) -> Any:
+        return x.max() + x.min(), (x * 1).sum(axis=1), (x * 1).max(axis=0), (x * 1).min(axis=1), (x * x).sum()
+
+    captured, x = xgrad.capture(step, native=True), np.ones((40, 30))
+    for value in (1.0, 1.0, np.nan, np.inf, -np.inf):
+        x[3, 4] = value
+        with np.errstate(all="raise"):
+            for one, other in zip(step(xgrad.asarray(x)), captured(xgrad.asarray(x)), strict=True):
+                assert bits(one.numpy()) == bits(other.numpy())
+    x[:, 4], x[3, 5] = np.inf, 1e200
+    x[5, 4] = -np.inf
+    for compute in (step, captured):
+        with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+            compute(xgrad.asarray(x))
 
 
 def test_underflow_raises_as_numpy_does() -> None:

@@ -1,7 +1,7 @@
 """Instructions that are one call of a function of C: products, loops of NumPy, reductions, indices and their checks.
 
-Each kind has a method `of`, which returns None for instructions that are none or would have other bits, the `places`
-that it accesses, the one that it writes to last, and its `text` as C.
+Each kind has a method `of`, which returns None for instructions that are none, the `places` that it accesses, the one
+that it writes to last, and its `text` as C.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from xgrad_numpy import functions
 from xgrad_numpy.codegen import Instruction, is_planned
 from xgrad_numpy.instructions import check_bound, take_elements, take_rows
 from xgrad_numpy.native.expressions import MEMORY_TYPES
-from xgrad_numpy.native.loops import Loop, dot_loop_of, loop_of, sum_loop_of
+from xgrad_numpy.native.loops import Loop, dot_loop_of, loop_of
 from xgrad_numpy.native.places import Place, places_of
-from xgrad_numpy.native.products import Product, product_of
+from xgrad_numpy.native.products import Product, product_of, with_bits_of_numpy
+from xgrad_numpy.native.reductions import REDUCTIONS, ReducedAxes, reduced_axes, reductions_have_bits_of_numpy
+from xgrad_numpy.native.runtime import Runtime
 
 #: Functions whose loops have the same bits however the elements are shared out: a test looks.
 LOOPS = frozenset({np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.tanh, np.sin, np.cos})
@@ -34,6 +36,8 @@ class NativeCall:
 
     Attributes
     ----------
+    instruction : Instruction
+        The instruction.
     places : list of Place
         What it reads, and last what it writes to.
     loops : mapping of str to Loop
@@ -42,6 +46,7 @@ class NativeCall:
         Whether its text is an expression that is not 0 where the replay is not to go on.
     """
 
+    instruction: Instruction
     places: list[Place]
     loops: Mapping[str, Loop] = field(init=False, default_factory=dict)
     may_fail: bool = field(init=False, default=False)
@@ -49,6 +54,10 @@ class NativeCall:
     def text(self, first: int) -> str:
         """Return the call in C, given the index of its first place in the table of addresses, ``p``."""
         raise NotImplementedError
+
+    def has_bits_of_numpy(self, runtime: Runtime) -> bool:
+        """Return whether C computes the bits of NumPy, if that is to be tried out; called once, before `text`."""
+        return True
 
     def is_worth_a_call(self, least: int) -> bool:
         """Return whether C is to execute it alone, where single loops are worth it from `least` elements on."""
@@ -59,7 +68,6 @@ class NativeCall:
 class Multiplication(NativeCall):
     """A matrix product."""
 
-    instruction: Instruction
     product: Product
 
     @classmethod
@@ -67,12 +75,19 @@ class Multiplication(NativeCall):
         """Return an instruction as a product of matrices, or of a matrix and a vector."""
         product = product_of(x)
         places = None if product is None else places_of(x.operands)
-        return None if product is None or places is None else cls(places, x, product)
+        return None if product is None or places is None else cls(x, places, product)
 
     def text(self, first: int) -> str:
         """Return the call in C."""
         product, arguments = self.product.initializer(), ", ".join([f"p[{first + i}]" for i in range(3)])
         return f"{{ static const struct product x = {product}; runtime->multiply(&x, {arguments}); }}"
+
+    def has_bits_of_numpy(self, runtime: Runtime) -> bool:
+        """Return whether the runtime computes the bits of NumPy, and choose how."""
+        arrays = [place.array for place in self.places]  # slots may get other arrays meanwhile
+        product = with_bits_of_numpy(self.product, self.instruction.function, arrays, runtime)
+        self.product = product or self.product
+        return product is not None
 
     def is_worth_a_call(self, least: int) -> bool:
         """Return whether threads share it out."""
@@ -104,7 +119,7 @@ class LoopCall(NativeCall):
         loop = loop_of(x.function, out.dtype)
         if loop is None:
             return None
-        made = cls(places, f"{x.function.__name__}_{out.dtype}")
+        made = cls(x, places, f"{x.function.__name__}_{out.dtype}")
         made.loops = {made.name: loop}
         return made
 
@@ -133,7 +148,7 @@ class Extremes(NativeCall):
             return None
         if not (operand.flags.c_contiguous and out.flags.c_contiguous and operand.size):
             return None
-        return cls(places, x.function is functions.smallest_of_rows)
+        return cls(x, places, x.function is functions.smallest_of_rows)
 
     def text(self, first: int) -> str:
         """Return the call in C."""
@@ -143,40 +158,48 @@ class Extremes(NativeCall):
 
 
 @dataclass(slots=True, eq=False)
-class Total(NativeCall):
-    """The sum of all elements of an array without gaps, by NumPy's inner loop for sums."""
+class Reduction(NativeCall):
+    """Sums, or largest or smallest elements, over some axes of an array without gaps, by NumPy's inner loop."""
 
     name: str
-
-    def is_worth_a_call(self, least: int) -> bool:
-        """Return False: NumPy has the same loop."""
-        return False
+    layout: ReducedAxes
 
     @classmethod
-    def of(cls, x: Instruction) -> Total | None:
+    def of(cls, x: Instruction) -> Reduction | None:
         """Return an instruction as one."""
-        if x.function != np.add.reduce or not is_planned(x) or x.options or len(x.operands) != 5:
+        function = REDUCTIONS.get(x.function)
+        if function is None or not is_planned(x) or x.options or len(x.operands) != 5:
             return None
         operand, axis, dtype, out, _ = x.operands
         places = places_of((operand, out))
-        if axis is not None or dtype is not None or places is None:
+        if dtype is not None or places is None:
             return None
         source, target = (place.array for place in places)
-        if source.dtype != target.dtype or target.size != 1 or not places[0].is_apart(places[1]):
+        if source.dtype != target.dtype or source.dtype.kind != "f" or not places[0].is_apart(places[1]):
             return None
-        if not (source.size and source.flags.c_contiguous):
+        layout, loop = reduced_axes(source, axis), loop_of(function, source.dtype)
+        if layout is None or loop is None or not target.flags.c_contiguous:
             return None
-        loop = sum_loop_of(source.dtype, source.size)
-        if loop is None:
-            return None
-        made = cls(places, f"sum_{source.dtype}")
+        made = cls(x, places, f"{function.__name__}_{source.dtype}", layout)
         made.loops = {made.name: loop}
         return made
 
+    def has_bits_of_numpy(self, runtime: Runtime) -> bool:
+        """Return whether the runtime computes the bits of NumPy."""
+        function, axis = REDUCTIONS[self.instruction.function], self.instruction.operands[1]
+        return reductions_have_bits_of_numpy(
+            function, self.layout, self.places[0].array, axis, self.loops[self.name], runtime
+        )
+
+    def is_worth_a_call(self, least: int) -> bool:
+        """Return whether threads share it out."""
+        return not self.layout.is_whole and self.places[0].array.size >= least
+
     def text(self, first: int) -> str:
         """Return the call in C."""
-        x = self.places[0].array
-        return f"runtime->total(&{self.name}, p[{first}], p[{first + 1}], {x.size}, {x.itemsize});"
+        starts_at_0 = int(self.instruction.function == np.add.reduce)
+        numbers = ", ".join(map(str, (*self.layout, self.places[0].array.itemsize, starts_at_0)))
+        return f"runtime->reduce(&{self.name}, p[{first}], p[{first + 1}], {numbers});"
 
 
 @dataclass(slots=True, eq=False)
@@ -201,7 +224,7 @@ class Dots(NativeCall):
         loop = dot_loop_of(first.dtype, first.shape[-1])
         if loop is None:
             return None
-        made = cls(places, f"vecdot_{out.dtype}")
+        made = cls(x, places, f"vecdot_{out.dtype}")
         made.loops = {made.name: loop}
         return made
 
@@ -229,7 +252,7 @@ class Rows(NativeCall):
             return None
         if not all(place.is_apart(places[-1]) for place in places[:-1]):
             return None
-        made = cls(places)
+        made = cls(x, places)
         made.may_fail = True
         return made
 
@@ -262,7 +285,7 @@ class Additions(NativeCall):
             return None
         if not all(place.is_apart(places[-1]) for place in places[:-1]):
             return None
-        made = cls(places)
+        made = cls(x, places)
         made.may_fail = True
         return made
 
@@ -305,7 +328,7 @@ class Elements(NativeCall):
                 return None
         if not target.size or not all(place.is_apart(places[-1]) for place in places[:-1]):
             return None
-        made = cls(places)
+        made = cls(x, places)
         made.may_fail = True
         return made
 
@@ -340,7 +363,7 @@ class BoundCheck(NativeCall):
         array = places[0].array
         if array.dtype not in _INDICES or not array.size or not array.flags.forc:
             return None
-        made = cls(places, largest, f"{_SYMBOLS[comparison]} INT64_C({bound})) != {int(expected)}")
+        made = cls(x, places, largest, f"{_SYMBOLS[comparison]} INT64_C({bound})) != {int(expected)}")
         made.may_fail = True
         return made
 
@@ -360,7 +383,7 @@ def call_of(x: Instruction, *, products: bool, first: bool) -> NativeCall | None
 
     `products` are matrix products and indices; what ends a replay is for the `first` part of a program.
     """
-    call: NativeCall | None = LoopCall.of(x) or Extremes.of(x) or Total.of(x) or Dots.of(x)
+    call: NativeCall | None = LoopCall.of(x) or Extremes.of(x) or Reduction.of(x) or Dots.of(x)
     if call is None and products:
         call = Multiplication.of(x) or Additions.of(x)
         if call is None and first:

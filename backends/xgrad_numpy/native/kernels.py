@@ -14,11 +14,10 @@ from xgrad_numpy.codegen import Code, Instruction, Slot
 from xgrad_numpy.instructions import end_replay, require_indices
 from xgrad_numpy.lowering import Lowering
 from xgrad_numpy.native import library
-from xgrad_numpy.native.calls import Multiplication
+from xgrad_numpy.native.calls import NativeCall
 from xgrad_numpy.native.fusion import Run, fuse
 from xgrad_numpy.native.places import Place
 from xgrad_numpy.native.printer import Function, Source
-from xgrad_numpy.native.products import with_bits_of_numpy
 from xgrad_numpy.native.runtime import Runtime, tables_of
 from xgrad_numpy.native.runtime import runtime as load_runtime
 
@@ -90,20 +89,16 @@ class Kernels:
 
 
 def _supported(run: Run, runtime: Runtime) -> Iterator[Run | Instruction]:
-    """Yield a run in parts, between products that the runtime does not compute with NumPy's bits."""
+    """Yield a run in parts, between calls with which the runtime does not compute NumPy's bits."""
     parts: list[Any] = []
     for part in run.parts:
-        if isinstance(part, Multiplication):
-            x, arrays = part.instruction, [place.array for place in part.places]  # slots may get other arrays meanwhile
-            product = with_bits_of_numpy(part.product, x.function, arrays, runtime)
-            if product is None:
-                if parts:
-                    yield Run(parts)
-                yield x
-                parts = []
-                continue
-            part.product = product
-        parts.append(part)
+        if isinstance(part, NativeCall) and not part.has_bits_of_numpy(runtime):
+            if parts:
+                yield Run(parts)
+            yield part.instruction
+            parts = []
+        else:
+            parts.append(part)
     if parts:
         yield Run(parts)
 

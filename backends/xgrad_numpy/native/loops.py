@@ -82,24 +82,3 @@ def dot_loop_of(dtype: Any, size: int) -> Loop | None:
     steps = (ctypes.c_ssize_t * 5)(row, row, x.itemsize, x.itemsize, x.itemsize)
     _KIND(loop.function)(pointers, ctypes.addressof(sizes), steps, loop.data)
     return loop if out.tobytes() == right.tobytes() else None
-
-
-@cache
-def sum_loop_of(dtype: Any, size: int) -> Loop | None:
-    """Return the loop that sums elements of a dtype as `numpy.add.reduce` does, None if there is none to use."""
-    dtype = np.dtype(dtype)
-    loop = loop_of(np.add, dtype) if dtype.kind == "f" else None
-    if loop is None:
-        return None
-    rng = np.random.default_rng(0)
-    trials = rng.standard_normal(size).astype(dtype), np.full(size, -0.0, dtype), np.full(size, np.inf, dtype)
-    return loop if all(_sum(loop, x).tobytes() == np.add.reduce(x).tobytes() for x in trials) else None
-
-
-def _sum(loop: Loop, x: np.ndarray) -> np.ndarray:
-    """Return the sum of a vector, as `total` of loops.c computes it."""
-    out = np.zeros((), x.dtype)
-    pointers = (ctypes.c_void_p * 3)(out.ctypes.data, x.ctypes.data, out.ctypes.data)
-    size, steps = ctypes.c_ssize_t(x.size), (ctypes.c_ssize_t * 3)(0, x.itemsize, 0)
-    _KIND(loop.function)(pointers, ctypes.addressof(size), steps, loop.data)
-    return out

@@ -49,14 +49,63 @@ void dots(const struct loop *loop, char **operands, int64_t rows, int64_t size, 
     parallel(dots_of_rows, &x, rows, 1 + (1 << 13) / size);
 }
 
-/* The sum of all elements, by the loop of NumPy's `add`, which sums where its first operand is its result. */
-void total(const struct loop *loop, char *x, char *out, int64_t size, int64_t item) {
-    char *operands[] = {out, x, out};
-    const intptr_t count = (intptr_t)size, steps[] = {0, (intptr_t)item, 0};
-    memset(out, 0, (size_t)item);
+/* A reduction over axes: a loop of NumPy reduces where its first operand is its result. */
+struct reduction {
+    const struct loop *loop;
+    const char *x;
+    char *out;
+    int64_t outer, middle, inner, item; /* the lengths of three axes, and bytes of an element */
+    int64_t starts_at_0;                /* as a sum does; others start at the first elements */
+};
+
+/* Reduce elements from the `first` one on into a result, or several, which are `out_step` bytes apart. */
+static void reduce_into(const struct reduction *x, char *out, int64_t first, int64_t count, int64_t out_step) {
+    char *operands[] = {out, (char *)(uintptr_t)(x->x + first * x->item), out};
+    const intptr_t size = (intptr_t)count, steps[] = {(intptr_t)out_step, (intptr_t)x->item, (intptr_t)out_step};
+    x->loop->function(operands, &size, steps, x->loop->data);
+}
+
+/* Write that with which results start; return 1 if these are the first elements, which are done then. */
+static int64_t start(const struct reduction *x, char *out, int64_t first, int64_t count) {
+    if (x->starts_at_0) memset(out, 0, (size_t)(count * x->item));
+    else memcpy(out, x->x + first * x->item, (size_t)(count * x->item));
+    return !x->starts_at_0;
+}
+
+/* Over the outer and the inner axis. */
+static void reduce_ends(void *argument, int64_t begin, int64_t end) {
+    const struct reduction *x = argument;
     clear_exceptions();
-    loop->function(operands, &count, steps, loop->data);
+    for (int64_t k = begin; k < end; k++) {
+        char *const out = x->out + k * x->item;
+        int64_t done = start(x, out, k * x->inner, 1);
+        for (int64_t i = 0; i < x->outer; i++, done = 0)
+            if (done < x->inner) reduce_into(x, out, (i * x->middle + k) * x->inner + done, x->inner - done, 0);
+    }
     note(exceptions());
+}
+
+/* Over the middle axis, for a range of the outer and inner ones together. */
+static void reduce_middle(void *argument, int64_t begin, int64_t end) {
+    const struct reduction *x = argument;
+    clear_exceptions();
+    for (int64_t at = begin; at < end;) {
+        const int64_t i = at / x->inner, k = at % x->inner, left = end - at;
+        const int64_t count = left < x->inner - k ? left : x->inner - k, first = i * x->middle * x->inner + k;
+        char *const out = x->out + at * x->item;
+        for (int64_t l = start(x, out, first, count); l < x->middle; l++)
+            reduce_into(x, out, first + l * x->inner, count, x->item);
+        at += count;
+    }
+    note(exceptions());
+}
+
+/* Reduce over the middle one of three axes, or over the outer and inner ones. */
+void reduce(const struct loop *loop, const char *x, char *out, int64_t outer, int64_t middle, int64_t inner,
+            int64_t of_middle, int64_t item, int64_t starts_at_0) {
+    struct reduction reduction = {loop, x, out, outer, middle, inner, item, starts_at_0};
+    const int64_t reduced = of_middle ? middle : outer * inner, results = of_middle ? outer * inner : middle;
+    parallel(of_middle ? reduce_middle : reduce_ends, &reduction, results, 1 + (1 << 13) / reduced);
 }
 
 /* A rule for all elements of arrays of one shape: in blocks, whose intermediate results stay in the cache. */

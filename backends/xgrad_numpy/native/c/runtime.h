@@ -37,7 +37,8 @@ struct runtime {
     void (*multiply)(const struct product *, const char *, const char *, char *);
     void (*loop)(const struct loop *, char **operands, int64_t count, int64_t size, int64_t item);
     void (*extremes)(const char *, char *, int64_t count, int64_t columns, int32_t is_double, int32_t smallest);
-    void (*total)(const struct loop *, char *x, char *out, int64_t size, int64_t item);
+    void (*reduce)(const struct loop *, const char *x, char *out, int64_t outer, int64_t middle, int64_t inner,
+                   int64_t of_middle, int64_t item, int64_t starts_at_0);
     void (*dots)(const struct loop *, char **operands, int64_t rows, int64_t size, int64_t item);
     int32_t (*elements)(char **, int64_t rows, int64_t columns, int64_t down, int64_t right, int64_t count,
                         int64_t item, int64_t row_bytes, int64_t column_bytes);
