@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
-from mmap import mmap
 from typing import Any
 
 import numpy as np
 
 from xgrad.capture.numbers import Number, plain
-from xgrad.capture.program import Call, Program, Storage, Value, map_leaves
+from xgrad.capture.program import Call, Program, Value
 from xgrad_numpy import functions
-from xgrad_numpy.analysis import Analysis
-from xgrad_numpy.buffer_assignment import (
-    BufferAssignment,
-    contiguous_strides,
-    copy_with_strides,
-    has_layout,
-    is_contiguous,
-    is_dense,
-)
-from xgrad_numpy.codegen import Instruction, Slot
+from xgrad_numpy.buffer_assignment import is_contiguous, is_dense
+from xgrad_numpy.codegen import Slot
+from xgrad_numpy.instruction_writer import FLOATS, KEYWORD_OUT, SMALL, InstructionWriter
 from xgrad_numpy.instructions import PUTMASK, check, check_bound, take_elements, take_rows
 
 _NAMES = """add:add sub:subtract mul:multiply truediv:divide floordiv:floor_divide mod:remainder and_:bitwise_and
@@ -36,153 +28,25 @@ _IN_PLACE: dict[Any, Any] = {getattr(operator, f"i{name.strip('_')}", None): ufu
 _COMPARISONS = frozenset({operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne})
 #: Operators that have the same bits for scalars of NumPy as for arrays.
 _OF_SCALARS = frozenset({operator.add, operator.sub, operator.mul, operator.truediv, operator.neg})
-_FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 _STRIDE_SENSITIVE = frozenset({np.power, np.float_power})  # with other bits for exponents of stride 0
-_KEYWORD_OUT = frozenset({np.maximum, np.minimum})  # warn about a positional `out`
 _SPECIAL = {functions.expm1: "c", functions.floor_divide: "f", functions.tanh: "c"}  # kinds of special operands
 #: Before NumPy 2.2 a sum runs backwards through negative strides unless it is given `out`.
 _REVERSED_SUMS = np.lib.NumpyVersion(np.__version__) < "2.2.0"
-_SMALL = 1 << 16  # elements up to which constants and rows are broadcast in advance, for long inner loops
 _SHORT = 256  # elements of a last axis up to which an inner loop is short
 _FEW = 1 << 11  # elements up to which a branch at each is faster than three passes
 
 
-class Lowering:
-    """The instructions of a program, given the arrays of its state.
-
-    `before` are those before the first write to the state or an input, `after` all others. `parameters` are inputs and
-    numbers; `static` are all static slots but those of the state, in the order of their dependencies. Unless kernels of
-    C are to follow (`native`), single floats are scalars of NumPy, and rows are in new memory, which takes less time.
-    """
+class Lowering(InstructionWriter):
+    """The instructions of a program, given the arrays of its state: see `InstructionWriter`."""
 
     def __init__(self, program: Program, arrays: Sequence[np.ndarray], native: bool = True) -> None:
-        self._program, self._constants, self._native = program, program.constants, native
-        self._early: list[Instruction] = []  # views of inputs, and numbers stored in arrays
-        self.before, self.after = list[Instruction](), list[Instruction]()
-        self._current = self.before
-        self._numbers = {number.text: Slot(dynamic=True, early=True) for number in program.numbers}
-        self._slots = {x.number: Slot(dynamic=True, early=True) for x in program.inputs}
-        if not any(x.storage.kind == "input" for call in program.calls for x in call.writes):
-            for x in program.inputs:
-                self._slots[x.number].example = _example(x)
-        self.parameters = [*self._slots.values(), *self._numbers.values()]
-        self.state = [self._slots.setdefault(x.number, Slot()) for x in program.state]
-        self.static: list[Slot] = []
-        self._arrays: dict[Any, np.ndarray] = {}  # 0-d arrays of numbers, and small constants
+        super().__init__(program, arrays, native)
         self._extremes: dict[int, tuple[Any, bool]] = {}  # of integers: an array, and whether it is the largest
         self._bounds: dict[int, tuple[Any, bool, Any, int]] = {}  # ... a comparison, and a number
-        self._facts = facts = Analysis(program, arrays)
-        buffers = self._buffers = BufferAssignment()
-        self.memory = self.add_static(buffers.memory)
         for self._at, call in enumerate(program.calls):
             self._lower(call)
-            for storage in facts.dying.pop(self._at, ()):
-                buffers.release(storage)
-        self.outputs = [self._output(x) for x in program.outputs]
-        self.before, self.nbytes = self._early + self.before, buffers.nbytes
-
-    def _operand(self, arg: Any) -> Any:
-        """Return an argument of a call with slots and constants for values and numbers."""
-        return map_leaves(self._leaf, arg)
-
-    def _leaf(self, arg: Any) -> Any:
-        if type(arg) is Value:
-            constant = self._constants.get(arg.number)
-            return self._slots[arg.number] if constant is None else constant
-        return self._numbers[arg.text] if type(arg) is Number else arg
-
-    def _constant(self, value: Any, dtype: Any = None) -> np.ndarray:
-        """Return an array of a constant, shared by equal ones if they are small."""
-        array = np.asarray(value, dtype)
-        if array.size > _SMALL:
-            return array
-        return self._arrays.setdefault((array.dtype, array.shape, array.strides, array.tobytes()), array)
-
-    def _number_array(self, number: Number, dtype: Any) -> Any:
-        """Return a 0-d array that holds a number during a run: a faster operand than the number."""
-        slot, key = self._numbers[number.text], (number.text, dtype)
-        if type(number.value) not in (int, float) or dtype not in _FLOATS:
-            return slot
-        if key not in self._arrays:
-            self._arrays[key] = np.empty((), dtype)
-            self._early.append(Instruction(operator.setitem, (self._arrays[key], (), slot), {}))
-        return self._arrays[key]
-
-    def add_static(self, find: Callable[[], Any], *sources: Slot) -> Slot:
-        """Return a new static slot, which `find` computes from the arrays of other slots."""
-        slot = Slot(find=find, order=len(self.static))
-        for source in sources:
-            source.dependents.append(slot)
-        self.static.append(slot)
-        return slot
-
-    def _pure(self, function: Callable[..., Any], *operands: Any, **options: Any) -> Slot:
-        """Return the slot of a view or of new memory, which is made as early as possible."""
-        call = Instruction(function, operands, options)
-        if call.slots and not any(slot.dynamic for slot in call.slots):
-            return self.add_static(lambda: operator.call(*call.entry()), *call.slots)
-        early = all(slot.early or not slot.dynamic for slot in call.slots)
-        call.result = Slot(dynamic=True, early=early)
-        (self._early if early else self._current).append(call)
-        if any(slot.example is not None for slot in call.slots):  # then it is a view
-            call.result.example = call.example()
-            call.result.new = all(slot.new for slot in call.slots if slot.dynamic)
-        return call.result
-
-    def _view(self, x: Any, view: Callable[..., Any], *args: Any) -> Any:
-        """Return a view of an operand."""
-        return self._pure(view, x, *args) if type(x) is Slot else view(x, *args)
-
-    def _buffer(self, value: Value) -> Slot:
-        offset, memory = self._buffers.allocate(value), self.memory
-        shape, dtype, strides = value.shape, value.dtype, value.strides
-        return self.add_static(lambda: np.ndarray(shape, dtype, memory.array, offset, strides), memory)
-
-    def _scratch(self, like: np.ndarray) -> Slot:
-        """Return a buffer for this call only."""
-        storage = Storage("temporary")
-        self._facts.dying.setdefault(self._at, []).append(storage)
-        return self._buffer(Value(-1, storage, like))
-
-    def _destination(self, value: Value, reuse: tuple[Any, ...] = ()) -> Slot:
-        """Return memory for a result: its target, new memory, that of a dying operand, or a buffer."""
-        target, slots = self._facts.targets.get(value.number), self._slots
-        if target is not None and target.storage.kind == "temporary":
-            slots[value.number] = self._destination(target)
-        elif target is not None:
-            self._current, slots[value.number] = self.after, slots[target.number]
-        elif self._is_copied(value):
-            number = np.empty((), value.dtype)  # not in a buffer, where it would part free memory until the end
-            slots[value.number] = self.add_static(lambda: number)
-        elif value.storage in self._facts.escaping:
-            strides = () if value.strides == contiguous_strides(value) else (None, 0, value.strides)
-            slot = self._pure(np.ndarray if strides else np.empty, value.shape, value.dtype, *strides)
-            slots[value.number] = slot
-            slot.example, slot.new = _example(value), True
-        else:
-            for old in reuse:
-                dying = has_layout(old, value) and self._facts.ends[old.storage] == self._at
-                if dying and old.number not in self._facts.read_only and self._buffers.transfer(old, value):
-                    slots[value.number] = slots[old.number]
-                    break
-            else:
-                slots[value.number] = self._buffer(value)
-        return slots[value.number]
-
-    def _is_copied(self, value: Value) -> bool:
-        """Return whether an output is copied at the end, which for one number takes less time than new memory."""
-        return not value.shape and [x.storage for x in self._program.outputs].count(value.storage) == 1
-
-    def _output(self, value: Value) -> Slot:
-        x, kind = self._operand(value), value.storage.kind
-        if kind == "temporary" and type(x) is Slot and x.dynamic:
-            return x
-        early = type(x) is not Slot or x.early or not (x.dynamic or kind == "temporary")
-        result = Slot(dynamic=True, early=early)
-        copy = copy_with_strides if value.shape else np.ndarray.copy
-        function = np.ndarray.view if kind in ("state", "input") else copy
-        (self._early if early else self._current).append(Instruction(function, (x,), {}, result))
-        return result
+            self._release()
+        self._finish()
 
     def _lower(self, call: Call) -> None:
         if call.check is not None:
@@ -198,41 +62,6 @@ class Lowering:
                 self._slots[result.number] = self._pure(call.function, *self._operand(call.args), **options)
             elif not call.single or not (self._is_of_bound(call, result) or self._lower_result(call, result)):
                 self._lower_plainly(call)
-
-    def _emit(self, function: Callable[..., Any], *operands: Any, **options: Any) -> None:
-        self._current.append(Instruction(function, operands, options))
-
-    def _emit_ufunc(self, function: np.ufunc, operands: Sequence[Any], out: Any) -> None:
-        keyword = function in _KEYWORD_OUT
-        self._emit(function, *operands, *([] if keyword else [out]), **({"out": out} if keyword else {}))
-
-    def _emit_result(self, result: Value, function: Callable[..., Any], *operands: Any) -> bool:
-        """Emit a call with a result in new memory."""
-        self._current.append(Instruction(function, operands, {}, self._new(result)))
-        return True
-
-    def _new(self, result: Value) -> Slot:
-        """Return the slot of a result in new memory."""
-        slot = self._slots.setdefault(result.number, Slot(dynamic=True))
-        if not result.scalar:
-            slot.example = _example(result)
-        return slot
-
-    def _lower_plainly(self, call: Call) -> None:
-        """Emit a call unchanged, with results in new memory."""
-        slots = tuple(map(self._new, call.results))
-        result = None if not slots else slots[0] if call.single else slots
-        args, options = (map_leaves(self._plain_leaf, x) for x in (call.args, call.options))
-        self._current.append(Instruction(call.function, args, options, result))
-
-    def _plain_leaf(self, arg: Any) -> Any:
-        """Return a scalar in an array as a scalar: functions return views of arrays, and new arrays for scalars."""
-        operand = self._leaf(arg)
-        if type(arg) is Value and arg.scalar and type(operand) is Slot and not operand.dynamic:
-            scalar = Slot(dynamic=True)
-            self._current.append(Instruction(operator.getitem, (operand, ()), {}, scalar))
-            return scalar
-        return operand
 
     def _lower_check(self, expected: bool, value: Value) -> None:
         bound = self._bounds.get(value.number)
@@ -313,7 +142,7 @@ class Lowering:
         """
         if not value.scalar or (self._current is self.after and value.number in self._facts.targets):
             return True
-        return self._native and of_floats and value.dtype in _FLOATS
+        return self._native and of_floats and value.dtype in FLOATS
 
     def _elementwise(self, function: np.ufunc, args: tuple[Any, ...], result: Value) -> bool:
         operands = self._elementwise_operands(function, args, result)
@@ -337,11 +166,11 @@ class Lowering:
             return self._number_array(arg, dtype)
         count, operand = math.prod(result.shape), self._operand(arg)
         shape = getattr(arg, "shape", ())
-        long = math.prod(shape) > 1 or function in _KEYWORD_OUT  # single numbers are fast in other functions
+        long = math.prod(shape) > 1 or function in KEYWORD_OUT  # single numbers are fast in other functions
         if type(operand) is not Slot:
             if not hasattr(operand, "dtype") and not _is_exact(operand, dtype):
                 return operand
-            full = shape if not long else result.shape if count <= _SMALL else shape or result.shape[-1:]
+            full = shape if not long else result.shape if count <= SMALL else shape or result.shape[-1:]
             return self._constant(operand if shape == full else np.full(full, operand, dtype), dtype)
         if arg.scalar or (shape == result.shape and arg.dtype == dtype):
             return operand
@@ -365,7 +194,7 @@ class Lowering:
 
     def _operator_pow(self, call: Call, result: Value) -> bool:
         x, exponent = call.args
-        square = type(exponent) in (int, float) and exponent == 2 and result.dtype in _FLOATS
+        square = type(exponent) in (int, float) and exponent == 2 and result.dtype in FLOATS
         return square and self._elementwise(np.square, (x,), result)
 
     def _pow(self, call: Call, result: Value) -> bool:
@@ -380,7 +209,7 @@ class Lowering:
     def _matmul(self, call: Call, result: Value) -> bool:
         x, y = call.args
         left, right = self._operand(call.args)
-        dot = len(y.shape) == 2 <= len(x.shape) and x.dtype in _FLOATS
+        dot = len(y.shape) == 2 <= len(x.shape) and x.dtype in FLOATS
         flat = dot and len(x.shape) > 2  # a stack of matrices, as one of all rows
         if call.options or not is_contiguous(result) or (flat and not (is_contiguous(x) and all(x.shape + y.shape))):
             return False
@@ -411,7 +240,7 @@ class Lowering:
 
     def _mean(self, call: Call, result: Value) -> bool:
         x = call.args[0]
-        if x.dtype not in _FLOATS or 0 in x.shape or not self._sum(call, result):
+        if x.dtype not in FLOATS or 0 in x.shape or not self._sum(call, result):
             return False
         count, total = math.prod(x.shape) // math.prod(result.shape), self._slots[result.number]
         if not self._is_array(result):
@@ -453,7 +282,7 @@ class Lowering:
         if not self._is_array(result):
             return self._emit_result(result, function.reduce, operand, axis, dtype)
         single = axis[0] if type(axis) is tuple and len(axis) == 1 else axis
-        may_be_pairs = dtype is None and x.dtype in _FLOATS and not result.scalar
+        may_be_pairs = dtype is None and x.dtype in FLOATS and not result.scalar
         if may_be_pairs and type(single) is int and x.shape[single] == 2:
             before = (slice(None),) * (single % len(x.shape))  # one call for all pairs, in place of a loop for each
             halves = [self._view(operand, operator.getitem, (*before, i, ...)) for i in range(2)]
@@ -491,7 +320,7 @@ class Lowering:
         condition, *sides = call.args
         zeros = [type(side) in (int, float) and side == 0 and math.copysign(1, side) > 0 for side in sides]
         x, shape, dtype = sides[zeros[0]], result.shape, result.dtype
-        if sum(zeros) != 1 or dtype not in _FLOATS or not all(type(y) is Value for y in (x, condition)):
+        if sum(zeros) != 1 or dtype not in FLOATS or not all(type(y) is Value for y in (x, condition)):
             return False
         same = (x.shape, x.dtype, condition.shape, condition.dtype) == (shape, dtype, shape, np.bool)
         if not same or x.scalar or condition.scalar:
@@ -525,21 +354,12 @@ _RULES |= dict.fromkeys(_SPECIAL, lambda self, call, result: result.dtype.kind !
 _RULES[functions.relu] = lambda self, call, result: self._elementwise(np.maximum, (call.args[0], 0), result)
 
 
-def _example(value: Value) -> np.ndarray | None:
-    """Return an array with the layout of a value, of pages that are never touched, and so take no memory."""
-    if any(stride < 0 for stride in value.strides or ()):
-        return None
-    extent = sum((n - 1) * stride for n, stride in zip(value.shape, value.strides or (), strict=True))
-    pages = mmap(-1, max(0, extent) + value.dtype.itemsize)
-    return np.ndarray(value.shape, value.dtype, pages, 0, value.strides)
-
-
 def _row(shape: tuple[int, ...], result: Value, dtype: Any) -> np.ndarray:
     """Return memory for an operand repeated along axes of a result, innermost first, for long inner loops."""
     lengths = [1] * (len(result.shape) - len(shape)) + list(shape)
     axes = sorted(range(len(lengths)), key=lambda axis: -(result.strides or ())[axis])
     for axis in reversed(axes):
-        if math.prod(lengths) * result.shape[axis] > _SMALL * lengths[axis]:
+        if math.prod(lengths) * result.shape[axis] > SMALL * lengths[axis]:
             break
         lengths[axis] = result.shape[axis]
     return np.empty([lengths[axis] for axis in axes], dtype).transpose(np.argsort(axes))
@@ -555,6 +375,6 @@ def _computed_in(function: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...] | Non
 
 def _is_exact(value: Any, dtype: Any) -> bool:
     """Return whether a ufunc gives the same results for a number as an array."""
-    if dtype in _FLOATS:
+    if dtype in FLOATS:
         return type(value) in (int, float) and not (math.isfinite(value) and abs(value) > np.finfo(dtype).max)
     return type(value) is int and dtype.kind in "iu" and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max

@@ -5,7 +5,7 @@
 | `expressions` | the expression of C for each elementwise function of NumPy |
 | `fusion` | which instructions of a captured step become a call of C, and which results are stored |
 | `calls` | which instructions are one call of a function of C: products, loops, sums, indices and their checks |
-| `products`, `loops` | matrix products by NumPy's BLAS, and the inner loops of NumPy's functions |
+| `products`, `loops`, `reductions` | matrix products by NumPy's BLAS, and the inner loops of NumPy's functions |
 | `places` | the memory of operands |
 | `printer` | a call as C |
 | `kernels` | the calls of a captured step, and their compilation in a thread |

@@ -1,0 +1,208 @@
+"""The writer of the instructions of a program: operands, constants, buffers, and where results go."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from mmap import mmap
+from typing import Any
+
+import numpy as np
+
+from xgrad.capture.numbers import Number
+from xgrad.capture.program import Call, Program, Storage, Value, map_leaves
+from xgrad_numpy.analysis import Analysis
+from xgrad_numpy.buffer_assignment import BufferAssignment, contiguous_strides, copy_with_strides, has_layout
+from xgrad_numpy.codegen import Instruction, Slot
+
+FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
+KEYWORD_OUT = frozenset({np.maximum, np.minimum})  # warn about a positional `out`
+SMALL = 1 << 16  # elements up to which constants and rows are broadcast in advance, for long inner loops
+
+
+class InstructionWriter:
+    """The instructions of a program, given the arrays of its state.
+
+    `before` are those before the first write to the state or an input, `after` all others. `parameters` are inputs and
+    numbers; `static` are all static slots but those of the state, in the order of their dependencies. Unless kernels of
+    C are to follow (`native`), single floats are scalars of NumPy, and rows are in new memory, which takes less time.
+    """
+
+    outputs: list[Slot]
+
+    def __init__(self, program: Program, arrays: Sequence[np.ndarray], native: bool) -> None:
+        self._program, self._constants, self._native = program, program.constants, native
+        self._early: list[Instruction] = []  # views of inputs, and numbers stored in arrays
+        self.before, self.after = list[Instruction](), list[Instruction]()
+        self._current = self.before
+        self._at = 0  # the call that is lowered
+        self._numbers = {number.text: Slot(dynamic=True, early=True) for number in program.numbers}
+        self._slots = {x.number: Slot(dynamic=True, early=True) for x in program.inputs}
+        if not any(x.storage.kind == "input" for call in program.calls for x in call.writes):
+            for x in program.inputs:
+                self._slots[x.number].example = _example(x)
+        self.parameters = [*self._slots.values(), *self._numbers.values()]
+        self.state = [self._slots.setdefault(x.number, Slot()) for x in program.state]
+        self.static: list[Slot] = []
+        self._arrays: dict[Any, np.ndarray] = {}  # 0-d arrays of numbers, and small constants
+        self._facts = Analysis(program, arrays)
+        self._buffers = BufferAssignment()
+        self.nbytes = 0
+        self.memory = self.add_static(self._buffers.memory)
+
+    def _release(self) -> None:
+        """Give back the buffers that nothing needs after the current call."""
+        for storage in self._facts.dying.pop(self._at, ()):
+            self._buffers.release(storage)
+
+    def _finish(self) -> None:
+        """Make the outputs."""
+        self.outputs = [self._output(x) for x in self._program.outputs]
+        self.before, self.nbytes = self._early + self.before, self._buffers.nbytes
+
+    def _operand(self, arg: Any) -> Any:
+        """Return an argument of a call with slots and constants for values and numbers."""
+        return map_leaves(self._leaf, arg)
+
+    def _leaf(self, arg: Any) -> Any:
+        if type(arg) is Value:
+            constant = self._constants.get(arg.number)
+            return self._slots[arg.number] if constant is None else constant
+        return self._numbers[arg.text] if type(arg) is Number else arg
+
+    def _constant(self, value: Any, dtype: Any = None) -> np.ndarray:
+        """Return an array of a constant, shared by equal ones if they are small."""
+        array = np.asarray(value, dtype)
+        if array.size > SMALL:
+            return array
+        return self._arrays.setdefault((array.dtype, array.shape, array.strides, array.tobytes()), array)
+
+    def _number_array(self, number: Number, dtype: Any) -> Any:
+        """Return a 0-d array that holds a number during a run: a faster operand than the number."""
+        slot, key = self._numbers[number.text], (number.text, dtype)
+        if type(number.value) not in (int, float) or dtype not in FLOATS:
+            return slot
+        if key not in self._arrays:
+            self._arrays[key] = np.empty((), dtype)
+            self._early.append(Instruction(operator.setitem, (self._arrays[key], (), slot), {}))
+        return self._arrays[key]
+
+    def add_static(self, find: Callable[[], Any], *sources: Slot) -> Slot:
+        """Return a new static slot, which `find` computes from the arrays of other slots."""
+        slot = Slot(find=find, order=len(self.static))
+        for source in sources:
+            source.dependents.append(slot)
+        self.static.append(slot)
+        return slot
+
+    def _pure(self, function: Callable[..., Any], *operands: Any, **options: Any) -> Slot:
+        """Return the slot of a view or of new memory, which is made as early as possible."""
+        call = Instruction(function, operands, options)
+        if call.slots and not any(slot.dynamic for slot in call.slots):
+            return self.add_static(lambda: operator.call(*call.entry()), *call.slots)
+        early = all(slot.early or not slot.dynamic for slot in call.slots)
+        call.result = Slot(dynamic=True, early=early)
+        (self._early if early else self._current).append(call)
+        if any(slot.example is not None for slot in call.slots):  # then it is a view
+            call.result.example = call.example()
+            call.result.new = all(slot.new for slot in call.slots if slot.dynamic)
+        return call.result
+
+    def _view(self, x: Any, view: Callable[..., Any], *args: Any) -> Any:
+        """Return a view of an operand."""
+        return self._pure(view, x, *args) if type(x) is Slot else view(x, *args)
+
+    def _buffer(self, value: Value) -> Slot:
+        offset, memory = self._buffers.allocate(value), self.memory
+        shape, dtype, strides = value.shape, value.dtype, value.strides
+        return self.add_static(lambda: np.ndarray(shape, dtype, memory.array, offset, strides), memory)
+
+    def _scratch(self, like: np.ndarray) -> Slot:
+        """Return a buffer for this call only."""
+        storage = Storage("temporary")
+        self._facts.dying.setdefault(self._at, []).append(storage)
+        return self._buffer(Value(-1, storage, like))
+
+    def _destination(self, value: Value, reuse: tuple[Any, ...] = ()) -> Slot:
+        """Return memory for a result: its target, new memory, that of a dying operand, or a buffer."""
+        target, slots = self._facts.targets.get(value.number), self._slots
+        if target is not None and target.storage.kind == "temporary":
+            slots[value.number] = self._destination(target)
+        elif target is not None:
+            self._current, slots[value.number] = self.after, slots[target.number]
+        elif self._is_copied(value):
+            number = np.empty((), value.dtype)  # not in a buffer, where it would part free memory until the end
+            slots[value.number] = self.add_static(lambda: number)
+        elif value.storage in self._facts.escaping:
+            strides = () if value.strides == contiguous_strides(value) else (None, 0, value.strides)
+            slot = self._pure(np.ndarray if strides else np.empty, value.shape, value.dtype, *strides)
+            slots[value.number] = slot
+            slot.example, slot.new = _example(value), True
+        else:
+            for old in reuse:
+                dying = has_layout(old, value) and self._facts.ends[old.storage] == self._at
+                if dying and old.number not in self._facts.read_only and self._buffers.transfer(old, value):
+                    slots[value.number] = slots[old.number]
+                    break
+            else:
+                slots[value.number] = self._buffer(value)
+        return slots[value.number]
+
+    def _is_copied(self, value: Value) -> bool:
+        """Return whether an output is copied at the end, which for one number takes less time than new memory."""
+        return not value.shape and [x.storage for x in self._program.outputs].count(value.storage) == 1
+
+    def _output(self, value: Value) -> Slot:
+        x, kind = self._operand(value), value.storage.kind
+        if kind == "temporary" and type(x) is Slot and x.dynamic:
+            return x
+        early = type(x) is not Slot or x.early or not (x.dynamic or kind == "temporary")
+        result = Slot(dynamic=True, early=early)
+        copy = copy_with_strides if value.shape else np.ndarray.copy
+        function = np.ndarray.view if kind in ("state", "input") else copy
+        (self._early if early else self._current).append(Instruction(function, (x,), {}, result))
+        return result
+
+    def _emit(self, function: Callable[..., Any], *operands: Any, **options: Any) -> None:
+        self._current.append(Instruction(function, operands, options))
+
+    def _emit_ufunc(self, function: np.ufunc, operands: Sequence[Any], out: Any) -> None:
+        keyword = function in KEYWORD_OUT
+        self._emit(function, *operands, *([] if keyword else [out]), **({"out": out} if keyword else {}))
+
+    def _emit_result(self, result: Value, function: Callable[..., Any], *operands: Any) -> bool:
+        """Emit a call with a result in new memory."""
+        self._current.append(Instruction(function, operands, {}, self._new(result)))
+        return True
+
+    def _new(self, result: Value) -> Slot:
+        """Return the slot of a result in new memory."""
+        slot = self._slots.setdefault(result.number, Slot(dynamic=True))
+        if not result.scalar:
+            slot.example = _example(result)
+        return slot
+
+    def _lower_plainly(self, call: Call) -> None:
+        """Emit a call unchanged, with results in new memory."""
+        slots = tuple(map(self._new, call.results))
+        result = None if not slots else slots[0] if call.single else slots
+        args, options = (map_leaves(self._plain_leaf, x) for x in (call.args, call.options))
+        self._current.append(Instruction(call.function, args, options, result))
+
+    def _plain_leaf(self, arg: Any) -> Any:
+        """Return a scalar in an array as a scalar: functions return views of arrays, and new arrays for scalars."""
+        operand = self._leaf(arg)
+        if type(arg) is Value and arg.scalar and type(operand) is Slot and not operand.dynamic:
+            scalar = Slot(dynamic=True)
+            self._current.append(Instruction(operator.getitem, (operand, ()), {}, scalar))
+            return scalar
+        return operand
+
+
+def _example(value: Value) -> np.ndarray | None:
+    """Return an array with the layout of a value, of pages that are never touched, and so take no memory."""
+    if any(stride < 0 for stride in value.strides or ()):
+        return None
+    extent = sum((n - 1) * stride for n, stride in zip(value.shape, value.strides or (), strict=True))
+    pages = mmap(-1, max(0, extent) + value.dtype.itemsize)
+    return np.ndarray(value.shape, value.dtype, pages, 0, value.strides)
