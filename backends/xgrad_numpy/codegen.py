@@ -79,13 +79,19 @@ def slots_in(operands: Sequence[Any]) -> list[Slot]:
 
 
 class Code:
-    """A function, `run`, of the parameters: see `Executor`; with its `scope`."""
+    """A function, `run`, of the parameters: see `Executor`; with its `scope`. An error calls `on_error` first."""
 
     def __init__(
-        self, parameters: list[Slot], before: list[Instruction], after: list[Instruction], outputs: list[Slot]
+        self,
+        parameters: list[Slot],
+        before: list[Instruction],
+        after: list[Instruction],
+        outputs: list[Slot],
+        on_error: Callable[[], Any] = lambda: None,
     ) -> None:
         consume = deque[Any](maxlen=0).extend
         self.scope = dict[str, Any](__name__="xgrad", call=operator.call, starmap=starmap, consume=consume)
+        self.scope["on_error"] = on_error
         self._names: dict[int, tuple[str, Any]] = {}  # with the operand, by its id
         self._entries: dict[Slot, list[tuple[list[Any], int, Instruction]]] = {}  # of static slots in loops
         self._last = {id(slot): id(x) for x in (*before, *after) for slot in (*x.slots, *x.results)}
@@ -93,9 +99,11 @@ class Code:
             self._last.pop(id(slot), None)
         lines = self._lines(before)
         if lines:
-            lines = ["try:", *["    " + line for line in lines]]
-            lines += ["except Exception as error:", "    return error.with_traceback(None)"]
-        lines += self._lines(after)
+            lines = ["try:", *["    " + line for line in lines], "except BaseException as error:", "    on_error()"]
+            lines += ["    if not isinstance(error, Exception):", "        raise"]
+            lines += ["    return error.with_traceback(None)"]
+        if late := self._lines(after):
+            lines += ["try:", *["    " + line for line in late], "except BaseException:", "    on_error()", "    raise"]
         head = f"def run({', '.join(map(self._text, parameters))}):"
         exec(_compiled("\n    ".join([head, *lines, f"return {self._text(tuple(outputs))}"])), self.scope)
         self.run: Callable[..., Any] = self.scope.pop("run")  # no cycle

@@ -83,13 +83,15 @@ class Lowering(InstructionWriter):
             return True
         if call.function not in (functions.max, functions.min) or x.dtype.kind not in "iu" or 0 in x.shape:
             return False
-        last = self._at
+        if result.storage in self._facts.escaping:
+            return False
+        last, escaping = self._at, self._facts.escaping
         for reader in readers_of.get(result.number, []):
             first, *others = reader.args
             if reader.function not in _COMPARISONS or first is not result or type(others[0]) is not int:
                 return False
             (truth,) = reader.results
-            if any(other.check is None for other in readers_of.get(truth.number, [])):
+            if truth.storage in escaping or any(y.check is None for y in readers_of.get(truth.number, [])):
                 return False
             last = max(last, self._facts.last_reads.get(truth.number, 0))
         self._facts.keep(x.storage, last)

@@ -258,12 +258,13 @@ def test_elements_at_indices_are_those_of_numpy(dtype: str, layout: str) -> None
 def test_an_index_out_of_range_ends_the_call(place: int, index: int) -> None:
     x, rows, columns = np.ones((50, 7)), np.arange(50), np.zeros(50, np.int64)
     columns[place] = index
-    out, kept = np.zeros((2, 52)), np.zeros(3)
+    out, kept = np.zeros((2, 52)), np.ones(3)
     for key in ((rows, columns), (columns * 0 + 50, rows % 7)):
         calls = [Instruction(take_elements, (static(x), key, static(y[1:51])), {}) for y in out]
         with pytest.raises(Diverged):
             execute([*calls, Instruction(np.negative, (static(kept), static(kept)), {})])
-    assert not out[:, [0, 51]].any()
+    assert not out[:, [0, 51]].any() and not out[1].any()
+    assert (kept == 1).all()  # nothing is done after a failure
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
@@ -545,6 +546,90 @@ def test_a_step_that_ends_with_an_error_leaves_no_exception() -> None:
             captured(x, xgrad.asarray([0, 9]))
     with np.errstate(all="raise"):
         captured(xgrad.ones(4), index)
+
+
+def test_a_replay_that_ends_leaves_no_exception() -> None:
+    captured = xgrad.capture(lambda x, i, j: (xgrad.log(x[i, j]), 1 / (x[i, j] + 0)), native=True)
+    x = xgrad.asarray(np.random.default_rng(0).random((50, 7)) + 1, dtype=xgrad.float32)
+    rows, columns = np.arange(50), np.arange(50) % 7
+    wrong = np.where(rows == 3, 9, columns)
+    for chosen in (columns, wrong, columns, wrong):
+        if chosen is wrong:
+            with pytest.raises(IndexError):
+                captured(x, xgrad.asarray(rows), xgrad.asarray(chosen))
+        else:
+            captured(x, xgrad.asarray(rows), xgrad.asarray(chosen))
+        assert runtime().take_raised() == 0
+
+
+def _added(device: Any, x: Any, indices: Any, values: Any) -> None:
+    device.xp.index_add(x, indices, values)
+
+
+def test_an_index_out_of_range_after_a_write_is_an_error_and_the_rest_is_not_done() -> None:
+    outcomes = []
+    for native in (False, True):
+        x, total = xgrad.zeros((6, 4)), xgrad.zeros(3)
+
+        def step(x: Any, total: Any, indices: Any, values: Any) -> None:
+            total += 1.0
+            total *= 2.0
+            run_array_code(x.device, _added, x._data, indices._data, values._data)
+            total += 1.0
+            total *= 3.0
+
+        captured = xgrad.capture(step, native=native)
+        for last in (3, 3, 3, 6, 3):
+            args = x, total, xgrad.asarray([0, 1, last]), xgrad.ones((3, 4))
+            if last == 6:
+                with pytest.raises(IndexError):
+                    captured(*args)
+            else:
+                captured(*args)
+        outcomes.append((x.tolist()[3:], total.tolist()))
+        assert captured.refusal is None
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(), (1,), (3, 4), (200, 100)])
+@pytest.mark.parametrize(("function", "value"), [("exp", 800.0), ("expm1", 800.0), ("log", 0.0), ("log", -1.0)])
+def test_loops_raise_as_numpy_does(function: str, value: float, shape: tuple[int, ...], dtype: str) -> None:
+    captured = xgrad.capture(lambda x: getattr(xgrad, function)(x + 0.0) * 1.0, native=True)
+    x = np.full(shape, 2.0, dtype)
+    captured(xgrad.asarray(x))
+    captured(xgrad.asarray(x))
+    x[...] = value
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        captured(xgrad.asarray(x))
+    with np.errstate(all="ignore"):
+        captured(xgrad.asarray(x))
+
+
+def test_single_numbers_raise_before_anything_is_written() -> None:
+    outcomes = []
+    for capture in (lambda step: step, lambda step: xgrad.capture(step, native=True)):
+        w = nn.Parameter(xgrad.ones(3))
+        optimizer = optim.SGD([w], lr=0.1)
+
+        def step(x: Any, w: Any = w, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = (w * x).sum()
+            logarithm = xgrad.log(loss.detach())
+            loss.backward()
+            optimizer.step()
+            return logarithm
+
+        run = capture(step)
+        with np.errstate(all="raise"):
+            for value in (1.0, 1.0, -1.0, 1.0, 0.0, 1.0):
+                if value <= 0:
+                    with pytest.raises(FloatingPointError):
+                        run(xgrad.full((3,), value))
+                else:
+                    run(xgrad.full((3,), value))
+                outcomes.append(w.tolist())
+    assert outcomes[: len(outcomes) // 2] == outcomes[len(outcomes) // 2 :]
 
 
 @pytest.mark.filterwarnings("default:.*encountered in.*:RuntimeWarning")

@@ -184,11 +184,9 @@ def test_an_error_leaves_no_exception_for_later_calls() -> None:
     assert program is not None
     assert facts(program([x])) == facts(rule(np, x))
     with np.errstate(all="raise"):
-        assert program([np.full_like(x, 1e38)]) is None  # NumPy raises of the sum
-        assert runtime().take_raised() == 0
-        with pytest.raises(FloatingPointError, match="overflow"):
-            program([np.full_like(x, 5e34)])  # of the last product, by C
-    assert runtime().take_raised() == 0
+        for value in (1e38, 5e34):  # NumPy raises of the sum, or C of the last product
+            assert program([np.full_like(x, value)]) is None
+            assert runtime().take_raised() == 0
 
 
 def test_calls_with_ever_other_arguments_drop_no_program() -> None:

@@ -57,10 +57,10 @@ class Kernels:
             for part, failed in zip(self._parts, (end_replay, require_indices), strict=True)
         )
         take = load_runtime().take_raised
-        before.insert(0, Instruction(take, (), {}))  # what a step that ended with an error has left
-        raised = Slot(dynamic=True)
-        after += [Instruction(take, (), {}, raised), Instruction(warn_of, (raised,), {})]
-        return Code(lowering.parameters, before, after, lowering.outputs)
+        for part in (before, after):  # before anything is written, the step then runs eagerly, and raises itself
+            raised = Slot(dynamic=True)
+            part += [Instruction(take, (), {}, raised), Instruction(warn_of, (raised,), {})]
+        return Code(lowering.parameters, before, after, lowering.outputs, on_error=take)
 
     def _call(self, compiled: ctypes.CDLL, x: Function, failed: Callable[[int], None]) -> list[Instruction]:
         """Return the call of a function with a table of addresses, and the call of `failed` with what it returns.

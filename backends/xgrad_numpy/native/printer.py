@@ -50,11 +50,12 @@ class Source:
         body = "".join([self._call(part, places) for part in run.parts])
         if not places:
             return None
+        begin, end = "    runtime->begin_products();\n", "    runtime->end_products();\n"
         if multiplies:
-            body = f"    runtime->begin_products();\n{body}    runtime->end_products();\n"
+            body = begin + body + end
         may_fail = any(isinstance(part, NativeCall) and part.may_fail for part in run.parts)
         if may_fail:
-            body = f"    int32_t failed = 0;\n{body}    return failed;\n"
+            body += f"    return 0;\nfailed:\n{end if multiplies else ''}    return 1;\n"
         name = self._runs.setdefault(body, _name("run", body))
         if may_fail:
             self._failing.add(name)
@@ -67,7 +68,7 @@ class Source:
             table += part.places
             self.loops |= part.loops
             text = part.text(first)
-            return f"    failed |= {text};\n" if part.may_fail else f"    {text}\n"
+            return f"    if ({text}) goto failed;\n" if part.may_fail else f"    {text}\n"
         body, total, chunk = _nest(part, table)
         if len(table) == first:
             return ""

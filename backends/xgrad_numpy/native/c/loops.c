@@ -16,9 +16,9 @@ static void loop_over(void *argument, int64_t begin, int64_t end) {
         operands[i] = x->operands[i] + begin * x->item;
         steps[i] = (intptr_t)x->item;
     }
-    clear_exceptions();
+    clear_all_exceptions();
     x->loop->function(operands, &size, steps, x->loop->data);
-    note(exceptions());
+    note(all_exceptions());
 }
 
 /* Call a loop of NumPy for contiguous operands of one dtype, the result last. */

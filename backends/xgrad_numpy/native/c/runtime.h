@@ -57,6 +57,17 @@ static inline int32_t exceptions(void) {
     const uint32_t x = _mm_getcsr();
     return (x & 1 ? INVALID : 0) | (x & 4 ? DIVIDED : 0) | (x & 8 ? OVERFLOWN : 0) | (x & 16 ? UNDERFLOWN : 0);
 }
+/* With those of the x87 unit, where `feraiseexcept` raises some, which NumPy calls in its loops. */
+static inline void clear_all_exceptions(void) {
+    clear_exceptions();
+    __asm__ volatile("fnclex");
+}
+static inline int32_t all_exceptions(void) {
+    uint16_t x;
+    __asm__ volatile("fnstsw %0" : "=a"(x));
+    return exceptions() | (x & 1 ? INVALID : 0) | (x & 4 ? DIVIDED : 0) | (x & 8 ? OVERFLOWN : 0) |
+           (x & 16 ? UNDERFLOWN : 0);
+}
 #else
 #include <fenv.h>
 static inline void clear_exceptions(void) { feclearexcept(FE_ALL_EXCEPT); }
@@ -65,6 +76,8 @@ static inline int32_t exceptions(void) {
     return (x & FE_INVALID ? INVALID : 0) | (x & FE_DIVBYZERO ? DIVIDED : 0) | (x & FE_OVERFLOW ? OVERFLOWN : 0) |
            (x & FE_UNDERFLOW ? UNDERFLOWN : 0);
 }
+static inline void clear_all_exceptions(void) { clear_exceptions(); }
+static inline int32_t all_exceptions(void) { return exceptions(); }
 #endif
 
 /* Arithmetic does not move across it. */
