@@ -84,6 +84,7 @@ def run(instructions: list[Instruction], memory: np.ndarray | None = None, outpu
             name, places, _ = x
             addresses = [place.array.__array_interface__["data"][0] for place in places]
             compiled[name]((ctypes.c_void_p * len(addresses))(*addresses))
+            runtime().take_raised()  # or the next product would warn of it
     return fused
 
 

@@ -66,7 +66,7 @@ def test_convolutions_are_those_of_the_generic_rules(seed):
 @pytest.mark.parametrize("layout", [(0, 1, 2, 3), (2, 1, 0, 3), (3, 2, 1, 0)])
 @pytest.mark.parametrize("shape", [(3, 1, 1), (1, 3, 1, 1), (4,), (5, 1), (2, 1, 1, 1), (2, 3, 5, 1)])
 def test_operand_repeated_along_inner_axes_gives_the_same_bits(monkeypatch, layout, shape):
-    monkeypatch.setattr("xgrad_numpy.lowering._SMALL", 40)
+    monkeypatch.setattr("xgrad_numpy.lowering.SMALL", 40)
     numbers, lengths = np.random.default_rng(0), np.array([2, 3, 5, 4])
     x = numbers.normal(size=lengths[list(layout)]).astype(np.float32).transpose(np.argsort(layout))
     x, y = xgrad.asarray(x), xgrad.asarray(numbers.normal(size=shape).astype(np.float32))

@@ -21,7 +21,7 @@ from xgrad import nn, optim
 from xgrad.capture import CaptureWarning
 from xgrad.capture.proxies import Proxy as TracedArray
 from xgrad.nn import functional
-from xgrad_numpy.native import update_kernels
+from xgrad_numpy.native import rule_kernels, update_kernels
 
 pytestmark = twins.on_cpu
 
@@ -152,8 +152,9 @@ NETWORKS = {(2, 16, 16, 2): 32, (784, 128, 10): 32, (784, 256, 128, 10): 128, (7
 def test_replay_takes_at_most_the_memory_of_the_eager_step(
     widths: tuple[int, ...], make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both by NumPy alone: updates that are compiled need no memory for tiles."""
+    """Both by NumPy alone: compiled rules and updates of eager mode need no memory for results in between."""
     monkeypatch.setattr(update_kernels, "update", lambda *_: (False, None))
+    monkeypatch.setattr(rule_kernels, "loaded_runtime", lambda: None)
     rows, layers = NETWORKS[widths], [m for n, k in itertools.pairwise(widths) for m in (nn.Linear(n, k), nn.ReLU())]
     model = nn.Sequential(*layers[:-1])
     step = twins.training_step(model, make(model.parameters(), lr=0.1))
