@@ -24,7 +24,7 @@ class InstructionWriter:
     """The instructions of a program, given the arrays of its state.
 
     `before` are those before the first write to the state or an input, `after` all others. `parameters` are inputs and
-    numbers; `static` are all static slots but those of the state, in the order of their dependencies. Unless kernels of
+    numbers; `static` are the static slots that are not of the state, in the order of their dependencies. Unless kernels of
     C are to follow (`native`), single floats are scalars of NumPy, and rows are in new memory, which takes less time.
     """
 
@@ -124,7 +124,7 @@ class InstructionWriter:
         return self._buffer(Value(-1, storage, like))
 
     def _destination(self, value: Value, reuse: tuple[Any, ...] = ()) -> Slot:
-        """Return memory for a result: its target, new memory, that of a dying operand, or a buffer."""
+        """Return memory for a result: its target, new memory, the memory of a dying operand, or a buffer."""
         target, slots = self._facts.targets.get(value.number), self._slots
         if target is not None and target.storage.kind == "temporary":
             slots[value.number] = self._destination(target)

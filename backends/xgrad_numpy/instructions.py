@@ -1,4 +1,4 @@
-"""Functions that instructions call, beside those of NumPy."""
+"""Functions that instructions call, beside NumPy's."""
 
 from __future__ import annotations
 

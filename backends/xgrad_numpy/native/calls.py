@@ -265,7 +265,7 @@ class Rows(NativeCall):
 
 @dataclass(slots=True, eq=False)
 class Additions(NativeCall):
-    """Rows added to those of an array at indices, which may repeat. An index out of range is an error."""
+    """Rows added to an array's rows at indices, which may repeat. An index out of range is an error."""
 
     @classmethod
     def of(cls, x: Instruction) -> Additions | None:

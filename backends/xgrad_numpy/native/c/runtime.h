@@ -57,7 +57,7 @@ static inline int32_t exceptions(void) {
     const uint32_t x = _mm_getcsr();
     return (x & 1 ? INVALID : 0) | (x & 4 ? DIVIDED : 0) | (x & 8 ? OVERFLOWN : 0) | (x & 16 ? UNDERFLOWN : 0);
 }
-/* With those of the x87 unit, where `feraiseexcept` raises some, which NumPy calls in its loops. */
+/* With the exceptions of the x87 unit, where `feraiseexcept` raises some, which NumPy calls in its loops. */
 static inline void clear_all_exceptions(void) {
     clear_exceptions();
     __asm__ volatile("fnclex");
