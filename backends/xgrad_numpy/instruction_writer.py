@@ -24,8 +24,8 @@ class InstructionWriter:
     """The instructions of a program, given the arrays of its state.
 
     `before` are those before the first write to the state or an input, `after` all others. `parameters` are inputs and
-    numbers; `static` are the static slots outside the state, in the order of their dependencies. Unless kernels of C are
-    to follow (`native`), single floats are scalars of NumPy, and rows are in new memory, which takes less time.
+    numbers; `static` are the static slots outside the state, in the order of their dependencies. Unless kernels of C
+    are to follow (`native`), single floats are scalars of NumPy, and rows are in new memory, which takes less time.
     """
 
     outputs: list[Slot]
