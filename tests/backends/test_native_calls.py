@@ -154,7 +154,7 @@ def test_reductions_have_the_bits_of_numpy(dtype: str, function: np.ufunc) -> No
                 instructions.append(Instruction(function.reduce, operands, {}))
                 pairs.append((shape, axis, right.reshape(out.shape), out))
     parts = execute(instructions)
-    assert {type(part) for part in parts} == {Reduction} and len(parts) > 0.9 * len(instructions)
+    assert {type(part) for part in parts} == {Reduction} and len(parts) > 0.8 * len(instructions)
     for shape, axis, right, got in pairs:
         assert bits(got) == bits(right), (shape, axis)
 

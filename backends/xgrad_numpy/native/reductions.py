@@ -15,6 +15,7 @@ from xgrad_numpy.native.runtime import Runtime
 #: The functions of which NumPy's loop reduces, by their methods.
 REDUCTIONS: dict[Any, np.ufunc] = {f.reduce: f for f in (np.add, np.maximum, np.minimum)}
 _LARGEST = 1 << 22  # elements up to which a reduction is tried out
+_SIGNS = 64  # signs of zeros, with which extremes are tried out: which of two a loop chooses depends on their places
 
 _KNOWN: dict[Any, bool] = {}
 
@@ -66,16 +67,24 @@ def reductions_have_bits_of_numpy(
 
 
 def _agrees(function: np.ufunc, layout: ReducedAxes, x: np.ndarray, axis: Any, loop: Loop, runtime: Runtime) -> bool:
+    results = layout.outer * layout.inner if layout.of_middle else layout.middle
+    rounds = 1 if function is np.add else -(-_SIGNS // results)
+    if rounds * x.size > _LARGEST:
+        return False
     rng, before, order = np.random.default_rng(0), runtime.take_raised(), _order(x)
     numbers = list(map(ctypes.c_int64, (*layout, x.itemsize, function is np.add)))
-    agree, shape = True, [x.shape[i] for i in order]
-    for values in (None, [-0.0], [0.0, -0.0]):
-        trial = (rng.standard_normal(shape) if values is None else rng.choice(values, shape)).astype(x.dtype)
+    shape = [x.shape[i] for i in order]
+
+    def has_bits(trial: np.ndarray) -> bool:
         right = np.asarray(function.reduce(trial.transpose(np.argsort(order)), axis))
         out = np.empty_like(right, order="C")
         addresses = [ctypes.c_void_p(y.__array_interface__["data"][0]) for y in (trial, out)]
         runtime.functions.reduce(ctypes.byref(loop), *addresses, *numbers)
-        agree = agree and out.tobytes() == right.tobytes()
+        return out.tobytes() == right.tobytes()
+
+    trials = [rng.standard_normal(shape), np.full(shape, -0.0)]
+    trials += [np.copysign(0.0, rng.random(shape) - rng.random()) for _ in range(rounds)]
+    agree = all(has_bits(trial.astype(x.dtype)) for trial in trials)
     runtime.take_raised()
     runtime.functions.note(before)
     return agree
