@@ -7,6 +7,7 @@ that it writes to last, and its `text` as C.
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -31,7 +32,7 @@ _SYMBOLS = {
 
 
 @dataclass(slots=True, eq=False)
-class NativeCall:
+class NativeCall(ABC):
     """A call of a function of C.
 
     Attributes
@@ -51,9 +52,9 @@ class NativeCall:
     loops: Mapping[str, Loop] = field(init=False, default_factory=dict)
     may_fail: bool = field(init=False, default=False)
 
+    @abstractmethod
     def text(self, first: int) -> str:
         """Return the call in C, given the index of its first place in the table of addresses, ``p``."""
-        raise NotImplementedError
 
     def has_bits_of_numpy(self, runtime: Runtime) -> bool:
         """Return whether C computes the bits of NumPy, if that is to be tried out; called once, before `text`."""
