@@ -9,7 +9,8 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,16 +42,18 @@ class NativeCall(ABC):
         The instruction.
     places : list of Place
         What it reads, and last what it writes to.
-    loops : mapping of str to Loop
-        The loops of NumPy that it needs, by the names of their variables.
     may_fail : bool
-        Whether its text is an expression that is not 0 where the replay is not to go on.
+        Whether its text is an expression, which is not 0 where the replay is not to go on.
     """
 
     instruction: Instruction
     places: list[Place]
-    loops: Mapping[str, Loop] = field(init=False, default_factory=dict)
-    may_fail: bool = field(init=False, default=False)
+    may_fail: ClassVar[bool] = False
+
+    @property
+    def loops(self) -> Mapping[str, Loop]:
+        """The loops of NumPy that it needs, by the names of their variables."""
+        return {}
 
     @abstractmethod
     def text(self, first: int) -> str:
@@ -96,10 +99,21 @@ class Multiplication(NativeCall):
 
 
 @dataclass(slots=True, eq=False)
-class LoopCall(NativeCall):
-    """A function without an expression, by NumPy's inner loop: of contiguous operands of the dtype of the result."""
+class CallWithLoop(NativeCall):
+    """A call that is given a loop of NumPy, by the name of a variable."""
 
     name: str
+    loop: Loop
+
+    @property
+    def loops(self) -> Mapping[str, Loop]:
+        """The loop by the name of its variable."""
+        return {self.name: self.loop}
+
+
+@dataclass(slots=True, eq=False)
+class LoopCall(CallWithLoop):
+    """A function without an expression, by NumPy's inner loop: of contiguous operands of the dtype of the result."""
 
     @classmethod
     def of(cls, x: Instruction) -> LoopCall | None:
@@ -118,11 +132,7 @@ class LoopCall(NativeCall):
         if not all(place.is_same(places[-1]) or place.is_apart(places[-1]) for place in places):
             return None
         loop = loop_of(x.function, out.dtype)
-        if loop is None:
-            return None
-        made = cls(x, places, f"{x.function.__name__}_{out.dtype}")
-        made.loops = {made.name: loop}
-        return made
+        return None if loop is None else cls(x, places, f"{x.function.__name__}_{out.dtype}", loop)
 
     def text(self, first: int) -> str:
         """Return the call in C."""
@@ -159,10 +169,9 @@ class Extremes(NativeCall):
 
 
 @dataclass(slots=True, eq=False)
-class Reduction(NativeCall):
+class Reduction(CallWithLoop):
     """Sums, or largest or smallest elements, over some axes of an array without gaps, by NumPy's inner loop."""
 
-    name: str
     layout: ReducedAxes
 
     @classmethod
@@ -181,16 +190,12 @@ class Reduction(NativeCall):
         layout, loop = reduced_axes(source, axis), loop_of(function, source.dtype)
         if layout is None or loop is None or not target.flags.c_contiguous:
             return None
-        made = cls(x, places, f"{function.__name__}_{source.dtype}", layout)
-        made.loops = {made.name: loop}
-        return made
+        return cls(x, places, f"{function.__name__}_{source.dtype}", loop, layout)
 
     def has_bits_of_numpy(self, runtime: Runtime) -> bool:
         """Return whether the runtime computes the bits of NumPy."""
         function, axis = REDUCTIONS[self.instruction.function], self.instruction.operands[1]
-        return reductions_have_bits_of_numpy(
-            function, self.layout, self.places[0].array, axis, self.loops[self.name], runtime
-        )
+        return reductions_have_bits_of_numpy(function, self.layout, self.places[0].array, axis, self.loop, runtime)
 
     def is_worth_a_call(self, least: int) -> bool:
         """Return whether threads share it out."""
@@ -204,10 +209,8 @@ class Reduction(NativeCall):
 
 
 @dataclass(slots=True, eq=False)
-class Dots(NativeCall):
+class Dots(CallWithLoop):
     """The dot products of the rows of two arrays, by NumPy's loop."""
-
-    name: str
 
     @classmethod
     def of(cls, x: Instruction) -> Dots | None:
@@ -223,11 +226,7 @@ class Dots(NativeCall):
         if not first.size or not all(place.is_apart(places[-1]) for place in places[:-1]):
             return None
         loop = dot_loop_of(first.dtype, first.shape[-1])
-        if loop is None:
-            return None
-        made = cls(x, places, f"vecdot_{out.dtype}")
-        made.loops = {made.name: loop}
-        return made
+        return None if loop is None else cls(x, places, f"vecdot_{out.dtype}", loop)
 
     def is_worth_a_call(self, least: int) -> bool:
         """Return whether threads share it out."""
@@ -243,6 +242,8 @@ class Dots(NativeCall):
 class Rows(NativeCall):
     """The rows of an array at indices. An index out of range ends the replay."""
 
+    may_fail: ClassVar[bool] = True
+
     @classmethod
     def of(cls, x: Instruction) -> Rows | None:
         """Return an instruction as one."""
@@ -253,9 +254,7 @@ class Rows(NativeCall):
             return None
         if not all(place.is_apart(places[-1]) for place in places[:-1]):
             return None
-        made = cls(x, places)
-        made.may_fail = True
-        return made
+        return cls(x, places)
 
     def text(self, first: int) -> str:
         """Return the call in C."""
@@ -267,6 +266,8 @@ class Rows(NativeCall):
 @dataclass(slots=True, eq=False)
 class Additions(NativeCall):
     """Rows added to an array's rows at indices, which may repeat. An index out of range is an error."""
+
+    may_fail: ClassVar[bool] = True
 
     @classmethod
     def of(cls, x: Instruction) -> Additions | None:
@@ -286,9 +287,7 @@ class Additions(NativeCall):
             return None
         if not all(place.is_apart(places[-1]) for place in places[:-1]):
             return None
-        made = cls(x, places)
-        made.may_fail = True
-        return made
+        return cls(x, places)
 
     def text(self, first: int) -> str:
         """Return the call in C."""
@@ -310,6 +309,8 @@ def _are_rows(x: np.ndarray, rows: np.ndarray, part: np.ndarray) -> bool:
 class Elements(NativeCall):
     """The elements of an array at indices, which are given for each axis. An index out of range ends the replay."""
 
+    may_fail: ClassVar[bool] = True
+
     @classmethod
     def of(cls, x: Instruction) -> Elements | None:
         """Return an instruction as one."""
@@ -329,9 +330,7 @@ class Elements(NativeCall):
                 return None
         if not target.size or not all(place.is_apart(places[-1]) for place in places[:-1]):
             return None
-        made = cls(x, places)
-        made.may_fail = True
-        return made
+        return cls(x, places)
 
     def text(self, first: int) -> str:
         """Return the call in C."""
@@ -345,6 +344,7 @@ class Elements(NativeCall):
 class BoundCheck(NativeCall):
     """The check of the largest or the smallest integer of an array. A failure ends the replay."""
 
+    may_fail: ClassVar[bool] = True
     largest: bool
     condition: str
 
@@ -364,9 +364,7 @@ class BoundCheck(NativeCall):
         array = places[0].array
         if array.dtype not in _INDICES or not array.size or not array.flags.forc:
             return None
-        made = cls(x, places, largest, f"{_SYMBOLS[comparison]} INT64_C({bound})) != {int(expected)}")
-        made.may_fail = True
-        return made
+        return cls(x, places, largest, f"{_SYMBOLS[comparison]} INT64_C({bound})) != {int(expected)}")
 
     def text(self, first: int) -> str:
         """Return the call in C."""
