@@ -367,9 +367,10 @@ def relu(x: Any, /) -> Any:
     """Return the positive part; NumPy compares with an array or a row of zeros 3 times as fast as with one."""
     if not x.ndim or x.dtype not in _BITS:
         return np.maximum(x, 0)
-    if x.size > _MANY and (compiled := _compiled_rule()("relu", [x])) is not None:
-        return compiled([x])
-    return np.maximum(x, _zeros(x.shape if x.size <= _MANY else x.shape[-1:], x.dtype))
+    if x.size <= _MANY:
+        return np.maximum(x, _zeros(x.shape, x.dtype))
+    compiled = _compiled_rule()("relu", [x])
+    return np.maximum(x, _zeros(x.shape[-1:], x.dtype)) if compiled is None else compiled([x])
 
 
 def uniform(bits: Any, dtype: Any) -> Any:

@@ -55,7 +55,8 @@ class Backend:
     tf32 : bool
         Whether products of float32 may use 10 bits of mantissa: see `set_tf32`.
     tile_size : int, optional
-        The number of elements to update at a time in large arrays, so that they stay in a cache.
+        The number of elements, and less than twice as many, to update at a time in large arrays, so that they stay in a
+        cache.
     executor : str, optional
         The name of the module with the ``Executor`` of captured programs; without one, steps run eagerly.
     communicator : str, optional

@@ -28,7 +28,11 @@ def _linear_weight(g: Any, xp: Any, input: Any, into: Any) -> Any:
     return into
 
 
-@derivative(lambda g, xp, weight: xp.matmul(g, weight), _linear_weight, lambda g: g, kind=INTEGER, autocast="narrow")
+def _linear_bias(g: Any, xp: Any) -> Any:
+    return xp.sum(g, axis=tuple(range(len(g.shape) - 1)))
+
+
+@derivative(lambda g, xp, weight: xp.matmul(g, weight), _linear_weight, _linear_bias, kind=INTEGER, autocast="narrow")
 @documented()
 def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     """Return ``input @ weight.T + bias``.

@@ -6,6 +6,7 @@ that memory: tensors and arrays that were taken of a parameter follow it, as in 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
@@ -237,12 +238,13 @@ class FlatParameters:
         numbers: Mapping[str, Any],
         options: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Return the state after an update; a large buffer is updated in tiles that fit in a cache."""
+        """Return the state after an update; a large buffer is updated in equal tiles that fit in a cache."""
         values = {**numbers, **arrays}
         tile, size = device.backend.tile_size, p.shape[0] if p.shape else 0
-        if not self.elementwise or tile is None or size <= tile:
+        if not self.elementwise or tile is None or size < 2 * tile:
             return dict(self._update_tile(device, update, p, g, values, options))
-        for part in [slice(start, start + tile) for start in range(0, size, tile)]:
+        length = math.ceil(size / (size // tile))
+        for part in [slice(start, start + length) for start in range(0, size, length)]:
             tiles = {**values, **{key: arrays[key][part] for key in self.arrays}}
             state = self._update_tile(device, update, p[part], g[part], tiles, options)
             for key, value in state.items():
