@@ -1,6 +1,7 @@
 """One training step beside other load: one busy process for each core, which leaves half of each core.
 
-The ratios are times under load by twice the time alone, the fair share: 1 is a step that loses nothing by the load.
+Blocks alone and under load alternate. The ratios are times under load by twice the time alone just before, the fair
+share: 1 is a step that loses nothing by the load.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from benchmarks.environment import cores
-from benchmarks.harness import Options, begin, timed
+from benchmarks.harness import Options, begin, worker_group
 from benchmarks.models import MODELS, QUICK
 from benchmarks.report import Cells, Result, Table
+from benchmarks.statistics import ratios
 from benchmarks.step import scaled
 
 PEERS = {
@@ -28,10 +30,16 @@ def run(options: Options) -> Result:
     options = options.filled(seconds=0.5, repeats=5)
     result = begin("load", __doc__ or "", options)
     (peers,) = options.chosen(PEERS)
-    cases = QUICK if options.quick else MODELS
-    alone = timed(result, peers, cases, options)
-    with busy(cores()):
-        beside = timed(result, peers, cases, options)
+    alone: Cells = {}
+    beside: Cells = {}
+    for case, arguments in (QUICK if options.quick else MODELS).items():
+        started = {"case": arguments, "seconds": options.seconds}
+        with worker_group(result, peers, "benchmarks.worker:Blocks", case, started, options) as group:
+            for _ in range(options.repeats or 1):
+                for times, load in ((alone, nullcontext()), (beside, busy(cores()))):
+                    with load:
+                        for peer, seconds in group.ask("block"):
+                            times.setdefault(peer, {}).setdefault(case, []).append(seconds)
     result.tables = [
         Table("Time of a step alone", "ms", scaled(alone, 1e3)),
         Table("Time of a step under load", "ms", scaled(beside, 1e3), "bars"),
@@ -53,9 +61,12 @@ def busy(count: int) -> Iterator[None]:
 
 
 def shares(alone: Cells, beside: Cells) -> Cells:
-    """Return times under load by twice the least time alone."""
+    """Return times under load by twice the time alone, block by block; a peer may have failed in one of them."""
     return {
-        peer: {case: [x / (2 * min(alone[peer][case])) for x in times] for case, times in cases.items()}
+        peer: {
+            case: [ratio / 2 for ratio in ratios(times, alone[peer][case])]
+            for case, times in cases.items()
+            if len(times) == len(alone[peer][case])
+        }
         for peer, cases in beside.items()
-        if all(case in alone.get(peer, {}) for case in cases)
     }

@@ -110,13 +110,13 @@ def _as_program(name: str, xp: Any) -> Callable[..., Any]:
 
 
 def _as_update(name: str, xp: Any) -> Callable[..., Any]:
-    """Return the kernel of an update rule, which is compiled once there are large arrays, and moments of them.
+    """Return the kernel of an update rule, which is compiled once there are large arrays.
 
-    Plain SGD, which has no moments, takes NumPy no longer.
+    On one thread, plain SGD, which has no moments, takes NumPy no longer.
     """
 
     def kernel(*args: Any) -> Any:
-        if args[2] is not None and args[0].size >= _MANY:
+        if args[0].size >= _MANY and (args[2] is not None or functions.sharing.several):
             from xgrad_numpy.native import update_kernels  # not at the top: it starts a compiler
 
             updated, result = update_kernels.update(name, args)

@@ -44,10 +44,18 @@ _RUN = 1 << 16  # elements of a running sum in float32 before its total goes on 
 
 
 class Sharing:
-    """The size of a matrix product, in multiplications, above which native/eager_products.py may compute it."""
+    """The size of a matrix product, in multiplications, above which native/eager_products.py may compute it.
+
+    Whether there are `several` threads is known once the runtime of native code is loaded.
+    """
 
     def __init__(self) -> None:
         self.above, self._threads = _ALONE, 1
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several threads."""
+        return self._threads > 1
 
     def follow(self, threads: int) -> bool:
         """Set the size for a number of threads of BLAS, and return whether there were others before.
@@ -149,7 +157,7 @@ def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_in
 def _product_with_ones(x: Any) -> Any:
     """Return the sums of the rows of a matrix."""
     ones = _ones(x.shape[1], x.dtype)
-    shared = x.size >= _SHARED_BY_VECTOR and sharing.above < _ALONE
+    shared = x.size >= _SHARED_BY_VECTOR and sharing.several
     product = _eager_products()(np.ndarray.dot, x, ones, None) if shared else None
     return x.dot(ones) if product is None else product
 
