@@ -33,7 +33,7 @@ argsort astype cumulative_sum expand_dims matmul matrix_transpose max mean min p
 _KERNELS = "clip expm1 floor_divide relu sum_products tanh uniform".split()
 #: Kernels by module, which is loaded at their first call.
 _LAZY_KERNELS = {
-    "recurrent": "lstm_steps lstm_gradient",
+    "recurrent": "lstm_steps lstm_gradient gru_steps gru_gradient",
     "convolution": "convolution convolution_input convolution_weight",
     "pooling": "maximum_pool maximum_pool_gradient",
 }

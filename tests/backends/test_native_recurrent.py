@@ -53,7 +53,7 @@ class Compared:
         self._runtime = runtime
         monkeypatch.setattr(native, "loaded_runtime", lambda: self.loaded)
         monkeypatch.setattr(native, "_LEAST", 1)
-        for name in ("lstm_steps", "lstm_gradient"):
+        for name in ("lstm_steps", "lstm_gradient", "gru_steps", "gru_gradient"):
             monkeypatch.setattr(native, name, self._counted(getattr(native, name)))
 
     def _counted(self, function: Callable[..., bool]) -> Callable[..., bool]:
@@ -91,8 +91,14 @@ def bits(x: np.ndarray) -> bytes:
     return np.where(np.isnan(x), x.dtype.type(np.nan), x).tobytes()
 
 
-def inputs(steps: int, batch: int, width: int, dtype: str, special: bool = False) -> tuple[Arrays, Arrays]:
-    """Return the projected input, the weight, and the first state and cell; the gradients of the states and a cell."""
+LAYERS = ["LSTM", "GRU", "GRU with a bias"]
+
+
+def inputs(layer: str, steps: int, batch: int, width: int, dtype: str, special: bool = False) -> tuple[Any, Arrays]:
+    """Return the projected input, the weight, the first state, and the first cell or the bias; then gradients.
+
+    Those are of the states, and of the last cell of an LSTM. A GRU without a bias has None.
+    """
     rng = np.random.default_rng([steps, batch, width])
 
     def draw(*shape: int) -> np.ndarray:
@@ -103,34 +109,55 @@ def inputs(steps: int, batch: int, width: int, dtype: str, special: bool = False
             x[few] = rng.choice(SPECIAL, few.sum()).astype(dtype)
         return x
 
-    first = draw(steps, batch, 4 * width), draw(4 * width, width), draw(batch, width), draw(batch, width)
-    return first, (draw(steps, batch, width), draw(batch, width))
+    wide = (4 if layer == "LSTM" else 3) * width
+    first = draw(steps, batch, wide), draw(wide, width), draw(batch, width)
+    more = draw(batch, width) if layer == "LSTM" else draw(wide) if layer == "GRU with a bias" else None
+    gradients = draw(steps, batch, width), draw(batch, width)
+    return (*first, more), gradients if layer == "LSTM" else gradients[:1]
 
 
-def check(compared: Compared, forward: Arrays, backward: Arrays, reverse: bool) -> None:
-    _, weight, _, c = forward
-    _, cells, gates = compared.check(recurrent.lstm_steps, *forward, reverse)
-    compared.check(recurrent.lstm_gradient, *backward, weight, c, cells, gates, reverse)
+def backward_of(layer: str, forward: Any, results: Arrays, gradients: Arrays) -> tuple[Any, Any]:
+    """Return the kernel of the gradient, and its arguments but for the last one."""
+    _, weight, h, more = forward
+    if layer == "LSTM":
+        return recurrent.lstm_gradient, (*gradients, weight, more, *results[1:])
+    return recurrent.gru_gradient, (*gradients, weight, h, *results)
+
+
+def steps_of(layer: str) -> Any:
+    return recurrent.lstm_steps if layer == "LSTM" else recurrent.gru_steps
+
+
+def check(compared: Compared, layer: str, forward: Any, gradients: Arrays, reverse: bool, change: Any = None) -> None:
+    """Compare both kernels, with `change` applied to each argument that is an array."""
+    change = change or (lambda x: x)
+    results = compared.check(steps_of(layer), *[x if x is None else change(x) for x in forward], reverse)
+    kernel, args = backward_of(layer, forward, results, gradients)
+    compared.check(kernel, *map(change, args), reverse)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("steps", [1, 7])
 @pytest.mark.parametrize("width", [1, 5, 16, 128])
 @pytest.mark.parametrize("batch", [1, 2, 31, 32])
+@pytest.mark.parametrize("layer", LAYERS)
 def test_results_have_the_bits_of_numpy(
-    compared: Compared, threads: int, batch: int, width: int, steps: int, dtype: str
+    compared: Compared, threads: int, layer: str, batch: int, width: int, steps: int, dtype: str
 ) -> None:
     for reverse in (False, True):
-        check(compared, *inputs(steps, batch, width, dtype), reverse)
+        check(compared, layer, *inputs(layer, steps, batch, width, dtype), reverse)
     if threads == 1:  # products on one thread are NumPy's
         assert compared.computed == [min(batch, width) > 1] * 4
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("width", [5, 16, 300])
-def test_special_values_have_the_bits_of_numpy(compared: Compared, threads: int, width: int, dtype: str) -> None:
+@pytest.mark.parametrize("layer", LAYERS)
+def test_special_values_have_the_bits_of_numpy(
+    compared: Compared, threads: int, layer: str, width: int, dtype: str
+) -> None:
     for reverse in (False, True):
-        check(compared, *inputs(7, 31, width, dtype, special=True), reverse)
+        check(compared, layer, *inputs(layer, 7, 31, width, dtype, special=True), reverse)
     if threads == 1:
         assert all(compared.computed)
 
@@ -150,7 +177,7 @@ def read_only(x: np.ndarray) -> np.ndarray:
 #: Arrays with the numbers of another one, in other layouts.
 LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "read_only": read_only,
-    "transposed": lambda x: np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1),
+    "transposed": lambda x: x if x.ndim < 2 else np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1),
     "fortran": np.asfortranarray,
     "every_second": lambda x: np.repeat(x, 2, -1)[..., ::2],
     "gaps": lambda x: np.concatenate([x, x], -1)[..., : x.shape[-1]],
@@ -164,40 +191,47 @@ LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_layouts_of_arguments_have_the_bits_of_numpy(compared: Compared, threads: int, layout: str, dtype: str) -> None:
-    change = LAYOUTS[layout]
-    (x, weight, h, c), backward = inputs(3, 6, 8, dtype)
+@pytest.mark.parametrize("layer", LAYERS)
+def test_layouts_of_arguments_have_the_bits_of_numpy(
+    compared: Compared, threads: int, layer: str, layout: str, dtype: str
+) -> None:
     for reverse in (False, True):
-        forward = change(x), change(weight), change(h), change(c)
-        _, cells, gates = compared.check(recurrent.lstm_steps, *forward, reverse)
-        g_states, g_cell = map(change, backward)
-        saved = [change(y) for y in (weight, c, cells, gates)]
-        compared.check(recurrent.lstm_gradient, g_states, g_cell, *saved, reverse)
+        check(compared, layer, *inputs(layer, 3, 6, 8, dtype), reverse, LAYOUTS[layout])
     assert all(compared.computed) and len(compared.computed) == 4
 
 
-def test_arguments_that_share_memory_are_left_as_they_are(compared: Compared, threads: int) -> None:
-    numbers = np.random.default_rng(0).standard_normal(4 * 6 * 32).astype("f4")
+@pytest.mark.parametrize("layer", LAYERS)
+def test_arguments_that_share_memory_are_left_as_they_are(compared: Compared, threads: int, layer: str) -> None:
+    wide = 32 if layer == "LSTM" else 24
+    numbers = np.random.default_rng(0).standard_normal(4 * 6 * wide).astype("f4")
     before = numbers.copy()
-    x, weight, state = numbers.reshape(4, 6, 32), numbers[:256].reshape(32, 8), numbers[:48].reshape(6, 8)
-    _, cells, gates = compared.check(recurrent.lstm_steps, x, weight, state, state, False)
-    results = compared.check(recurrent.lstm_gradient, cells, state, weight, state, cells, gates, False)
+    x, weight, state = numbers.reshape(4, 6, wide), numbers[: 8 * wide].reshape(wide, 8), numbers[:48].reshape(6, 8)
+    more = state if layer == "LSTM" else numbers[:wide] if layer == "GRU with a bias" else None
+    forward = x, weight, state, more
+    made = compared.check(steps_of(layer), *forward, False)
+    gradients = made[:1] if layer != "LSTM" else (made[1], state)
+    kernel, args = backward_of(layer, forward, made, gradients)
+    results = compared.check(kernel, *args, False)
     assert all(compared.computed) and bits(numbers) == bits(before)
-    assert not any(np.may_share_memory(result, y) for result in results for y in (numbers, cells, gates))
+    assert not any(np.may_share_memory(result, y) for result in results for y in (numbers, *made))
 
 
 @pytest.mark.parametrize("dtypes", [("f4", "f8"), ("f8", "f4"), ("f2", "f2"), (">f4", ">f4")])
-def test_other_dtypes_are_left_to_numpy(compared: Compared, dtypes: tuple[str, str]) -> None:
-    (x, weight, h, c), _ = inputs(2, 3, 4, "f8")
-    args = x.astype(dtypes[0]), weight.astype(dtypes[1]), *(y.astype(np.result_type(*dtypes)) for y in (h, c))
-    compared.check(recurrent.lstm_steps, *args, False)
+@pytest.mark.parametrize("layer", ["LSTM", "GRU with a bias"])
+def test_other_dtypes_are_left_to_numpy(compared: Compared, layer: str, dtypes: tuple[str, str]) -> None:
+    (x, weight, *rest), _ = inputs(layer, 2, 3, 4, "f8")
+    args = x.astype(dtypes[0]), weight.astype(dtypes[1]), *(y.astype(np.result_type(*dtypes)) for y in rest)
+    compared.check(steps_of(layer), *args, False)
     assert compared.computed == [False]
 
 
-def test_products_with_other_bits_are_left_to_numpy(compared: Compared, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("layer", LAYERS)
+def test_products_with_other_bits_are_left_to_numpy(
+    compared: Compared, monkeypatch: pytest.MonkeyPatch, layer: str
+) -> None:
     monkeypatch.setattr(native, "_has_bits_of_numpy", lambda *_: False)
     monkeypatch.setattr(native, "_KNOWN", {})
-    check(compared, *inputs(2, 4, 4, "float32"), False)
+    check(compared, layer, *inputs(layer, 2, 4, 4, "float32"), False)
     assert compared.computed == [False, False]
 
 
@@ -230,38 +264,44 @@ def warnings_of(function: Callable[..., Any], *args: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("number", [1.0, 1e38, 3e38, np.inf, -np.inf, np.nan])
-def test_warnings_are_those_of_numpy(compared: Compared, number: float) -> None:
-    (x, weight, h, c), (g_states, g_cell) = inputs(2, 4, 4, "float32")
+@pytest.mark.parametrize("layer", LAYERS)
+def test_warnings_are_those_of_numpy(compared: Compared, layer: str, number: float) -> None:
+    (x, weight, h, more), gradients = inputs(layer, 2, 4, 4, "float32")
     x[1, 2, 5], infinite = number, np.full_like(h, np.inf)
-    for args in ((x, weight, h, c), (x * infinite[0, 0], weight, h, c), (x, weight, infinite, infinite)):
-        expected, got = compared.both(warnings_of, recurrent.lstm_steps, *args, False)
+    last = infinite if layer == "LSTM" else more
+    for args in ((x, weight, h, more), (x * infinite[0, 0], weight, h, more), (x, weight, infinite, last)):
+        expected, got = compared.both(warnings_of, steps_of(layer), *args, False)
         assert expected == got
-    _, cells, gates = compared.check(recurrent.lstm_steps, *inputs(2, 4, 4, "float32")[0], False)
-    g_states[1, 2, 3] = number
-    args = g_states, g_cell, weight, c, cells, gates, False
-    expected, got = compared.both(warnings_of, recurrent.lstm_gradient, *args)
+    forward, _ = inputs(layer, 2, 4, 4, "float32")
+    results = compared.check(steps_of(layer), *forward, False)
+    gradients[0][1, 2, 3] = number
+    kernel, args = backward_of(layer, forward, results, gradients)
+    expected, got = compared.both(warnings_of, kernel, *args, False)
     assert expected == got and ("invalid value" in got) >= np.isinf(number)
 
 
-def test_errstate_holds_for_kernels_in_c(compared: Compared) -> None:
-    forward, (g_states, g_cell) = inputs(2, 4, 4, "float32")
-    _, cells, gates = compared.check(recurrent.lstm_steps, *forward, False)
-    args = np.full_like(g_states, 3e38), g_cell, forward[1], forward[3], cells, gates * 9, False
+@pytest.mark.parametrize("layer", LAYERS)
+def test_errstate_holds_for_kernels_in_c(compared: Compared, layer: str) -> None:
+    forward, gradients = inputs(layer, 2, 4, 4, "float32")
+    *results, gates = compared.check(steps_of(layer), *forward, False)
+    gradients = np.full_like(gradients[0], 3e38), *gradients[1:]
+    kernel, args = backward_of(layer, forward, (*results, gates * 9), gradients)
     with np.errstate(all="raise"), pytest.raises(FloatingPointError):
-        recurrent.lstm_gradient(*args)
+        kernel(*args, False)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("error")
-        recurrent.lstm_gradient(*args)
+        kernel(*args, False)
 
 
-def test_training_has_the_bits_of_numpy_whatever_computes_it(compared: Compared) -> None:
+@pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU])
+def test_training_has_the_bits_of_numpy_whatever_computes_it(compared: Compared, layer: Any) -> None:
     """Eagerly, captured, and with one after the other."""
     x = xgrad.asarray(np.random.default_rng(0).standard_normal((4, 7, 5)).astype("f4"))
     results = []
     for captured in (False, True):
         for loaded in ([None] * 6, [compared._runtime] * 6, [None, None, None, *[compared._runtime] * 3]):
             xgrad.manual_seed(0)
-            model = nn.LSTM(5, 6, num_layers=2, batch_first=True, bidirectional=True)
+            model = layer(5, 6, num_layers=2, batch_first=True, bidirectional=True)
             optimizer = optim.SGD(model.parameters(), lr=0.1)
 
             def step(x: Any, model: Any = model, optimizer: Any = optimizer) -> Any:
@@ -280,12 +320,13 @@ def test_training_has_the_bits_of_numpy_whatever_computes_it(compared: Compared)
     assert all(each == results[0] for each in results) and all(compared.computed) and compared.computed
 
 
-def test_without_native_kernels_numpy_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("layer", LAYERS)
+def test_without_native_kernels_numpy_computes(monkeypatch: pytest.MonkeyPatch, layer: str) -> None:
     monkeypatch.setenv("XGRAD_NATIVE", "0")
     monkeypatch.setattr(runtime_module, "_LOADING", [])
     monkeypatch.setattr(runtime_module, "_LOADED", [])
     monkeypatch.setattr(native, "_has_bits_of_numpy", lambda *_: 1 / 0)
-    (x, weight, h, c), (g_states, g_cell) = inputs(7, 4, 4, "float32")
-    _, cells, gates = recurrent.lstm_steps(x, weight, h, c, False)
-    recurrent.lstm_gradient(g_states, g_cell, weight, c, cells, gates, False)
+    forward, gradients = inputs(layer, 7, 4, 4, "float32")
+    kernel, args = backward_of(layer, forward, steps_of(layer)(*forward, False), gradients)
+    kernel(*args, False)
     assert not runtime_module._LOADING

@@ -44,11 +44,6 @@ def _logistic(xp: Any, x: Any) -> Any:
     return call_op(sigmoid, xp, x)
 
 
-def _quarters(x: Any) -> list[Any]:
-    n = x.shape[-1] // 4
-    return [x[..., i * n : (i + 1) * n] for i in range(4)]
-
-
 @overridable
 def _lstm_steps(xp: Any, x: Any, weight: Any, h: Any, c: Any, reverse: bool) -> Any:
     """Return the hidden states, the cells and the gates of all steps, those of shape (time, 4, batch, hidden)."""
@@ -102,8 +97,12 @@ def lstm(xp: Any, x: Any, weight: Any, h: Any, c: Any, *, reverse: bool = False)
     return (states, cells[0 if reverse else -1, ...]), (cells, gates)
 
 
+@overridable
 def _gru_steps(xp: Any, x: Any, weight: Any, h: Any, bias: Any, reverse: bool) -> Any:
-    """Return the hidden states of all steps, and the gates: reset, update, candidate, and the state's part of that."""
+    """Return the hidden states of all steps, and the gates, of shape (time, 4, batch, hidden).
+
+    Those are reset, update, candidate, and the state's part of the candidate.
+    """
     weight, n = xp.matrix_transpose(weight), h.shape[-1]
     states, gates = [], []
     for t in _times(x, reverse):
@@ -112,16 +111,17 @@ def _gru_steps(xp: Any, x: Any, weight: Any, h: Any, bias: Any, reverse: bool) -
         candidate = xp.tanh(z[:, 2 * n :] + both[:, :n] * part)
         h = candidate + both[:, n:] * (h - candidate)
         states.append(h)
-        gates.append(xp.concat([both, candidate, part], axis=-1))
+        gates.append(xp.stack([both[:, :n], both[:, n:], candidate, part]))
     return _in_order_of_time(xp, states, reverse), _in_order_of_time(xp, gates, reverse)
 
 
+@overridable
 def _gru_gradient(xp: Any, g: Any, weight: Any, h: Any, states: Any, gates: Any, reverse: bool) -> Any:
     """Return the gradients of the projected input, of the projected states, and of the first state."""
     before, of_input, of_state = _before(xp, h, states, reverse), [], []
     dh = xp.zeros_like(h)
     for t in _times(states, not reverse):
-        r, z, candidate, part = _quarters(gates[t, ...])
+        r, z, candidate, part = (gates[t, k, ...] for k in range(4))
         dh = dh + g[t, ...]
         dn = dh * (1 - z) * (1 - candidate * candidate)
         both = [dn * part * r * (1 - r), dh * (before[t, ...] - candidate) * z * (1 - z)]

@@ -114,6 +114,17 @@ def _lstm_gradient(dtype: str) -> tuple[Any, ...]:
     return states, h, weight, c, cells, gates, reverse
 
 
+def _gru_steps(dtype: str) -> tuple[Any, ...]:
+    x, weight, h, bias = (next(_numbers(1, shape, dtype)) for shape in ((9, 3, 15), (15, 5), (3, 5), (15,)))
+    return x, weight, h, bias, True
+
+
+def _gru_gradient(dtype: str) -> tuple[Any, ...]:
+    x, weight, h, bias, reverse = _gru_steps(dtype)
+    states, gates = recurrent._gru_steps(Device("cpu").xp, x, weight, h, bias, reverse)
+    return 1 - states, weight, h, states, gates, reverse
+
+
 def _losses(dtype: str) -> tuple[Any, ...]:
     return *_numbers(1, (3, LENGTH), dtype), np.array([0, LENGTH - 1, 7])
 
@@ -148,6 +159,8 @@ KERNEL_CASES: dict[str, KernelCase] = {
     "the gradient of cross_entropy of long rows": KernelCase("cross_entropy_gradient", _gradients_of_losses, {}, LIMIT),
     "the steps of an LSTM": KernelCase("lstm_steps", _lstm_steps, {}, LIMIT),
     "the gradient of an LSTM": KernelCase("lstm_gradient", _lstm_gradient, {}, LIMIT),
+    "the steps of a GRU": KernelCase("gru_steps", _gru_steps, {}, LIMIT),
+    "the gradient of a GRU": KernelCase("gru_gradient", _gru_gradient, {}, LIMIT),
 }
 
 

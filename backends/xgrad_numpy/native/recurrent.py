@@ -1,4 +1,4 @@
-"""Recurrent layers over all time steps in C: see c/recurrent.c and c/panels.c.
+"""Recurrent layers over all time steps in C: see c/recurrent.c, c/gru.c and c/panels.c.
 
 Each function writes the results that xgrad_numpy/recurrent.py has allocated, and returns whether it did so. It leaves
 to NumPy what the runtime does not compute with the same bits, and products of vectors.
@@ -28,7 +28,7 @@ _POINTER, _INTEGER = ctypes.c_void_p, ctypes.c_int64
 
 
 class _Steps(ctypes.Structure):
-    """``struct lstm_steps`` of recurrent.c."""
+    """``struct lstm_steps`` of recurrent.h."""
 
     _fields_ = (
         ("product", ProductStruct), ("exp", Loop), ("tanh", Loop),
@@ -40,13 +40,37 @@ class _Steps(ctypes.Structure):
 
 
 class _Gradient(ctypes.Structure):
-    """``struct lstm_gradient`` of recurrent.c."""
+    """``struct lstm_gradient`` of recurrent.h."""
 
     _fields_ = (
         ("product", ProductStruct), ("tanh", Loop),
         *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "g_step", "g_row", "most")],
         *[(name, _POINTER) for name in (
             "g_states", "weight", "c", "cells", "gates", "gradient", "dh", "dc", "scratch", "panels", "raised",
+        )],
+    )  # fmt: skip
+
+
+class _GRUSteps(ctypes.Structure):
+    """``struct gru_steps`` of recurrent.h."""
+
+    _fields_ = (
+        ("product", ProductStruct), ("exp", Loop), ("tanh", Loop),
+        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "x_step", "x_row", "most")],
+        *[(name, _POINTER) for name in (
+            "x", "weight", "h", "bias", "states", "gates", "scratch", "panels", "raised",
+        )],
+    )  # fmt: skip
+
+
+class _GRUGradient(ctypes.Structure):
+    """``struct gru_gradient`` of recurrent.h."""
+
+    _fields_ = (
+        ("product", ProductStruct),
+        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "g_step", "g_row", "most")],
+        *[(name, _POINTER) for name in (
+            "g", "weight", "h", "states", "gates", "of_input", "of_state", "dh", "scratch", "panels", "raised",
         )],
     )  # fmt: skip
 
@@ -97,6 +121,55 @@ def lstm_gradient(
     runtime.functions[f"lstm_gradient_{_type(product)}"](ctypes.byref(_Gradient(
         product.struct(), tanh, steps, reverse, way.rows, *_strides(g_states), way.most,
         *map(_address, (g_states, weight, c, cells, gates, gradient, dh, dc, scratch, panels)),
+        ctypes.addressof(raised),
+    )))  # fmt: skip
+    warn_of(raised.value)
+    return True
+
+
+def gru_steps(x: Array, weight: Array, h: Array, bias: Array, states: Array, gates: Array, reverse: bool) -> bool:
+    """Write the hidden states and the gates of all steps; `weight` is transposed, and it and `bias` are negative."""
+    (steps, batch, n), dtype = states.shape, states.dtype
+    runtime = _runtime((x, weight, h, bias), ((steps, batch, 3 * n), (n, 3 * n), (batch, n), (3 * n,)), dtype)
+    if runtime is None:
+        return False
+    exp, tanh, product = loop_of(np.exp, dtype), loop_of(np.tanh, dtype), _product(batch, n, 3 * n, dtype)
+    way = _way(product, steps, runtime)
+    if exp is None or tanh is None or way is None:
+        return False
+    x, weight, h, bias = _contiguous_rows(x), _contiguous(weight), _contiguous(h), _contiguous(bias)
+    scratch, panels = np.empty((2, batch, 3 * n), dtype), np.empty(weight.size if way.most else 0, dtype)
+    raised = ctypes.c_int32()
+    runtime.functions[f"gru_steps_{_type(product)}"](ctypes.byref(_GRUSteps(
+        product.struct(), exp, tanh, steps, reverse, way.rows, *_strides(x), way.most,
+        *map(_address, (x, weight, h, bias, states, gates, scratch, panels)), ctypes.addressof(raised),
+    )))  # fmt: skip
+    warn_of(raised.value)
+    return True
+
+
+def gru_gradient(
+    g: Array, weight: Array, h: Array, states: Array, gates: Array, of_input: Array, of_state: Array, dh: Array,
+    reverse: bool,
+) -> bool:  # fmt: skip
+    """Write the gradients of the projected input and states; replace `dh` by the gradient of the first state."""
+    (steps, batch, n), dtype = states.shape, states.dtype
+    state = batch, n
+    shapes = (steps, *state), (3 * n, n), state, (steps, *state), (steps, 4, *state), state
+    runtime = _runtime((g, weight, h, states, gates, dh), shapes, dtype)
+    if runtime is None:
+        return False
+    product = _product(batch, 3 * n, n, dtype)
+    way = _way(product, steps, runtime)
+    if way is None:
+        return False
+    g, weight, h = _contiguous_rows(g), _contiguous(weight), _contiguous(h)
+    states, gates = _contiguous(states), _contiguous(gates)
+    scratch, panels = np.empty(state, dtype), np.empty(weight.size if way.most else 0, dtype)
+    raised = ctypes.c_int32()
+    runtime.functions[f"gru_gradient_{_type(product)}"](ctypes.byref(_GRUGradient(
+        product.struct(), steps, reverse, way.rows, *_strides(g), way.most,
+        *map(_address, (g, weight, h, states, gates, of_input, of_state, dh, scratch, panels)),
         ctypes.addressof(raised),
     )))  # fmt: skip
     warn_of(raised.value)

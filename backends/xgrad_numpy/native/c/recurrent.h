@@ -1,4 +1,4 @@
-/* Arguments of recurrent.c. */
+/* Arguments of recurrent.c and gru.c. */
 
 #define BLOCK 1024 /* numbers in a block of rows of a state */
 
@@ -22,6 +22,29 @@ struct lstm_gradient {
     int64_t g_step, g_row, most;
     const void *g_states, *weight, *c, *cells, *gates;
     void *gradient, *dh, *dc;
+    void *scratch; /* of the shape of a state */
+    void *panels;
+    _Atomic int32_t *raised;
+};
+
+struct gru_steps {
+    struct product product; /* of all rows of a state and the weight */
+    struct loop exp, tanh;
+    int64_t steps, reverse, rows; /* the rows that one thread takes */
+    int64_t x_step, x_row, most;
+    const void *x, *weight, *h, *bias;
+    void *states, *gates;
+    void *scratch; /* two arrays of the shape of a product */
+    void *panels;  /* memory for the weight */
+    _Atomic int32_t *raised;
+};
+
+struct gru_gradient {
+    struct product product; /* of all rows of a step's gradient and the weight */
+    int64_t steps, reverse, rows;
+    int64_t g_step, g_row, most;
+    const void *g, *weight, *h, *states, *gates;
+    void *of_input, *of_state, *dh;
     void *scratch; /* of the shape of a state */
     void *panels;
     _Atomic int32_t *raised;
