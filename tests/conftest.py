@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from importlib import import_module
@@ -28,6 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell's job in the background, which tests interrupt
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if "XGRAD_CACHE_DIR" not in os.environ:  # workers of a run share one
         folder = tempfile.TemporaryDirectory(prefix="xgrad-tests-")
         config.add_cleanup(folder.cleanup)
