@@ -13,7 +13,7 @@ import random
 import types
 import warnings
 import weakref
-from collections import OrderedDict, UserDict, deque, namedtuple
+from collections import OrderedDict, UserDict, UserList, deque, namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -155,6 +155,26 @@ def in_state_option(w: Any) -> Any:
 
 #: Where a tensor is found: a function that returns a step, one that replaces the tensor, and the argument `state`; and
 #: the name of the tensor.
+class SlottedPrivately:
+    """An object whose slot Python renames."""
+
+    __slots__ = ("__w",)
+
+    def __init__(self, w: Any) -> None:
+        self.__w = w
+
+    def step(self, x: Any) -> Any:
+        return x * self.__w
+
+    def replace(self, w: Any) -> None:
+        self.__w = w
+
+
+def in_private_slot(w: Any) -> tuple[Step, Any]:
+    p = SlottedPrivately(w)
+    return lambda x: p.step(x), p.replace
+
+
 PLACES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "closure": (in_closure, "w"),
     "closure of a called function": (lambda w: ((f := in_closure(w)) and (lambda x: f[0](x) + 1), f[1]), "w"),
@@ -171,12 +191,14 @@ PLACES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "deque": (lambda w: in_item(deque([w]), 0), "container[0]"),
     "OrderedDict": (lambda w: in_item(OrderedDict(a=w), "a"), "container['a']"),
     "UserDict": (lambda w: in_item(UserDict(a=w), "a"), "container['a']"),
+    "UserList": (lambda w: in_item(UserList([w]), 0), "container[0]"),
     "nested containers": (lambda w: in_item({0: [w]}[0], 0), "container[0]"),
     "tuple": (lambda w: ((lambda pair: lambda x: x * pair.first)(Pair(w, 0)), None), "pair[0]"),
     "method": (lambda w: in_attribute(p := Plain(w), p.step), "self.w"),
     "callable object": (lambda w: in_attribute(p := Plain(w), p), "w"),
     "attribute": (lambda w: in_attribute(p := Plain(w), lambda x: x * p.w), "p.w"),
     "slot": (lambda w: in_attribute(p := Slotted(w), lambda x: x * p.w), "p.w"),
+    "private slot": (lambda w: in_private_slot(w), "p._SlottedPrivately__w"),
     "method of slots": (lambda w: in_attribute(p := Slotted(w), p.step), "self.w"),
     "partial": (lambda w: (functools.partial(lambda a, x: x * a, w), None), "[0]"),
     "partial method": (lambda w: in_attribute(p := Plain(w), functools.partial(Plain.step, p)), "[0].w"),

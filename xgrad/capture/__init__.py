@@ -16,6 +16,7 @@ module                 subject                                                lo
 `guards`,              the conditions of a program, and their function        a program is replayed although it
 `check_writer`                                                                should not be, or never
 `effects`              what a replay leaves behind, and returns               a result, gradient or count is wrong
+                                                                              (losses that drift apart: below)
 `cached_program`       a program with its guards, effects and memory          a replay works on other arrays
 `program`, `passes`    values, calls, and simplification                      a call that matters was dropped
 `fusion`               groups of elementwise calls, for executors             bits differ on `cuda` unless
@@ -25,7 +26,8 @@ module                 subject                                                lo
 =====================  =====================================================  ====================================
 
 A write to memory of the step that is no array code, in the engine, in an optimizer or in its buffers, is missing in
-``program()``, with all calls that led to it. ``docs/capture.md`` has how to find its line.
+``program()``, with all calls that led to it: losses and parameters drift from the first replay on. ``docs/capture.md``
+has how to find its line. ``CONTRIBUTING.md`` has what a new kind of state needs.
 
 Where only bits differ, look into the lowering of the backend, such as ``backends/xgrad_numpy/lowering.py``.
 """

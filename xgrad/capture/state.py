@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sysconfig
-from collections import deque
+from collections import UserList, deque
 from collections.abc import Container, Iterable, Mapping
 from functools import partial
 from operator import is_
@@ -24,7 +24,7 @@ from xgrad.random.generator import Generator, default_generator
 
 _LIBRARY = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _HOLDERS = (Tensor, Module, Optimizer, Generator)
-_SEQUENCES = (list, tuple, deque, set, frozenset)
+_SEQUENCES = (list, tuple, deque, UserList, set, frozenset)
 _CONTAINERS = (*_HOLDERS, *_SEQUENCES, dict)
 _FOREIGN = (random.Random, numpy.random.Generator, numpy.random.RandomState)
 
@@ -211,9 +211,14 @@ def _contents(module: Module) -> list[Any]:
 
 
 def slots_of(x: Any) -> list[str]:
-    """Return the names in the ``__slots__`` of an object."""
-    slots = [kind.__dict__.get("__slots__", ()) for kind in type(x).__mro__]
-    return [name for names in slots for name in ((names,) if isinstance(names, str) else names)]
+    """Return the names of the attributes in the ``__slots__`` of an object; Python renames private ones."""
+    found = []
+    for kind in type(x).__mro__:
+        names, prefix = kind.__dict__.get("__slots__", ()), kind.__name__.lstrip("_")
+        for name in (names,) if isinstance(names, str) else names:
+            private = prefix and name.startswith("__") and not name.endswith("__")
+            found.append(f"_{prefix}{name}" if private else name)
+    return found
 
 
 def same_objects(one: Any, other: Any) -> bool:

@@ -15,6 +15,10 @@ from xgrad.core.views import base_of
 from xgrad.ops.writing import refresh
 from xgrad.support import trees
 
+#: The kinds of slots that are put back before the eager step, and those of numbers that are compared after it.
+RESTORED = ("array", "grad", "number", "option")
+COMPARED = ("grad", "number", "option")
+
 
 def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callable[[], Any]) -> Any:
     """Return the result of a step, after the comparison of a replay with it.
@@ -36,7 +40,7 @@ def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callabl
     for slot, value, copy in before:
         if slot.kind == "array" and id(slot.owner) in packed:
             slot.read()[...] = copy
-        elif slot.kind in ("array", "grad", "number", "option"):
+        elif slot.kind in RESTORED:
             if slot.kind == "array" and getattr(getattr(value, "flags", None), "writeable", True):
                 value[...] = copy
             if slot.kind == "array" and slot.read() is not value:
@@ -52,7 +56,8 @@ def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callabl
             raise CaptureError(
                 f"capture: verify: {name} of the replay differs from that of the eager step: "
                 f"{_difference(replayed.get(name), value)}: what differs from call to call is to be a tensor of the "
-                "state, or an argument; step.program() shows what is replayed"
+                "state, or an argument, and a write of library code is to be array code; step.program() shows what is "
+                "replayed"
             )
     return result
 
@@ -61,7 +66,7 @@ def _values(slots: Slots, result: Any) -> dict[str, Any]:
     """Return results and state by name, as arrays of the host and plain values."""
     parts = {f"result{path}": x for path, x in trees.leaves(result)}
     parts |= {x.name: x.owner for x in slots.all if x.kind == "array" and not x.name.endswith(".grad")}
-    parts |= {slot.name: slot.read() for slot in slots.all if slot.kind in ("grad", "number", "option")}
+    parts |= {slot.name: slot.read() for slot in slots.all if slot.kind in COMPARED}
     return {name: _host(x) for name, x in parts.items()}
 
 
