@@ -40,6 +40,9 @@ def run(options: Options) -> Result:
                     with load:
                         for peer, seconds in group.ask("block"):
                             times.setdefault(peer, {}).setdefault(case, []).append(seconds)
+            for peer in peers.keys() - group.workers.keys():  # those that failed, if only in a later block
+                for times in (alone, beside):
+                    times.get(peer, {}).pop(case, None)
     result.tables = [
         Table("Time of a step alone", "ms", scaled(alone, 1e3)),
         Table("Time of a step under load", "ms", scaled(beside, 1e3), "bars"),
@@ -61,12 +64,8 @@ def busy(count: int) -> Iterator[None]:
 
 
 def shares(alone: Cells, beside: Cells) -> Cells:
-    """Return times under load by twice the time alone, block by block; a peer may have failed in one of them."""
+    """Return times under load by twice the time alone, block by block."""
     return {
-        peer: {
-            case: [ratio / 2 for ratio in ratios(times, alone[peer][case])]
-            for case, times in cases.items()
-            if len(times) == len(alone[peer][case])
-        }
+        peer: {case: [ratio / 2 for ratio in ratios(times, alone[peer][case])] for case, times in cases.items()}
         for peer, cases in beside.items()
     }

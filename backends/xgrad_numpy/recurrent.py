@@ -127,7 +127,7 @@ def gru_gradient(
 ) -> tuple[Array, Array, Array]:
     """Return the gradients of the projected input, of the projected states, and of the first state."""
     steps, batch, n = states.shape
-    of_input, of_state = np.empty((2, steps, batch, 3 * n), states.dtype)
+    of_input, of_state = (np.empty((steps, batch, 3 * n), states.dtype) for _ in range(2))
     dh, weight = np.zeros((batch, n), states.dtype), np.ascontiguousarray(weight)
     if native.gru_gradient(g, weight, h, states, gates, of_input, of_state, dh, reverse):
         return of_input, of_state, dh

@@ -155,6 +155,13 @@ def in_state_option(w: Any) -> Any:
 
 #: Where a tensor is found: a function that returns a step, one that replaces the tensor, and the argument `state`; and
 #: the name of the tensor.
+def with_attribute(base: Any, w: Any) -> Any:
+    """Return an empty container of a class of its own, with a tensor as an attribute."""
+    container = type("Container", (base,), {})()
+    container.w = w
+    return container
+
+
 class SlottedPrivately:
     """An object whose slot Python renames."""
 
@@ -198,6 +205,9 @@ PLACES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "callable object": (lambda w: in_attribute(p := Plain(w), p), "w"),
     "attribute": (lambda w: in_attribute(p := Plain(w), lambda x: x * p.w), "p.w"),
     "slot": (lambda w: in_attribute(p := Slotted(w), lambda x: x * p.w), "p.w"),
+    "attribute of a list": (lambda w: in_attribute(p := with_attribute(list, w), lambda x: x * p.w), "p.w"),
+    "attribute of a dict": (lambda w: in_attribute(p := with_attribute(dict, w), lambda x: x * p.w), "p.w"),
+    "attribute of a UserList": (lambda w: in_attribute(p := with_attribute(UserList, w), lambda x: x * p.w), "p.w"),
     "private slot": (lambda w: in_private_slot(w), "p._SlottedPrivately__w"),
     "method of slots": (lambda w: in_attribute(p := Slotted(w), p.step), "self.w"),
     "partial": (lambda w: (functools.partial(lambda a, x: x * a, w), None), "[0]"),
@@ -205,6 +215,18 @@ PLACES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "decorated function": (lambda w: (functools.lru_cache(maxsize=0)(lambda x: x * w), None), "w"),
     "state=": (in_state_option, "state[0]"),
 }
+
+
+@pytest.mark.parametrize("base", [object, list, dict, set, deque, UserList, UserDict])
+def test_attribute_that_becomes_a_tensor_is_noticed(base: Any) -> None:
+    holder = with_attribute(base, None)
+    step = xgrad.capture(lambda x: x * 2 if holder.w is None else x * holder.w)
+    for i in range(6):
+        if i == 3:
+            holder.w = array(3, seed=1)
+        x = array(3, seed=i)
+        assert step(x).tolist() == (x * 2 if i < 3 else x * holder.w).tolist()
+    assert step.refusal is None
 
 
 @pytest.mark.parametrize("place", PLACES)

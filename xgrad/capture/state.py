@@ -114,10 +114,12 @@ class State:
         owner = x.__self__ if isinstance(x, BuiltinMethodType) else x  # of random.random, its generator
         if isinstance(owner, _FOREIGN):
             self.foreign_generators.append(owner)
-        elif isinstance(x, Mapping):
-            return self._contained(x, [self._item(x, key, f"{name}[{key!r}]", level) for key in list(x)])
-        elif isinstance(x, _SEQUENCES):
-            return self._contained(x, [self._visit(part, f"{name}[{i}]", level) for i, part in enumerate(tuple(x))])
+        elif isinstance(x, (Mapping, *_SEQUENCES)):
+            if isinstance(x, Mapping):
+                ids = self._contained(x, [self._item(x, key, f"{name}[{key!r}]", level) for key in list(x)])
+            else:
+                ids = self._contained(x, [self._visit(part, f"{name}[{i}]", level) for i, part in enumerate(tuple(x))])
+            return ids if level else ids | self._object(x, name)  # a class of the user's may have attributes
         elif callable(x) and not isinstance(x, type):
             ids = self._callable(x, name)
             if ids or hasattr(x, "__wrapped__") or isinstance(x, (FunctionType, MethodType)) or level:
