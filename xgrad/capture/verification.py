@@ -15,7 +15,7 @@ from xgrad.core.views import base_of
 from xgrad.ops.writing import refresh
 from xgrad.support import trees
 
-#: The kinds of slots that are put back before the eager step, and those of numbers that are compared after it.
+#: The kinds of slots that are put back before the eager step, and of which numbers are compared after it.
 RESTORED = ("array", "grad", "number", "option")
 COMPARED = ("grad", "number", "option")
 

@@ -90,12 +90,10 @@ def lstm_steps(
         return False
     x, weight, h, c = _contiguous_rows(x), _contiguous(weight), _contiguous(h), _contiguous(c)
     scratch, panels = np.empty((2, batch, 4 * n), dtype), np.empty(weight.size if way.most else 0, dtype)
-    raised = ctypes.c_int32()
-    runtime.functions[f"lstm_steps_{_type(product)}"](ctypes.byref(_Steps(
-        product.struct(), exp, tanh, steps, reverse, way.rows, *_strides(x), way.most,
-        *map(_address, (x, weight, h, c, states, cells, gates, scratch, panels)), ctypes.addressof(raised),
-    )))  # fmt: skip
-    warn_of(raised.value)
+    _call(
+        runtime, "lstm_steps", _Steps, product, exp, tanh, steps, reverse, way.rows, *_strides(x), way.most,
+        *map(_address, (x, weight, h, c, states, cells, gates, scratch, panels)),
+    )  # fmt: skip
     return True
 
 
@@ -117,13 +115,10 @@ def lstm_gradient(
     g_states, weight, c = _contiguous_rows(g_states), _contiguous(weight), _contiguous(c)
     cells, gates = _contiguous(cells), _contiguous(gates)
     scratch, panels = np.empty(state, dtype), np.empty(weight.size if way.most else 0, dtype)
-    raised = ctypes.c_int32()
-    runtime.functions[f"lstm_gradient_{_type(product)}"](ctypes.byref(_Gradient(
-        product.struct(), tanh, steps, reverse, way.rows, *_strides(g_states), way.most,
+    _call(
+        runtime, "lstm_gradient", _Gradient, product, tanh, steps, reverse, way.rows, *_strides(g_states), way.most,
         *map(_address, (g_states, weight, c, cells, gates, gradient, dh, dc, scratch, panels)),
-        ctypes.addressof(raised),
-    )))  # fmt: skip
-    warn_of(raised.value)
+    )  # fmt: skip
     return True
 
 
@@ -139,12 +134,10 @@ def gru_steps(x: Array, weight: Array, h: Array, bias: Array, states: Array, gat
         return False
     x, weight, h, bias = _contiguous_rows(x), _contiguous(weight), _contiguous(h), _contiguous(bias)
     scratch, panels = np.empty((2, batch, 3 * n), dtype), np.empty(weight.size if way.most else 0, dtype)
-    raised = ctypes.c_int32()
-    runtime.functions[f"gru_steps_{_type(product)}"](ctypes.byref(_GRUSteps(
-        product.struct(), exp, tanh, steps, reverse, way.rows, *_strides(x), way.most,
-        *map(_address, (x, weight, h, bias, states, gates, scratch, panels)), ctypes.addressof(raised),
-    )))  # fmt: skip
-    warn_of(raised.value)
+    _call(
+        runtime, "gru_steps", _GRUSteps, product, exp, tanh, steps, reverse, way.rows, *_strides(x), way.most,
+        *map(_address, (x, weight, h, bias, states, gates, scratch, panels)),
+    )  # fmt: skip
     return True
 
 
@@ -166,14 +159,19 @@ def gru_gradient(
     g, weight, h = _contiguous_rows(g), _contiguous(weight), _contiguous(h)
     states, gates = _contiguous(states), _contiguous(gates)
     scratch, panels = np.empty(state, dtype), np.empty(weight.size if way.most else 0, dtype)
-    raised = ctypes.c_int32()
-    runtime.functions[f"gru_gradient_{_type(product)}"](ctypes.byref(_GRUGradient(
-        product.struct(), steps, reverse, way.rows, *_strides(g), way.most,
+    _call(
+        runtime, "gru_gradient", _GRUGradient, product, steps, reverse, way.rows, *_strides(g), way.most,
         *map(_address, (g, weight, h, states, gates, of_input, of_state, dh, scratch, panels)),
-        ctypes.addressof(raised),
-    )))  # fmt: skip
-    warn_of(raised.value)
+    )  # fmt: skip
     return True
+
+
+def _call(runtime: Runtime, name: str, struct: Any, product: Product, *fields: Any) -> None:
+    """Call a kernel of C with a structure of its arguments, and let NumPy warn of exceptions of arithmetic."""
+    raised = ctypes.c_int32()
+    arguments = struct(product.struct(), *fields, ctypes.addressof(raised))
+    runtime.functions[f"{name}_{_type(product)}"](ctypes.byref(arguments))
+    warn_of(raised.value)
 
 
 def _runtime(arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], dtype: Any) -> Runtime | None:
