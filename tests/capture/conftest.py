@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Iterator
 from contextlib import nullcontext
 
 import pytest
 
 import xgrad
+from capture.twins import NATIVE
 from locked_memory import LockedRecorder
 from xgrad.capture import captured
 from xgrad.capture.program import Program
 from xgrad_numpy import executor
-
-#: Whether all programs are compiled at once: ``CAPTURE_NATIVE=1`` in the environment.
-NATIVE = os.environ.get("CAPTURE_NATIVE") == "1"
 
 
 @pytest.fixture(autouse=True)

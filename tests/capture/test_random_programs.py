@@ -1,6 +1,7 @@
 """Random programs, traced with some inputs and replayed with others, give the bits and layouts of eager runs.
 
-``CAPTURE_PROGRAMS=10000`` in the environment runs 10 000 of them.
+``CAPTURE_PROGRAMS=10000`` in the environment runs 10 000 of them; ``CAPTURE_NATIVE=1`` compiles each of
+their programs before its first replay, and lets one thread and two compute in turns.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from capture.twins import assert_same, snapshot
+from capture.twins import assert_same, snapshot, take_turns_in_threads
 from xgrad.capture import CaptureWarning
 
 PROGRAMS = int(os.environ.get("CAPTURE_PROGRAMS", 250))
@@ -237,7 +238,8 @@ def test_random_program_replayed_has_the_bits_of_eager(seed: int) -> None:
     exec(compile(program.source, f"program {seed}", "exec"), scope)
     captured, step = xgrad.capture(scope["step"]), scope["step"]
     masks = "> 0] = 0" in program.source  # refused where the value is an array, whose shape depends on the mask
-    for turn in (0, 0, 1, 2, 3):
+    for call, turn in enumerate((0, 0, 1, 2, 3)):
+        take_turns_in_threads(call)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             expected = snapshot(step(*program.inputs(turn)))
             try:

@@ -1,6 +1,7 @@
 """Random training runs: whatever happens between captured steps, all is as it is between eager ones.
 
-``CAPTURE_TRAININGS=1000`` in the environment plays 1 000 of them.
+``CAPTURE_TRAININGS=1000`` in the environment plays 1 000 of them; ``CAPTURE_NATIVE=1`` compiles each of
+their programs before its first replay, and lets one thread and two compute in turns.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from capture.twins import Capture, array, batch, compare, everything, network, training_step
+from capture.twins import Capture, array, batch, compare, everything, network, take_turns_in_threads, training_step
 from xgrad import nn, optim
 from xgrad.nn import functional
 
@@ -71,6 +72,7 @@ class Run:
         for i in range(40):
             event = self.chance.choice(EVENTS)
             events.append(event)
+            take_turns_in_threads(i)
             p, (x, y) = self.chance.choice(self.params), batch(i % 7, self.chance.choice([6, 6, 6, 3]))
             yield self.calls[event](x, y) if event in self.calls else getattr(self, event)(p, x, y, i)
         yield everything(self.model, self.optimizer), self.held, xgrad.random.rand(2)

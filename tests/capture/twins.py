@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
@@ -18,6 +19,8 @@ from xgrad.nn import functional
 from xgrad.parity.run_op import to_numpy
 from xgrad.support import trees
 
+#: Whether all programs are compiled at once: ``CAPTURE_NATIVE=1`` in the environment.
+NATIVE = os.environ.get("CAPTURE_NATIVE") == "1"
 Capture = Callable[..., Any]
 Scenario = Callable[[Capture], Iterator[Any]]
 on_cpu = pytest.mark.parametrize("capturing_device", ["cpu"])  # of its executor, or of checks that `cuda` lacks
@@ -54,6 +57,12 @@ def _containers(tree: Any) -> Any:
 def play(scenario: Scenario, capture: Capture) -> list[Any]:
     """Return a snapshot of each value that a scenario yields."""
     return [snapshot(tree) for tree in scenario(capture)]
+
+
+def take_turns_in_threads(turn: int) -> None:
+    """Let one thread and two compute in turns, where all programs are compiled."""
+    if NATIVE:
+        xgrad.set_num_threads(1 + turn % 2)
 
 
 def assert_same(expected: list[Any], got: list[Any]) -> None:

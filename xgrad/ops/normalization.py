@@ -98,18 +98,28 @@ def _normalization_gradient(
     if one_factor:
         factor = scale if weight is None else scale * weight
     else:
-        factor, of_weight, of_bias = scale, x * g, g
+        factor, of_weight = scale, _sum_to(xp, x * g, weight.shape)
+        of_bias = _sum_to(xp, g, weight.shape) if centered else g
         g = g * weight
     dots = _product_sum(xp, g, x, axes)
     total: Any = _sum(xp, g, axes) if centered else None
     if one_factor:
         of_weight, of_bias = dots, total
-    x *= dots / -count
+    # What has one value a group comes first: the rest is then one pass over all elements.
+    slopes, shifts = dots / -count, total / count if centered else None
+    x *= slopes
     x += g
     if centered:
-        x -= total / count
+        x -= shifts
     x *= factor
     return x, of_weight, of_bias
+
+
+def _sum_to(xp: Any, x: Any, shape: Shape) -> Any:
+    """Return the sums over the axes along which a parameter of a shape was broadcast."""
+    added = len(x.shape) - len(shape)
+    axes = (*range(added), *[i for i, n in enumerate(shape, added) if n == 1 != x.shape[i]])
+    return xp.reshape(xp.sum(x, axis=axes), shape) if axes else x
 
 
 def _rule(

@@ -8,50 +8,23 @@ statements access, and one writes to, are the same for each element, or apart in
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby, takewhile
+from itertools import chain, groupby, product, takewhile
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from xgrad.capture.program import leaves
-from xgrad_numpy.codegen import Instruction, Slot, is_planned
-from xgrad_numpy.instructions import PUTMASK
+from xgrad_numpy.codegen import Instruction, Slot
 from xgrad_numpy.native.calls import WRITE_LAST, NativeCall, call_of
-from xgrad_numpy.native.expressions import MEMORY_TYPES, expression
-from xgrad_numpy.native.places import Bounds, Place, array_in, distinct, is_within, overlap
+from xgrad_numpy.native.copy_propagation import propagate_copies
+from xgrad_numpy.native.places import Bounds, Place, array_in, distinct, is_within, overlap, without
+from xgrad_numpy.native.statements import Statement, statement_of
 
 _STREAMS = 12  # arrays that a loop reads or writes at most
 _LARGE = 1 << 14  # elements from which a single statement is worth a call of C, whose threads share it out
-
-
-@dataclass(slots=True, eq=False)
-class Statement:
-    """``out = expression(inputs)`` for each element, with the inputs converted to the dtypes `computed` before."""
-
-    text: str
-    inputs: list[Place]
-    out: Place
-    computed: list[np.dtype[Any]]
-    private: bool = False  # whether the result is in a buffer or in new memory, which no input shares
-
-    @property
-    def moves(self) -> bool:
-        """Whether it reads what is in other memory in each replay."""
-        return any(place.moves for place in self.inputs)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the result."""
-        return self.out.array.shape
-
-    @property
-    def places(self) -> list[Place]:
-        """The places that it reads, and the one that it writes to."""
-        return [*self.inputs, self.out]
 
 
 @dataclass(slots=True, eq=False)
@@ -83,39 +56,43 @@ def fuse(
     than `least` elements. The first part may end a replay, since it has changed nothing but buffers.
     """
     instructions = list(chain.from_iterable(parts))
-    statements = [_statement_of(x) for x in instructions]
-    accesses = [_Access.of(x, statement) for x, statement in zip(instructions, statements, strict=True)]
+    statements = [statement_of(x) for x in instructions]
     buffers = byte_bounds(memory)
     for i, statement in enumerate(statements):
         if statement is not None:
             statement.private = statement.out.is_new or is_within(statement.out.bounds, buffers)
             if (statement.out.moves or statement.moves) and not statement.private:
                 statements[i] = None
+    copies = propagate_copies(instructions, statements, buffers)  # by the index of the instruction
+    accesses = [_Access.of(x, statement) for x, statement in zip(instructions, statements, strict=True)]
     kept = [byte_bounds(slot.array) for slot in outputs if isinstance(slot.array, np.ndarray)]
     for x, access in zip(instructions, accesses, strict=True):
         if x.results and not isinstance(x.function, np.ufunc):  # what it returns may be a view
             kept += access.reads
-    members = [
-        x or call_of(y, products=products, first=i < len(parts[0]))
-        for i, (x, y) in enumerate(zip(statements, instructions, strict=True))
-    ]
+    unread = {i for i, x in copies.items() if _is_dead(x.out.bounds, buffers, accesses[i + 1 :], kept)}
     fused, start = list[list[Any]](), 0
     for part in parts:
         end, new = start + len(part), list[Any]()
-        while start < end:
-            row = [x for x in takewhile(lambda x: x is not None, members[start:end]) if x is not None]
+        left = [i for i in range(start, end) if i not in unread]
+        members = [statements[i] or call_of(instructions[i], products=products, first=not start) for i in left]
+        at = 0
+        while at < len(left):
+            row = [x for x in takewhile(lambda x: x is not None, members[at:]) if x is not None]
             if not _is_worth_a_call(row, least):
-                new += instructions[start : start + max(len(row), 1)]
-                start += max(len(row), 1)
+                count = max(len(row), 1)
+                new += [instructions[i] for i in left[at : at + count]]
+                at += count
                 continue
             run = Run(_parts_of(row))
             for member in run.parts:
-                start += len(member.statements) if isinstance(member, Nest) else 1
+                at += len(member.statements) if isinstance(member, Nest) else 1
                 if isinstance(member, Nest):
-                    later, written = accesses[start:], distinct(y.out for y in member.statements)
+                    later = accesses[left[at - 1] + 1 :]
+                    written = distinct(y.out for y in member.statements)
                     member.stored = [y for y in written if not _is_dead(y.bounds, buffers, later, kept)]
             new.append(run)
         fused.append(new)
+        start = end
     return fused
 
 
@@ -124,7 +101,9 @@ def _is_worth_a_call(row: Sequence[Statement | NativeCall], least: int) -> bool:
     if len(row) != 1:
         return len(row) > 1
     (x,) = row
-    return x.is_worth_a_call(least) if isinstance(x, NativeCall) else x.out.array.size >= least
+    if isinstance(x, NativeCall):
+        return x.is_worth_a_call(least)
+    return x.rewritten or x.out.array.size >= least  # the interpreter would read the copy
 
 
 def _parts_of(row: Sequence[Statement | NativeCall]) -> list[Part]:
@@ -138,108 +117,36 @@ def _parts_of(row: Sequence[Statement | NativeCall]) -> list[Part]:
     return parts
 
 
-def _statement_of(x: Instruction) -> Statement | None:
-    """Return an instruction as a statement, None if it is none that C can make with the same bits."""
-    if not is_planned(x):
-        return None
-    if x.function is operator.setitem:
-        target, key, value = x.operands
-        return _statement("{0}", [value], target) if key is Ellipsis else None
-    if x.function is PUTMASK:
-        target, mask, value = x.operands
-        return _statement("{0} ? {1} : {2}", [mask, value, target], target, condition=True)
-    function = x.function
-    if not isinstance(function, np.ufunc) or function.signature is not None or x.options.keys() - {"out"}:
-        return None
-    operands = (*x.operands, *x.options.values())
-    inputs, out = operands[:-1], operands[-1]
-    arrays = [array_in(operand) for operand in inputs]
-    if len(inputs) != function.nin or any(array is None for array in arrays):
-        return None
-    computed, *others = function.resolve_dtypes((*[array.dtype for array in arrays if array is not None], None))
-    text = expression(function, computed)
-    if text is None or any(dtype != computed for dtype in others[:-1]):
-        return None
-    statement = _statement(text, inputs, out, computed)
-    return statement if statement is not None and statement.out.array.dtype == others[-1] else None
-
-
-def _statement(
-    text: str, inputs: Sequence[Any], out: Any, dtype: np.dtype[Any] | None = None, *, condition: bool = False
-) -> Statement | None:
-    """Return the statement of an expression, which computes in a dtype, by default the dtype of the result.
-
-    The first input may be a `condition`, a bool. None if C has no type for a dtype or no cast between two, or if memory
-    is not aligned, or overlaps with the result.
-    """
-    result = array_in(out)
-    if result is None or not result.size:
-        return None
-    places = [_place(operand, result.shape) for operand in (*inputs, out)]
-    known = [place for place in places if place is not None]
-    if len(known) < len(places):
-        return None
-    *sources, target = known
-    if any(n > 1 and not stride for n, stride in zip(result.shape, target.strides, strict=True)):
-        return None  # the last of several elements remains
-    computed = [dtype or result.dtype] * len(sources)
-    if condition:
-        computed[0] = np.dtype(np.bool)
-    if not all(_is_cast(place.array.dtype, kind) for place, kind in zip(sources, computed, strict=True)):
-        return None
-    if not all(place.is_same(target) or place.is_apart(target) for place in sources):
-        return None
-    return Statement(text, sources, target, computed)
-
-
-def _is_cast(one: np.dtype[Any], other: np.dtype[Any]) -> bool:
-    """Return whether C defines a cast as NumPy does. C does not define the cast of a large float to an integer."""
-    return one.kind == other.kind or one.kind == "b"
-
-
-def _place(operand: Any, shape: tuple[int, ...]) -> Place | None:
-    """Return the place of an operand broadcast to a shape, None if C cannot access it."""
-    array = array_in(operand)
-    if array is None or array.ndim > len(shape):
-        return None
-    if not array.flags.aligned or array.dtype not in MEMORY_TYPES:
-        return None
-    missing = len(shape) - array.ndim
-    lengths, strides = (1,) * missing + array.shape, (0,) * missing + array.strides
-    if any(n not in (1, size) for n, size in zip(lengths, shape, strict=True)):
-        return None
-    return Place(operand, array, tuple([0 if n == 1 else s for n, s in zip(lengths, strides, strict=True)]))
-
-
 def _nests(statements: Sequence[Statement]) -> list[Nest]:
     """Return nests with the statements in their order."""
-    nests = [Nest([statements[0]])]
-    for statement in statements[1:]:
-        if _may_join(statement, nests[-1]):
-            nests[-1].statements.append(statement)
-        else:
-            nests.append(Nest([statement]))
+    nests: list[Nest] = []
+    for statement in statements:
+        nest = Nest([statement])
+        while nests and _may_join(nests[-1], nest):
+            nest = Nest([*nests.pop().statements, *nest.statements])
+        nests.append(nest)
     return nests
 
 
-def _may_join(statement: Statement, nest: Nest) -> bool:
-    """Return whether a statement may be executed for each element together with those before it, and gains by it.
+def _may_join(nest: Nest, later: Nest) -> bool:
+    """Return whether a nest may be executed for each element together with the one before it, and gains by it.
 
     It gains by elements that are at hand. Loops over many arrays are slow, since each is a stream from memory.
     """
-    if statement.shape != nest.statements[0].shape:
+    if nest.statements[0].shape != later.statements[0].shape:
         return False
-    statements = [*nest.statements, statement]
+    statements = [*nest.statements, *later.statements]
     if any(x.moves for x in statements) and not all(x.private for x in statements):
         return False  # inputs may share memory with the state
-    known = list(chain.from_iterable(earlier.places for earlier in nest.statements))
-    if not any(x.is_same(y) and any(x.strides) for x in statement.inputs for y in known):
+    known = list(chain.from_iterable(x.places for x in nest.statements))
+    read = list(chain.from_iterable(x.inputs for x in later.statements))
+    if not any(x.is_same(y) and any(x.strides) for x in read for y in known):
         return False
-    if len(known) > _STREAMS and len(distinct([*known, *statement.places])) > _STREAMS:
+    if len(known) > _STREAMS and len(distinct(chain.from_iterable(x.places for x in statements))) > _STREAMS:
         return False
-    for earlier in nest.statements:
-        pairs = [(earlier.out, place) for place in statement.places]
-        pairs += [(place, statement.out) for place in earlier.inputs]
+    for one, other in product(nest.statements, later.statements):
+        pairs = [(one.out, place) for place in other.places]
+        pairs += [(place, other.out) for place in one.inputs]
         if not all(x.is_same(y) or x.is_apart(y) for x, y in pairs):
             return False
     return True
@@ -270,12 +177,15 @@ def _is_dead(place: Bounds, buffers: Bounds, later: Sequence[_Access], kept: Seq
     """Return whether what was written to a place is not read again."""
     if not is_within(place, buffers):
         return False
+    left = [place]  # what has not been overwritten
     for access in later:
-        if any(overlap(place, read) for read in access.reads):
+        if any(overlap(part, read) for part in left for read in access.reads):
             return False
-        if access.overwrites is not None and is_within(place, access.overwrites):
-            return True
-    return not any(overlap(place, other) for other in kept)
+        if access.overwrites is not None:
+            left = [rest for part in left for rest in without(part, access.overwrites)]
+            if not left:
+                return True
+    return not any(overlap(part, other) for part in left for other in kept)
 
 
 def loops_of(nest: Nest) -> tuple[list[int], list[list[int]], list[Place]]:

@@ -82,3 +82,9 @@ def is_within(inner: Bounds, outer: Bounds) -> bool:
 def overlap(one: Bounds, other: Bounds) -> bool:
     """Return whether two ranges of memory have a byte in common."""
     return one[0] < other[1] and other[0] < one[1]
+
+
+def without(bounds: Bounds, other: Bounds) -> list[Bounds]:
+    """Return the parts of a range of memory that another one leaves of it."""
+    parts = (bounds[0], min(bounds[1], other[0])), (max(bounds[0], other[1]), bounds[1])
+    return [part for part in parts if part[0] < part[1]]

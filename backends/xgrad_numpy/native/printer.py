@@ -11,10 +11,11 @@ import numpy as np
 
 from xgrad_numpy.native.calls import Multiplication, NativeCall
 from xgrad_numpy.native.expressions import MEMORY_TYPES
-from xgrad_numpy.native.fusion import Nest, Part, Run, Statement, loops_of
+from xgrad_numpy.native.fusion import Nest, Part, Run, loops_of
 from xgrad_numpy.native.loops import Loop
 from xgrad_numpy.native.places import Place
 from xgrad_numpy.native.runtime import source_of
+from xgrad_numpy.native.statements import Statement
 
 _CHUNK = 1 << 13  # elements that a thread takes at once, at most about
 _SHARED = 1 << 14  # elements of a nest from which threads share it out

@@ -1,0 +1,66 @@
+"""Copy propagation: statements read an array in place of its copy.
+
+The interpreter repeats short operands, such as a row that is added to all rows of a matrix, in a buffer, since NumPy's
+inner loops are faster then. Loops of C read the row itself. Most copies have no reader then, and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from xgrad.capture.program import leaves
+from xgrad_numpy.codegen import Instruction
+from xgrad_numpy.native.places import Bounds, Place, array_in, is_within, overlap
+from xgrad_numpy.native.statements import Statement, place_in
+
+
+def propagate_copies(
+    instructions: Sequence[Instruction], statements: Sequence[Statement | None], buffers: Bounds
+) -> dict[int, Statement]:
+    """Let statements read what has been copied to `buffers`, and return the copies by their indices."""
+    copies: list[Statement] = []  # whose source and result have not changed since
+    found: dict[int, Statement] = {}
+    for i, (x, statement) in enumerate(zip(instructions, statements, strict=True)):
+        if statement is None:
+            copies = _unchanged(copies, _arrays_of(x), private=False)
+            continue
+        for k, place in enumerate(statement.inputs):
+            source = next((y.inputs[0] for y in copies if _reads(place, y.out)), None)
+            original = source and place_in(source.operand, statement.shape)
+            if original is not None and (original.is_same(statement.out) or original.is_apart(statement.out)):
+                statement.inputs[k], statement.rewritten = original, True
+        copies = _unchanged(copies, [statement.out.array], private=statement.private)
+        if statement.is_copy and is_within(statement.out.bounds, buffers):
+            found[i] = statement
+            if statement.inputs[0].is_apart(statement.out):
+                copies.append(statement)
+    return found
+
+
+def _reads(place: Place, copied: Place) -> bool:
+    """Return whether a statement reads all of what was copied, in its shape or broadcast."""
+    x, y = place.array, copied.array
+    return place.address == copied.address and (x.shape, x.strides, x.dtype) == (y.shape, y.strides, y.dtype)
+
+
+def _unchanged(copies: Iterable[Statement], written: Sequence[np.ndarray], *, private: bool) -> list[Statement]:
+    """Return the copies that a write may not have changed, nor what they are copies of.
+
+    An input may be the state that a write changes, unless the write is `private`.
+    """
+    bounds = [byte_bounds(array) for array in written]
+    return [
+        copy
+        for copy in copies
+        if (private or not copy.moves)
+        and not any(overlap(place.bounds, other) for place in copy.places for other in bounds)
+    ]
+
+
+def _arrays_of(x: Instruction) -> list[np.ndarray]:
+    """Return the arrays that an instruction may write to: all of its operands."""
+    arrays = map(array_in, leaves((*x.operands, *x.options.values())))
+    return [array for array in arrays if array is not None]
