@@ -6,7 +6,7 @@ import cmath
 import math
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,8 @@ _LARGE = 1 << 10  # elements from which more calls and fewer mispredicted branch
 _MANY = 1 << 16  # elements up to which constants are cached
 _ROWS = 1 << 15  # rows up to which BLAS adds them in one call
 _BLOCK = 1 << 12  # rows that BLAS adds at once of more
-_FEW = 16  # elements from which products are faster than a power of NumPy
+_FEW = 16  # elements from which products are faster than a power of NumPy, and BLAS is at adding up a row
+_LONGEST_ROW = 1 << 13  # elements of a row that BLAS adds up on one thread
 _LARGEST_WHOLE = 1 << 24  # up to which float32 has all integers
 _ALONE = 1 << 23  # multiplications above which panels are looked for on one thread
 _BY_BLAS = 1 << 18  # multiplications above which BLAS uses several threads
@@ -176,11 +177,53 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def sum_products(x: Any, y: Any, axes: tuple[int, ...]) -> Any:
-    """Return the sums of products, or of `x`, over several axes: `einsum` is 1.5 to 4 times as fast as NumPy's sum."""
-    every = [*range(x.ndim)]
-    operands = (x, every) if y is None else (x, every, y, every)
-    total = np.einsum(*operands, [a for a in every if a not in axes])
-    return total.reshape([1 if a in axes else n for a, n in enumerate(x.shape)])
+    """Return the sums of products, or of `x`, over several axes.
+
+    Over the first and the last axes in memory they are sums by BLAS of rows, which threads share out. Of other layouts
+    `einsum` is 1.5 to 4 times as fast as NumPy's sum.
+    """
+    ends = summed_ends(x.shape, x.strides, x.dtype, axes)
+    shape = [1 if a in axes else n for a, n in enumerate(x.shape)]
+    if ends is None or (y is not None and (y.strides != x.strides or y.dtype != x.dtype)):
+        every = [*range(x.ndim)]
+        operands = (x, every) if y is None else (x, every, y, every)
+        return np.einsum(*operands, [a for a in every if a not in axes]).reshape(shape)
+    rows = x.transpose(ends.order).reshape(ends.outer, ends.middle, ends.inner)
+    if y is None:
+        total = _product_with_ones(rows.reshape(-1, ends.inner)).reshape(ends.outer, ends.middle)
+    else:
+        total = np.vecdot(rows, y.transpose(ends.order).reshape(rows.shape))
+    return (_add(total, 0) if ends.outer > 1 else total).reshape(shape)
+
+
+class SummedEnds(NamedTuple):
+    """An array as one of three axes, the first and the last of which are summed over: its own axes, and the lengths."""
+
+    order: tuple[int, ...]
+    outer: int
+    middle: int
+    inner: int
+
+
+@lru_cache(1024)
+def summed_ends(shape: tuple[int, ...], strides: Any, dtype: Any, axes: tuple[int, ...]) -> SummedEnds | None:
+    """Return an array without gaps as three axes, in the order in memory; None if it has more, or BLAS adds no rows."""
+    order = tuple(sorted(range(len(shape)), key=lambda i: -strides[i]))
+    expected = dtype.itemsize
+    for i in reversed(order):
+        if shape[i] != 1 and strides[i] != expected:
+            return None
+        expected *= shape[i]
+    kept = [i for i in order if i not in axes and shape[i] != 1]
+    if dtype not in _BLAS or 0 in shape or not kept or kept != sorted(kept):
+        return None
+    first, last = order.index(kept[0]), order.index(kept[-1])
+    if any(i in axes and shape[i] != 1 for i in order[first:last]):
+        return None
+    outer, middle, inner = (
+        math.prod([shape[i] for i in part]) for part in (order[:first], order[first : last + 1], order[last + 1 :])
+    )
+    return SummedEnds(order, outer, middle, inner) if _FEW <= inner <= _LONGEST_ROW else None
 
 
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:

@@ -240,6 +240,27 @@ class Lowering(InstructionWriter):
         self._emit(np.ndarray.dot, rows if side else self._view(rows, np.transpose), ones, out)
         return True
 
+    def _sum_products(self, call: Call, result: Value) -> bool:
+        x, y, axes = call.args
+        if type(x) is not Value or x.strides is None or not is_contiguous(result):
+            return False
+        ends = functions.summed_ends(x.shape, x.strides, x.dtype, axes)
+        if ends is None or (y is not None and (type(y) is not Value or (y.strides, y.dtype) != (x.strides, x.dtype))):
+            return False
+        lengths, operands = (ends.outer, ends.middle, ends.inner), [self._operand(z) for z in (x, y) if z is not None]
+        rows = [self._view(self._view(z, np.transpose, ends.order), np.reshape, lengths) for z in operands]
+        out = self._view(self._destination(result), np.reshape, lengths[1:2])
+        part = self._scratch(np.empty(lengths[:2], x.dtype)) if ends.outer > 1 else self._view(out, np.reshape, (1, -1))
+        if y is None:
+            ones = self._constant(np.ones(ends.inner), x.dtype)
+            matrix = self._view(rows[0], np.reshape, (-1, ends.inner))
+            self._emit(np.ndarray.dot, matrix, ones, self._view(part, np.reshape, -1))
+        else:
+            self._emit(np.vecdot, *rows, part)
+        if ends.outer > 1:
+            self._emit(np.add.reduce, part, 0, None, out, False)
+        return True
+
     def _mean(self, call: Call, result: Value) -> bool:
         x = call.args[0]
         if x.dtype not in FLOATS or 0 in x.shape or not self._sum(call, result):
@@ -349,6 +370,7 @@ _REDUCTIONS |= dict.fromkeys((functions.max, functions.min), Lowering._extremum)
 _RULES: dict[Any, Any] = {functions.matmul: Lowering._matmul, functions.where: Lowering._where, **_REDUCTIONS}
 _RULES |= dict.fromkeys((np.stack, np.concatenate), Lowering._join)
 _RULES |= {functions.pow: Lowering._pow, operator.pow: Lowering._operator_pow}
+_RULES[functions.sum_products] = Lowering._sum_products
 _RULES |= {operator.getitem: Lowering._getitem, np.take: Lowering._take}
 _RULES |= dict.fromkeys((functions.astype, functions.reshape, np.asarray), Lowering._copy)
 _RULES |= dict.fromkeys(_SPECIAL, lambda self, call, result: result.dtype.kind != _SPECIAL[call.function] and (

@@ -16,6 +16,7 @@ from xgrad_numpy import convolution, pooling
 from xgrad_numpy.native import convolution as native_convolution
 from xgrad_numpy.native import pooling as native_pooling
 from xgrad_numpy.native import runtime as native
+from xgrad_numpy.native.products import NO_WAY
 
 pytestmark = [pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning"), pytest.mark.usefixtures("loaded")]
 SPECIAL = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1e-42, 3e38]
@@ -266,9 +267,38 @@ def test_convolution_in_small_blocks_has_the_bits_of_numpy(cache: int, monkeypat
     native_convolution._call.cache_clear()
 
 
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_convolution_of_whole_panels_has_the_bits_of_numpy(
+    dtype: str, in_place: bool, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Panels that are read in place, of few outputs and many, and of sums that BLAS adds up in parts; or by BLAS."""
+    ways = list[Any]()
+
+    def choose(*args: Any) -> Any:
+        ways.append(chosen(*args) if in_place else None)
+        return ways[-1]
+
+    chosen = native_convolution._in_place
+    native_convolution._call.cache_clear()
+    monkeypatch.setattr(native_convolution, "_in_place", choose)
+    for kernel, stride, padding, size, channels, outputs in [
+        (3, 1, 1, (16, 16), 16, 16), (3, 1, 1, (8, 8), 64, 64), (3, 2, 1, (16, 16), 6, 13), (5, 1, 2, (8, 16), 1, 6),
+        (1, 1, 0, (8, 8), 48, 7), (1, 2, 0, (8, 8), 16, 32), (7, 1, 3, (8, 32), 3, 11), (3, 1, 0, (10, 10), 16, 3),
+    ]:  # fmt: skip
+        sliding = window((kernel, kernel), (stride, stride), (padding, padding), (1, 1), size)
+        for images in (8, 32):
+            x, w, bias, g = operands(sliding, images, channels, outputs, dtype, special=channels == 6)
+            check_convolution(sliding, x, w, bias, g)
+            check_convolution(sliding, next(layouts(x)), w, bias, next(layouts(g)))
+    native_convolution._call.cache_clear()
+    if native_convolution._panel_columns(np.dtype(dtype)) < 1 << 62:
+        assert any(ways) is in_place
+
+
 def test_convolution_is_left_to_numpy_if_products_differ_or_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.empty((9, 6, 3, 7), "f4")
-    for name, value in [("with_bits_of_numpy", lambda *_: None), ("_MOST", 10)]:
+    for name, value in [("ways_of", lambda *_: NO_WAY), ("_MOST", 10)]:
         native_convolution._call.cache_clear()
         assert native_convolution._prepared("correlate", x, PLANE, 16, x.shape) is not None
         native_convolution._call.cache_clear()

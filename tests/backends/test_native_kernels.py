@@ -210,15 +210,17 @@ def test_result_with_a_repeated_element_is_left_to_numpy() -> None:
     assert nests(write, write) == [write, write]
 
 
-def test_random_instructions_on_shared_memory_have_the_values_of_numpy() -> None:
-    functions = [np.add, np.subtract, np.multiply, np.negative, np.square, np.absolute, operator.setitem]
-    for seed in range(15):
+@pytest.mark.parametrize("buffers", ["none", "half", "all"])
+def test_random_instructions_on_shared_memory_have_the_values_of_numpy(buffers: str) -> None:
+    """Of buffers, what nothing reads may keep other values."""
+    functions = [np.add, np.subtract, np.multiply, np.negative, np.square, np.absolute, *[operator.setitem] * 3]
+    for seed in range(25):
         rng = np.random.default_rng(seed)
         memory = rng.normal(size=64).astype("f4")
         other = memory.copy()
 
         def part(x: np.ndarray, rng: Any) -> np.ndarray:
-            start, step = rng.integers(0, 8) * 4, rng.choice([1, 1, 1, 2, -1])
+            start, step = rng.integers(0, 12) * 4, rng.choice([1, 1, 1, 2, -1])
             return x[start:][:16:step][:8] if rng.random() < 0.9 else x[start : start + 1]
 
         instructions = []
@@ -239,8 +241,12 @@ def test_random_instructions_on_shared_memory_have_the_values_of_numpy() -> None
                     instructions.append(
                         Instruction(function, tuple([static(x) if x is not ... else x for x in call]), {})
                     )
-        run(instructions)
-        assert memory.tobytes() == other.tobytes(), seed
+        if buffers == "half":
+            run(instructions, memory[32:])
+            assert memory[:32].tobytes() == other[:32].tobytes(), seed
+        else:
+            run(instructions, memory if buffers == "all" else None, [static(memory)])
+            assert memory.tobytes() == other.tobytes(), seed
 
 
 def test_results_that_nothing_reads_are_not_stored() -> None:
@@ -261,6 +267,82 @@ def test_results_that_nothing_reads_are_not_stored() -> None:
     assert (memory == before).all() and Source().add(unread) is None
     run(instructions, memory, [first])
     assert (memory[:8] == 2 * x).all()
+
+
+# Copies, which statements do not read
+
+
+def copied(memory: np.ndarray, source: Slot, *between: Instruction) -> tuple[list[Any], list[Instruction]]:
+    """Return what becomes of a row copied to the rows of a matrix in a buffer, which is read after other instructions.
+
+    The results are the statements that are executed, and the instructions.
+    """
+    row, matrix, out = static(memory[:8]), static(memory[8:24].reshape(2, 8)), static(memory[24:40].reshape(2, 8))
+    calls = [
+        Instruction(operator.setitem, (row, ..., source), {}),
+        *between,
+        Instruction(np.add, (matrix, row, matrix), {}),
+        Instruction(np.multiply, (matrix, row, out), {}),
+    ]
+    (fused,) = fuse([calls], memory, [out])
+    parts = [part for x in fused if isinstance(x, Run) for part in x.parts]
+    return [y for part in parts for y in part.statements], calls
+
+
+def test_copies_are_read_where_they_come_from() -> None:
+    memory, x = np.zeros(64), static(np.arange(8.0))
+    statements, _ = copied(memory, x)
+    assert [[place.operand for place in y.inputs][1:] for y in statements] == [[x], [x]]
+
+
+@pytest.mark.parametrize("written", ["source", "copy"])
+def test_copies_are_read_after_a_write_to_what_they_come_from(written: str) -> None:
+    memory, source = np.zeros(64), np.arange(8.0)
+    target = source if written == "source" else memory[:8]
+    negated = Instruction(np.negative, (static(source.copy()), static(target)), {})
+    statements, _ = copied(memory, static(source), negated)
+    assert [y.inputs[-1].bounds for y in statements[-2:]] == [statements[0].out.bounds] * 2
+
+
+def test_copies_of_inputs_are_read_after_a_write_to_the_state() -> None:
+    """An input may be the state itself."""
+    memory, state = np.zeros(64), np.zeros(8)
+    example = np.arange(8.0)
+    given = Slot(dynamic=True, early=True, example=example)
+    to_state = Instruction(np.negative, (static(np.ones(8)), static(state)), {})
+    to_buffer = Instruction(np.negative, (static(np.ones(8)), static(memory[48:56])), {})
+    for write, reads_input in ((to_state, False), (to_buffer, True)):
+        statements, _ = copied(memory, given, write)
+        assert [y.inputs[-1].operand is given for y in statements[-2:]] == [reads_input] * 2
+
+
+def test_unread_copies_are_no_instructions() -> None:
+    memory, out = np.zeros(24), np.zeros(8)
+    row = static(memory[:8])
+    copy = Instruction(operator.setitem, (row, ..., static(np.full(1, 3.0))), {})
+    (read,) = run([copy, Instruction(np.negative, (row, static(out)), {})], memory)
+    assert [len(part.statements) for part in read.parts] == [1] and (memory == 0).all() and (out == -3).all()
+    after_copy = Instruction(np.sin, (row, static(out)), {})
+    run([copy, after_copy], memory)
+    assert (memory[:8] == 3).all() and (out == np.sin(3.0)).all()
+
+
+def test_memory_that_is_overwritten_in_parts_is_not_stored() -> None:
+    memory, x, out = np.zeros(24), np.arange(8.0), np.zeros(8)
+    first, low, high = static(memory[:8]), static(memory[:4]), static(memory[4:8])
+    result = static(memory[8:16])
+    calls = [
+        Instruction(np.add, (static(x), static(x), first), {}),
+        Instruction(np.multiply, (first, first, result), {}),
+        Instruction(np.sin, (static(x[:4].copy()), low), {}),
+        Instruction(np.sin, (static(x[4:].copy()), high), {}),
+        Instruction(np.sin, (first, static(out)), {}),
+        Instruction(np.sin, (result, static(np.zeros(8))), {}),
+    ]
+    ((nest, *_), *_) = [x.parts for x in fuse([calls], memory, [])[0] if isinstance(x, Run)]
+    assert [place.operand for place in nest.stored] == [result]
+    ((nest, *_), *_) = [x.parts for x in fuse([[*calls[:3], *calls[4:]]], memory, [])[0] if isinstance(x, Run)]
+    assert [place.operand for place in nest.stored] == [first, result]
 
 
 @pytest.mark.parametrize("dynamic", [False, True])

@@ -19,7 +19,7 @@ from xgrad_numpy.codegen import Instruction, is_planned
 from xgrad_numpy.instructions import check_bound, take_elements, take_rows
 from xgrad_numpy.native.expressions import MEMORY_TYPES
 from xgrad_numpy.native.loops import Loop, dot_loop_of, loop_of
-from xgrad_numpy.native.places import Place, places_of
+from xgrad_numpy.native.places import Bounds, Place, places_of
 from xgrad_numpy.native.products import Product, product_of, with_bits_of_numpy
 from xgrad_numpy.native.reductions import REDUCTIONS, ReducedAxes, reduced_axes, reductions_have_bits_of_numpy
 from xgrad_numpy.native.runtime import Runtime
@@ -75,9 +75,9 @@ class Multiplication(NativeCall):
     product: Product
 
     @classmethod
-    def of(cls, x: Instruction) -> Multiplication | None:
+    def of(cls, x: Instruction, buffers: Bounds) -> Multiplication | None:
         """Return an instruction as a product of matrices, or of a matrix and a vector."""
-        product = product_of(x)
+        product = product_of(x, buffers)
         places = None if product is None else places_of(x.operands)
         return None if product is None or places is None else cls(x, places, product)
 
@@ -377,14 +377,15 @@ WRITE_LAST = LOOPS | {np.ndarray.dot, np.matmul, np.vecdot, take_elements, take_
 WRITE_LAST |= {functions.largest_of_rows, functions.smallest_of_rows}
 
 
-def call_of(x: Instruction, *, products: bool, first: bool) -> NativeCall | None:
+def call_of(x: Instruction, buffers: Bounds, *, products: bool, first: bool) -> NativeCall | None:
     """Return an instruction as the call of a function of C, None if it is none.
 
-    `products` are matrix products and indices; what ends a replay is for the `first` part of a program.
+    `buffers` are memory of the program alone, and `products` are matrix products and indices. What ends a replay is
+    for the `first` part of a program.
     """
     call: NativeCall | None = LoopCall.of(x) or Extremes.of(x) or Reduction.of(x) or Dots.of(x)
     if call is None and products:
-        call = Multiplication.of(x) or Additions.of(x)
+        call = Multiplication.of(x, buffers) or Additions.of(x)
         if call is None and first:
             call = Elements.of(x) or Rows.of(x) or BoundCheck.of(x)
     return call

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xgrad_numpy.native.kernels import warn_of
-from xgrad_numpy.native.products import ProductStruct, layout_of, with_bits_of_numpy
+from xgrad_numpy.native.products import NO_WAY, Product, ProductStruct, Ways, layout_of, ways_of
 from xgrad_numpy.native.runtime import loaded_runtime
 from xgrad_numpy.native.windows import (
     TYPES,
@@ -128,28 +128,35 @@ def _call(
     height, channels, images, width = shape
     (high, wide), (down, right), (top, left), dilation, (rows, columns) = plane
     inner, plain = high * channels * wide, (wide, right, top, left, columns) == (1, 1, 0, 0, width) and is_contiguous
-    direct = name != "scatter" and plain and (rows - 1) * down + high <= height
-    together = images
-    if name == "correlate":
+    under = (rows - 1) * down + high  # rows under the kernels of all rows of the output
+    direct = name != "scatter" and plain and under <= height
+    lengths = outputs, inner, images * columns
+    item = columns * dtype.itemsize * (rows * inner if name == "scatter" else under * channels * wide)
+    product = None if name == "weight_gradient" else _in_place(name, *lengths, dtype)
+    in_place, together = product is not None, images
+    if in_place:
+        together = images if direct else _together_in_place(images, columns, item, threads, dtype)
+    elif name == "correlate":
         together = _together_multiplied(outputs, inner, images, columns, dtype)
     elif name == "scatter":
-        together = _together_scattered(outputs, inner, rows, images, columns, threads, dtype)
+        together = _together_scattered(outputs, inner, images, columns, item, threads, dtype)
     size = channels * wide * (images if direct else together) * columns  # from row to row under the kernel
-    lengths = outputs, inner, together * columns, images * columns, size // (channels * wide)
-    product = _product(name, *lengths, down * size, dtype)
+    layout = together * columns, size // (channels * wide), down * size
+    product = _of_part(name, product, *layout[:2]) if product else _by_blas(name, *lengths, *layout, dtype)
     if product is None:
         return None
     struct = _Convolution(height, width, channels, images, top, left)
     struct.down = WindowStruct(high, down, dilation[0], rows)
     struct.right = WindowStruct(wide, right, dilation[1], columns)
-    struct.input, struct.product = steps(strides, dtype.itemsize), product
+    struct.input, struct.product = steps(strides, dtype.itemsize), replace(product, stacks=1, count=1).struct()
     struct.together, struct.direct = together, direct
     if name == "scatter":
         struct.scratch = rows * inner * together * columns
     else:
         block = max(1, (_CACHE // (size * dtype.itemsize) - high) // down + 1)
         blocks = -(-rows // block)
-        blocks = min(rows, -(-blocks // threads) * threads)  # as many for each thread
+        if not in_place or images // together < threads:
+            blocks = min(rows, -(-blocks // threads) * threads)  # as many for each thread
         struct.block = -(-rows // blocks)
         struct.scratch = 0 if direct else ((struct.block - 1) * down + high) * size
     scratch = struct.scratch * min(threads, images // together if name == "scatter" else threads)
@@ -157,6 +164,38 @@ def _call(
         return None
     struct.threads = threads
     return _Call(ctypes.byref(struct), scratch)
+
+
+def _in_place(name: str, outputs: int, inner: int, columns: int, dtype: Any) -> Product | None:
+    """Return the product of a row of the output with panels of columns that are read where they are.
+
+    None if it has not NumPy's bits. Each number of the result is a sum of its own: parts of the images have the same.
+    """
+    if columns % _panel_columns(dtype):
+        return None
+    ways = _ways(name, outputs, inner, columns, columns, columns, inner * columns, dtype)
+    # Below 0 are the sums of BLAS on several threads, which it does not use for all rows.
+    return ways.in_panels if ways.in_panels and ways.in_panels.most > 0 else None
+
+
+def _of_part(name: str, product: Product, columns: int, stride: int) -> Product:
+    """Return a product in place for some images, of which rows under the kernel are `stride` elements long."""
+    if name == "scatter":
+        return replace(product, columns=columns, out_stride=columns)
+    return replace(product, columns=columns, second_stride=stride)
+
+
+@cache
+def _panel_columns(dtype: Any) -> int:
+    """Return the number of columns of a panel, or, where there are none, one that divides no other number."""
+    return int(function("panel_columns", dtype)()) or 1 << 62
+
+
+def _together_in_place(images: int, columns: int, item: int, threads: int, dtype: Any) -> int:
+    """Return for how many images a thread copies rows at once: those that fit into its cache, in whole panels."""
+    parts = [n for n in _divisors(images) if n * columns % _panel_columns(dtype) == 0]
+    parts = [n for n in parts if images // n >= threads] or parts
+    return max((n for n in parts if n * item <= _CACHE), default=min(parts))
 
 
 def _together_multiplied(outputs: int, inner: int, images: int, columns: int, dtype: Any) -> int:
@@ -171,11 +210,10 @@ def _together_multiplied(outputs: int, inner: int, images: int, columns: int, dt
 
 
 def _together_scattered(
-    outputs: int, inner: int, rows: int, images: int, columns: int, threads: int, dtype: Any
+    outputs: int, inner: int, images: int, columns: int, item: int, threads: int, dtype: Any
 ) -> int:
     """Return how many images are scattered at once: those whose products fit into a cache, if the bits are the same."""
     parts = [n for n in _divisors(images) if n * columns >= 32 and images // n >= threads]
-    item = rows * inner * columns * dtype.itemsize
     together = max((n for n in parts if n * item <= _CACHE), default=min(parts, default=images))
     if together == images or _may_split((inner, outputs), images * columns, together * columns, dtype, mT=True):
         return together
@@ -195,17 +233,24 @@ def _may_split(shape: Pair, columns: int, part: int, dtype: Any, mT: bool = Fals
     return np.array_equal(np.concatenate(parts, 1), np.matmul(x, y))
 
 
-def _product(
-    name: str, outputs: int, inner: int, columns: int, out_stride: int, stride: int, step: int, dtype: Any
-) -> ProductStruct | None:
-    """Return the product for a row of the output, None if it is none of BLAS with NumPy's bits.
+def _by_blas(
+    name: str, outputs: int, inner: int, all_columns: int, columns: int, stride: int, step: int, dtype: Any
+) -> Product | None:
+    """Return the product for a row of the output, of some images; None if it is none of BLAS with NumPy's bits."""
+    return _ways(name, outputs, inner, columns, all_columns, stride, step, dtype).by_blas
+
+
+def _ways(
+    name: str, outputs: int, inner: int, columns: int, all_columns: int, stride: int, step: int, dtype: Any
+) -> Ways:
+    """Return the ways to compute the product for a row of the output.
 
     Rows under the kernel are `stride` elements long, and `step` elements are from those of an output to the next.
     """
     weight = np.empty((2, outputs, inner), dtype)
-    memory, item = np.empty(inner * stride + step, dtype), dtype.itemsize
-    rows: Any = np.ndarray((2, inner, columns), dtype, memory, 0, (step * item, stride * item, item))
-    g: Any = np.empty((2, outputs, out_stride), dtype)[..., :columns]
+    memory, size = np.empty(inner * stride + step, dtype), dtype.itemsize
+    rows: Any = np.ndarray((2, inner, columns), dtype, memory, 0, (step * size, stride * size, size))
+    g: Any = np.empty((2, outputs, all_columns), dtype)[..., :columns]
     operands = {
         "correlate": (np.broadcast_to(weight[0], weight.shape), rows, g),
         "weight_gradient": (rows, g.mT, np.empty((2, inner, outputs), dtype)),
@@ -213,7 +258,4 @@ def _product(
     }[name]
     product = layout_of(np.matmul, operands)
     runtime: Any = loaded_runtime()
-    tried = product and with_bits_of_numpy(product, np.matmul, operands, runtime)
-    if not tried or tried.most < 0:  # the sums of BLAS on several threads, which it does not use for all rows
-        return None
-    return replace(tried, stacks=1, count=1).struct()
+    return ways_of(product, np.matmul, operands, runtime) if product else NO_WAY

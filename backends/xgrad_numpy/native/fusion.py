@@ -74,7 +74,7 @@ def fuse(
     for part in parts:
         end, new = start + len(part), list[Any]()
         left = [i for i in range(start, end) if i not in unread]
-        members = [statements[i] or call_of(instructions[i], products=products, first=not start) for i in left]
+        members = [statements[i] or call_of(instructions[i], buffers, products=products, first=not start) for i in left]
         at = 0
         while at < len(left):
             row = [x for x in takewhile(lambda x: x is not None, members[at:]) if x is not None]

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xgrad_numpy.codegen import Instruction, Slot, array_of, is_planned
+from xgrad_numpy.codegen import Instruction, is_planned
+from xgrad_numpy.native.places import Bounds, is_within, places_of
 from xgrad_numpy.native.runtime import Runtime
 
 _SHARED = 1 << 17  # products of two numbers from which threads share out a matrix product
@@ -96,17 +97,23 @@ class Product:
         return ProductStruct(*[int(getattr(self, name)) for name in (*_LONG, *_SHORT)])
 
 
-def product_of(x: Instruction) -> Product | None:
+def product_of(x: Instruction, buffers: Bounds) -> Product | None:
     """Return the instruction of a product, None if it is none that BLAS computes at once.
 
     Of two inputs, or of an input and a parameter, which may share memory in a later call, NumPy may compute the
-    product in another way.
+    product in another way. What is in `buffers`, or what the run itself makes, shares memory with neither.
     """
     if x.function not in _FUNCTIONS or not is_planned(x) or x.options or len(x.operands) != 3:
         return None
-    moving = [type(operand) is Slot and operand.dynamic for operand in x.operands]
-    product = None if moving[2] or all(moving[:2]) else layout_of(x.function, list(map(array_of, x.operands)))
-    return None if product and any(moving) and product.may_be_square else product
+    places = places_of(x.operands)
+    if places is None or (places[2].moves and not places[2].is_new):
+        return None
+    given = [not place.is_new and not is_within(place.bounds, buffers) for place in places[:2]]
+    may_meet = all(given) and any(place.moves for place in places[:2])
+    if may_meet and all(place.moves for place in places[:2]):
+        return None
+    product = layout_of(x.function, [place.array for place in places])
+    return None if product and may_meet and product.may_be_square else product
 
 
 def layout_of(function: Any, arrays: Sequence[Any]) -> Product | None:
@@ -184,22 +191,38 @@ def _steps(arrays: Sequence[np.ndarray]) -> tuple[int, int, int, int, int, int, 
     return stacks, count, leaps[0], leaps[1], leaps[2], steps[0], steps[1], steps[2]
 
 
+class Ways(NamedTuple):
+    """How the runtime computes a product with NumPy's bits: by BLAS, in panels, and the faster way, or None."""
+
+    by_blas: Product | None
+    in_panels: Product | None
+    fastest: Product | None
+
+
+NO_WAY = Ways(None, None, None)
+
+
 def with_bits_of_numpy(product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime) -> Product | None:
     """Return a product in as many pieces as threads are useful, None if NumPy's bits differ.
 
     The first call for a shape and a layout takes as long as some products.
     """
+    return ways_of(product, function, arrays, runtime).fastest
+
+
+def ways_of(product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime) -> Ways:
+    """Return the ways to compute a product with NumPy's bits; tried out once for a shape and a layout."""
     if not runtime.has_products:
-        return None
+        return NO_WAY
     threads = int(runtime.functions.threads())
     key = product, function, threads
     if key not in _KNOWN:
         with suppress(_Untried):
             _KNOWN[key] = _tried(product, function, arrays, runtime, threads)
-    return _KNOWN.get(key)
+    return _KNOWN.get(key, NO_WAY)
 
 
-_KNOWN: dict[Any, Product | None] = {}
+_KNOWN: dict[Any, Ways] = {}
 
 
 class _Untried(Exception):
@@ -222,9 +245,9 @@ def undisturbed(call: Callable[[], Any], runtime: Runtime) -> bool:
     return False
 
 
-def _tried(product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime, threads: int) -> Product | None:
+def _tried(product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime, threads: int) -> Ways:
     if product.work > _LARGEST:
-        return None
+        return NO_WAY
     before = runtime.take_raised()
     try:
         trial = _random_trial(function, arrays, runtime)
@@ -242,7 +265,7 @@ def _tried(product: Product, function: Any, arrays: Sequence[Any], runtime: Runt
             pieces = (replace(product, pieces=pieces) for pieces in _pieces(product, threads))
             by_blas = next(filter(passes, pieces), product)
         in_panels = next(filter(passes, (replace(product, most=most) for most in _panels(product, runtime))), None)
-        return _faster(by_blas, in_panels, trial, runtime)
+        return Ways(by_blas, in_panels, _faster(by_blas, in_panels, trial, runtime))
     finally:  # the user's numbers have not raised the exceptions of the trials
         runtime.take_raised()
         runtime.functions.note(before)

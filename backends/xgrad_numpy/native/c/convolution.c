@@ -51,8 +51,10 @@ static const REAL *NAME(under_kernel)(const struct convolution *p, int64_t begin
 }
 
 static void NAME(multiply)(const struct convolution *p, const REAL *first, const REAL *second, REAL *out) {
-    call_blas(&p->product, (const char *)first, (const char *)second, (char *)out, p->product.rows,
-              p->product.columns);
+    if (p->product.most) NAME(multiply_in_place)(&p->product, first, second, out);
+    else
+        call_blas(&p->product, (const char *)first, (const char *)second, (char *)out, p->product.rows,
+                  p->product.columns);
 }
 
 /* For blocks of rows by parts of the images. */
@@ -88,10 +90,10 @@ int NAME(correlate)(const struct convolution *argument, const REAL *x, const REA
     struct progress progress = {all_parts(p.threads), 0};
     p.progress = &progress;
     p.x = x, p.y = weight, p.bias = bias, p.result = result, p.rows = scratch;
-    begin_products();
+    if (!p.product.most) begin_products();
     parallel_on(p.threads, NAME(correlate_blocks), &p,
                 (p.down.out + p.block - 1) / p.block * (p.images / p.together), 1);
-    end_products();
+    if (!p.product.most) end_products();
     return progress.raised;
 }
 
@@ -215,8 +217,8 @@ int NAME(scatter)(const struct convolution *argument, const REAL *g, const REAL 
     struct progress progress = {all_parts(p.threads), 0};
     p.progress = &progress;
     p.x = g, p.y = weight, p.result = result, p.rows = scratch;
-    begin_products();
+    if (!p.product.most) begin_products();
     parallel_on(p.threads, NAME(scatter_parts), &p, p.images / p.together, 1);
-    end_products();
+    if (!p.product.most) end_products();
     return progress.raised;
 }

@@ -14,6 +14,9 @@ static void NAME(multiply_panels)(const struct product *x, int64_t rows, const R
                                   int64_t most, REAL *out) {
     (void)x, (void)rows, (void)first, (void)panels, (void)most, (void)out;
 }
+static void NAME(multiply_in_place)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
+    (void)x, (void)first, (void)second, (void)out;
+}
 void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
     (void)x, (void)first, (void)second, (void)out;
 }
@@ -33,20 +36,20 @@ enum {
 int64_t NAME(panel_columns)(void) { return NAME(COLUMNS); }
 
 /* Multiply some rows by a panel, and write the result, or add to it. `count` is a constant. The numbers of the rows
- * are `right` apart, the rows `down`. */
+ * are `right` apart, the rows `down`, and those of the panel `next`. */
 static inline __attribute__((always_inline)) void NAME(multiply_tile)(
-    const int count, int64_t depth, const REAL *first, int64_t down, int64_t right, const REAL *panel, REAL *out,
-    int64_t out_stride, int64_t width, int add) {
+    const int count, int64_t depth, const REAL *first, int64_t down, int64_t right, const REAL *panel, int64_t next,
+    REAL *out, int64_t out_stride, int64_t width, int add) {
     NAME(vector) sums[TILE_ROWS][PANEL_VECTORS];
     const NAME(vector) zero = {0};
 #pragma GCC unroll 8
     for (int i = 0; i < count; i++)
 #pragma GCC unroll 8
         for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = zero;
-    for (int64_t k = 0; k < depth; k++, panel += NAME(COLUMNS), first += right) {
+    for (int64_t k = 0; k < depth; k++, panel += next, first += right) {
         const NAME(stored) *row = (const NAME(stored) *)panel;
 #pragma GCC unroll 8
-        for (int v = 0; v < PANEL_VECTORS; v++) __builtin_prefetch(&row[NAME(AHEAD) * PANEL_VECTORS + v]);
+        for (int v = 0; v < PANEL_VECTORS; v++) __builtin_prefetch(panel + NAME(AHEAD) * next + v * NAME(LANES));
 #pragma GCC unroll 8
         for (int i = 0; i < count; i++) {
             const NAME(vector) number = first[i * down] - zero; /* in all lanes */
@@ -78,10 +81,10 @@ static inline __attribute__((always_inline)) void NAME(multiply_tile)(
 
 /* Multiply rows by a panel. The numbers of the first tile begin at `first`, those of the next one `step` after it. */
 static void NAME(multiply_rows)(int64_t rows, int64_t depth, const REAL *first, int64_t step, int64_t down,
-                                int64_t right, const REAL *panel, REAL *out, int64_t out_stride, int64_t width,
-                                int add) {
+                                int64_t right, const REAL *panel, int64_t next, REAL *out, int64_t out_stride,
+                                int64_t width, int add) {
     for (; rows > 0; rows -= TILE_ROWS, first += step, out += TILE_ROWS * out_stride) {
-#define TILE(count) NAME(multiply_tile)(count, depth, first, down, right, panel, out, out_stride, width, add)
+#define TILE(count) NAME(multiply_tile)(count, depth, first, down, right, panel, next, out, out_stride, width, add)
         switch (rows) {
             case 1: TILE(1); break;
             case 2: TILE(2); break;
@@ -147,8 +150,21 @@ static void NAME(multiply_panels)(const struct product *x, int64_t rows, const R
         depth = next_depth(x->inner - k, most);
         for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS))
             NAME(multiply_rows)(rows, depth, first + k, TILE_ROWS * x->first_stride, x->first_stride, 1,
-                                panels + j * x->inner + k * NAME(COLUMNS), out + j, x->out_stride, NAME(COLUMNS),
-                                k > 0);
+                                panels + j * x->inner + k * NAME(COLUMNS), NAME(COLUMNS), out + j, x->out_stride,
+                                NAME(COLUMNS), k > 0);
+    }
+}
+
+/* Multiply by a matrix whose panels are read where they are: whole ones, whose rows are adjacent in memory. A product
+ * of few rows takes no longer than the copies would. */
+static void NAME(multiply_in_place)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
+    const int64_t down = x->first_transposed ? 1 : x->first_stride, right = x->first_transposed ? x->first_stride : 1;
+    for (int64_t k = 0, depth; k < x->inner; k += depth) {
+        depth = next_depth(x->inner - k, x->most);
+        for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS))
+            NAME(multiply_rows)(x->rows, depth, first + k * right, TILE_ROWS * down, down, right,
+                                second + k * x->second_stride + j, x->second_stride, out + j, x->out_stride,
+                                NAME(COLUMNS), k > 0);
     }
 }
 
@@ -215,8 +231,9 @@ static void NAME(multiply_copied)(const struct NAME(part) *p, int64_t row, int64
     }
     for (int64_t j = begin; j < end; j++, panels += width * p->depth) {
         const int64_t left = p->columns - j * width;
-        NAME(multiply_rows)(rows, p->depth, first, step, down, right, panels, p->out + row * x->out_stride + j * width,
-                            x->out_stride, left < width ? left : width, p->add);
+        NAME(multiply_rows)(rows, p->depth, first, step, down, right, panels, width,
+                            p->out + row * x->out_stride + j * width, x->out_stride, left < width ? left : width,
+                            p->add);
     }
 }
 
