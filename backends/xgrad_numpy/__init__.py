@@ -30,7 +30,7 @@ bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64
 _OWN = """
 argsort astype cumulative_sum expand_dims matmul matrix_transpose max mean min pow reshape sort squeeze sum where
 """.split()
-_KERNELS = "clip expm1 floor_divide relu sum_products tanh uniform".split()
+_KERNELS = "clip expm1 floor_divide multiply_add relu sum_products tanh uniform".split()
 #: Kernels by module, which is loaded at their first call.
 _LAZY_KERNELS = {
     "recurrent": "lstm_steps lstm_gradient gru_steps gru_gradient",
@@ -137,7 +137,7 @@ class NumpyBackend(Backend):
     supports_out = True
     tile_size = 1 << 16
     executor = "xgrad_numpy.executor"
-    rule_kernels = _COMPILED | _PROGRAMS | _UPDATES
+    rule_kernels = _COMPILED | _PROGRAMS | _UPDATES | {"multiply_add"}
 
     def __init__(self) -> None:
         np.empty(_LARGEST, np.uint8)

@@ -280,6 +280,20 @@ def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
     return np.matmul(x1, x2, out=out)
 
 
+def multiply_add(x: Any, y: Any, added: Any) -> Any:
+    """Return the product of two matrices plus a row; threads that share out the product add it, too."""
+    size = x.size
+    if size >= _SIDE and size * y.shape[1] > sharing.above and added.dtype == x.dtype and x.dtype in _BLAS:
+        out = _eager_products()(np.ndarray.dot, x, y, None, added)
+        if out is not None:
+            return out
+    out = x.dot(y) if x.dtype in _BLAS else np.matmul(x, y)
+    if added.dtype != out.dtype:
+        return out + added
+    out += added
+    return out
+
+
 @cache
 def _eager_products() -> Any:
     """Return the function for large products, which returns None if NumPy is to compute it."""

@@ -175,6 +175,26 @@ def test_shared_products_have_the_bits_of_numpy(shapes: Any, least: int, dtype: 
 
 @pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(256, 128, 70), (300, 40, 33), (48, 300, 128), (9000, 3, 16), (64, 64, 1)])
+def test_row_that_is_added_to_a_shared_product_has_the_bits_of_numpy(shape: tuple[int, int, int], dtype: str) -> None:
+    rows, inner, columns = shape
+    rng, multiply_add, shared = np.random.default_rng(0), Device("cpu").xp.kernels["multiply_add"], 0
+    x, y = (rng.standard_normal(n).astype(dtype) for n in ((rows, inner), (columns, inner)))
+    row = rng.standard_normal((columns, 2)).astype(dtype)
+    row[0] = np.inf, -0.0
+    for added in (row[:, 0].copy(), row[:, 1].copy(), row[:, 0], row[::-1, 1]):
+        expected = x.dot(y.T) + added
+        for _ in range(eager_products._WARM + 2):
+            assert multiply_add(x, y.T, added).tobytes() == expected.tobytes()
+        shared += eager_products.product(np.ndarray.dot, x, y.T, None, added) is not None
+    assert shared == (2 if columns > 1 and rows * inner * columns > 1 << 18 else 0)
+    overflowing = np.full((rows, inner), np.finfo(dtype).max / inner / 2, dtype)
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError, match="overflow"):
+        multiply_add(overflowing, np.ones((columns, inner), dtype).T, np.full(columns, np.finfo(dtype).max))
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(128, 100), (40, 8, 64), (9216, 1), (12, 1000), (700, 33)])
 def test_shared_sums_have_the_bits_of_numpy(shape: tuple[int, ...], dtype: str) -> None:
     xp, shared = Device("cpu").xp, 0

@@ -32,6 +32,16 @@ def _linear_bias(g: Any, xp: Any) -> Any:
     return xp.sum(g, axis=tuple(range(len(g.shape) - 1)))
 
 
+@overridable
+def _multiply_add(xp: Any, x: Any, y: Any, added: Any) -> Any:
+    """Return ``x @ y + added``."""
+    out = xp.matmul(x, y)
+    if added.dtype != out.dtype:
+        return out + added
+    out += added
+    return out
+
+
 @derivative(lambda g, xp, weight: xp.matmul(g, weight), _linear_weight, _linear_bias, kind=INTEGER, autocast="narrow")
 @documented()
 def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
@@ -51,11 +61,8 @@ def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
         raise ValueError("expected input of shape (..., in) and weight of shape (out, in)")
     if bias is not None and bias.shape != shape[:1]:
         raise ValueError("expected weight of shape (out, in) and bias of shape (out,)")
-    out = xp.matmul(_rows(xp, input), xp.matrix_transpose(weight))
-    if bias is not None and bias.dtype == out.dtype:
-        out += bias
-    elif bias is not None:
-        out = out + bias
+    x, y = _rows(xp, input), xp.matrix_transpose(weight)
+    out = xp.matmul(x, y) if bias is None else _multiply_add(xp, x, y, bias)
     return out if len(rows) == 2 else xp.reshape(out, (*rows[:-1], shape[0]))
 
 

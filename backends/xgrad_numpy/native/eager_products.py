@@ -24,6 +24,7 @@ _MOST = 1 << 12  # shapes and layouts that are remembered
 #: The number of products so far, or how the runtime computes them, None if NumPy does.
 _KNOWN: dict[Any, int | _Shared | None] = {}
 _OBJECTS, _ = tables_of(3)
+_WITH_ROW, _ = tables_of(4)
 _CHANGED = -2  # of products.c: the number of threads is another one
 
 
@@ -36,16 +37,25 @@ class _Shared:
         self._struct, self._runtime = struct, runtime
         self.reference, self.threads = ctypes.byref(struct), threads
 
-    def __call__(self, x1: np.ndarray, x2: np.ndarray, out: np.ndarray) -> int:
-        """Write the product to memory. Return the exceptions of arithmetic, or a negative number and leave `out`."""
-        multiply: int = self._runtime.functions.multiply_arrays(self.reference, self.threads, _OBJECTS(x1, x2, out))
-        return multiply
+    def __call__(self, x1: np.ndarray, x2: np.ndarray, out: np.ndarray, row: np.ndarray | None) -> int:
+        """Write the product, plus a row, to memory.
+
+        Return the exceptions of arithmetic, or a negative number and leave `out`.
+        """
+        functions = self._runtime.functions
+        if row is None:
+            raised: int = functions.multiply_arrays(self.reference, self.threads, _OBJECTS(x1, x2, out))
+        else:
+            raised = functions.multiply_arrays_and_add(self.reference, self.threads, _WITH_ROW(x1, x2, out, row))
+        return raised
 
 
-def product(function: Any, x1: np.ndarray, x2: np.ndarray, out: np.ndarray | None) -> np.ndarray | None:
+def product(
+    function: Any, x1: np.ndarray, x2: np.ndarray, out: np.ndarray | None, row: np.ndarray | None = None
+) -> np.ndarray | None:
     """Return a product by `function`, of matrices, of stacks of one shape, or of a matrix and a vector.
 
-    None if NumPy is to compute it.
+    To a product of matrices in new memory, a `row` of its dtype is added. None if NumPy is to compute it.
     """
     layout = None if out is None else (out.shape, out.strides, out.dtype)
     key = x1.shape, x1.strides, x2.shape, x2.strides, x1.dtype, x2.dtype, layout
@@ -59,7 +69,7 @@ def product(function: Any, x1: np.ndarray, x2: np.ndarray, out: np.ndarray | Non
         return None
     if x1.ndim > 2 and np.may_share_memory(x1, x2):
         return None  # a matrix may meet its own transpose
-    raised = found(x1, x2, out)
+    raised = found(x1, x2, out, row)
     if raised == _CHANGED:
         _note(key, function, (x1, x2, out))
     if raised < 0:

@@ -208,6 +208,27 @@ void multiply_alone(const struct product *x, const char *first, const char *seco
     if (!x->most) end_products();
 }
 
+struct row_sums {
+    char *out;
+    const char *row;
+    int64_t columns, out_stride; /* in elements */
+    int32_t is_double;
+};
+
+static void add_row(void *argument, int64_t begin, int64_t end) {
+    const struct row_sums *x = argument;
+    clear_exceptions();
+    for (int64_t i = begin; i < end; i++)
+        if (x->is_double) {
+            double *restrict out = (double *)x->out + i * x->out_stride;
+            for (int64_t j = 0; j < x->columns; j++) out[j] += ((const double *)x->row)[j];
+        } else {
+            float *restrict out = (float *)x->out + i * x->out_stride;
+            for (int64_t j = 0; j < x->columns; j++) out[j] += ((const float *)x->row)[j];
+        }
+    note(exceptions());
+}
+
 enum { REFUSED = -1, CHANGED = -2 };
 
 /* Compute one product of arrays: the operands, and the result. Return the exceptions of floating-point arithmetic, or
@@ -219,4 +240,14 @@ int32_t multiply_arrays(const struct product *x, int32_t expected_threads, struc
     if (!(arrays[0]->flags & arrays[1]->flags & arrays[2]->flags & ALIGNED)) return REFUSED;
     multiply_alone(x, first, second, arrays[2]->data);
     return take_raised();
+}
+
+/* Compute one product of matrices, and add a row, the last array, to each of its rows. */
+int32_t multiply_arrays_and_add(const struct product *x, int32_t expected_threads, struct array **arrays) {
+    struct row_sums sums = {arrays[2]->data, arrays[3]->data, x->columns, x->out_stride, x->is_double};
+    if (!(arrays[3]->flags & ALIGNED) || arrays[3]->strides[0] != (x->is_double ? 8 : 4)) return REFUSED;
+    const int32_t raised = multiply_arrays(x, expected_threads, arrays);
+    if (raised < 0) return raised;
+    parallel(add_row, &sums, x->rows, 1 + (1 << 14) / x->columns);
+    return raised | take_raised();
 }
