@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from xgrad.backend import philox
 from xgrad.support.hints import shown
 
 
@@ -162,16 +163,12 @@ class Backend:
 
     def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
         """Return the integers of `philox.bits`, bit for bit: `count` of `width` random bits, signed."""
-        from xgrad.backend import philox  # at the first draw: `import xgrad` loads little
-
         return self.from_host(philox.bits(seed, call, width, count), index)
 
     def from_words(
         self, make: Callable[[np.ndarray], np.ndarray], seed: int, call: int, count: int, shape: Any, index: int
     ) -> Any:
         """Return the result of a function of `count` words of random bits, computed on the host, in a shape."""
-        from xgrad.backend import philox
-
         return self.from_host(make(philox.words(seed, call, count)).reshape(shape), index)
 
     def set_tf32(self, enabled: bool) -> None:

@@ -42,8 +42,10 @@ def normal(words: np.ndarray) -> np.ndarray:
        Statistics 29, 1958.
     """
     if len(words) <= _FEW:
-        pairs = words.tolist()
-        return np.array([x for i in range(0, len(pairs), 2) for x in _pair(pairs[i], pairs[i + 1])], np.float64)
+        few, numbers_of_few = words.tolist(), list[float]()
+        for first, second in zip(few[::2], few[1::2], strict=True):
+            numbers_of_few += _pair(first, second)
+        return np.array(numbers_of_few)
     numbers = np.empty(len(words))
     for start in range(0, len(words), _PIECE):
         piece = slice(start, start + _PIECE)
@@ -64,15 +66,27 @@ def _box_muller(first: np.ndarray, second: np.ndarray, numbers: np.ndarray) -> N
 
 
 def _pair(first: int, second: int) -> tuple[float, float]:
-    """Return the two numbers of `_box_muller` of two words, to the bit."""
+    """Return the two numbers of `_box_muller` of two words, to the bit.
+
+    The series are written out: loops over their coefficients would take as long as all the rest.
+    """
     mantissa, exponent = math.frexp(((first >> 11) + 1) * 2.0**-53)
     if mantissa < _ROOT:
         mantissa, exponent = 2 * mantissa, exponent - 1
     t = (mantissa - 1) / (mantissa + 1)
-    radius = math.sqrt(-2 * (exponent * _LOG_2 + t * _value(t * t, _LOG)))
+    x = t * t
+    a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 = _LOG
+    log = ((((a10 * x + a9) * x + a8) * x + a7) * x + a6) * x + a5
+    log = ((((log * x + a4) * x + a3) * x + a2) * x + a1) * x + a0
+    radius = math.sqrt(-2 * (exponent * _LOG_2 + t * log))
     angle = ((second if second < 2**63 else second - 2**64) >> 11) * (math.pi * 2.0**-54)
-    squared = angle * angle
-    sine, cosine = angle * _value(squared, _SIN), _value(squared, _COS)
+    x = angle * angle
+    a0, a1, a2, a3, a4, a5, a6, a7, a8 = _SIN
+    sine = (((a8 * x + a7) * x + a6) * x + a5) * x + a4
+    sine = angle * ((((sine * x + a3) * x + a2) * x + a1) * x + a0)
+    a0, a1, a2, a3, a4, a5, a6, a7, a8, a9 = _COS
+    cosine = ((((a9 * x + a8) * x + a7) * x + a6) * x + a5) * x + a4
+    cosine = (((cosine * x + a3) * x + a2) * x + a1) * x + a0
     radius = -radius if second & 2 else radius
     return (radius * cosine, radius * sine) if second & 1 else (radius * sine, radius * cosine)
 
@@ -99,14 +113,6 @@ def _series(x: np.ndarray, coefficients: list[float]) -> np.ndarray:
         total += coefficient
         total *= x
     total += first
-    return total
-
-
-def _value(x: float, coefficients: list[float]) -> float:
-    """Return `_series` of one number, to the bit."""
-    total = 0.0
-    for coefficient in reversed(coefficients):
-        total = total * x + coefficient
     return total
 
 
