@@ -35,6 +35,7 @@ _MANY = 1 << 16  # elements up to which constants are cached
 _ROWS = 1 << 15  # rows up to which BLAS adds them in one call
 _BLOCK = 1 << 12  # rows that BLAS adds at once of more
 _FEW = 16  # elements from which products are faster than a power of NumPy, and BLAS is at adding up a row
+_FEW_TO_ADD = 32  # elements from which BLAS is faster at adding up rows or columns
 _LONGEST_ROW = 1 << 13  # elements of a row that BLAS adds up on one thread
 _LARGEST_WHOLE = 1 << 24  # up to which float32 has all integers
 _ALONE = 1 << 23  # multiplications above which panels are looked for on one thread
@@ -69,6 +70,11 @@ class Sharing:
 
 
 sharing = Sharing()
+
+
+def is_for_blas(ndim: int, size: int) -> bool:
+    """Return whether BLAS may add the rows or the columns of an array: for few elements NumPy takes less time."""
+    return ndim > 1 and size >= _FEW_TO_ADD
 
 
 def summed_side(x: Any, axis: Any, contiguous: bool, transposed: bool) -> int | None:
@@ -117,7 +123,7 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
     if x.dtype is _FLOAT16:  # NumPy adds rows in float16
         wide = np.result_type(_FLOAT32, dtype or _FLOAT16)
         return _add(x, axis, wide, None, keepdims).astype(dtype or _FLOAT16)
-    if axis is None or dtype is not None or x.ndim < 2:
+    if axis is None or dtype is not None or not is_for_blas(x.ndim, x.size):
         return _add(x, axis, dtype, None, keepdims)
     flags = x.flags
     side = summed_side(x, axis, flags.c_contiguous, flags.f_contiguous)

@@ -226,7 +226,7 @@ class Lowering(InstructionWriter):
         side = functions.summed_side(x, axis, is_contiguous(x), is_contiguous(x, range(len(x.shape))))
         if x.dtype == np.float16:
             return False
-        if call.options.get("dtype") is not None:
+        if call.options.get("dtype") is not None or not functions.is_for_blas(len(x.shape), math.prod(x.shape)):
             return self._reduce(np.add, call, result)
         if side is None and not functions.has_many_rows(x, axis, is_contiguous(x)):
             return self._reduce(np.add, call, result)

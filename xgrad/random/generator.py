@@ -26,7 +26,6 @@ from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 Shape = int | tuple[int, ...]
-_INT = frozenset({int})
 
 
 @documented()
@@ -118,8 +117,9 @@ class Generator:
         count = math.prod(shape)
 
         def make(words: np.ndarray) -> np.ndarray:
-            numbers = variates.normal(words)[:count].astype(kind, copy=False)
-            return numbers if (std, mean) == (1, 0) else numbers * std + mean
+            numbers = variates.normal(words, kind)
+            numbers = numbers if len(numbers) == count else numbers[:count]
+            return numbers if std == 1 and mean == 0 else numbers * std + mean
 
         tensor = self._from_host(make, count + count % 2, shape, device)
         return tensor.requires_grad_() if grad else tensor
@@ -450,9 +450,13 @@ def _as_seed(name: str, seed: Any) -> Any:
 
 
 def _as_shape(name: str, shape: Any) -> tuple[int, ...]:
-    lengths = (shape,) if type(shape) is int or _is_int(shape) else shape
-    if type(lengths) is tuple and _INT.issuperset(map(type, lengths)) and min(lengths, default=0) >= 0:
-        return lengths
+    lengths = shape if type(shape) is tuple else (shape,) if _is_int(shape) else shape
+    if type(lengths) is tuple:
+        for n in lengths:
+            if type(n) is not int or n < 0:
+                break
+        else:
+            return lengths
     if not isinstance(lengths, (tuple, list)) or not all(map(_is_int, lengths)):
         raise TypeError(f"{name}: expected an int or a tuple of ints as the shape, got {shown(shape)}")
     if any(n < 0 for n in lengths):

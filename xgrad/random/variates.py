@@ -32,8 +32,8 @@ def uniform(xp: Any, bits: Any, dtype: Any) -> Any:
     return xp.astype((bits >> spare) & (2**digits - 1), dtype) * 2.0**-digits
 
 
-def normal(words: np.ndarray) -> np.ndarray:
-    """Return normal numbers in float64, one for each word of 64 bits; their count is even.
+def normal(words: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
+    """Return normal numbers, one for each word of 64 bits; their count is even. They are rounded from float64.
 
     The method is that of Box and Muller [1]_. The square of a pair's radius is -2 log(u) for u of 53 bits, above 0
     and up to 1, so that no number is beyond 8.6.
@@ -45,12 +45,12 @@ def normal(words: np.ndarray) -> np.ndarray:
         few, numbers_of_few = words.tolist(), list[float]()
         for first, second in zip(few[::2], few[1::2], strict=True):
             numbers_of_few += _pair(first, second)
-        return np.array(numbers_of_few)
+        return np.array(numbers_of_few, dtype)
     numbers = np.empty(len(words))
     for start in range(0, len(words), _PIECE):
         piece = slice(start, start + _PIECE)
         _box_muller(words[piece][0::2], words[piece][1::2], numbers[piece])
-    return numbers
+    return numbers.astype(dtype, copy=False)
 
 
 def _box_muller(first: np.ndarray, second: np.ndarray, numbers: np.ndarray) -> None:

@@ -3,6 +3,8 @@
 | module | subject |
 |---|---|
 | `expressions` | the expression of C for each elementwise function of NumPy |
+| `statements` | elementwise instructions as statements of C |
+| `copy_propagation` | which copies loops of C do not need, since they read what was copied |
 | `fusion` | which instructions of a captured step become a call of C, and which results are stored |
 | `calls` | which instructions are one call of a function of C: products, loops, sums, indices and their checks |
 | `products`, `loops`, `reductions` | matrix products by NumPy's BLAS, and the inner loops of NumPy's functions |

@@ -25,14 +25,14 @@ def propagate_copies(
     found: dict[int, Statement] = {}
     for i, (x, statement) in enumerate(zip(instructions, statements, strict=True)):
         if statement is None:
-            copies = _unchanged(copies, _arrays_of(x), private=False)
+            copies = copies and _unchanged(copies, _arrays_of(x), private=False)
             continue
         for k, place in enumerate(statement.inputs):
             source = next((y.inputs[0] for y in copies if _reads(place, y.out)), None)
             original = source and place_in(source.operand, statement.shape)
             if original is not None and (original.is_same(statement.out) or original.is_apart(statement.out)):
                 statement.inputs[k], statement.rewritten = original, True
-        copies = _unchanged(copies, [statement.out.array], private=statement.private)
+        copies = copies and _unchanged(copies, [statement.out.array], private=statement.private)
         if statement.is_copy and is_within(statement.out.bounds, buffers):
             found[i] = statement
             if statement.inputs[0].is_apart(statement.out):

@@ -181,7 +181,7 @@ def _is_dead(place: Bounds, buffers: Bounds, later: Sequence[_Access], kept: Seq
     for access in later:
         if any(overlap(part, read) for part in left for read in access.reads):
             return False
-        if access.overwrites is not None:
+        if access.overwrites is not None and overlap(place, access.overwrites):
             left = [rest for part in left for rest in without(part, access.overwrites)]
             if not left:
                 return True
