@@ -20,7 +20,8 @@ from capture.twins import assert_same, snapshot
 from helpers import skip_without_compiler
 from xgrad import nn, optim
 from xgrad.capture import CaptureWarning
-from xgrad_numpy import executor
+from xgrad.ops.normalization import _normalize
+from xgrad_numpy import executor, functions
 from xgrad_numpy.codegen import Instruction, Slot
 from xgrad_numpy.lowering import PUTMASK
 from xgrad_numpy.native import expressions, library
@@ -382,6 +383,37 @@ def test_results_with_axes_of_length_1_are_written(name: str) -> None:
         for one, other in zip(captured(x), reduced(x), strict=True):
             one, other = one.numpy(), other.numpy()
             assert one.strides == other.strides and one.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+@pytest.mark.parametrize("axes", [(0, 2, 3), (2, 3), (1, 2)])
+def test_sums_of_products_of_any_layout_have_the_bits_of_eager(axes: tuple[int, ...], order: tuple[int, ...]) -> None:
+    """Over the first and the last axes in memory, BLAS adds rows; others, and two layouts, are left to NumPy."""
+    rng, shape = np.random.default_rng(0), (4, 6, 1, 40)
+    x = rng.standard_normal([shape[i] for i in order]).astype("f4").transpose(np.argsort(order))
+    same, other = 2 * x, rng.standard_normal(x.shape).astype("f4")
+    step = normalized(axes)
+    for y in (same, other):
+        for z in (None, x, y):
+            expected = np.sum(x if z is None else x * z, axes, keepdims=True)
+            np.testing.assert_allclose(functions.sum_products(x, z, axes), expected, 1e-4, 1e-4)
+        captured = xgrad.capture(step, native=True)
+        for scale in (1, 1, 3):
+            given = xgrad.asarray(x * np.float32(scale)), xgrad.asarray(y)
+            assert_same([snapshot(step(*given))], [snapshot(captured(*given))])
+        assert captured.refusal is None
+
+
+def normalized(axes: tuple[int, ...]) -> Callable[..., Any]:
+    """Return a step that normalizes over axes, and its gradient."""
+
+    def step(x: xgrad.Tensor, y: xgrad.Tensor) -> Any:
+        x = x.detach().requires_grad_()
+        (out := _normalize(x, axes=axes, eps=1e-5)).backward(y)
+        assert x.grad is not None
+        return out.detach(), x.grad
+
+    return step
 
 
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
