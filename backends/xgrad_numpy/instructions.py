@@ -44,6 +44,13 @@ def end_replay(failed: int) -> None:
         raise Diverged
 
 
+def end_replay_of_unaligned(*arrays: np.ndarray) -> None:
+    """Raise `Diverged` if an array is not aligned, of which `numpy.matmul` multiplies a copy in another layout."""
+    for x in arrays:
+        if not x.flags.aligned:
+            raise Diverged
+
+
 def require_indices(failed: int) -> None:
     """Raise IndexError if a call of C has found an index out of range."""
     if failed:

@@ -317,6 +317,18 @@ def test_copies_of_inputs_are_read_after_a_write_to_the_state() -> None:
         assert [y.inputs[-1].operand is given for y in statements[-2:]] == [reads_input] * 2
 
 
+def test_statements_that_write_to_the_state_read_copies_of_inputs() -> None:
+    memory, state = np.zeros(64), np.zeros((2, 8))
+    row, given = static(memory[:8]), Slot(dynamic=True, early=True, example=np.arange(8.0))
+    calls = [
+        Instruction(operator.setitem, (row, ..., given), {}),
+        Instruction(np.multiply, (static(np.ones((2, 8))), row, static(state)), {}),
+    ]
+    (fused,) = fuse([calls], memory, [])
+    copy, statement = [y for x in fused for part in x.parts for y in part.statements]
+    assert copy.inputs[0].operand is given and statement.inputs[1].operand is row
+
+
 def test_unread_copies_are_no_instructions() -> None:
     memory, out = np.zeros(24), np.zeros(8)
     row = static(memory[:8])
@@ -414,6 +426,26 @@ def normalized(axes: tuple[int, ...]) -> Callable[..., Any]:
         return out.detach(), x.grad
 
     return step
+
+
+PRODUCTS: dict[str, Callable[[Any], Any]] = {
+    "by its transpose": lambda x: (x * 2) @ x.mT,
+    "of its transpose": lambda x: x.mT @ (x * 2) + 1,
+    "attention": lambda x: nn.functional.scaled_dot_product_attention(x, x, x),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_inputs_that_are_not_aligned_have_the_bits_of_eager(name: str, dtype: str) -> None:
+    """NumPy multiplies a copy of them in another layout, and BLAS then adds in another order."""
+    x = np.random.default_rng(0).standard_normal((8, 16, 36)).astype(dtype)
+    unaligned = np.frombuffer(b"x" + x.tobytes(), np.uint8)[1:].view(dtype).reshape(x.shape)
+    captured = xgrad.capture(PRODUCTS[name], native=True)
+    for each in (x, x, unaligned, x, unaligned):
+        given = xgrad.asarray(each, copy=False)
+        assert_same([snapshot(PRODUCTS[name](given))], [snapshot(captured(given))])
+    assert captured.refusal is None
 
 
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:

@@ -108,6 +108,26 @@ def test_large_mean_costs_few_digits(normalize, device):
     np.testing.assert_allclose(y, (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True), 5e-3, 5e-3)
 
 
+@pytest.mark.parametrize(
+    ("normalize", "channels"),
+    [
+        (lambda x, b: F.layer_norm(x, 5, None, b), 5),
+        (lambda x, b: F.group_norm(x.reshape((2, 6, 5)), 2, None, b), 6),
+        (lambda x, b: F.batch_norm(x.reshape((2, 6, 5)), None, None, None, b, training=True), 6),
+        (lambda x, b: F.instance_norm(x.reshape((2, 6, 5)), bias=b), 6),
+    ],
+    ids=["layer", "group", "batch", "instance"],
+)
+def test_bias_without_a_weight_has_a_gradient(normalize, channels, device):
+    x, g = np.random.default_rng(0).standard_normal((2, 12, 5))
+    bias = on(device, np.zeros(channels)).requires_grad_()
+    out = normalize(on(device, x), bias)
+    weights = g.reshape(out.shape)
+    xgrad.sum(out * on(device, weights)).backward()
+    axes = tuple(i for i, n in enumerate(out.shape) if n != channels)
+    np.testing.assert_allclose(host(bias.grad), weights.sum(axes), 1e-5)
+
+
 def test_float16_is_computed_in_float32():
     x = np.random.default_rng(0).normal(0, 200, (3, 300)).astype(np.float16)
     for function in (lambda x: F.layer_norm(x, 300), lambda x: F.rms_norm(x, 300), lambda x: F.group_norm(x, 3)):

@@ -103,8 +103,8 @@ def _normalization_gradient(
         g = g * weight
     dots = _product_sum(xp, g, x, axes)
     total: Any = _sum(xp, g, axes) if centered else None
-    if one_factor:
-        of_weight, of_bias = dots, total
+    if one_factor:  # a bias without a weight may vary along the axes: the engine sums its gradient
+        of_weight, of_bias = dots, g if weight is None else total
     # What has one value a group comes first: the rest is then one pass over all elements.
     slopes, shifts = dots / -count, total / count if centered else None
     x *= slopes

@@ -30,7 +30,9 @@ def propagate_copies(
         for k, place in enumerate(statement.inputs):
             source = next((y.inputs[0] for y in copies if _reads(place, y.out)), None)
             original = source and place_in(source.operand, statement.shape)
-            if original is not None and (original.is_same(statement.out) or original.is_apart(statement.out)):
+            if original is None or (original.moves and not statement.private):  # an input may be the state itself
+                continue
+            if original.is_same(statement.out) or original.is_apart(statement.out):
                 statement.inputs[k], statement.rewritten = original, True
         copies = copies and _unchanged(copies, [statement.out.array], private=statement.private)
         if statement.is_copy and is_within(statement.out.bounds, buffers):

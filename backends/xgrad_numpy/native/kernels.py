@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from xgrad_numpy.codegen import Code, Instruction, Slot
-from xgrad_numpy.instructions import end_replay, require_indices
+from xgrad_numpy.instructions import end_replay, end_replay_of_unaligned, require_indices
 from xgrad_numpy.lowering import Lowering
 from xgrad_numpy.native import library
-from xgrad_numpy.native.calls import NativeCall
+from xgrad_numpy.native.calls import Multiplication, NativeCall
 from xgrad_numpy.native.fusion import Run, fuse
 from xgrad_numpy.native.places import Place
 from xgrad_numpy.native.printer import Function, Source
@@ -56,11 +56,20 @@ class Kernels:
             [y for x in part for y in ([x] if isinstance(x, Instruction) else self._call(compiled, x, failed))]
             for part, failed in zip(self._parts, (end_replay, require_indices), strict=True)
         )
+        if given := self._multiplied_inputs():
+            before.append(Instruction(end_replay_of_unaligned, given, {}))
         take = load_runtime().take_raised
         for part in (before, after):  # before anything is written, the step then runs eagerly, and raises itself
             raised = Slot(dynamic=True)
             part += [Instruction(take, (), {}, raised), Instruction(warn_of, (raised,), {})]
         return Code(lowering.parameters, before, after, lowering.outputs, on_error=take)
+
+    def _multiplied_inputs(self) -> tuple[Slot, ...]:
+        """Return the inputs, and views of them, that `numpy.matmul` would multiply."""
+        parts = [y for part in self._fused for x in part if type(x) is Run for y in x.parts]
+        products = [y for y in parts if type(y) is Multiplication and y.instruction.function is np.matmul]
+        operands = [place.operand for y in products for place in y.places[:2] if place.moves]
+        return tuple(dict.fromkeys([slot for slot in operands if slot.early]))
 
     def _call(self, compiled: ctypes.CDLL, x: Function, failed: Callable[[int], None]) -> list[Instruction]:
         """Return the call of a function with a table of addresses, and the call of `failed` with what it returns.
