@@ -12,7 +12,7 @@ import numpy as np
 from xgrad.backend import Backend
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.support.refcounts import references
-from xgrad_numpy import functions
+from xgrad_numpy import functions, products, sums
 
 # Functions of NumPy that conform to the standard. Those that an older NumPy lacks come from array-api-compat.
 _NATIVE = """
@@ -27,10 +27,15 @@ var vecdot zeros zeros_like
 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128 e inf nan newaxis pi
 """.split()
 
-_OWN = """
-argsort astype cumulative_sum expand_dims matmul matrix_transpose max mean min pow reshape sort squeeze sum where
-""".split()
-_KERNELS = "clip expm1 floor_divide multiply_add relu sum_products tanh uniform".split()
+#: Functions of the namespace, and kernels, by the module that has them.
+_OWN: dict[Any, str] = {
+    functions: "argsort astype expand_dims matrix_transpose max min pow reshape sort squeeze where",
+    products: "matmul",
+    sums: "cumulative_sum mean sum",
+}
+_KERNELS: dict[Any, str] = {
+    functions: "clip expm1 floor_divide relu tanh uniform", products: "multiply_add", sums: "sum_products",
+}  # fmt: skip
 #: Kernels by module, which is loaded at their first call.
 _LAZY_KERNELS = {
     "recurrent": "lstm_steps lstm_gradient gru_steps gru_gradient",
@@ -57,7 +62,7 @@ class _Namespace:
 
     def __init__(self) -> None:
         vars(self).update({name: getattr(np, name) for name in _NATIVE if hasattr(np, name)})
-        vars(self).update({name: getattr(functions, name) for name in _OWN})
+        vars(self).update(_members(_OWN))
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(import_module("array_api_compat.numpy"), name)
@@ -67,6 +72,11 @@ class _Namespace:
             value = finite_linalg(value, np.asarray)
         setattr(self, name, value)
         return value
+
+
+def _members(names: dict[Any, str]) -> dict[str, Any]:
+    """Return members of modules by their names."""
+    return {name: getattr(module, name) for module, text in names.items() for name in text.split()}
 
 
 def _lazy(module: str, name: str) -> Callable[..., Any]:
@@ -116,7 +126,7 @@ def _as_update(name: str, xp: Any) -> Callable[..., Any]:
     """
 
     def kernel(*args: Any) -> Any:
-        if args[0].size >= _MANY and (args[2] is not None or functions.sharing.several):
+        if args[0].size >= _MANY and (args[2] is not None or products.sharing.several):
             from xgrad_numpy.native import update_kernels  # not at the top: it starts a compiler
 
             updated, result = update_kernels.update(name, args)
@@ -143,7 +153,7 @@ class NumpyBackend(Backend):
         np.empty(_LARGEST, np.uint8)
         self.xp = _Namespace()
         self.xp.index_add = self.index_add
-        self.kernels = {"remainder": np.remainder} | {name: getattr(functions, name) for name in _KERNELS}
+        self.kernels = {"remainder": np.remainder} | _members(_KERNELS)
         for module, names in _LAZY_KERNELS.items():
             self.kernels |= {name: _lazy(module, name) for name in names.split()}
         self.kernels |= {name: _compiled(name, self.xp) for name in _COMPILED}

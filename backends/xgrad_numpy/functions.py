@@ -6,11 +6,12 @@ import cmath
 import math
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from xgrad.core.dtypes import SCALARS
+from xgrad_numpy.sums import summed_side
 
 _BLAS = frozenset(map(np.dtype, ("float32", "float64")))
 _BITS: dict[Any, Any] = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
@@ -22,214 +23,12 @@ _UNIFORM = {
     np.dtype(f"int{bits}"): (np.dtype(f"uint{bits}"), np.array(spare, f"uint{bits}"), np.array(unit, f"float{bits}"))
     for bits, spare, unit in ((32, 8, 2.0**-24), (64, 11, 2.0**-53))
 }
-_add: Any = np.add.reduce
-_accumulate: Any = np.add.accumulate
-_mean: Any = np.mean  # NumPy 2.5 declares it for `keepdims=True` and `keepdims=False`, not for a bool
-_cumulative_sum: Any = getattr(np, "cumulative_sum", None) or (  # not in NumPy 2.0
-    lambda x, **options: import_module("array_api_compat.numpy").cumulative_sum(x, **options)
-)
 _maximum: Any = np.maximum.reduce
 _minimum: Any = np.minimum.reduce
 _LARGE = 1 << 10  # elements from which more calls and fewer mispredicted branches pay
 _MANY = 1 << 16  # elements up to which constants are cached
-_ROWS = 1 << 15  # rows up to which BLAS adds them in one call
-_BLOCK = 1 << 12  # rows that BLAS adds at once of more
-_FEW = 16  # elements from which products are faster than a power of NumPy, and BLAS is at adding up a row
-_FEW_TO_ADD = 32  # elements from which BLAS is faster at adding up rows or columns
-_LONGEST_ROW = 1 << 13  # elements of a row that BLAS adds up on one thread
+_FEW = 16  # elements from which products are faster than a power of NumPy
 _LARGEST_WHOLE = 1 << 24  # up to which float32 has all integers
-_ALONE = 1 << 23  # multiplications above which panels are looked for on one thread
-_BY_BLAS = 1 << 18  # multiplications above which BLAS uses several threads
-_SIDE = 1 << 13  # elements that the first of the matrices has at least: one look for small ones
-_SHARED_BY_VECTOR = 9216  # elements of a matrix from which BLAS multiplies it by a vector on several threads
-_RUN = 1 << 16  # elements of a running sum in float32 before its total goes on in float64
-
-
-class Sharing:
-    """The size of a matrix product, in multiplications, above which native/eager_products.py may compute it.
-
-    Whether there are `several` threads is known once the runtime of native code is loaded.
-    """
-
-    def __init__(self) -> None:
-        self.above, self._threads = _ALONE, 1
-
-    @property
-    def several(self) -> bool:
-        """Whether there are several threads."""
-        return self._threads > 1
-
-    def follow(self, threads: int) -> bool:
-        """Set the size for a number of threads of BLAS, and return whether there were others before.
-
-        With one, only large products are worth the question.
-        """
-        changed = threads != self._threads
-        self.above, self._threads = _ALONE if threads == 1 else _BY_BLAS, threads
-        return changed
-
-
-sharing = Sharing()
-
-
-def is_for_blas(ndim: int, size: int) -> bool:
-    """Return whether BLAS may add the rows or the columns of an array: for few elements NumPy takes less time."""
-    return ndim > 1 and size >= _FEW_TO_ADD
-
-
-def summed_side(x: Any, axis: Any, contiguous: bool, transposed: bool) -> int | None:
-    """Return the axis that a sum adds of an array seen as a matrix of rows; None if BLAS cannot add it.
-
-    That is 1 for the last axis, or 0 for all others, as in the gradient of a bias. `transposed` is whether the array is
-    contiguous with its axes reversed.
-    """
-    shape = x.shape
-    n = len(shape)
-    if n < 2 or 0 in shape or x.dtype not in _BLAS or not (contiguous or (n == 2 and transposed)):
-        return None
-    axes = axis if type(axis) is tuple else (axis,)
-    if axes == (-1,) or axes == (n - 1,):
-        return 1 if shape[-1] <= _LARGE else None
-    if n == 2:
-        return 0 if axes == (0,) and shape[0] <= _ROWS else None
-    return 0 if axes == tuple(range(n - 1)) and math.prod(shape[:-1]) <= _ROWS else None
-
-
-def has_many_rows(x: Any, axis: Any, contiguous: bool) -> bool:
-    """Return whether `sum` adds an array as rows in blocks: along all axes but the last."""
-    n = len(x.shape)
-    axes = axis if type(axis) is tuple else (axis,)
-    many = n >= 2 and contiguous and 0 not in x.shape and x.dtype in _BLAS
-    return many and axes == tuple(range(n - 1)) and math.prod(x.shape[:-1]) > _ROWS
-
-
-def sum_rows(rows: Any, out: Any = None) -> Any:
-    """Return the sum of many rows, in blocks by BLAS.
-
-    It is up to 20 times as fast as NumPy, which adds row by row, and its rounding errors grow with the block alone.
-    """
-    ones, count = _ones(_BLOCK, rows.dtype), len(rows) // _BLOCK
-    blocks, rest = rows[: count * _BLOCK].reshape(count, _BLOCK, -1), rows[count * _BLOCK :]
-    total = _add(np.matmul(ones, blocks), 0, _FLOAT64)
-    total += rest.T.dot(ones[: len(rest)])
-    if out is None:
-        return total.astype(rows.dtype)
-    out[...] = total
-    return out
-
-
-def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    """Sum; along the last axis or all others by BLAS, 4 to 10 times as fast; float16 in float32."""
-    if x.dtype is _FLOAT16:  # NumPy adds rows in float16
-        wide = np.result_type(_FLOAT32, dtype or _FLOAT16)
-        return _add(x, axis, wide, None, keepdims).astype(dtype or _FLOAT16)
-    if axis is None or dtype is not None or not is_for_blas(x.ndim, x.size):
-        return _add(x, axis, dtype, None, keepdims)
-    flags = x.flags
-    side = summed_side(x, axis, flags.c_contiguous, flags.f_contiguous)
-    many = side is None and has_many_rows(x, axis, flags.c_contiguous)
-    if side is None and not many:
-        return _add(x, axis, None, None, keepdims)
-    rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
-    out = sum_rows(rows) if many else _product_with_ones(rows if side else rows.T)
-    if keepdims:
-        return out.reshape((*x.shape[:-1], 1) if side else (*[1] * (x.ndim - 1), x.shape[-1]))
-    return out.reshape(x.shape[:-1]) if side else out
-
-
-def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
-    """Return running sums; of many float32 in runs, with totals in float64: errors grow with the run alone.
-
-    Along the last axis alone, where it takes about 4 % more time; along others it would take 40 %.
-    """
-    if x.size <= _RUN or x.dtype != _FLOAT32 or dtype not in (None, _FLOAT32):
-        return _cumulative_sum(x, axis=axis, dtype=dtype, include_initial=include_initial)
-    last = axis in (-1, x.ndim - 1) or (axis is None and x.ndim == 1)
-    if not last or x.shape[-1] <= _RUN:
-        return _cumulative_sum(x, axis=axis, dtype=dtype, include_initial=include_initial)
-    n, first = x.shape[-1], int(include_initial)
-    out = np.empty((*x.shape[:-1], n + first), _FLOAT32)
-    out[..., :first] = 0
-    total: Any = 0.0
-    for start in range(0, n, _RUN):
-        run = out[..., start + first : start + first + _RUN]
-        _accumulate(x[..., start : start + _RUN], -1, None, run)
-        end = run[..., -1:].astype(_FLOAT64)
-        if start:
-            run += total.astype(_FLOAT32)
-        total = total + end
-    return out
-
-
-def _product_with_ones(x: Any) -> Any:
-    """Return the sums of the rows of a matrix."""
-    ones = _ones(x.shape[1], x.dtype)
-    shared = x.size >= _SHARED_BY_VECTOR and sharing.several
-    product = _eager_products()(np.ndarray.dot, x, ones, None) if shared else None
-    return x.dot(ones) if product is None else product
-
-
-@lru_cache(16)
-def _ones(n: int, dtype: Any) -> np.ndarray:
-    return np.ones(n, dtype)
-
-
-def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """Average, without NumPy's wrapper, which takes as long as 8000 elements."""
-    if x.dtype not in _BLAS or not x.size:
-        return _mean(x, axis=axis, keepdims=keepdims)
-    total = sum(x, axis=axis, keepdims=keepdims)
-    return total / (x.size // total.size)
-
-
-def sum_products(x: Any, y: Any, axes: tuple[int, ...]) -> Any:
-    """Return the sums of products, or of `x`, over several axes.
-
-    Over the first and the last axes in memory they are sums by BLAS of rows, which threads share out. Of other layouts
-    `einsum` is 1.5 to 4 times as fast as NumPy's sum.
-    """
-    ends = summed_ends(x.shape, x.strides, x.dtype, axes)
-    shape = [1 if a in axes else n for a, n in enumerate(x.shape)]
-    if ends is None or (y is not None and (y.strides != x.strides or y.dtype != x.dtype)):
-        every = [*range(x.ndim)]
-        operands = (x, every) if y is None else (x, every, y, every)
-        return np.einsum(*operands, [a for a in every if a not in axes]).reshape(shape)
-    rows = x.transpose(ends.order).reshape(ends.outer, ends.middle, ends.inner)
-    if y is None:
-        total = _product_with_ones(rows.reshape(-1, ends.inner)).reshape(ends.outer, ends.middle)
-    else:
-        total = np.vecdot(rows, y.transpose(ends.order).reshape(rows.shape))
-    return (_add(total, 0) if ends.outer > 1 else total).reshape(shape)
-
-
-class SummedEnds(NamedTuple):
-    """An array as one of three axes, the first and the last of which are summed over: its own axes, and the lengths."""
-
-    order: tuple[int, ...]
-    outer: int
-    middle: int
-    inner: int
-
-
-@lru_cache(1024)
-def summed_ends(shape: tuple[int, ...], strides: Any, dtype: Any, axes: tuple[int, ...]) -> SummedEnds | None:
-    """Return an array without gaps as three axes, in the order in memory; None if it has more, or BLAS adds no rows."""
-    order = tuple(sorted(range(len(shape)), key=lambda i: -strides[i]))
-    expected = dtype.itemsize
-    for i in reversed(order):
-        if shape[i] != 1 and strides[i] != expected:
-            return None
-        expected *= shape[i]
-    kept = [i for i in order if i not in axes and shape[i] != 1]
-    if dtype not in _BLAS or 0 in shape or not kept or kept != sorted(kept):
-        return None
-    first, last = order.index(kept[0]), order.index(kept[-1])
-    if any(i in axes and shape[i] != 1 for i in order[first:last]):
-        return None
-    outer, middle, inner = (
-        math.prod([shape[i] for i in part]) for part in (order[:first], order[first : last + 1], order[last + 1 :])
-    )
-    return SummedEnds(order, outer, middle, inner) if _FEW <= inner <= _LONGEST_ROW else None
 
 
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
@@ -266,46 +65,6 @@ def largest_of_rows(x: Any, out: Any) -> None:
 def smallest_of_rows(x: Any, out: Any) -> None:
     """Write the smallest element of each row of a contiguous matrix to a vector, as `min` chooses it."""
     _of_rows(x, x.argmin, False, out)
-
-
-def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
-    """Multiply; two matrices by `dot`, with half the overhead, a stack by one matrix as its rows."""
-    n = x1.ndim
-    if x2.ndim == 2 <= n and x1.dtype in _BLAS:
-        if n == 2:
-            size = x1.size
-            if size < _SIDE or size * x2.shape[1] <= sharing.above:
-                return x1.dot(x2, out)
-            product = _eager_products()(np.ndarray.dot, x1, x2, out)
-            return x1.dot(x2, out) if product is None else product
-        if x1.size and x2.size and out is None:
-            return matmul(x1.reshape(-1, x1.shape[-1]), x2).reshape(*x1.shape[:-1], x2.shape[1])
-    if n == x2.ndim > 2 and x1.size * x2.shape[-1] > sharing.above and x1.dtype in _BLAS:
-        product = _eager_products()(np.matmul, x1, x2, out)
-        return np.matmul(x1, x2, out=out) if product is None else product
-    return np.matmul(x1, x2, out=out)
-
-
-def multiply_add(x: Any, y: Any, added: Any) -> Any:
-    """Return the product of two matrices plus a row; threads that share out the product add it, too."""
-    size = x.size
-    if size >= _SIDE and size * y.shape[1] > sharing.above and added.dtype == x.dtype and x.dtype in _BLAS:
-        out = _eager_products()(np.ndarray.dot, x, y, None, added)
-        if out is not None:
-            return out
-    out = x.dot(y) if x.dtype in _BLAS else np.matmul(x, y)
-    if added.dtype != out.dtype:
-        return out + added
-    out += added
-    return out
-
-
-@cache
-def _eager_products() -> Any:
-    """Return the function for large products, which returns None if NumPy is to compute it."""
-    from xgrad_numpy.native.eager_products import product  # not at the top: it starts a compiler
-
-    return product
 
 
 @cache

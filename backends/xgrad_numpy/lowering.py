@@ -13,7 +13,7 @@ import numpy as np
 
 from xgrad.capture.numbers import Number, plain
 from xgrad.capture.program import Call, Program, Value
-from xgrad_numpy import functions
+from xgrad_numpy import functions, products, sums
 from xgrad_numpy.buffer_assignment import is_contiguous, is_dense
 from xgrad_numpy.codegen import Slot
 from xgrad_numpy.instruction_writer import FLOATS, KEYWORD_OUT, SMALL, InstructionWriter
@@ -105,7 +105,7 @@ class Lowering(InstructionWriter):
         x: Any = getattr(call.args[-1], "number", None) if function is operator.setitem else None
         if self._facts.targets.get(x) is target and self._slots.get(x) is self._slots[target.number]:
             return  # the value was computed there
-        if function is functions.matmul and out is not None and {len(x.shape) for x in call.args} == {2}:
+        if function is products.matmul and out is not None and {len(x.shape) for x in call.args} == {2}:
             self._emit(np.ndarray.dot, *self._operand(call.args), self._operand(out))
         elif isinstance(ufunc, np.ufunc) and ufunc.signature is None and not call.options.keys() - {"out"}:
             self._emit_ufunc(ufunc, self._elementwise_operands(ufunc, call.args, target), self._operand(target))
@@ -223,17 +223,17 @@ class Lowering(InstructionWriter):
 
     def _sum(self, call: Call, result: Value) -> bool:
         x, axis = call.args[0], call.options.get("axis")
-        side = functions.summed_side(x, axis, is_contiguous(x), is_contiguous(x, range(len(x.shape))))
+        side = sums.summed_side(x, axis, is_contiguous(x), is_contiguous(x, range(len(x.shape))))
         if x.dtype == np.float16:
             return False
-        if call.options.get("dtype") is not None or not functions.is_for_blas(len(x.shape), math.prod(x.shape)):
+        if call.options.get("dtype") is not None or not sums.is_for_blas(len(x.shape), math.prod(x.shape)):
             return self._reduce(np.add, call, result)
-        if side is None and not functions.has_many_rows(x, axis, is_contiguous(x)):
+        if side is None and not sums.has_many_rows(x, axis, is_contiguous(x)):
             return self._reduce(np.add, call, result)
         shape = math.prod(x.shape[:-1]), x.shape[-1]
         if side is None:
             out = self._view(self._destination(result), np.reshape, -1)
-            self._emit(functions.sum_rows, self._view(self._operand(x), np.reshape, shape), out)
+            self._emit(sums.sum_rows, self._view(self._operand(x), np.reshape, shape), out)
             return True
         rows, ones = self._view(self._operand(x), np.reshape, shape), self._constant(np.ones(shape[side]), x.dtype)
         out = self._view(self._destination(result), np.reshape, -1)
@@ -244,7 +244,7 @@ class Lowering(InstructionWriter):
         x, y, axes = call.args
         if type(x) is not Value or x.strides is None or not is_contiguous(result):
             return False
-        ends = functions.summed_ends(x.shape, x.strides, x.dtype, axes)
+        ends = sums.summed_ends(x.shape, x.strides, x.dtype, axes)
         if ends is None or (y is not None and (type(y) is not Value or (y.strides, y.dtype) != (x.strides, x.dtype))):
             return False
         lengths, operands = (ends.outer, ends.middle, ends.inner), [self._operand(z) for z in (x, y) if z is not None]
@@ -365,12 +365,12 @@ class Lowering(InstructionWriter):
         return True
 
 
-_REDUCTIONS: dict[Any, Any] = {functions.sum: Lowering._sum, functions.mean: Lowering._mean}
+_REDUCTIONS: dict[Any, Any] = {sums.sum: Lowering._sum, sums.mean: Lowering._mean}
 _REDUCTIONS |= dict.fromkeys((functions.max, functions.min), Lowering._extremum)
-_RULES: dict[Any, Any] = {functions.matmul: Lowering._matmul, functions.where: Lowering._where, **_REDUCTIONS}
+_RULES: dict[Any, Any] = {products.matmul: Lowering._matmul, functions.where: Lowering._where, **_REDUCTIONS}
 _RULES |= dict.fromkeys((np.stack, np.concatenate), Lowering._join)
 _RULES |= {functions.pow: Lowering._pow, operator.pow: Lowering._operator_pow}
-_RULES[functions.sum_products] = Lowering._sum_products
+_RULES[sums.sum_products] = Lowering._sum_products
 _RULES |= {operator.getitem: Lowering._getitem, np.take: Lowering._take}
 _RULES |= dict.fromkeys((functions.astype, functions.reshape, np.asarray), Lowering._copy)
 _RULES |= dict.fromkeys(_SPECIAL, lambda self, call, result: result.dtype.kind != _SPECIAL[call.function] and (

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from xgrad.random import variates
-from xgrad_numpy import functions
+from xgrad_numpy import functions, products, sums
 
 SPECIAL = [0.0, -0.0, 1.0, -1.5, 1e-45, -1e-310, 3e38, np.inf, -np.inf, np.nan]
 SHAPES = [(), (0,), (3,), (2000,), (1, 1), (4, 3), (0, 3), (3, 0), (40, 50), (50, 40), (8, 16, 9)]
@@ -116,7 +116,7 @@ def test_sum_of_products_in_any_layout_is_that_of_numpy(order, axes):
     x, y = (rng.standard_normal((4, 3, 5, 2)).transpose(order) for _ in range(2))
     for other in (None, x, y, rng.standard_normal(x.shape)):
         expected = np.sum(x if other is None else x * other, axis=axes, keepdims=True)
-        np.testing.assert_allclose(functions.sum_products(x, other, axes), expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(sums.sum_products(x, other, axes), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -130,7 +130,7 @@ def test_reductions_are_those_of_numpy(shape, dtype):
         for x in arrays(shape, dtype, values=values):
             kind = {"axis": axis, "keepdims": keepdims}
             for name in ("sum", "mean"):
-                result, expected = getattr(functions, name)(x, **kind), getattr(np, name)(x, **kind)
+                result, expected = getattr(sums, name)(x, **kind), getattr(np, name)(x, **kind)
                 assert result.dtype == expected.dtype
                 np.testing.assert_array_equal(np.isnan(result), np.isnan(expected), strict=True)
             finite = np.random.default_rng(2).uniform(-2, 2, shape).astype(dtype)
@@ -138,7 +138,7 @@ def test_reductions_are_those_of_numpy(shape, dtype):
                 exact = getattr(np, name)(finite.astype("f8"), **kind)
                 if np.dtype(dtype).kind == "f" and x.size:
                     scale = np.finfo(dtype).eps * max(1, np.abs(finite.astype("f8")).sum())
-                    np.testing.assert_allclose(getattr(functions, name)(finite, **kind), exact, atol=scale)
+                    np.testing.assert_allclose(getattr(sums, name)(finite, **kind), exact, atol=scale)
             for name in ("max", "min"):
                 if x.size:  # which of two zeros is the larger one is not defined
                     result, expected = getattr(functions, name)(x, **kind), getattr(np, name)(x, **kind)
@@ -148,8 +148,8 @@ def test_reductions_are_those_of_numpy(shape, dtype):
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "bool", "float32"])
 def test_sum_takes_dtype_and_widens_integers(dtype):
     x = np.full((300, 2), 1, dtype)
-    same(functions.sum(x, axis=0), np.sum(x, axis=0))
-    same(functions.sum(x, axis=0, dtype=np.float64), np.sum(x, axis=0, dtype=np.float64))
+    same(sums.sum(x, axis=0), np.sum(x, axis=0))
+    same(sums.sum(x, axis=0, dtype=np.float64), np.sum(x, axis=0, dtype=np.float64))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
@@ -172,19 +172,19 @@ def test_product_is_that_of_numpy(a, b, dtype):
     rng = np.random.default_rng(0)
     x, y = (rng.integers(-9, 9, shape).astype(dtype) for shape in (a, b))
     expected = np.matmul(x, y)
-    same(functions.matmul(x, y), expected)
-    same(functions.matmul(np.asfortranarray(x), np.asfortranarray(y)), expected)
+    same(products.matmul(x, y), expected)
+    same(products.matmul(np.asfortranarray(x), np.asfortranarray(y)), expected)
     out = np.empty_like(expected)
     if out.ndim:
-        assert functions.matmul(x, y, out=out) is out
+        assert products.matmul(x, y, out=out) is out
         same(out, expected)
     with pytest.raises(ValueError, match=r"aligned|mismatch"):
-        functions.matmul(x, np.ones((7, 7), dtype))
+        products.matmul(x, np.ones((7, 7), dtype))
 
 
 def test_product_of_two_dtypes_has_the_wider_one():
     x, y = np.ones((2, 3), np.float32), np.ones((3, 2), np.float64)
-    same(functions.matmul(x, y), np.matmul(x, y))
+    same(products.matmul(x, y), np.matmul(x, y))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -209,11 +209,11 @@ def test_where_with_condition_other_than_bool_array_is_that_of_numpy():
 
 def test_sum_caches_no_large_arrays():
     wide = np.broadcast_to(np.float32(1), (5000, 1000))
-    assert functions.sum(wide, axis=0)[0] == 5000
-    before = functions._ones.cache_info().currsize
+    assert sums.sum(wide, axis=0)[0] == 5000
+    before = products.ones.cache_info().currsize
     for n in (1 << 17, (1 << 18) + 5):
-        assert functions.sum(np.ones((n, 1), np.float32), axis=0)[0] == n
-    assert functions._ones.cache_info().currsize <= before + 1  # of a block
+        assert sums.sum(np.ones((n, 1), np.float32), axis=0)[0] == n
+    assert products.ones.cache_info().currsize <= before + 1  # of a block
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -223,11 +223,11 @@ def test_sum_of_many_rows_is_accurate(dtype, shape):
     axes = tuple(range(len(shape) - 1))
     for axis, keepdims in itertools.product((axes, 0) if len(shape) == 2 else (axes,), (False, True)):
         expected = np.sum(x, axis=axis, keepdims=keepdims, dtype=np.longdouble)
-        result = functions.sum(x, axis=axis, keepdims=keepdims)
+        result = sums.sum(x, axis=axis, keepdims=keepdims)
         assert (result.dtype, result.shape) == (x.dtype, expected.shape)
         np.testing.assert_allclose(result, expected.astype("f8"), rtol=6 * np.finfo(dtype).eps)
         if axis == axes:
-            mean = functions.mean(x, axis=axis, keepdims=keepdims)
+            mean = sums.mean(x, axis=axis, keepdims=keepdims)
             np.testing.assert_allclose(mean, expected / (x.size // x.shape[-1]), rtol=6 * np.finfo(dtype).eps)
 
 
@@ -238,7 +238,7 @@ def test_running_sum_of_many_numbers_is_accurate(shape, axis, include_initial):
     options = {"axis": axis, "include_initial": include_initial}
     expected = compat.cumulative_sum(x.astype(np.float64), **options)
     for array in (x, np.asfortranarray(x), np.ascontiguousarray(x[..., ::-1])[..., ::-1]):
-        result = functions.cumulative_sum(array, **options)
+        result = sums.cumulative_sum(array, **options)
         assert (result.dtype, result.shape) == (x.dtype, expected.shape)
         np.testing.assert_allclose(result, expected, rtol=1e-5 if axis != 0 else 1e-4)
 
@@ -247,11 +247,11 @@ def test_sums_of_float16_are_those_of_float32():
     x = np.random.default_rng(0).uniform(50, 100, (3000, 4)).astype(np.float16)
     for axis in (None, 0, 1, (0, 1)):
         scaled = x / np.float16(256)
-        result = functions.sum(scaled, axis=axis)
+        result = sums.sum(scaled, axis=axis)
         assert result.dtype == np.float16
         np.testing.assert_array_equal(result, np.sum(scaled.astype(np.float64), axis=axis).astype(np.float16))
-    assert functions.sum(x, axis=0, dtype=np.float32).dtype == np.float32
-    assert functions.sum(x, axis=0, dtype=np.float64).dtype == np.float64
+    assert sums.sum(x, axis=0, dtype=np.float32).dtype == np.float32
+    assert sums.sum(x, axis=0, dtype=np.float64).dtype == np.float64
     for shape in ((2,), (2, 3)):
         ones = np.ones((5000, *shape[1:]), np.float16)
         out = functions.index_add(np.zeros(shape, np.float16), (np.zeros(5000, np.int64),), ones)

@@ -15,6 +15,7 @@ from xgrad import nn
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad_numpy import functions
+from xgrad_numpy import products as namespace_products
 from xgrad_numpy.native import eager_products, products, rule_kernels
 from xgrad_numpy.native import runtime as loading
 from xgrad_numpy.native.runtime import loaded_runtime, runtime
@@ -138,7 +139,7 @@ LAYOUTS = {
 
 @pytest.fixture
 def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(functions.sharing, "above", 1 << 18)
+    monkeypatch.setattr(namespace_products.sharing, "above", 1 << 18)
     before = xgrad.get_num_threads()
     xgrad.set_num_threads(2)
     yield
@@ -247,7 +248,7 @@ def test_zeros_of_shared_products_that_underflow_have_the_signs_of_numpy(dtype: 
 
 
 def test_the_threshold_follows_the_threads() -> None:
-    sharing = functions.Sharing()
+    sharing = namespace_products.Sharing()
     thresholds = []
     for threads in (1, 2, 1):
         sharing.follow(threads)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend.threads import RUNTIMES
-from xgrad_numpy.functions import sharing
 from xgrad_numpy.native import library
 from xgrad_numpy.native.expressions import MEMORY_TYPES, chooses_first
 from xgrad_numpy.native.loops import Loop
+from xgrad_numpy.products import sharing
 
 #: The sources, in their order: later ones use what earlier ones define.
 SOURCES = (

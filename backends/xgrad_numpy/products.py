@@ -1,0 +1,94 @@
+"""Matrix products, and sums of rows as products, on NumPy: its calls of BLAS, or those of native code."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+
+BLAS_DTYPES = frozenset(map(np.dtype, ("float32", "float64")))
+_ALONE = 1 << 23  # multiplications above which panels are looked for on one thread
+_BY_BLAS = 1 << 18  # multiplications above which BLAS uses several threads
+_SIDE = 1 << 13  # elements that the first of the matrices has at least: one look for small ones
+_SHARED_BY_VECTOR = 9216  # elements of a matrix from which BLAS multiplies it by a vector on several threads
+
+
+class Sharing:
+    """The size of a matrix product, in multiplications, above which native/eager_products.py may compute it.
+
+    Whether there are `several` threads is known once the runtime of native code is loaded.
+    """
+
+    def __init__(self) -> None:
+        self.above, self._threads = _ALONE, 1
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several threads."""
+        return self._threads > 1
+
+    def follow(self, threads: int) -> bool:
+        """Set the size for a number of threads of BLAS, and return whether there were others before.
+
+        With one, only large products are worth the question.
+        """
+        changed = threads != self._threads
+        self.above, self._threads = _ALONE if threads == 1 else _BY_BLAS, threads
+        return changed
+
+
+sharing = Sharing()
+
+
+def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
+    """Multiply; two matrices by `dot`, with half the overhead, a stack by one matrix as its rows."""
+    n = x1.ndim
+    if x2.ndim == 2 <= n and x1.dtype in BLAS_DTYPES:
+        if n == 2:
+            size = x1.size
+            if size < _SIDE or size * x2.shape[1] <= sharing.above:
+                return x1.dot(x2, out)
+            product = _eager_products()(np.ndarray.dot, x1, x2, out)
+            return x1.dot(x2, out) if product is None else product
+        if x1.size and x2.size and out is None:
+            return matmul(x1.reshape(-1, x1.shape[-1]), x2).reshape(*x1.shape[:-1], x2.shape[1])
+    if n == x2.ndim > 2 and x1.size * x2.shape[-1] > sharing.above and x1.dtype in BLAS_DTYPES:
+        product = _eager_products()(np.matmul, x1, x2, out)
+        return np.matmul(x1, x2, out=out) if product is None else product
+    return np.matmul(x1, x2, out=out)
+
+
+def multiply_add(x: Any, y: Any, added: Any) -> Any:
+    """Return the product of two matrices plus a row; threads that share out the product add it, too."""
+    size = x.size
+    if size >= _SIDE and size * y.shape[1] > sharing.above and added.dtype == x.dtype and x.dtype in BLAS_DTYPES:
+        out = _eager_products()(np.ndarray.dot, x, y, None, added)
+        if out is not None:
+            return out
+    out = x.dot(y) if x.dtype in BLAS_DTYPES else np.matmul(x, y)
+    if added.dtype != out.dtype:
+        return out + added
+    out += added
+    return out
+
+
+@cache
+def _eager_products() -> Any:
+    """Return the function for large products, which returns None if NumPy is to compute it."""
+    from xgrad_numpy.native.eager_products import product  # not at the top: it starts a compiler
+
+    return product
+
+
+def product_with_ones(x: Any) -> Any:
+    """Return the sums of the rows of a matrix."""
+    column = ones(x.shape[1], x.dtype)
+    shared = x.size >= _SHARED_BY_VECTOR and sharing.several
+    product = _eager_products()(np.ndarray.dot, x, column, None) if shared else None
+    return x.dot(column) if product is None else product
+
+
+@lru_cache(16)
+def ones(n: int, dtype: Any) -> np.ndarray:
+    return np.ones(n, dtype)
