@@ -88,10 +88,23 @@ class Executor:
     def _compile(self) -> None:
         """Start the compilation of the kernels of the program."""
         from xgrad_numpy.native.kernels import Compilation, Kernels  # 3 ms, and not for each program
+        from xgrad_numpy.native.runtime import FOLLOWERS
 
         assert self._lowering is not None
+        FOLLOWERS.add(self)
         self._kernels = Kernels(self._lowering)
         self._compilation = Compilation(self._kernels)
+
+    def follow_threads(self) -> None:
+        """Run by NumPy again, and compile the kernels anew: eager sums may have other bits with other threads."""
+        lowering = self._lowering
+        if lowering is None or self._code is None:
+            return
+        self._code = Code(lowering.parameters, lowering.before, lowering.after, lowering.outputs)
+        self.run, self._replays, self._kernels, self._compilation = self._interpret, WARM - 1, None, None
+        if self._native:
+            self._compile()
+            self._wait()
 
     def _wait(self) -> None:
         """Wait for the kernels; where there can be none, say why."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import operator
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -495,6 +496,32 @@ def test_training_follows_numbers_and_parameters_that_move(make: Any) -> None:
                 model[0].weight.data = model[0].weight.data * 0.5
         weights.append([p.numpy().tobytes() for p in map(xgrad.Tensor.detach, model.parameters())])
     assert weights[0] == weights[1]
+
+
+@pytest.mark.parametrize("native", [True, None])
+def test_programs_follow_the_number_of_threads(native: bool | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums by BLAS have other bits with other threads."""
+    pytest.importorskip("threadpoolctl")
+    monkeypatch.setattr(executor, "WARM", 2)
+    compiled, before = compilations(monkeypatch), xgrad.get_num_threads()
+    x = xgrad.asarray(np.random.default_rng(0).standard_normal((40, 300, 300)).astype("f4"))
+
+    def sums(x: xgrad.Tensor) -> list[xgrad.Tensor]:
+        return [xgrad.mean(x, axis=(0, 1)), xgrad.sum(x[0] * 2, axis=0), x[0] @ (x[1] * 2)]
+
+    captured = xgrad.capture(sums, native=native)
+    try:
+        for turn, threads in enumerate((2, 1, 2, 2, 1), 1):
+            xgrad.set_num_threads(threads)
+            for _ in range(100):
+                assert_same([snapshot(sums(x))], [snapshot(captured(x))])
+                if len(compiled) >= turn - (turn > 3):  # not anew for a number that is the same
+                    break
+                time.sleep(0.05)
+            assert_same([snapshot(sums(x))], [snapshot(captured(x))])
+        assert len(compiled) == 4
+    finally:
+        xgrad.set_num_threads(before)
 
 
 def chain(x: Any) -> Any:

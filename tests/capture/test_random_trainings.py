@@ -72,7 +72,7 @@ class Run:
         for i in range(40):
             event = self.chance.choice(EVENTS)
             events.append(event)
-            take_turns_in_threads(i)
+            take_turns_in_threads(i // 10)
             p, (x, y) = self.chance.choice(self.params), batch(i % 7, self.chance.choice([6, 6, 6, 3]))
             yield self.calls[event](x, y) if event in self.calls else getattr(self, event)(p, x, y, i)
         yield everything(self.model, self.optimizer), self.held, xgrad.random.rand(2)
