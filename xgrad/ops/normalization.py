@@ -98,9 +98,10 @@ def _normalization_gradient(
     if one_factor:
         factor = scale if weight is None else scale * weight
     else:
-        factor, of_weight = scale, _sum_to(xp, x * g, weight.shape)
-        of_bias = _sum_to(xp, g, weight.shape) if centered else g
+        factor, products, given = scale, x * g, g
         g = g * weight
+        of_weight = _sum_to(xp, products, weight.shape)
+        of_bias = _sum_to(xp, given, weight.shape) if centered else given
     dots = _product_sum(xp, g, x, axes)
     total: Any = _sum(xp, g, axes) if centered else None
     if one_factor:  # a bias without a weight may vary along the axes: the engine sums its gradient
