@@ -34,8 +34,10 @@ _OWN: dict[Any, str] = {
     sums: "cumulative_sum mean sum",
 }
 _KERNELS: dict[Any, str] = {
-    functions: "clip expm1 floor_divide relu tanh uniform", products: "multiply_add", sums: "sum_products",
-}  # fmt: skip
+    functions: "clip expm1 floor_divide relu tanh uniform",
+    products: "multiply_add",
+    sums: "sum_products",
+}
 #: Kernels by module, which is loaded at their first call.
 _LAZY_KERNELS = {
     "recurrent": "lstm_steps lstm_gradient gru_steps gru_gradient",

@@ -96,12 +96,16 @@ class Executor:
         self._compilation = Compilation(self._kernels)
 
     def follow_threads(self) -> None:
-        """Run by NumPy again, and compile the kernels anew: eager sums may have other bits with other threads."""
+        """Run by NumPy again, and compile the kernels for the new number of threads.
+
+        With another number of threads BLAS may add in another order, in eager mode too.
+        """
         lowering = self._lowering
         if lowering is None or self._code is None:
             return
         self._code = Code(lowering.parameters, lowering.before, lowering.after, lowering.outputs)
-        self.run, self._replays, self._kernels, self._compilation = self._interpret, WARM - 1, None, None
+        self._kernels = self._compilation = None
+        self.run, self._replays = self._interpret, WARM - 1
         if self._native:
             self._compile()
             self._wait()

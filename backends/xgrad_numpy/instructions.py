@@ -45,7 +45,10 @@ def end_replay(failed: int) -> None:
 
 
 def end_replay_of_unaligned(*arrays: np.ndarray) -> None:
-    """Raise `Diverged` if an array is not aligned, of which `numpy.matmul` multiplies a copy in another layout."""
+    """Raise `Diverged` if an array is not aligned.
+
+    `numpy.matmul` multiplies a copy of such an array, in another layout, and BLAS then adds in another order.
+    """
     for x in arrays:
         if not x.flags.aligned:
             raise Diverged

@@ -226,7 +226,8 @@ class Lowering(InstructionWriter):
         side = sums.summed_side(x, axis, is_contiguous(x), is_contiguous(x, range(len(x.shape))))
         if x.dtype == np.float16:
             return False
-        if call.options.get("dtype") is not None or not sums.is_for_blas(len(x.shape), math.prod(x.shape)):
+        few = not sums.is_for_blas(len(x.shape), math.prod(x.shape))
+        if few or call.options.get("dtype") is not None:
             return self._reduce(np.add, call, result)
         if side is None and not sums.has_many_rows(x, axis, is_contiguous(x)):
             return self._reduce(np.add, call, result)
@@ -241,17 +242,22 @@ class Lowering(InstructionWriter):
         return True
 
     def _sum_products(self, call: Call, result: Value) -> bool:
-        x, y, axes = call.args
-        if type(x) is not Value or x.strides is None or not is_contiguous(result):
+        *factors, axes = call.args
+        given = [z for z in factors if z is not None]
+        if any(type(z) is not Value or z.strides is None for z in given) or not is_contiguous(result):
             return False
+        x, *others = given
         ends = sums.summed_ends(x.shape, x.strides, x.dtype, axes)
-        if ends is None or (y is not None and (type(y) is not Value or (y.strides, y.dtype) != (x.strides, x.dtype))):
+        if ends is None or any((z.strides, z.dtype) != (x.strides, x.dtype) for z in others):
             return False
-        lengths, operands = (ends.outer, ends.middle, ends.inner), [self._operand(z) for z in (x, y) if z is not None]
-        rows = [self._view(self._view(z, np.transpose, ends.order), np.reshape, lengths) for z in operands]
+        lengths = ends.outer, ends.middle, ends.inner
+        ordered = [self._view(self._operand(z), np.transpose, ends.order) for z in given]
+        rows = [self._view(z, np.reshape, lengths) for z in ordered]
         out = self._view(self._destination(result), np.reshape, lengths[1:2])
-        part = self._scratch(np.empty(lengths[:2], x.dtype)) if ends.outer > 1 else self._view(out, np.reshape, (1, -1))
-        if y is None:
+        part = self._view(out, np.reshape, (1, -1))
+        if ends.outer > 1:
+            part = self._scratch(np.empty(lengths[:2], x.dtype))
+        if not others:
             ones = self._constant(np.ones(ends.inner), x.dtype)
             matrix = self._view(rows[0], np.reshape, (-1, ends.inner))
             self._emit(np.ndarray.dot, matrix, ones, self._view(part, np.reshape, -1))

@@ -1,4 +1,7 @@
-"""Matrix products, and sums of rows as products, on NumPy: its calls of BLAS, or those of native code."""
+"""Matrix products on NumPy, and sums of rows as products with ones.
+
+NumPy calls BLAS, or `native.eager_products` shares a large product out over threads.
+"""
 
 from __future__ import annotations
 

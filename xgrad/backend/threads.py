@@ -15,7 +15,7 @@ _SHARED = by_name(
 )
 
 
-#: Libraries of native kernels, which leave one thread to BLAS while they call it.
+#: Runtimes of native kernels, which leave one thread to BLAS while they call it.
 RUNTIMES: list[Any] = []
 
 

@@ -106,7 +106,7 @@ def _normalization_gradient(
     total: Any = _sum(xp, g, axes) if centered else None
     if one_factor:  # a bias without a weight may vary along the axes: the engine sums its gradient
         of_weight, of_bias = dots, g if weight is None else total
-    # What has one value a group comes first: the rest is then one pass over all elements.
+    # The statistics of each group are divided first, so that all that follows can be fused into one loop.
     slopes, shifts = dots / -count, total / count if centered else None
     x *= slopes
     x += g

@@ -192,7 +192,11 @@ def _steps(arrays: Sequence[np.ndarray]) -> tuple[int, int, int, int, int, int, 
 
 
 class Ways(NamedTuple):
-    """How the runtime computes a product with NumPy's bits: by BLAS, in panels, and the faster way, or None."""
+    """How the runtime can compute a product so that it has NumPy's bits.
+
+    `by_blas` calls BLAS, `in_panels` uses the code of panels.c, and `fastest` is the faster of the two. Each is None if
+    its bits differ from NumPy's.
+    """
 
     by_blas: Product | None
     in_panels: Product | None

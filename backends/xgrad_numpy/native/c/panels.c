@@ -155,8 +155,8 @@ static void NAME(multiply_panels)(const struct product *x, int64_t rows, const R
     }
 }
 
-/* Multiply by a matrix whose panels are read where they are: whole ones, whose rows are adjacent in memory. A product
- * of few rows takes no longer than the copies would. */
+/* Multiply by a matrix without copies of its panels. The rows of the matrix are adjacent in memory, and its columns
+ * are whole panels. Where the first matrix has few rows, to copy panels would take as long as to multiply by them. */
 static void NAME(multiply_in_place)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
     const int64_t down = x->first_transposed ? 1 : x->first_stride, right = x->first_transposed ? x->first_stride : 1;
     for (int64_t k = 0, depth; k < x->inner; k += depth) {
