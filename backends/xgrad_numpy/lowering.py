@@ -254,9 +254,8 @@ class Lowering(InstructionWriter):
         ordered = [self._view(self._operand(z), np.transpose, ends.order) for z in given]
         rows = [self._view(z, np.reshape, lengths) for z in ordered]
         out = self._view(self._destination(result), np.reshape, lengths[1:2])
-        part = self._view(out, np.reshape, (1, -1))
-        if ends.outer > 1:
-            part = self._scratch(np.empty(lengths[:2], x.dtype))
+        like = np.empty(lengths[:2], x.dtype)
+        part = self._scratch(like) if ends.outer > 1 else self._view(out, np.reshape, (1, -1))
         if not others:
             ones = self._constant(np.ones(ends.inner), x.dtype)
             matrix = self._view(rows[0], np.reshape, (-1, ends.inner))
