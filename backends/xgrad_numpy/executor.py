@@ -35,7 +35,8 @@ class Executor:
         self._code: Code | None = None
         self._kernels: Kernels | None = None
         self._compilation: Compilation | None = None
-        self._replays = self.nbytes = 0
+        self._replays = self.nbytes = self._threads = 0
+        self._count_threads: Callable[[], int] = int
 
     def link(self, arrays: Sequence[np.ndarray]) -> None:
         """Use these arrays of the state. The first call lowers the program, which depends on overlaps between them."""
@@ -85,30 +86,29 @@ class Executor:
         assert self._code is not None
         return self._code.run(*args)
 
-    def _compile(self) -> None:
-        """Start the compilation of the kernels of the program."""
-        from xgrad_numpy.native.kernels import Compilation, Kernels  # 3 ms, and not for each program
-        from xgrad_numpy.native.runtime import FOLLOWERS
-
-        assert self._lowering is not None
-        FOLLOWERS.add(self)
-        self._kernels = Kernels(self._lowering)
-        self._compilation = Compilation(self._kernels)
-
-    def follow_threads(self) -> None:
-        """Run by NumPy again, and compile the kernels for the new number of threads.
+    def _run_kernels(self, *args: Any) -> Any:
+        """Call the kernels; if the number of threads has changed, run by NumPy until they are compiled for it.
 
         With another number of threads BLAS may add in another order, in eager mode too.
         """
         lowering = self._lowering
-        if lowering is None or self._code is None:
-            return
+        assert self._code is not None and lowering is not None
+        if self._count_threads() == self._threads:
+            return self._code.run(*args)
         self._code = Code(lowering.parameters, lowering.before, lowering.after, lowering.outputs)
-        self._kernels = self._compilation = None
         self.run, self._replays = self._interpret, WARM - 1
         if self._native:
             self._compile()
             self._wait()
+        return self.run(*args)
+
+    def _compile(self) -> None:
+        """Start the compilation of the kernels of the program."""
+        from xgrad_numpy.native.kernels import Compilation, Kernels  # 3 ms, and not for each program
+
+        assert self._lowering is not None
+        self._kernels = Kernels(self._lowering)
+        self._compilation = Compilation(self._kernels)
 
     def _wait(self) -> None:
         """Wait for the kernels; where there can be none, say why."""
@@ -121,6 +121,8 @@ class Executor:
         """Call the compiled kernels from now on; without them, run by NumPy without a look at each replay."""
         code, kernels, library = self._code, self._kernels, compilation.library
         assert code is not None
-        if library is not None and kernels is not None:
-            self._code = code = kernels.code(library)
         self.run, self._compilation, self._kernels = code.run, None, None
+        if library is not None and kernels is not None:
+            self._code = kernels.code(library)
+            self._count_threads, self._threads = kernels.count_threads, kernels.threads
+            self.run = self._run_kernels

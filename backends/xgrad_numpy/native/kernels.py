@@ -29,10 +29,14 @@ class Kernels:
         self._lowering = lowering
         self._fused = fuse([lowering.before, lowering.after], lowering.memory.array, lowering.outputs, products=True)
         self._parts: list[list[Any]] = []
+        self.threads = 0  #: for which the bits of products are NumPy's
+        self.count_threads: Callable[[], int] = int  #: that products have now
 
     def prepare(self) -> ctypes.CDLL | None:
         """Return the runs compiled; raises as `library.load`. None if there are no runs."""
         runtime = load_runtime()
+        self.count_threads = runtime.functions.threads
+        self.threads = self.count_threads()
         source = self.source(runtime)
         if not source.count:
             return None

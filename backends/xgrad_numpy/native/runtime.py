@@ -10,7 +10,6 @@ from functools import cache
 from importlib.resources import files
 from threading import Thread
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 
@@ -57,10 +56,6 @@ def _typed(dtype: np.dtype[Any]) -> str:
     return define + "".join(map(source_of, TYPED_SOURCES)) + undefine
 
 
-#: What depends on the number of threads, with a method `follow_threads`, which is called after it has changed.
-FOLLOWERS = WeakSet[Any]()
-
-
 class Runtime:
     """The loaded runtime: its `functions`, and whether it `has_products`."""
 
@@ -74,7 +69,6 @@ class Runtime:
         if blas is not None:
             functions = [ctypes.cast(function, ctypes.c_void_p) for function in blas[0]]
             self.functions.use_blas(*functions, ctypes.c_int32(_single_products_warn()))
-            self._threads = self.threads()
             RUNTIMES.append(self)
         else:
             self._count = ctypes.CFUNCTYPE(ctypes.c_int)(_number_of_threads)
@@ -85,11 +79,8 @@ class Runtime:
         return int(self.functions.threads())
 
     def change_threads(self, n: int) -> None:
-        """Give products another number of threads; sums may then have other bits, which compiled programs follow."""
+        """Give products another number of threads."""
         self.functions.change_threads(n)
-        changed, self._threads = n != self._threads, n
-        for follower in list(FOLLOWERS) if changed else ():
-            follower.follow_threads()
 
     def addresses(self, *arrays: np.ndarray) -> Any:
         """Return the addresses of the first elements of arrays, in a table; ``__array_interface__`` takes long."""
