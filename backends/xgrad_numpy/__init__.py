@@ -22,14 +22,14 @@ cumulative_prod divide empty empty_like equal exp expm1 eye flip floor_divide fr
 full_like greater greater_equal hypot imag isdtype isfinite isin isinf isnan less less_equal linspace log log10 log1p
 log2 logaddexp logical_and logical_not logical_or logical_xor maximum minimum moveaxis multiply negative
 nextafter not_equal ones ones_like permute_dims positive prod real reciprocal remainder repeat roll round
-searchsorted sign signbit sin sinh sqrt square stack std subtract take take_along_axis tan tanh tile tril triu
+searchsorted sign signbit sin sinh sqrt square std subtract take take_along_axis tan tanh tile tril triu
 var vecdot zeros zeros_like
 bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128 e inf nan newaxis pi
 """.split()
 
 #: Functions of the namespace, and kernels, by the module that has them.
 _OWN: dict[Any, str] = {
-    functions: "argsort astype expand_dims matrix_transpose max min pow reshape sort squeeze where",
+    functions: "argsort astype expand_dims matrix_transpose max min pow reshape sort squeeze stack where",
     products: "matmul",
     sums: "cumulative_sum mean sum",
 }
@@ -46,8 +46,7 @@ _LAZY_KERNELS = {
 }
 #: Elementwise rules of many functions, which are compiled for large arrays.
 _COMPILED = frozenset({
-    "probability_below", "gelu_gradient", "gelu_tangent", "gelu_tanh_gradient", "gelu_tanh_values", "gelu_values",
-    "relu_gradient",
+    "probability_below", "gelu_tanh_values", "gelu_values", "relu_gradient",
 })  # fmt: skip
 #: Rules of many calls, of which programs are made for large arrays.
 _PROGRAMS = frozenset({"standardize", "normalization_gradient", "attention_values", "attention_gradient"})

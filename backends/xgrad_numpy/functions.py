@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cmath
 import math
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
@@ -87,6 +88,19 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     if copy is None:
         return x.reshape(shape)
     return import_module("array_api_compat.numpy").reshape(x, shape, copy=copy)  # NumPy's has no `copy` before 2.1
+
+
+def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
+    """Join arrays along a new axis, with the axes of the result in their order in memory.
+
+    Those of `numpy.stack` are in the order of the axes of the arrays, so that a new shape often takes another copy.
+    """
+    first = arrays[0]
+    if first.flags.c_contiguous:
+        return np.stack(arrays, axis)
+    shape = list(first.shape)
+    shape.insert(axis if axis >= 0 else axis + first.ndim + 1, len(arrays))
+    return np.stack(arrays, axis, np.empty(shape, np.result_type(*arrays)))
 
 
 def squeeze(x: Any, /, axis: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.capture.program import Diverged
+from xgrad_numpy import functions
 
 #: `numpy.putmask` without dispatch to other libraries.
 PUTMASK = getattr(np.putmask, "__wrapped__", np.putmask)
@@ -36,6 +37,11 @@ def take_elements(x: np.ndarray, key: tuple[np.ndarray, ...], out: np.ndarray) -
 def take_rows(x: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
     """Write ``x[rows]`` to `out`, given integers along the first axis."""
     out[...] = x[rows]
+
+
+def choose(condition: np.ndarray, x1: np.ndarray, x2: np.ndarray, out: np.ndarray) -> None:
+    """Write `x1` where a condition holds, `x2` elsewhere, to `out`."""
+    out[...] = functions.where(condition, x1, x2)
 
 
 def end_replay(failed: int) -> None:

@@ -17,7 +17,7 @@ from xgrad_numpy import functions, products, sums
 from xgrad_numpy.buffer_assignment import is_contiguous, is_dense
 from xgrad_numpy.codegen import Slot
 from xgrad_numpy.instruction_writer import FLOATS, KEYWORD_OUT, SMALL, InstructionWriter
-from xgrad_numpy.instructions import PUTMASK, check, check_bound, take_elements, take_rows
+from xgrad_numpy.instructions import PUTMASK, check, check_bound, choose, take_elements, take_rows
 
 _NAMES = """add:add sub:subtract mul:multiply truediv:divide floordiv:floor_divide mod:remainder and_:bitwise_and
 or_:bitwise_or xor:bitwise_xor lshift:left_shift rshift:right_shift matmul:matmul neg:negative pos:positive
@@ -289,7 +289,7 @@ class Lowering(InstructionWriter):
 
     def _join(self, call: Call, result: Value) -> bool:
         """Copy each array to its part of the result."""
-        parts, axis, stacked = call.args[0], call.options.get("axis", 0), call.function is np.stack
+        parts, axis, stacked = call.args[0], call.options.get("axis", 0), call.function is functions.stack
         if type(axis) is not int or len(call.args) != 1 or call.options.keys() - {"axis"} or 0 in result.shape:
             return False
         if any(type(x) is not Value or x.dtype != result.dtype for x in parts):
@@ -349,10 +349,10 @@ class Lowering(InstructionWriter):
         zeros = [type(side) in (int, float) and side == 0 and math.copysign(1, side) > 0 for side in sides]
         x, shape, dtype = sides[zeros[0]], result.shape, result.dtype
         if sum(zeros) != 1 or dtype not in FLOATS or not all(type(y) is Value for y in (x, condition)):
-            return False
+            return self._choose(call, result)
         same = (x.shape, x.dtype, condition.shape, condition.dtype) == (shape, dtype, shape, np.bool)
         if not same or x.scalar or condition.scalar:
-            return False
+            return self._choose(call, result)
         source, mask = self._operand(x), self._operand(condition)
         if zeros[0] and math.prod(shape) <= _FEW:
             out = self._destination(result, (x,))
@@ -369,11 +369,22 @@ class Lowering(InstructionWriter):
         self._emit(np.bitwise_and, self._view(source, np.ndarray.view, bits), factors, out)
         return True
 
+    def _choose(self, call: Call, result: Value) -> bool:
+        """Choose between two arrays, or an array and a number, where C may do so: NumPy needs memory for its result."""
+        condition, *sides = call.args
+        kinds, dtype = [getattr(side, "dtype", None) for side in sides], result.dtype
+        if not self._native or dtype not in FLOATS or getattr(condition, "dtype", None) != np.bool:
+            return False
+        if any(kind != dtype and not _is_exact(side, dtype) for kind, side in zip(kinds, sides, strict=True)):
+            return False
+        self._emit(choose, *self._operand((condition, *sides)), self._destination(result))
+        return True
+
 
 _REDUCTIONS: dict[Any, Any] = {sums.sum: Lowering._sum, sums.mean: Lowering._mean}
 _REDUCTIONS |= dict.fromkeys((functions.max, functions.min), Lowering._extremum)
 _RULES: dict[Any, Any] = {products.matmul: Lowering._matmul, functions.where: Lowering._where, **_REDUCTIONS}
-_RULES |= dict.fromkeys((np.stack, np.concatenate), Lowering._join)
+_RULES |= dict.fromkeys((functions.stack, np.concatenate), Lowering._join)
 _RULES |= {functions.pow: Lowering._pow, operator.pow: Lowering._operator_pow}
 _RULES[sums.sum_products] = Lowering._sum_products
 _RULES |= {operator.getitem: Lowering._getitem, np.take: Lowering._take}

@@ -679,6 +679,26 @@ def test_stacks_in_which_a_matrix_meets_its_transpose_have_the_bits_of_numpy() -
         assert bits(captured().numpy()) == bits(right)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_the_ranges_of_a_task_cover_all_of_it_once(threads: int) -> None:
+    pytest.importorskip("threadpoolctl")
+    ranges: list[tuple[int, int]] = []
+    note = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
+        lambda _, begin, end: ranges.append((begin, end))
+    )
+    before = xgrad.get_num_threads()
+    xgrad.set_num_threads(threads)
+    try:
+        for total, chunk in itertools.product((0, 1, 2, 5, 16, 99, 1000), (1, 3, 16, 100)):
+            ranges.clear()
+            runtime().functions.parallel(note, None, ctypes.c_int64(total), ctypes.c_int64(chunk))
+            ends = [0, *[end for _, end in sorted(ranges)]]
+            assert sorted(ranges) == [(x, y) for x, y in itertools.pairwise(ends) if x < y] and ends[-1] == total
+            assert len(ranges) == 1 or all(begin % chunk == 0 and end - begin <= chunk for begin, end in ranges)
+    finally:
+        xgrad.set_num_threads(before)
+
+
 def test_threads_that_are_set_during_products_remain() -> None:
     x = xgrad.asarray(np.random.default_rng(0).standard_normal((700, 700)), dtype=xgrad.float32)
     captured = xgrad.capture(lambda x: (x @ (x + 1) * 2).sum(), native=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import operator
 import time
 import warnings
@@ -24,7 +25,7 @@ from xgrad.capture import CaptureWarning
 from xgrad.ops.normalization import _normalize
 from xgrad_numpy import executor, sums
 from xgrad_numpy.codegen import Instruction, Slot
-from xgrad_numpy.lowering import PUTMASK
+from xgrad_numpy.instructions import PUTMASK, choose
 from xgrad_numpy.native import expressions, library
 from xgrad_numpy.native.fusion import Run, fuse
 from xgrad_numpy.native.kernels import Kernels
@@ -141,6 +142,38 @@ def test_masked_writes_have_the_bits_of_numpy() -> None:
             Instruction(PUTMASK, (static(out), static(mask), static(zero)), {}),
         ])  # fmt: skip
         assert bits(out) == bits(np.where(x <= 0, zero, x)) and (mask == (x <= 0)).all()
+
+
+def test_choices_have_the_bits_of_numpy() -> None:
+    for name, size in itertools.product(("float32", "float64"), SIZES):
+        x = np.resize(np.array(VALUES[name], name), size)
+        out, mask, zero = np.empty(size, name), np.empty(size, bool), np.zeros((), name)
+        for sides in ([x, x[::-1].copy()], [x, -1e9], [float("nan"), x], [x, x[:1]], [-0.0, x], [2, x]):
+            operands = [static(y) if type(y) is np.ndarray else y for y in sides]
+            run([
+                Instruction(np.less_equal, (static(x), static(zero), static(mask)), {}),
+                Instruction(choose, (static(mask), *operands, static(out)), {}),
+            ])  # fmt: skip
+            assert bits(out) == bits(np.where(x <= 0, *sides))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rows", [5, 300])
+def test_captured_choices_have_the_bits_of_eager_ones(rows: int, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    x, y = (xgrad.asarray(rng.standard_normal((rows, 77)).astype(dtype)) for _ in range(2))
+    row = xgrad.asarray(rng.standard_normal(77).astype(dtype))
+
+    def step(x: Any, y: Any, row: Any) -> list[Any]:
+        twice, mask = x * 2, y > 0.0
+        chosen = [(twice, -1e9), (row, twice), (twice, x), (twice, math.nan), (0.0, twice), (twice, -0.0), (twice, 3)]
+        return [xgrad.where(mask, *sides) * 1 for sides in chosen] + [xgrad.where(row > 0.0, twice, x)]
+
+    right = [z.numpy().tobytes() for z in step(x, y, row)]
+    for native in (True, False):
+        captured = xgrad.capture(step, native=native)
+        for _ in range(4):
+            assert [z.numpy().tobytes() for z in captured(x, y, row)] == right
 
 
 LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {

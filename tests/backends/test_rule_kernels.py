@@ -21,9 +21,6 @@ from xgrad_numpy.native import runtime as loading
 from xgrad_numpy.native.runtime import loaded_runtime, runtime
 
 RULES = {
-    "gelu_gradient": 3,
-    "gelu_tangent": 1,
-    "gelu_tanh_gradient": 3,
     "gelu_tanh_values": 1,
     "gelu_values": 1,
     "probability_below": 1,
@@ -83,8 +80,8 @@ def test_other_layouts_dtypes_and_shapes_take_the_rule() -> None:
         x.astype(np.int64),
     ):
         assert rule_kernels.find("probability_below", [np.asarray(other)]) is None
-    assert rule_kernels.find("gelu_gradient", [x, x, x[:1]]) is None
-    assert rule_kernels.find("gelu_gradient", [x, x, x.astype(np.float64)]) is None
+    assert rule_kernels.find("relu_gradient", [x, x[:1]]) is None
+    assert rule_kernels.find("relu_gradient", [x, x.astype(np.float64)]) is None
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 2, 0, 3), (2, 0, 1, 3), (3, 2, 1, 0)])
@@ -101,15 +98,15 @@ def test_relu_has_the_layout_that_it_has_without_native_kernels(order: Any, monk
 
 def test_an_array_may_be_several_arguments() -> None:
     x = np.linspace(-3, 3, 1 << 15, dtype=np.float32)
-    compiled = wait_for(lambda: rule_kernels.find("gelu_gradient", [x, x, x]))
-    assert bits(compiled([x, x, x])) == bits(OVERRIDABLE["gelu_gradient"].generic(Device("cpu").xp, x, x, x))
+    compiled = wait_for(lambda: rule_kernels.find("relu_gradient", [x, x]))
+    assert bits(compiled([x, x])) == bits(OVERRIDABLE["relu_gradient"].generic(Device("cpu").xp, x, x))
 
 
-def test_overflow_is_warned_of() -> None:
-    x = np.full(1 << 15, 1e30, np.float32)
-    compiled = wait_for(lambda: rule_kernels.find("gelu_gradient", [x, x, x]))
-    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="overflow"):
-        compiled([x, x, x])
+def test_exceptions_are_warned_of() -> None:
+    x = np.full(1 << 15, -np.inf, np.float32)
+    compiled = wait_for(lambda: rule_kernels.find("gelu_values", [x]))
+    with np.errstate(all="raise", under="ignore"), pytest.raises(FloatingPointError, match="invalid"):
+        compiled([x])
 
 
 @pytest.mark.parametrize("approximate", ["none", "tanh"])

@@ -27,6 +27,17 @@ def test_large_numbers_have_finite_values_and_gradients(name, device):
         assert second is None or np.isfinite(host(second)).all()
 
 
+@pytest.mark.parametrize("dtype", [xgrad.float32, xgrad.float64])
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_gelu_has_the_slope_of_its_limits_to_the_second_order(approximate, dtype, device):
+    x = xgrad.asarray([-1e4, -50, 0, 50, 1e4], dtype=dtype, device=device, requires_grad=True)
+    for create_graph in (False, True):
+        (gradient,) = xgrad.autograd.grad(F.gelu(x, approximate).sum(), x, create_graph=create_graph)
+        assert gradient.tolist() == [0, 0, 0.5, 1, 1]
+    (second,) = xgrad.autograd.grad(gradient.sum(), x)
+    assert second.tolist() == pytest.approx([0, 0, (2 / np.pi) ** 0.5, 0, 0], rel=1e-6)
+
+
 @pytest.mark.filterwarnings("ignore:overflow")  # of the square
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
 def test_gelu_of_large_float16_has_the_slope_of_its_limits(approximate):

@@ -29,7 +29,29 @@ _TAIL_64 = (5.0, (
 ))  # fmt: skip
 
 
-@derivative(lambda g, xp, x: g * (xp.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))), kind=FLOATING, highest=FLOATING)
+_DENSITY_AT_0 = 1 / math.sqrt(2 * math.pi)
+
+
+def _bell(xp: Any, x: Any) -> Any:
+    """Return the density of a standard normal number at each element, relative to that at 0."""
+    return xp.exp(x * x * -0.5)
+
+
+def _probability(xp: Any, x: Any, bell: Any) -> Any:
+    c, (first, *rest) = _TAIL_64 if xp.finfo(x.dtype).bits > 32 else _TAIL_32
+    distance = xp.abs(x) + c
+    t = 1 - 2 * c / distance
+    tail = t * first
+    for coefficient in rest[:-1]:
+        tail += coefficient
+        tail *= t
+    tail += rest[-1]
+    tail *= bell
+    tail /= distance
+    return xp.abs(xp.astype(x >= 0, x.dtype) - tail)
+
+
+@derivative(lambda g, xp, x: g * (_bell(xp, x) * _DENSITY_AT_0), kind=FLOATING, highest=FLOATING)
 def _normal_probability(xp: Any, x: Any, /) -> Any:
     """Return the probability that a standard normal number is below each element, exact where it is small.
 
@@ -40,36 +62,26 @@ def _normal_probability(xp: Any, x: Any, /) -> Any:
 
 @overridable
 def _probability_below(xp: Any, x: Any) -> Any:
-    c, (first, *rest) = _TAIL_64 if xp.finfo(x.dtype).bits > 32 else _TAIL_32
-    distance = xp.abs(x) + c
-    t = 1 - 2 * c / distance
-    tail = t * first
-    for coefficient in rest[:-1]:
-        tail += coefficient
-        tail *= t
-    tail += rest[-1]
-    tail *= xp.exp(x * x * -0.5)
-    tail /= distance
-    return xp.abs(xp.astype(x >= 0, x.dtype) - tail)
+    return _probability(xp, x, _bell(xp, x))
 
 
-@overridable
-def _gelu_gradient(xp: Any, g: Any, x: Any, probability: Any) -> Any:
-    return g * (probability + x * (xp.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))))
+def _slope(x: Any, probability: Any, bell: Any) -> Any:
+    return probability + x * (bell * _DENSITY_AT_0)
 
 
-def _gelu_rule(g: Any, xp: Any, x: Any, probability: Any) -> Any:
-    return _gelu_gradient(xp, g, x, call_op(_normal_probability, xp, x) if probability is None else probability)
+def _gelu_rule(g: Any, xp: Any, x: Any, slope: Any) -> Any:
+    return g * (_slope(x, call_op(_normal_probability, xp, x), _bell(xp, x)) if slope is None else slope)
 
 
 @overridable
 def _gelu_values(xp: Any, x: Any) -> tuple[Any, Any]:
-    """Return the results, and the probabilities."""
-    probability = call_op(_normal_probability, xp, x)
-    return x * probability, probability
+    """Return the results, and their slopes, for which most is known by then."""
+    bell = _bell(xp, x)
+    probability = _probability(xp, x, bell)
+    return x * probability, _slope(x, probability, bell)
 
 
-@derivative(_gelu_rule, kind=FLOATING, highest=FLOATING, residual="probability", upcast=True)
+@derivative(_gelu_rule, kind=FLOATING, highest=FLOATING, residual="slope", upcast=True)
 def _gelu(xp: Any, x: Any, /) -> Any:
     return _gelu_values(xp, x)
 
@@ -77,30 +89,26 @@ def _gelu(xp: Any, x: Any, /) -> Any:
 _CUBIC, _SLOPE = 0.044715, math.sqrt(2 / math.pi)
 
 
-def _gelu_tanh_rule(g: Any, xp: Any, x: Any, tangent: Any) -> Any:
-    return _gelu_tanh_gradient(xp, g, x, _gelu_tangent(xp, x) if tangent is None else tangent)
+def _gelu_tanh_rule(g: Any, xp: Any, x: Any, slope: Any) -> Any:
+    return g * (_tangent_and_slope(xp, x)[1] if slope is None else slope)
 
 
-@overridable
-def _gelu_tangent(xp: Any, x: Any) -> Any:
-    return xp.tanh(x * (1 + _CUBIC * (x * x)) * _SLOPE)
-
-
-@overridable
-def _gelu_tanh_gradient(xp: Any, g: Any, x: Any, tangent: Any) -> Any:
+def _tangent_and_slope(xp: Any, x: Any) -> tuple[Any, Any]:
+    """Return the hyperbolic tangents, and the slopes of the result."""
+    tangent = xp.tanh(x * (1 + _CUBIC * (x * x)) * _SLOPE)
     part = (1 - tangent * tangent) * x  # first, for it is 0 where the square of x is infinite
     part = part * _SLOPE + part * x * x * (3 * _SLOPE * _CUBIC)
-    return g * ((1 + tangent + part) * 0.5)
+    return tangent, (1 + tangent + part) * 0.5
 
 
 @overridable
 def _gelu_tanh_values(xp: Any, x: Any) -> tuple[Any, Any]:
-    """Return the results, and the hyperbolic tangents."""
-    tangent = _gelu_tangent(xp, x)
-    return x * (1 + tangent) * 0.5, tangent
+    """Return the results, and their slopes, for which most is known by then."""
+    tangent, slope = _tangent_and_slope(xp, x)
+    return x * (1 + tangent) * 0.5, slope
 
 
-@derivative(_gelu_tanh_rule, kind=FLOATING, highest=FLOATING, residual="tangent", upcast=True)
+@derivative(_gelu_tanh_rule, kind=FLOATING, highest=FLOATING, residual="slope", upcast=True)
 def _gelu_tanh(xp: Any, x: Any, /) -> Any:
     return _gelu_tanh_values(xp, x)
 

@@ -70,7 +70,7 @@ def _extremum(function: Any, dtype: Any) -> str | None:
     if first is None:
         return None
     names = (np.greater, np.greater_equal) if function is np.maximum else (np.less, np.less_equal)
-    return f"({expression(names[first], dtype)} | ({{0}} != {{0}})) ? {{0}} : {{1}}"
+    return f"choose_{MEMORY_TYPES[dtype]}({expression(names[first], dtype)} | ({{0}} != {{0}}), {{0}}, {{1}})"
 
 
 @cache

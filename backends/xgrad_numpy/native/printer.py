@@ -124,7 +124,7 @@ def _nest(nest: Nest, table: list[Place]) -> tuple[str, int, int]:
         lines.append(f"{indent}char *const restrict q{i} = p{i}{outer};")
     lines += [indent + line for line in body.constant]
     start, stop = ("begin", "end") if len(lengths) < 2 else ("0", str(lengths[-1]))
-    lines.append(f"{indent}for (int64_t i = {start}; i < {stop}; i++) {{")
+    lines.append(f"{indent}INDEPENDENT for (int64_t i = {start}; i < {stop}; i++) {{")
     lines += [f"{indent}    {line}" for line in body.lines]
     lines.append(f"{indent}}}")
     while len(indent) > 4:

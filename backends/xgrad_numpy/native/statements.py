@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from xgrad_numpy.codegen import Instruction, is_planned
-from xgrad_numpy.instructions import PUTMASK
+from xgrad_numpy.codegen import Instruction, array_of, is_planned
+from xgrad_numpy.instructions import PUTMASK, choose
 from xgrad_numpy.native.expressions import MEMORY_TYPES, expression
 from xgrad_numpy.native.places import Place, array_in
 
@@ -57,6 +57,11 @@ def statement_of(x: Instruction) -> Statement | None:
     if x.function is PUTMASK:
         target, mask, value = x.operands
         return _statement("{0} ? {1} : {2}", [mask, value, target], target, condition=True)
+    if x.function is choose:
+        condition, *sides, out = x.operands
+        dtype = array_of(out).dtype
+        sides = [np.asarray(side, dtype) if type(side) in (int, float) else side for side in sides]
+        return _statement("{0} ? {1} : {2}", [condition, *sides], out, condition=True)
     function = x.function
     if not isinstance(function, np.ufunc) or function.signature is not None or x.options.keys() - {"out"}:
         return None

@@ -1,11 +1,17 @@
 /* A pool of threads that share out ranges.
  *
- * A call of `parallel` is a task: a function of ranges of 0 to `total`. The calling thread works on the ranges one
- * after the other, and each helper that comes while there are any takes some of them. A helper that comes late is not
- * waited for: on a busy machine the caller does all the work, at the speed of one thread.
+ * A call of `parallel` is a task: a function of ranges of 0 to `total`, in as many parts as there are threads. The
+ * calling thread begins with the ranges of the first part, and each helper that comes with those of its own; who has
+ * done with one part goes on with the next. So a thread reads, as far as there is no other load, what it has written
+ * in the task before, which is in the cache of its core. A helper that comes late is not waited for: on a busy machine
+ * the caller does all the work, at the speed of one thread.
  *
  *     caller:  publishes the task, wakes helpers -> takes ranges -> closes the task -> waits for the helpers in it
  *     helper:  looks for a new task for a while, then sleeps -> enters if the task is open -> takes ranges -> leaves
+ *
+ * It takes some 50 us to wake a helper, a part of a task of eager mode that is worth to wait for: a helper looks for
+ * up to 1 ms. Where other threads want its core, it would be in their way: they interrupt it, which it sees by the
+ * clock. From then on it looks for a short time, and tries again after some tasks.
  *
  * `state` is all that they share, besides the task: its number, whether it is open, how many helpers may enter, and
  * how many have entered and not left.
@@ -14,6 +20,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <time.h>
 
 #if defined(__SSE2__)
 #define PAUSE() _mm_pause()
@@ -23,14 +30,24 @@
 #define PAUSE() ((void)0)
 #endif
 
-enum { MOST_HELPERS = 63, LOOKS = 1000, BUSY_LOOKS = 10000 };
+enum { MOST_HELPERS = 63, BUSY_LOOKS = 10000 };
+
+/* How long a helper looks, in ns, beside other load and without, how long a few looks take if it is interrupted, and
+ * the number of tasks that it then looks for a short time. */
+enum { FEW_LOOKS = 32, SHORT_WAIT = 30000, LONG_WAIT = 1000000, INTERRUPTION = 50000, CAUTIOUS_TASKS = 2000 };
 
 static struct {
     range_function function;
     void *argument;
     int64_t total, chunk;
-    _Atomic int64_t next;
+    int parts;
 } task;
+
+/* The ranges of a part of the task that nobody has begun; each part has a line of the cache. */
+static struct {
+    _Alignas(64) _Atomic int64_t next;
+    int64_t end;
+} parts_of_task[MOST_HELPERS + 1];
 
 /* The number of the task in the high half, then OPEN, the number of helpers that may enter, and of those inside. */
 #define OPEN ((uint64_t)1 << 31)
@@ -50,21 +67,60 @@ static _Atomic int32_t raised_by_helpers; /* in the current task */
 
 static int (*current_threads)(void); /* how many threads the process wants, the caller included */
 
-static void take_ranges(void) {
+/* Divide the task; a part may be empty. */
+static void make_parts(int count) {
+    const int64_t chunks = (task.total + task.chunk - 1) / task.chunk;
+    int64_t begin = 0;
+    for (int i = 0; i < count; i++) {
+        const int64_t end = i + 1 < count ? chunks * (i + 1) / count * task.chunk : task.total;
+        atomic_store_explicit(&parts_of_task[i].next, begin, memory_order_relaxed);
+        parts_of_task[i].end = end;
+        begin = end;
+    }
+    task.parts = count;
+}
+
+/* Take ranges of all parts, from the `first` one on. */
+static void take_ranges(int first) {
     working = 1;
-    for (;;) {
-        const int64_t begin = atomic_fetch_add(&task.next, task.chunk);
-        if (begin >= task.total) break;
-        task.function(task.argument, begin, begin + task.chunk < task.total ? begin + task.chunk : task.total);
+    for (int i = 0; i < task.parts; i++) {
+        const int part = (first + i) % task.parts;
+        for (;;) {
+            const int64_t begin = atomic_fetch_add(&parts_of_task[part].next, task.chunk), end = begin + task.chunk;
+            if (begin >= parts_of_task[part].end) break;
+            task.function(task.argument, begin, end < parts_of_task[part].end ? end : parts_of_task[part].end);
+        }
     }
     working = 0;
 }
 
-static void wait_for_task(uint64_t seen) {
-    for (int i = 0; i < LOOKS; i++) {
-        if (NUMBER(atomic_load(&state)) != seen) return;
-        PAUSE();
+static int64_t now_in_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Look whether there is a task after the one that was seen, for a while. */
+static int look_for_task(uint64_t seen) {
+    static _Thread_local int cautious; /* the number of tasks for which it looks for a short time */
+    const int64_t begin = now_in_ns(), patience = cautious ? SHORT_WAIT : LONG_WAIT;
+    if (cautious) cautious--;
+    for (int64_t before = begin, now;; before = now) {
+        for (int i = 0; i < FEW_LOOKS; i++) {
+            if (NUMBER(atomic_load(&state)) != seen) return 1;
+            PAUSE();
+        }
+        now = now_in_ns();
+        if (now - before > INTERRUPTION) {
+            cautious = CAUTIOUS_TASKS;
+            return 0;
+        }
+        if (now - begin > patience) return 0;
     }
+}
+
+static void wait_for_task(uint64_t seen) {
+    if (look_for_task(seen)) return;
     pthread_mutex_lock(&bed);
     atomic_fetch_add(&asleep, 1);
     while (NUMBER(atomic_load(&state)) == seen) pthread_cond_wait(&wake, &bed);
@@ -82,7 +138,7 @@ static void *help(void *argument) {
         seen = NUMBER(now);
         while (now & OPEN && seen == NUMBER(now) && index < ALLOWED(now)) {
             if (atomic_compare_exchange_weak(&state, &now, now + 1)) {
-                take_ranges();
+                take_ranges((int)index + 1);
                 atomic_fetch_sub(&state, 1);
                 break;
             }
@@ -134,7 +190,7 @@ static void parallel_on(int threads, range_function function, void *argument, in
     task.argument = argument;
     task.total = total;
     task.chunk = chunk;
-    atomic_store(&task.next, 0);
+    make_parts(threads);
     const uint64_t number = (NUMBER(atomic_load(&state)) + 1) & 0xffffffff;
     atomic_store(&state, number << 32 | OPEN | (uint64_t)(threads - 1) << 16);
     if (atomic_load(&asleep)) {
@@ -142,7 +198,7 @@ static void parallel_on(int threads, range_function function, void *argument, in
         pthread_cond_broadcast(&wake);
         pthread_mutex_unlock(&bed);
     }
-    take_ranges();
+    take_ranges(0);
     atomic_fetch_and(&state, ~OPEN);
     for (int i = 0; INSIDE(atomic_load(&state)); i++) {
         if (i < BUSY_LOOKS) PAUSE();
