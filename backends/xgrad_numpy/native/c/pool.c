@@ -9,10 +9,6 @@
  *     caller:  publishes the task, wakes helpers -> takes ranges -> closes the task -> waits for the helpers in it
  *     helper:  looks for a new task for a while, then sleeps -> enters if the task is open -> takes ranges -> leaves
  *
- * It takes some 50 us to wake a helper, a part of a task of eager mode that is worth to wait for: a helper looks for
- * up to 1 ms. Where other threads want its core, it would be in their way: they interrupt it, which it sees by the
- * clock. From then on it looks for a short time, and tries again after some tasks.
- *
  * `state` is all that they share, besides the task: its number, whether it is open, how many helpers may enter, and
  * how many have entered and not left.
  */
@@ -20,7 +16,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <time.h>
 
 #if defined(__SSE2__)
 #define PAUSE() _mm_pause()
@@ -30,11 +25,7 @@
 #define PAUSE() ((void)0)
 #endif
 
-enum { MOST_HELPERS = 63, BUSY_LOOKS = 10000 };
-
-/* How long a helper looks, in ns, beside other load and without, how long a few looks take if it is interrupted, and
- * the number of tasks that it then looks for a short time. */
-enum { FEW_LOOKS = 32, SHORT_WAIT = 30000, LONG_WAIT = 1000000, INTERRUPTION = 50000, CAUTIOUS_TASKS = 2000 };
+enum { MOST_HELPERS = 63, LOOKS = 1000, BUSY_LOOKS = 10000 };
 
 static struct {
     range_function function;
@@ -94,33 +85,11 @@ static void take_ranges(int first) {
     working = 0;
 }
 
-static int64_t now_in_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-/* Look whether there is a task after the one that was seen, for a while. */
-static int look_for_task(uint64_t seen) {
-    static _Thread_local int cautious; /* the number of tasks for which it looks for a short time */
-    const int64_t begin = now_in_ns(), patience = cautious ? SHORT_WAIT : LONG_WAIT;
-    if (cautious) cautious--;
-    for (int64_t before = begin, now;; before = now) {
-        for (int i = 0; i < FEW_LOOKS; i++) {
-            if (NUMBER(atomic_load(&state)) != seen) return 1;
-            PAUSE();
-        }
-        now = now_in_ns();
-        if (now - before > INTERRUPTION) {
-            cautious = CAUTIOUS_TASKS;
-            return 0;
-        }
-        if (now - begin > patience) return 0;
-    }
-}
-
 static void wait_for_task(uint64_t seen) {
-    if (look_for_task(seen)) return;
+    for (int i = 0; i < LOOKS; i++) {
+        if (NUMBER(atomic_load(&state)) != seen) return;
+        PAUSE();
+    }
     pthread_mutex_lock(&bed);
     atomic_fetch_add(&asleep, 1);
     while (NUMBER(atomic_load(&state)) == seen) pthread_cond_wait(&wake, &bed);
