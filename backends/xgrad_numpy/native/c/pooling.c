@@ -118,22 +118,33 @@ static void NAME(clear)(REAL *x, int64_t count) {
     for (int64_t k = 0; k < count; k++) x[k] = 0;
 }
 
-/* For pairs of rows by channels; the last rows and columns are in no window if their number is odd. */
+/* For pairs of rows by channels; the last rows and columns are in no window if their number is odd.
+ *
+ * Short rows of images that are adjacent are one; their gradients, which may lie elsewhere, are copied for that.
+ */
 static void NAME(spread_rows)(void *argument, int64_t begin, int64_t end) {
     struct pooling *p = argument;
     const int64_t columns = p->right.out, covered = 2 * columns;
-    const int joined = p->width == covered && p->input.image == covered && p->grad.image == columns;
+    const int adjacent = p->width == covered && p->input.image == covered && p->out.image == covered;
+    const int copied = adjacent && p->grad.image != columns && columns <= LONGEST / 2;
+    const int64_t together = copied ? LONGEST / columns : adjacent && p->grad.image == columns ? p->images : 1;
+    REAL copies[LONGEST];
     int failed = 0;
     for (int64_t t = begin; t < end; t++) {
         const int64_t row = t / p->channels, channel = t % p->channels;
         const REAL *x = (const REAL *)p->x + 2 * row * p->input.row + channel * p->input.channel;
         const REAL *g = (const REAL *)p->g + row * p->grad.row + channel * p->grad.channel;
         REAL *out = (REAL *)p->result + 2 * row * p->out.row + channel * p->out.channel;
-        const int64_t times = joined ? 1 : p->images, count = joined ? p->images * columns : columns;
-        for (int64_t n = 0; n < times; n++, x += p->input.image, g += p->grad.image, out += p->out.image) {
-            failed |= NAME(spread_pairs)(x, p->input.row, g, out, p->out.row, count, p->padded);
-            if (p->width > covered) NAME(clear)(out + covered, p->width - covered);
-            if (p->width > covered) NAME(clear)(out + p->out.row + covered, p->width - covered);
+        for (int64_t n = 0; n < p->images; n += together) {
+            const int64_t images = p->images - n < together ? p->images - n : together;
+            const REAL *part = g + n * p->grad.image;
+            REAL *to = out + n * p->out.image;
+            for (int64_t i = 0; copied && i < images; i++)
+                for (int64_t k = 0; k < columns; k++) copies[i * columns + k] = part[i * p->grad.image + k];
+            failed |= NAME(spread_pairs)(x + n * p->input.image, p->input.row, copied ? copies : part, to, p->out.row,
+                                         images * columns, p->padded);
+            if (p->width > covered) NAME(clear)(to + covered, p->width - covered);
+            if (p->width > covered) NAME(clear)(to + p->out.row + covered, p->width - covered);
         }
         if (row == p->down.out - 1)
             for (int64_t i = 2 * (row + 1); i < p->height; i++)
