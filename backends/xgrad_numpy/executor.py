@@ -36,7 +36,7 @@ class Executor:
         self._kernels: Kernels | None = None
         self._compilation: Compilation | None = None
         self._replays = self.nbytes = self._threads = 0
-        self._count_threads: Callable[[], int] = int
+        self._count_threads: Callable[[], int] | None = None
 
     def link(self, arrays: Sequence[np.ndarray]) -> None:
         """Use these arrays of the state. The first call lowers the program, which depends on overlaps between them."""
@@ -87,12 +87,13 @@ class Executor:
         return self._code.run(*args)
 
     def _run_kernels(self, *args: Any) -> Any:
-        """Call the kernels; if the number of threads has changed, run by NumPy until they are compiled for it.
+        """Call the kernels; if the number of threads has changed, compile them anew, and run by NumPy meanwhile.
 
-        With another number of threads BLAS may add in another order, in eager mode too.
+        With another number of threads BLAS may add in another order, in eager mode too. Of `native` programs, the
+        compilation is waited for.
         """
         lowering = self._lowering
-        assert self._code is not None and lowering is not None
+        assert self._code is not None and lowering is not None and self._count_threads is not None
         if self._count_threads() == self._threads:
             return self._code.run(*args)
         self._code = Code(lowering.parameters, lowering.before, lowering.after, lowering.outputs)
@@ -118,7 +119,7 @@ class Executor:
             warn_user(f"capture: native=True: {self._compilation.reason}", CaptureWarning)
 
     def _finish(self, compilation: Compilation) -> None:
-        """Call the compiled kernels from now on; without them, run by NumPy without a look at each replay."""
+        """Call the compiled kernels from now on; without them, run by NumPy and look for them no more."""
         code, kernels, library = self._code, self._kernels, compilation.library
         assert code is not None
         self.run, self._compilation, self._kernels = code.run, None, None

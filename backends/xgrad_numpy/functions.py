@@ -91,9 +91,10 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
 
 
 def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
-    """Join arrays along a new axis, with the axes of the result in their order in memory.
+    """Join arrays along a new axis, in C order.
 
-    Those of `numpy.stack` are in the order of the axes of the arrays, so that a new shape often takes another copy.
+    `numpy.stack` keeps the order in memory of its inputs, so that a reshape that follows often copies. All inputs are
+    taken to be like the first.
     """
     first = arrays[0]
     if first.flags.c_contiguous:

@@ -344,7 +344,7 @@ class Lowering(InstructionWriter):
         return True
 
     def _where(self, call: Call, result: Value) -> bool:
-        """Choose between 0 and an array by arithmetic on its bits: NumPy branches at each element."""
+        """Choose; between 0 and an array by arithmetic on its bits, since NumPy branches at each element."""
         condition, *sides = call.args
         zeros = [type(side) in (int, float) and side == 0 and math.copysign(1, side) > 0 for side in sides]
         x, shape, dtype = sides[zeros[0]], result.shape, result.dtype
@@ -370,12 +370,15 @@ class Lowering(InstructionWriter):
         return True
 
     def _choose(self, call: Call, result: Value) -> bool:
-        """Choose between two arrays, or an array and a number, where C may do so: NumPy needs memory for its result."""
+        """Choose between two arrays, or an array and a number, in one instruction, which C can fuse with others.
+
+        For NumPy it takes a temporary array.
+        """
         condition, *sides = call.args
-        kinds, dtype = [getattr(side, "dtype", None) for side in sides], result.dtype
+        dtypes, dtype = [getattr(side, "dtype", None) for side in sides], result.dtype
         if not self._native or dtype not in FLOATS or getattr(condition, "dtype", None) != np.bool:
             return False
-        if any(kind != dtype and not _is_exact(side, dtype) for kind, side in zip(kinds, sides, strict=True)):
+        if any(x != dtype and not _is_exact(side, dtype) for x, side in zip(dtypes, sides, strict=True)):
             return False
         self._emit(choose, *self._operand((condition, *sides)), self._destination(result))
         return True

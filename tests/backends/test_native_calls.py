@@ -699,6 +699,26 @@ def test_the_ranges_of_a_task_cover_all_of_it_once(threads: int) -> None:
         xgrad.set_num_threads(before)
 
 
+def test_the_number_of_threads_is_known_while_products_begin_and_end() -> None:
+    pytest.importorskip("threadpoolctl")
+    before, stop, functions = xgrad.get_num_threads(), threading.Event(), runtime().functions
+
+    def multiply() -> None:
+        while not stop.is_set():
+            functions.begin_products()
+            functions.end_products()
+
+    worker = threading.Thread(target=multiply)
+    xgrad.set_num_threads(2)
+    worker.start()
+    try:
+        assert {functions.threads() for _ in range(100_000)} == {2}
+    finally:
+        stop.set()
+        worker.join()
+        xgrad.set_num_threads(before)
+
+
 def test_threads_that_are_set_during_products_remain() -> None:
     x = xgrad.asarray(np.random.default_rng(0).standard_normal((700, 700)), dtype=xgrad.float32)
     captured = xgrad.capture(lambda x: (x @ (x + 1) * 2).sum(), native=True)

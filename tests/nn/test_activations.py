@@ -38,6 +38,17 @@ def test_gelu_has_the_slope_of_its_limits_to_the_second_order(approximate, dtype
     assert second.tolist() == pytest.approx([0, 0, (2 / np.pi) ** 0.5, 0, 0], rel=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [xgrad.float16, xgrad.float32, xgrad.float64])
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_gelu_of_an_infinity_is_no_invalid_value(approximate, dtype):
+    x = xgrad.asarray([np.inf], dtype=dtype, requires_grad=True)
+    with xgrad.no_grad(), np.errstate(invalid="raise"):
+        assert F.gelu(x, approximate).tolist() == [np.inf]
+    for create_graph in (False, True):
+        (gradient,) = xgrad.autograd.grad(F.gelu(x, approximate).sum(), x, create_graph=create_graph)
+        assert gradient.tolist() == [1]
+
+
 @pytest.mark.filterwarnings("ignore:overflow")  # of the square
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
 def test_gelu_of_large_float16_has_the_slope_of_its_limits(approximate):

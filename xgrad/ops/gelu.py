@@ -30,14 +30,20 @@ _TAIL_64 = (5.0, (
 
 
 _DENSITY_AT_0 = 1 / math.sqrt(2 * math.pi)
+_FAR = 40  # where the density is 0 in both dtypes
 
 
-def _bell(xp: Any, x: Any) -> Any:
+def _bounded(xp: Any, x: Any) -> Any:
+    """Limit numbers to those at which the derivatives vary: the product of an infinity and 0 would be NaN."""
+    return xp.minimum(xp.maximum(x, -_FAR), _FAR)
+
+
+def _relative_density(xp: Any, x: Any) -> Any:
     """Return the density of a standard normal number at each element, relative to that at 0."""
     return xp.exp(x * x * -0.5)
 
 
-def _probability(xp: Any, x: Any, bell: Any) -> Any:
+def _probability(xp: Any, x: Any, relative: Any) -> Any:
     c, (first, *rest) = _TAIL_64 if xp.finfo(x.dtype).bits > 32 else _TAIL_32
     distance = xp.abs(x) + c
     t = 1 - 2 * c / distance
@@ -46,12 +52,12 @@ def _probability(xp: Any, x: Any, bell: Any) -> Any:
         tail += coefficient
         tail *= t
     tail += rest[-1]
-    tail *= bell
+    tail *= relative
     tail /= distance
     return xp.abs(xp.astype(x >= 0, x.dtype) - tail)
 
 
-@derivative(lambda g, xp, x: g * (_bell(xp, x) * _DENSITY_AT_0), kind=FLOATING, highest=FLOATING)
+@derivative(lambda g, xp, x: g * (_relative_density(xp, x) * _DENSITY_AT_0), kind=FLOATING, highest=FLOATING)
 def _normal_probability(xp: Any, x: Any, /) -> Any:
     """Return the probability that a standard normal number is below each element, exact where it is small.
 
@@ -62,23 +68,25 @@ def _normal_probability(xp: Any, x: Any, /) -> Any:
 
 @overridable
 def _probability_below(xp: Any, x: Any) -> Any:
-    return _probability(xp, x, _bell(xp, x))
+    return _probability(xp, x, _relative_density(xp, x))
 
 
-def _slope(x: Any, probability: Any, bell: Any) -> Any:
-    return probability + x * (bell * _DENSITY_AT_0)
+def _slope(xp: Any, x: Any, probability: Any, relative: Any) -> Any:
+    return probability + _bounded(xp, x) * (relative * _DENSITY_AT_0)
 
 
 def _gelu_rule(g: Any, xp: Any, x: Any, slope: Any) -> Any:
-    return g * (_slope(x, call_op(_normal_probability, xp, x), _bell(xp, x)) if slope is None else slope)
+    if slope is None:
+        slope = _slope(xp, x, call_op(_normal_probability, xp, x), _relative_density(xp, x))
+    return g * slope
 
 
 @overridable
 def _gelu_values(xp: Any, x: Any) -> tuple[Any, Any]:
-    """Return the results, and their slopes, for which most is known by then."""
-    bell = _bell(xp, x)
-    probability = _probability(xp, x, bell)
-    return x * probability, _slope(x, probability, bell)
+    """Return the results and the derivatives, which share most of the arithmetic."""
+    relative = _relative_density(xp, x)
+    probability = _probability(xp, x, relative)
+    return x * probability, _slope(xp, x, probability, relative)
 
 
 @derivative(_gelu_rule, kind=FLOATING, highest=FLOATING, residual="slope", upcast=True)
@@ -86,7 +94,7 @@ def _gelu(xp: Any, x: Any, /) -> Any:
     return _gelu_values(xp, x)
 
 
-_CUBIC, _SLOPE = 0.044715, math.sqrt(2 / math.pi)
+_CUBIC, _SCALE = 0.044715, math.sqrt(2 / math.pi)
 
 
 def _gelu_tanh_rule(g: Any, xp: Any, x: Any, slope: Any) -> Any:
@@ -94,16 +102,17 @@ def _gelu_tanh_rule(g: Any, xp: Any, x: Any, slope: Any) -> Any:
 
 
 def _tangent_and_slope(xp: Any, x: Any) -> tuple[Any, Any]:
-    """Return the hyperbolic tangents, and the slopes of the result."""
-    tangent = xp.tanh(x * (1 + _CUBIC * (x * x)) * _SLOPE)
-    part = (1 - tangent * tangent) * x  # first, for it is 0 where the square of x is infinite
-    part = part * _SLOPE + part * x * x * (3 * _SLOPE * _CUBIC)
+    """Return the hyperbolic tangents, and the derivatives of the result."""
+    tangent = xp.tanh(x * (1 + _CUBIC * (x * x)) * _SCALE)
+    x = _bounded(xp, x)
+    part = (1 - tangent * tangent) * x
+    part = part * _SCALE + part * x * x * (3 * _SCALE * _CUBIC)
     return tangent, (1 + tangent + part) * 0.5
 
 
 @overridable
 def _gelu_tanh_values(xp: Any, x: Any) -> tuple[Any, Any]:
-    """Return the results, and their slopes, for which most is known by then."""
+    """Return the results and the derivatives, which share most of the arithmetic."""
     tangent, slope = _tangent_and_slope(xp, x)
     return x * (1 + tangent) * 0.5, slope
 

@@ -29,8 +29,8 @@ class Kernels:
         self._lowering = lowering
         self._fused = fuse([lowering.before, lowering.after], lowering.memory.array, lowering.outputs, products=True)
         self._parts: list[list[Any]] = []
-        self.threads = 0  #: for which the bits of products are NumPy's
-        self.count_threads: Callable[[], int] = int  #: that products have now
+        self.threads = 0  #: The number of threads for which the bits of products are NumPy's.
+        self.count_threads: Callable[[], int] | None = None  #: Returns the current number.
 
     def prepare(self) -> ctypes.CDLL | None:
         """Return the runs compiled; raises as `library.load`. None if there are no runs."""

@@ -1,10 +1,10 @@
 /* A pool of threads that share out ranges.
  *
- * A call of `parallel` is a task: a function of ranges of 0 to `total`, in as many parts as there are threads. The
- * calling thread begins with the ranges of the first part, and each helper that comes with those of its own; who has
- * done with one part goes on with the next. So a thread reads, as far as there is no other load, what it has written
- * in the task before, which is in the cache of its core. A helper that comes late is not waited for: on a busy machine
- * the caller does all the work, at the speed of one thread.
+ * A call of `parallel` is a task: a function of ranges of 0 to `total`, in as many parts as there are threads. Each
+ * thread starts with the ranges of its own part, the caller with the first, and then takes those that are left of the
+ * following parts. Without other load a thread therefore reads what it wrote in the task before, which is still in the
+ * cache of its core. A helper that comes late is not waited for: on a busy machine the caller does all the work, at the
+ * speed of one thread.
  *
  *     caller:  publishes the task, wakes helpers -> takes ranges -> closes the task -> waits for the helpers in it
  *     helper:  looks for a new task for a while, then sleeps -> enters if the task is open -> takes ranges -> leaves
@@ -31,10 +31,10 @@ static struct {
     range_function function;
     void *argument;
     int64_t total, chunk;
-    int parts;
+    int part_count;
 } task;
 
-/* The ranges of a part of the task that nobody has begun; each part has a line of the cache. */
+/* Of each part of the task, what no thread has taken yet, on a line of the cache of its own. */
 static struct {
     _Alignas(64) _Atomic int64_t next;
     int64_t end;
@@ -68,14 +68,14 @@ static void make_parts(int count) {
         parts_of_task[i].end = end;
         begin = end;
     }
-    task.parts = count;
+    task.part_count = count;
 }
 
 /* Take ranges of all parts, from the `first` one on. */
 static void take_ranges(int first) {
     working = 1;
-    for (int i = 0; i < task.parts; i++) {
-        const int part = (first + i) % task.parts;
+    for (int i = 0; i < task.part_count; i++) {
+        const int part = (first + i) % task.part_count;
         for (;;) {
             const int64_t begin = atomic_fetch_add(&parts_of_task[part].next, task.chunk), end = begin + task.chunk;
             if (begin >= parts_of_task[part].end) break;

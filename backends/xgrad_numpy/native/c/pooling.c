@@ -120,14 +120,17 @@ static void NAME(clear)(REAL *x, int64_t count) {
 
 /* For pairs of rows by channels; the last rows and columns are in no window if their number is odd.
  *
- * Short rows of images that are adjacent are one; their gradients, which may lie elsewhere, are copied for that.
+ * The rows of adjacent images are processed as one. Where their gradients are not adjacent, those of short rows are
+ * copied first.
  */
 static void NAME(spread_rows)(void *argument, int64_t begin, int64_t end) {
     struct pooling *p = argument;
     const int64_t columns = p->right.out, covered = 2 * columns;
     const int adjacent = p->width == covered && p->input.image == covered && p->out.image == covered;
-    const int copied = adjacent && p->grad.image != columns && columns <= LONGEST / 2;
-    const int64_t together = copied ? LONGEST / columns : adjacent && p->grad.image == columns ? p->images : 1;
+    const int copied = adjacent && p->grad.image != columns && columns <= LONGEST / 2 && p->images > 1;
+    int64_t together = 1;
+    if (copied) together = LONGEST / columns;
+    else if (adjacent && p->grad.image == columns) together = p->images;
     REAL copies[LONGEST];
     int failed = 0;
     for (int64_t t = begin; t < end; t++) {

@@ -38,8 +38,12 @@ static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER; /* of the two below 
 static _Atomic int users, saved;                            /* calls between begin and end, and the setting before */
 
 static int wanted_threads(void) {
-    const int now = get_blas_threads();
-    return now > 1 || !users ? now : saved;
+    int now = get_blas_threads();
+    if (now > 1) return now;
+    pthread_mutex_lock(&setting); /* BLAS may have one thread since products begin, or have just ended */
+    now = users ? saved : get_blas_threads();
+    pthread_mutex_unlock(&setting);
+    return now;
 }
 
 /* No fork while BLAS is set: its locks would be held in the child, and the setting half done. */

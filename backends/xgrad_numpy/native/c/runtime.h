@@ -80,8 +80,9 @@ static inline void clear_all_exceptions(void) { clear_exceptions(); }
 static inline int32_t all_exceptions(void) { return exceptions(); }
 #endif
 
-/* Before a loop: no step reads what another one writes. Compilers vectorize it then without a comparison of the
- * addresses of all operands, of which there may be too many for them. */
+/* Before a loop of which no step reads what another one writes: places that statements read and write are the same, or
+ * apart (fusion.py). Compilers then vectorize it without a comparison of the addresses of all operands, of which there
+ * may be too many for them. */
 #if defined(__clang__)
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
@@ -94,8 +95,10 @@ static inline int32_t all_exceptions(void) { return exceptions(); }
 #define FENCE() __asm__ volatile("" ::: "memory")
 
 /* Comparisons of floats without the exception for NaN, of which NumPy does not warn: those of <math.h> raise it where
- * GCC vectorizes them for AVX-512. Integers of the bits are in the order of the floats; -0. + 0. is 0. And a choice
- * between two floats: GCC moves the condition of ``?:`` into the comparisons after it, which it does not vectorize. */
+ * GCC vectorizes them for AVX-512. Integers of the bits are in the order of the floats; -0. + 0. is 0.
+ *
+ * `choose` returns the first of two floats where a condition is 1, and not 0: GCC moves the condition of ``?:`` into the
+ * comparisons that follow, which it then does not vectorize. */
 #define COMPARISONS(type, integer, shift, most)                                                                        \
     static inline integer order_##type(type x) {                                                                       \
         integer bits;                                                                                                  \
@@ -111,11 +114,11 @@ static inline int32_t all_exceptions(void) { return exceptions(); }
         return (order_##type(x) <= order_##type(y)) & ordered_##type(x, y);                                            \
     }                                                                                                                  \
     static inline type choose_##type(int32_t condition, type x, type y) {                                              \
-        integer one, other;                                                                                            \
-        memcpy(&one, &x, sizeof x);                                                                                    \
-        memcpy(&other, &y, sizeof y);                                                                                  \
-        other ^= (one ^ other) & -(integer)condition;                                                                  \
-        memcpy(&y, &other, sizeof y);                                                                                  \
+        integer first, second;                                                                                         \
+        memcpy(&first, &x, sizeof x);                                                                                  \
+        memcpy(&second, &y, sizeof y);                                                                                 \
+        second ^= (first ^ second) & -(integer)condition;                                                              \
+        memcpy(&y, &second, sizeof y);                                                                                 \
         return y;                                                                                                      \
     }
 
