@@ -34,8 +34,11 @@ _FAR = 40  # where the density is 0 in both dtypes
 
 
 def _bounded(xp: Any, x: Any) -> Any:
-    """Limit numbers to those at which the derivatives vary: the product of an infinity and 0 would be NaN."""
-    return xp.minimum(xp.maximum(x, -_FAR), _FAR)
+    """Limit numbers to those at which the derivatives vary: the product of inf and 0 would be NaN.
+
+    That of -inf may be: the result is NaN there, too.
+    """
+    return xp.minimum(x, _FAR)
 
 
 def _relative_density(xp: Any, x: Any) -> Any:

@@ -11,7 +11,7 @@ import xgrad
 from xgrad.backend import philox
 from xgrad.nn import functional as F
 from xgrad.ops import dropout
-from xgrad.parity.op_case import NAN, SPECIAL_VALUES, OpCase, ints, op_case, sample, unary
+from xgrad.parity.op_case import INF, NAN, SPECIAL_VALUES, OpCase, ints, op_case, sample, unary
 from xgrad.parity.pytorch import torch
 from xgrad.parity.tolerance import COMPOSED, ROUNDED, SELECTED, SUMS
 
@@ -57,9 +57,9 @@ CASES: list[OpCase] = [
         fn=lambda x, weight=None, bias=None: F.instance_norm(x, None, None, weight, bias),
         torch=lambda x, weight=None, bias=None: torch.nn.functional.instance_norm(x, None, None, weight, bias)),
     unary("gelu", COMPOSED, fn=F.gelu, torch="nn.functional.gelu", torch_rtol=(1e-8, "1 + erf cancels for negative numbers"), low=-5, high=5,
-          special_values=(*SPECIAL_VALUES[:-3], NAN)),  # of infinities, PyTorch's derivative is NaN
+          special_values=(*SPECIAL_VALUES[:-3], -INF, NAN)),  # of inf, PyTorch's derivative is NaN
     unary("gelu by tanh", COMPOSED, fn=lambda x: F.gelu(x, "tanh"), torch=lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
-          special_values=(*SPECIAL_VALUES[:-3], NAN)),  # likewise
+          special_values=(*SPECIAL_VALUES[:-3], -INF, NAN)),  # likewise
     *[unary(name, COMPOSED, fn=getattr(F, name), torch=f"nn.functional.{name}", low=-5, high=5)
       for name in ("silu", "mish", "elu", "selu", "leaky_relu", "hardtanh", "relu6", "hardswish", "logsigmoid", "softshrink", "hardshrink")],
     unary("hardsigmoid", COMPOSED, fn=F.hardsigmoid, torch="nn.functional.hardsigmoid", low=-5, high=5, special_values=SPECIAL_VALUES[:-1],
