@@ -57,7 +57,7 @@ def _probability(xp: Any, x: Any, relative: Any) -> Any:
     tail += rest[-1]
     tail *= relative
     tail /= distance
-    return xp.abs(xp.astype(x >= 0, x.dtype) - tail)
+    return xp.where(x >= 0, 1 - tail, tail)
 
 
 @derivative(lambda g, xp, x: g * (_relative_density(xp, x) * _DENSITY_AT_0), kind=FLOATING, highest=FLOATING)
