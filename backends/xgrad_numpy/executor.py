@@ -87,10 +87,11 @@ class Executor:
         return self._code.run(*args)
 
     def _run_kernels(self, *args: Any) -> Any:
-        """Call the kernels; if the number of threads has changed, compile them anew, and run by NumPy meanwhile.
+        """Call the kernels.
 
-        With another number of threads BLAS may add in another order, in eager mode too. Of `native` programs, the
-        compilation is waited for.
+        If the number of threads has changed, compile them anew, and run by NumPy meanwhile; a
+        `native` program waits for the compiler. With another number of threads BLAS may add in
+        another order, in eager mode too.
         """
         lowering = self._lowering
         assert self._code is not None and lowering is not None and self._count_threads is not None
@@ -119,7 +120,10 @@ class Executor:
             warn_user(f"capture: native=True: {self._compilation.reason}", CaptureWarning)
 
     def _finish(self, compilation: Compilation) -> None:
-        """Call the compiled kernels from now on; without them, run by NumPy and look for them no more."""
+        """Call the compiled kernels from now on.
+
+        Without them, run by NumPy and stop checking for a compilation.
+        """
         code, kernels, library = self._code, self._kernels, compilation.library
         assert code is not None
         self.run, self._compilation, self._kernels = code.run, None, None

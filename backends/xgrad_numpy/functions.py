@@ -93,8 +93,8 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
 def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
     """Join arrays along a new axis, in C order.
 
-    `numpy.stack` keeps the order in memory of its inputs, so that a reshape that follows often copies. All inputs are
-    taken to be like the first.
+    `numpy.stack` keeps the order in memory of its inputs, so that a reshape that follows often
+    copies. Where the first input is in C order already, so is the result of `numpy.stack`.
     """
     first = arrays[0]
     if first.flags.c_contiguous:

@@ -34,9 +34,9 @@ _FAR = 40  # where the density is 0 in both dtypes
 
 
 def _bounded(xp: Any, x: Any) -> Any:
-    """Limit numbers to those at which the derivatives vary: the product of inf and 0 would be NaN.
+    """Limit numbers from above: the product of inf and a density of 0 would be NaN.
 
-    That of -inf may be: the result is NaN there, too.
+    At -inf the derivative is NaN, as the result is.
     """
     return xp.minimum(x, _FAR)
 

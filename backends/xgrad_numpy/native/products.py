@@ -192,7 +192,7 @@ def _steps(arrays: Sequence[np.ndarray]) -> tuple[int, int, int, int, int, int, 
 
 
 class Ways(NamedTuple):
-    """How the runtime can compute a product so that it has NumPy's bits.
+    """The ways to compute a product with NumPy's bits.
 
     `by_blas` calls BLAS, `in_panels` uses the code of panels.c, and `fastest` is the faster of the two. Each is None if
     its bits differ from NumPy's.
