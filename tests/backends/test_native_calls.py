@@ -373,13 +373,15 @@ def test_panels_without_memory_have_the_same_bits(dtype: str, monkeypatch: pytes
     text = "#define _POSIX_C_SOURCE 200809L\n#include <stdlib.h>\n#define aligned_alloc(border, size) NULL\n"
     monkeypatch.setattr(library, "load", lambda source, load=library.load: load(text + source))
     poor = Runtime()
-    for transposed, columns in itertools.product((False, True), (10, 70)):
+    ranges = [(0, 0), *([(1, 1), (4, 2)] if runtime().functions.panels_have_pairs() and not double else [])]
+    for transposed, columns, (row_ranges, column_ranges) in itertools.product((False, True), (10, 70), ranges):
         x, y = rng.standard_normal((20, 900)).astype(dtype), rng.standard_normal((900, columns)).astype(dtype)
         x, y = (LAYOUTS["transposed"](x), LAYOUTS["transposed"](y)) if transposed else (x, y)
         outs = np.zeros((20, columns), dtype), np.ones((20, columns), dtype)
         product = products.layout_of(np.ndarray.dot, (x, y, outs[0]))
         assert product is not None and product.is_double == double
-        struct = replace(product, most=448).struct()
+        divided = {"all_rows": 20, "all_columns": columns, "row_ranges": row_ranges, "column_ranges": column_ranges}
+        struct = replace(product, most=448, unit=16, **divided).struct()
         for library_, out in zip((runtime(), poor), outs, strict=True):
             addresses = [ctypes.c_void_p(array.ctypes.data) for array in (x, y, out)]
             library_.functions.multiply_alone(ctypes.byref(struct), *addresses)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -237,22 +238,32 @@ def test_products_with_other_bits_are_left_to_numpy(
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("most", [16, 20, 48, 100])
-def test_products_by_panels_do_not_depend_on_rows(runtime: runtime_module.Runtime, most: int, dtype: str) -> None:
+@pytest.mark.parametrize("ranges", [(0, 0), (1, 1), (2, 1), (4, 2)])
+def test_parts_of_products_by_panels_have_the_bits_of_the_whole(
+    runtime: runtime_module.Runtime, most: int, dtype: str, ranges: tuple[int, int]
+) -> None:
     """Whatever the order of the sums: that of OpenBLAS is found by comparison."""
     suffix = "double" if dtype == "float64" else "float"
     columns = int(runtime.functions[f"panel_columns_{suffix}"]())
     if not columns:
         pytest.skip("needs an instruction that multiplies and adds")
-    rng = np.random.default_rng(0)
-    first = rng.standard_normal((13, 70)).astype(dtype)
-    second = rng.standard_normal((70, 2 * columns)).astype(dtype)
-    whole = np.empty((13, 2 * columns), dtype)
-    native._multiply(first, second, whole, most, runtime)
+    if ranges[0] and (dtype == "float64" or not runtime.functions.panels_have_pairs()):
+        pytest.skip("needs the kernel of floats for AVX2")
+    rng, rows = np.random.default_rng(0), 47
+    first = rng.standard_normal((rows, 70)).astype(dtype)
+    second = rng.standard_normal((70, 6 * columns)).astype(dtype)
+    product = replace(
+        native._product(rows, 70, 6 * columns, first.dtype), most=most, unit=16, all_rows=rows,
+        all_columns=6 * columns, row_ranges=ranges[0], column_ranges=ranges[1],
+    )  # fmt: skip
+    whole = np.empty((rows, 6 * columns), dtype)
+    native._multiply(product, 0, first, second, whole, runtime)
     np.testing.assert_allclose(whole, first @ second, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12)
-    for rows in range(1, 13):
-        out = np.full((rows, 2 * columns), np.nan, dtype)
-        native._multiply(first[:rows], second, out, most, runtime)
-        assert bits(out) == bits(whole[:rows])
+    for size in range(1, 13):
+        out = np.full_like(whole, np.nan)
+        for row in range(0, rows, size):
+            native._multiply(product, row, first[row : row + size], second, out[row : row + size], runtime)
+        assert bits(out) == bits(whole)
 
 
 def warnings_of(function: Callable[..., Any], *args: Any) -> set[str]:

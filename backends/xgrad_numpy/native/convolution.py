@@ -55,7 +55,7 @@ class _Convolution(ctypes.Structure):
         ("product", ProductStruct),
         *[(name, ctypes.c_int64) for name in ("block", "together")],
         *[(name, ctypes.c_int32) for name in ("direct", "threads")],
-        *[(name, ctypes.c_int64) for name in ("scratch", "image")],
+        *[(name, ctypes.c_int64) for name in ("scratch", "panels", "image")],
         *[(name, ctypes.c_void_p) for name in ("x", "y", "bias", "result", "rows", "progress")],
     )
 
@@ -132,7 +132,8 @@ def _call(
     direct = name != "scatter" and plain and under <= height
     lengths = outputs, inner, images * columns
     item = columns * dtype.itemsize * (rows * inner if name == "scatter" else under * channels * wide)
-    product = None if name == "weight_gradient" else _in_place(name, *lengths, dtype)
+    is_gradient = name == "weight_gradient"
+    product = None if is_gradient else _in_place(name, *lengths, dtype)
     in_place, together = product is not None, images
     if in_place:
         together = images if direct else _together_in_place(images, columns, item, threads, dtype)
@@ -142,7 +143,11 @@ def _call(
         together = _together_scattered(outputs, inner, images, columns, item, threads, dtype)
     size = channels * wide * (images if direct else together) * columns  # from row to row under the kernel
     layout = together * columns, size // (channels * wide), down * size
-    product = _of_part(name, product, *layout[:2]) if product else _by_blas(name, *lengths, *layout, dtype)
+    if product is not None:
+        product = _of_part(name, product, *layout[:2])
+    else:
+        ways = _ways(name, *lengths, *layout, dtype)
+        product = ways.fastest if is_gradient else ways.by_blas
     if product is None:
         return None
     struct = _Convolution(height, width, channels, images, top, left)
@@ -158,9 +163,11 @@ def _call(
         if not in_place or images // together < threads:
             blocks = min(rows, -(-blocks // threads) * threads)  # as many for each thread
         struct.block = -(-rows // blocks)
-        struct.scratch = 0 if direct else ((struct.block - 1) * down + high) * size
+        struct.scratch = struct.panels = 0 if direct else ((struct.block - 1) * down + high) * size
+        if is_gradient and product.most:
+            struct.scratch += columns * images * _in_panels(outputs, dtype)
     scratch = struct.scratch * min(threads, images // together if name == "scatter" else threads)
-    if scratch > _MOST or (name == "weight_gradient" and rows * inner * outputs > _MOST):
+    if scratch > _MOST or (is_gradient and rows * inner * outputs > _MOST):
         return None
     struct.threads = threads
     return _Call(ctypes.byref(struct), scratch)
@@ -173,9 +180,7 @@ def _in_place(name: str, outputs: int, inner: int, columns: int, dtype: Any) -> 
     """
     if columns % _panel_columns(dtype):
         return None
-    ways = _ways(name, outputs, inner, columns, columns, columns, inner * columns, dtype)
-    # Below 0 are the sums of BLAS on several threads, which it does not use for all rows.
-    return ways.in_panels if ways.in_panels and ways.in_panels.most > 0 else None
+    return _ways(name, outputs, inner, columns, columns, columns, inner * columns, dtype).in_panels
 
 
 def _of_part(name: str, product: Product, columns: int, stride: int) -> Product:
@@ -189,6 +194,11 @@ def _of_part(name: str, product: Product, columns: int, stride: int) -> Product:
 def _panel_columns(dtype: Any) -> int:
     """Return the number of columns of a panel, or, where there are none, one that divides no other number."""
     return int(function("panel_columns", dtype)()) or 1 << 62
+
+
+def _in_panels(columns: int, dtype: Any) -> int:
+    """Return the number of columns of all panels that these are in."""
+    return -(-columns // _panel_columns(dtype)) * _panel_columns(dtype)
 
 
 def _together_in_place(images: int, columns: int, item: int, threads: int, dtype: Any) -> int:
@@ -233,15 +243,8 @@ def _may_split(shape: Pair, columns: int, part: int, dtype: Any, mT: bool = Fals
     return np.array_equal(np.concatenate(parts, 1), np.matmul(x, y))
 
 
-def _by_blas(
-    name: str, outputs: int, inner: int, all_columns: int, columns: int, stride: int, step: int, dtype: Any
-) -> Product | None:
-    """Return the product for a row of the output, of some images; None if it is none of BLAS with NumPy's bits."""
-    return _ways(name, outputs, inner, columns, all_columns, stride, step, dtype).by_blas
-
-
 def _ways(
-    name: str, outputs: int, inner: int, columns: int, all_columns: int, stride: int, step: int, dtype: Any
+    name: str, outputs: int, inner: int, all_columns: int, columns: int, stride: int, step: int, dtype: Any
 ) -> Ways:
     """Return the ways to compute the product for a row of the output.
 

@@ -27,11 +27,16 @@ _SHARED = 1 << 17  # products of two numbers from which threads share out a matr
 _SHARED_BY_VECTOR = 1 << 14  # ... and one of a matrix and a vector
 _FLOATS = (np.dtype("float32"), np.dtype("float64"))
 _FUNCTIONS: tuple[Any, ...] = (np.ndarray.dot, np.matmul)
-#: How many products of two numbers OpenBLAS adds up at a time, which depends on the CPU.
-MOST = 448, 384, 320, 256, 512, 192, 128, 640, 768
+#: How many products of two numbers OpenBLAS adds up at a time, and of what it rounds halves of them to a multiple on
+#: one thread, which depend on the CPU.
+_MOST = 448, 384, 320, 256, 512, 192, 128, 640, 768
+_UNITS = 16, 8, 4
 _NUMBERS = 65521  # random numbers of which larger operands are made: a prime number
 _ROWS = 6  # of a product from which panels are tried
 _FILLED = 0.75  # the part of the columns of all panels from which they are
+_SPARSE = 0.5  # ... if BLAS on one thread has not the bits of NumPy
+_OF_A_THREAD = 1 << 18  # products of two numbers from which OpenBLAS takes a thread
+_LANES = 8  # columns in a vector of OpenBLAS's kernel of floats for AVX2
 _ROUNDS = 4  # in which both ways are timed, one after the other
 _LONG_ENOUGH = 0.02  # seconds of a round after which there is none
 _LARGEST = 1 << 34  # products of two numbers up to which a product is tried out
@@ -42,7 +47,8 @@ _TIMED = 1 << 19  # products of two numbers in a round, at least
 
 #: The members of ``struct product`` of products.c in their order, of 8 and of 4 bytes.
 _LONG = """rows columns inner stacks count first_leap second_leap out_leap first_step second_step out_step
-first_stride second_stride out_stride most""".split()
+first_stride second_stride out_stride most unit
+all_rows all_columns row_ranges column_ranges""".split()
 _SHORT = "first_transposed second_transposed is_double by_vector pieces".split()
 
 
@@ -76,6 +82,11 @@ class Product:
     by_vector: bool = False
     pieces: int = 1
     most: int = 0
+    unit: int = 0
+    all_rows: int = 0
+    all_columns: int = 0
+    row_ranges: int = 0
+    column_ranges: int = 0
 
     @property
     def work(self) -> int:
@@ -268,7 +279,8 @@ def _tried(product: Product, function: Any, arrays: Sequence[Any], runtime: Runt
         if passes(product):
             pieces = (replace(product, pieces=pieces) for pieces in _pieces(product, threads))
             by_blas = next(filter(passes, pieces), product)
-        in_panels = next(filter(passes, (replace(product, most=most) for most in _panels(product, runtime))), None)
+        if _worth_panels(product, runtime, by_blas):
+            in_panels = next(filter(passes, in_panels_of(product, threads, runtime)), None)
         return Ways(by_blas, in_panels, _faster(by_blas, in_panels, trial, runtime))
     finally:  # the user's numbers have not raised the exceptions of the trials
         runtime.take_raised()
@@ -332,15 +344,54 @@ def _multiply(product: Product, trial: _Trial, out: np.ndarray, runtime: Runtime
     runtime.functions.multiply_alone(ctypes.byref(product.struct()), *addresses)
 
 
-def _panels(product: Product, runtime: Runtime) -> Iterator[int]:
-    """Yield how many numbers panels may add up at a time, as ``struct product`` has it, if they may be faster."""
+def _worth_panels(product: Product, runtime: Runtime, by_blas: Product | None) -> bool:
+    """Return whether panels may be faster than `by_blas`, or, if that is None, than NumPy."""
     width = int(runtime.functions[f"panel_columns_{'double' if product.is_double else 'float'}"]())
-    filled = width and product.columns / (-(-product.columns // width) * width)
-    if product.by_vector or product.rows < _ROWS or filled < _FILLED:
-        return
-    yield product.inner
-    deeper = [most for most in MOST if most < product.inner]
-    yield from [sign * most for most in deeper for sign in (1, -1)]
+    if product.by_vector or product.rows < _ROWS or not width:
+        return False
+    return product.columns / (-(-product.columns // width) * width) >= (_FILLED if by_blas else _SPARSE)
+
+
+def in_panels_of(product: Product, threads: int, runtime: Runtime) -> Iterator[Product]:
+    """Yield a product in panels, for each order in which OpenBLAS may add up."""
+    orders: dict[Any, Product] = {}  # that differ
+    for divided in _divided(product, threads, runtime):
+        for most in (product.inner, *[most for most in _MOST if most < product.inner]):
+            for unit in (*_UNITS, 0):
+                order = replace(divided, most=most, unit=unit)
+                orders.setdefault((order.row_ranges, *depths(order)), order)
+    yield from orders.values()
+
+
+def depths(product: Product) -> Iterator[int]:
+    """Yield how many products of two numbers are added up at a time: see next_depth of panels.h."""
+    left, most, unit = product.inner, product.most, product.unit
+    while left:
+        half = (left // 2 + unit - 1) // unit * unit if unit else (left + 1) // 2
+        depth = most if left >= 2 * most else left if left <= most else half
+        yield depth
+        left -= depth
+
+
+def _divided(product: Product, threads: int, runtime: Runtime) -> Iterator[Product]:
+    """Yield a product with the ranges of rows and columns that OpenBLAS may give to threads, if pairs.h may apply.
+
+    It takes fewer threads for fewer products, and for fewer columns than they have vectors. Of the ways to divide both
+    rows and columns it takes that by which the parts of a thread have the fewest.
+    """
+    rows, columns = product.rows, product.columns
+    if not product.is_double and runtime.functions.panels_have_pairs():
+        threads = max(1, min(threads, rows * columns * product.inner // _OF_A_THREAD))
+        of_columns = threads
+        while of_columns > 1 and columns < of_columns * _LANES:
+            of_columns //= 2
+        of_rows = max(1, min(-(-rows // (_LANES * of_columns)), threads // of_columns))
+        used = of_rows * of_columns
+        divisors = [n for n in range(of_columns, 0, -1) if of_columns % n == 0]
+        of_columns = min(divisors, key=lambda n: rows * n + columns * (used // n))
+        divided = replace(product, all_rows=rows, all_columns=columns)
+        yield replace(divided, row_ranges=used, column_ranges=of_columns)
+    yield product
 
 
 def _faster(by_blas: Product | None, in_panels: Product | None, trial: _Trial, runtime: Runtime) -> Product | None:

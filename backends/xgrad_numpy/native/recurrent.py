@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from xgrad_numpy.native.kernels import warn_of
 from xgrad_numpy.native.loops import Loop, loop_of
-from xgrad_numpy.native.products import MOST, Product, ProductStruct, undisturbed
+from xgrad_numpy.native.products import Product, ProductStruct, in_panels_of, undisturbed
 from xgrad_numpy.native.runtime import Runtime, loaded_runtime
 
 Array = np.ndarray[Any, Any]
@@ -32,7 +33,7 @@ class _Steps(ctypes.Structure):
 
     _fields_ = (
         ("product", ProductStruct), ("exp", Loop), ("tanh", Loop),
-        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "x_step", "x_row", "most")],
+        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "x_step", "x_row")],
         *[(name, _POINTER) for name in (
             "x", "weight", "h", "c", "states", "cells", "gates", "scratch", "panels", "raised",
         )],
@@ -44,7 +45,7 @@ class _Gradient(ctypes.Structure):
 
     _fields_ = (
         ("product", ProductStruct), ("tanh", Loop),
-        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "g_step", "g_row", "most")],
+        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "g_step", "g_row")],
         *[(name, _POINTER) for name in (
             "g_states", "weight", "c", "cells", "gates", "gradient", "dh", "dc", "scratch", "panels", "raised",
         )],
@@ -56,7 +57,7 @@ class _GRUSteps(ctypes.Structure):
 
     _fields_ = (
         ("product", ProductStruct), ("exp", Loop), ("tanh", Loop),
-        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "x_step", "x_row", "most")],
+        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "x_step", "x_row")],
         *[(name, _POINTER) for name in (
             "x", "weight", "h", "bias", "states", "gates", "scratch", "panels", "raised",
         )],
@@ -68,7 +69,7 @@ class _GRUGradient(ctypes.Structure):
 
     _fields_ = (
         ("product", ProductStruct),
-        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "g_step", "g_row", "most")],
+        *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "g_step", "g_row")],
         *[(name, _POINTER) for name in (
             "g", "weight", "h", "states", "gates", "of_input", "of_state", "dh", "scratch", "panels", "raised",
         )],
@@ -89,9 +90,9 @@ def lstm_steps(
     if exp is None or tanh is None or way is None:
         return False
     x, weight, h, c = _contiguous_rows(x), _contiguous(weight), _contiguous(h), _contiguous(c)
-    scratch, panels = np.empty((2, batch, 4 * n), dtype), np.empty(weight.size if way.most else 0, dtype)
+    scratch, panels = np.empty((2, batch, 4 * n), dtype), np.empty(weight.size if way.product.most else 0, dtype)
     _call(
-        runtime, "lstm_steps", _Steps, product, exp, tanh, steps, reverse, way.rows, *_strides(x), way.most,
+        runtime, "lstm_steps", _Steps, way.product, exp, tanh, steps, reverse, way.rows, *_strides(x),
         *map(_address, (x, weight, h, c, states, cells, gates, scratch, panels)),
     )  # fmt: skip
     return True
@@ -114,9 +115,9 @@ def lstm_gradient(
         return False
     g_states, weight, c = _contiguous_rows(g_states), _contiguous(weight), _contiguous(c)
     cells, gates = _contiguous(cells), _contiguous(gates)
-    scratch, panels = np.empty(state, dtype), np.empty(weight.size if way.most else 0, dtype)
+    scratch, panels = np.empty(state, dtype), np.empty(weight.size if way.product.most else 0, dtype)
     _call(
-        runtime, "lstm_gradient", _Gradient, product, tanh, steps, reverse, way.rows, *_strides(g_states), way.most,
+        runtime, "lstm_gradient", _Gradient, way.product, tanh, steps, reverse, way.rows, *_strides(g_states),
         *map(_address, (g_states, weight, c, cells, gates, gradient, dh, dc, scratch, panels)),
     )  # fmt: skip
     return True
@@ -133,9 +134,9 @@ def gru_steps(x: Array, weight: Array, h: Array, bias: Array, states: Array, gat
     if exp is None or tanh is None or way is None:
         return False
     x, weight, h, bias = _contiguous_rows(x), _contiguous(weight), _contiguous(h), _contiguous(bias)
-    scratch, panels = np.empty((2, batch, 3 * n), dtype), np.empty(weight.size if way.most else 0, dtype)
+    scratch, panels = np.empty((2, batch, 3 * n), dtype), np.empty(weight.size if way.product.most else 0, dtype)
     _call(
-        runtime, "gru_steps", _GRUSteps, product, exp, tanh, steps, reverse, way.rows, *_strides(x), way.most,
+        runtime, "gru_steps", _GRUSteps, way.product, exp, tanh, steps, reverse, way.rows, *_strides(x),
         *map(_address, (x, weight, h, bias, states, gates, scratch, panels)),
     )  # fmt: skip
     return True
@@ -158,9 +159,9 @@ def gru_gradient(
         return False
     g, weight, h = _contiguous_rows(g), _contiguous(weight), _contiguous(h)
     states, gates = _contiguous(states), _contiguous(gates)
-    scratch, panels = np.empty(state, dtype), np.empty(weight.size if way.most else 0, dtype)
+    scratch, panels = np.empty(state, dtype), np.empty(weight.size if way.product.most else 0, dtype)
     _call(
-        runtime, "gru_gradient", _GRUGradient, product, steps, reverse, way.rows, *_strides(g), way.most,
+        runtime, "gru_gradient", _GRUGradient, way.product, steps, reverse, way.rows, *_strides(g),
         *map(_address, (g, weight, h, states, gates, of_input, of_state, dh, scratch, panels)),
     )  # fmt: skip
     return True
@@ -190,10 +191,10 @@ def _product(rows: int, inner: int, columns: int, dtype: Any) -> Product:
 
 
 class _Way(NamedTuple):
-    """The rows of the batch for a thread, and how many products panels.c adds up at a time: 0 if BLAS multiplies."""
+    """The rows of the batch for a thread, and the product, in panels or by BLAS."""
 
     rows: int
-    most: int
+    product: Product
 
 
 def _way(product: Product, steps: int, runtime: Runtime) -> _Way | None:
@@ -205,29 +206,29 @@ def _way(product: Product, steps: int, runtime: Runtime) -> _Way | None:
     wanted = threads if product.work * steps >= _SHARED else 1
     key = product, threads, wanted
     if key not in _KNOWN:
-        ways = _ways(product, -(-product.rows // wanted), runtime)
-        _KNOWN[key] = next((way for way in ways if _has_bits_of_numpy(product, way, runtime)), None)
+        ways = _ways(product, -(-product.rows // wanted), threads, runtime)
+        _KNOWN[key] = next((way for way in ways if _has_bits_of_numpy(way, runtime)), None)
     return _KNOWN[key]
 
 
 _KNOWN: dict[Any, _Way | None] = {}
 
 
-def _ways(product: Product, rows: int, runtime: Runtime) -> Iterator[_Way]:
+def _ways(product: Product, rows: int, threads: int, runtime: Runtime) -> Iterator[_Way]:
     """Yield how to compute products with as many rows for a thread, the fastest ones first."""
     columns = int(runtime.functions[f"panel_columns_{_type(product)}"]())
     if columns and not product.columns % columns and rows <= _FEW:
-        for most in dict.fromkeys(min(most, product.inner) for most in (product.inner, *MOST)):
-            yield _Way(rows, most)
-    yield _Way(-(-rows // 4) * 4, 0)
-    yield _Way(product.rows, 0)
+        yield from [_Way(rows, order) for order in in_panels_of(product, threads, runtime)]
+    yield _Way(-(-rows // 4) * 4, product)
+    yield _Way(product.rows, product)
 
 
-def _has_bits_of_numpy(product: Product, way: _Way, runtime: Runtime) -> bool:
+def _has_bits_of_numpy(way: _Way, runtime: Runtime) -> bool:
     """Return whether the products of a thread's rows, and of all rows, have the bits of NumPy's product.
 
     A thread multiplies all rows if the others are busy. OpenBLAS adds up in another order for some shapes.
     """
+    product = way.product
     rng, dtype = np.random.default_rng(0), np.dtype("f8" if product.is_double else "f4")
     second = rng.standard_normal((product.inner, product.columns)).astype(dtype)
     numbers = rng.standard_normal((product.rows, product.inner)).astype(dtype)
@@ -239,24 +240,24 @@ def _has_bits_of_numpy(product: Product, way: _Way, runtime: Runtime) -> bool:
             out = np.empty_like(expected)
             for begin in range(0, product.rows, size):
                 part = slice(begin, begin + size)
-                if not way.most and len(first[part]) < 2:  # a product with a vector
+                if not product.most and len(first[part]) < 2:  # a product with a vector
                     return False
-                _multiply(first[part], second, out[part], way.most, runtime)
+                _multiply(product, begin, first[part], second, out[part], runtime)
             if out.tobytes() != expected.tobytes():
                 return False
     return True
 
 
-def _multiply(first: Array, second: Array, out: Array, most: int, runtime: Runtime) -> None:
-    """Multiply contiguous matrices as the kernels do."""
-    product, panels = _product(len(first), len(second), second.shape[1], out.dtype), np.empty_like(second)
-    struct = ctypes.byref(product.struct())
+def _multiply(product: Product, row: int, first: Array, second: Array, out: Array, runtime: Runtime) -> None:
+    """Multiply some rows of contiguous matrices, the first of which is `row`, as the kernels do."""
+    panels, rows = np.empty_like(second), len(first)
     addresses = [_POINTER(_address(x)) for x in (first, second, panels, out)]
-    if most:
+    if product.most:
         function = runtime.functions[f"multiply_packed_{_type(product)}"]
-        function(struct, *addresses[:2], _INTEGER(most), *addresses[2:])
+        function(ctypes.byref(product.struct()), _INTEGER(row), _INTEGER(rows), *addresses)
     else:
-        runtime.functions.multiply_alone(struct, *addresses[:2], addresses[3])
+        part = replace(product, rows=rows)
+        runtime.functions.multiply_alone(ctypes.byref(part.struct()), *addresses[:2], addresses[3])
 
 
 def _type(product: Product) -> str:

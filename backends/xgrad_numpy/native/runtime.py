@@ -21,8 +21,8 @@ from xgrad_numpy.products import sharing
 
 #: The sources, in their order: later ones use what earlier ones define.
 SOURCES = (
-    "runtime.h", "arrays.c", "pool.c", "panels.h", "products.c", "loops.c", "reductions.c", "indices.c", "table.c",
-    "recurrent.h", "windows.h",
+    "runtime.h", "arrays.c", "pool.c", "pairs.h", "panels.h", "products.c", "loops.c", "reductions.c", "indices.c",
+    "table.c", "recurrent.h", "windows.h",
 )  # fmt: skip
 #: Sources that follow once for each type, as which they use REAL, with functions that they call NAME(...).
 TYPED_SOURCES = ("panels.c", "recurrent.c", "gru.c", "pooling.c", "convolution.c")

@@ -50,8 +50,9 @@ static const REAL *NAME(under_kernel)(const struct convolution *p, int64_t begin
     return out;
 }
 
-static void NAME(multiply)(const struct convolution *p, const REAL *first, const REAL *second, REAL *out) {
-    if (p->product.most) NAME(multiply_in_place)(&p->product, first, second, out);
+static void NAME(multiply)(const struct convolution *p, int64_t image, const REAL *first, const REAL *second,
+                           REAL *out) {
+    if (p->product.most) NAME(multiply_in_place)(&p->product, image * p->right.out, first, second, out);
     else
         call_blas(&p->product, (const char *)first, (const char *)second, (char *)out, p->product.rows,
                   p->product.columns);
@@ -71,7 +72,7 @@ static void NAME(correlate_blocks)(void *argument, int64_t begin, int64_t end) {
         const REAL *rows = NAME(under_kernel)(p, first, last, image, scratch);
         for (int64_t row = first; row < last; row++, rows += p->down.stride * size) {
             REAL *out = (REAL *)p->result + row * outputs * all + image * p->right.out;
-            NAME(multiply)(p, p->y, rows, out);
+            NAME(multiply)(p, image, p->y, rows, out);
             for (int64_t o = 0; bias && o < outputs; o++, out += all)
                 for (int64_t k = 0; k < columns; k++) out[k] += bias[o];
         }
@@ -105,9 +106,12 @@ static void NAME(weight_rows)(void *argument, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i += p->block) {
         const int64_t last = i + p->block < end ? i + p->block : end;
         const REAL *rows = NAME(under_kernel)(p, i, last, 0, scratch);
-        for (int64_t row = i; row < last; row++, rows += p->down.stride * size)
-            NAME(multiply)(p, rows, (const REAL *)p->y + row * p->product.columns * inner,
-                           (REAL *)p->result + row * p->product.rows * p->product.columns);
+        for (int64_t row = i; row < last; row++, rows += p->down.stride * size) {
+            const REAL *g = (const REAL *)p->y + row * p->product.columns * inner;
+            REAL *out = (REAL *)p->result + row * p->product.rows * p->product.columns;
+            if (!p->product.most) NAME(multiply)(p, 0, rows, g, out);
+            else NAME(multiply_packed)(&p->product, 0, p->product.rows, rows, g, scratch + p->panels, out);
+        }
     }
     atomic_fetch_or(&p->progress->raised, exceptions());
     return_part(p, part);
@@ -135,9 +139,9 @@ int NAME(weight_gradient)(const struct convolution *argument, const REAL *x, con
     struct progress progress = {all_parts(p.threads), 0};
     p.progress = &progress;
     p.x = x, p.y = g, p.result = result, p.rows = scratch;
-    begin_products();
+    if (!p.product.most) begin_products();
     parallel_on(p.threads, NAME(weight_rows), &p, p.down.out, p.block);
-    end_products();
+    if (!p.product.most) end_products();
     parallel_on(p.threads, NAME(add_rows), &p, p.product.rows * p.product.columns, 1 + (1 << 15) / p.down.out);
     return progress.raised;
 }
@@ -147,7 +151,7 @@ static void NAME(scatter_products)(void *argument, int64_t begin, int64_t end) {
     const int64_t columns = p->right.out;
     clear_exceptions();
     for (int64_t row = begin; row < end; row++)
-        NAME(multiply)(p, p->y, (const REAL *)p->x + (row * p->product.inner * p->images + p->image) * columns,
+        NAME(multiply)(p, p->image, p->y, (const REAL *)p->x + (row * p->product.inner * p->images + p->image) * columns,
                        (REAL *)p->rows + row * p->product.rows * p->product.columns);
     atomic_fetch_or(&p->progress->raised, exceptions());
 }

@@ -45,7 +45,7 @@ static void NAME(gru_rows)(void *argument, int64_t begin, int64_t end) {
         const int64_t t = a->reverse ? a->steps - 1 - s : s;
         const REAL *x = (const REAL *)a->x + t * a->x_step;
         REAL *states = (REAL *)a->states + t * size, *gates = (REAL *)a->gates + t * 4 * size;
-        NAME(multiply_by_weight)(&a->product, end - begin, h + begin * n, a->weight, a->panels, a->most, product);
+        NAME(multiply_by_weight)(&a->product, begin, end - begin, h + begin * n, a->weight, a->panels, product);
         for (int64_t b = begin; b < end; b += rows) {
             const int64_t count = end - b < rows ? end - b : rows, plane = count * n, offset = b * n;
             REAL *reset = gates + offset, *update = reset + size, *candidate = update + size, *part = candidate + size;
@@ -66,7 +66,7 @@ static void NAME(gru_rows)(void *argument, int64_t begin, int64_t end) {
 }
 
 void NAME(gru_steps)(struct gru_steps *a) {
-    if (a->most) NAME(pack)(&a->product, a->weight, a->panels);
+    if (a->product.most) NAME(pack)(&a->product, a->weight, a->panels);
     begin_products();
     parallel(NAME(gru_rows), a, a->product.rows, a->rows);
     end_products();
@@ -108,7 +108,7 @@ static void NAME(gru_gradient_rows)(void *argument, int64_t begin, int64_t end) 
             NAME(pass_gru_gates)(n, g + k * a->g_row, before + k * n, reset, reset + size, reset + 2 * size,
                                  reset + 3 * size, dh + k * n, of_input + k * 3 * n, of_state + k * 3 * n);
         }
-        NAME(multiply_by_weight)(&a->product, end - begin, of_state + begin * 3 * n, a->weight, a->panels, a->most,
+        NAME(multiply_by_weight)(&a->product, begin, end - begin, of_state + begin * 3 * n, a->weight, a->panels,
                                  through_gates);
         for (int64_t j = 0; j < (end - begin) * n; j++) dh[begin * n + j] += through_gates[j];
     }
@@ -117,7 +117,7 @@ static void NAME(gru_gradient_rows)(void *argument, int64_t begin, int64_t end) 
 }
 
 void NAME(gru_gradient)(struct gru_gradient *a) {
-    if (a->most) NAME(pack)(&a->product, a->weight, a->panels);
+    if (a->product.most) NAME(pack)(&a->product, a->weight, a->panels);
     begin_products();
     parallel(NAME(gru_gradient_rows), a, a->product.rows, a->rows);
     end_products();

@@ -2,7 +2,8 @@
  *
  * The second matrix is copied to panels of columns. A tile of the result, some rows of a panel's columns, stays in
  * registers. Each number of the result is the sum that OpenBLAS computes: of fused multiplications and additions in
- * order, of up to `most` at a time. Whether that is so is tried out for each product: see products.py.
+ * order, of up to `most` at a time, or two such sums, see pairs.h. Whether that is so is tried out for each product:
+ * see products.py.
  */
 
 #if defined(WITHOUT_PANELS)
@@ -10,12 +11,13 @@ int64_t NAME(panel_columns)(void) { return 0; }
 static void NAME(pack)(const struct product *x, const REAL *second, REAL *panels) {
     (void)x, (void)second, (void)panels;
 }
-static void NAME(multiply_panels)(const struct product *x, int64_t rows, const REAL *first, const REAL *panels,
-                                  int64_t most, REAL *out) {
-    (void)x, (void)rows, (void)first, (void)panels, (void)most, (void)out;
+static void NAME(multiply_panels)(const struct product *x, int64_t row, int64_t rows, const REAL *first,
+                                  const REAL *panels, REAL *out) {
+    (void)x, (void)row, (void)rows, (void)first, (void)panels, (void)out;
 }
-static void NAME(multiply_in_place)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
-    (void)x, (void)first, (void)second, (void)out;
+static void NAME(multiply_in_place)(const struct product *x, int64_t column, const REAL *first, const REAL *second,
+                                    REAL *out) {
+    (void)x, (void)column, (void)first, (void)second, (void)out;
 }
 void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
     (void)x, (void)first, (void)second, (void)out;
@@ -35,34 +37,23 @@ enum {
 
 int64_t NAME(panel_columns)(void) { return NAME(COLUMNS); }
 
-/* Multiply some rows by a panel, and write the result, or add to it. `count` is a constant. The numbers of the rows
- * are `right` apart, the rows `down`, and those of the panel `next`. */
-static inline __attribute__((always_inline)) void NAME(multiply_tile)(
-    const int count, int64_t depth, const REAL *first, int64_t down, int64_t right, const REAL *panel, int64_t next,
-    REAL *out, int64_t out_stride, int64_t width, int add) {
-    NAME(vector) sums[TILE_ROWS][PANEL_VECTORS];
+/* Where the numbers of some rows lie: from one of a row to the next, from row to row, and from row to row of the result.
+ * A panel's rows are `next` apart. */
+struct NAME(strides) {
+    int64_t right, down, next, out;
+};
+
+/* Write the sums of a tile, or add them to the result. `count` and `vectors` are constants. */
+static inline __attribute__((always_inline)) void NAME(write_tile)(const int count, const int vectors,
+                                                                   NAME(vector) sums[][PANEL_VECTORS], REAL *out,
+                                                                   int64_t stride, int64_t width, int add) {
     const NAME(vector) zero = {0};
-#pragma GCC unroll 8
-    for (int i = 0; i < count; i++)
-#pragma GCC unroll 8
-        for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = zero;
-    for (int64_t k = 0; k < depth; k++, panel += next, first += right) {
-        const NAME(stored) *row = (const NAME(stored) *)panel;
-#pragma GCC unroll 8
-        for (int v = 0; v < PANEL_VECTORS; v++) __builtin_prefetch(panel + NAME(AHEAD) * next + v * NAME(LANES));
+    if (width >= vectors * NAME(LANES)) {
 #pragma GCC unroll 8
         for (int i = 0; i < count; i++) {
-            const NAME(vector) number = first[i * down] - zero; /* in all lanes */
+            NAME(stored) *row = (NAME(stored) *)(out + i * stride);
 #pragma GCC unroll 8
-            for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = NAME(FUSED)(number, row[v], sums[i][v]);
-        }
-    }
-    if (width == NAME(COLUMNS)) {
-#pragma GCC unroll 8
-        for (int i = 0; i < count; i++) {
-            NAME(stored) *row = (NAME(stored) *)(out + i * out_stride);
-#pragma GCC unroll 8
-            for (int v = 0; v < PANEL_VECTORS; v++) {
+            for (int v = 0; v < vectors; v++) {
                 if (add) sums[i][v] += row[v];
                 else sums[i][v] += zero;
                 row[v] = sums[i][v];
@@ -72,19 +63,72 @@ static inline __attribute__((always_inline)) void NAME(multiply_tile)(
     }
 #pragma GCC unroll 8
     for (int i = 0; i < count; i++) {
-        REAL part[NAME(COLUMNS)], *row = out + i * out_stride;
+        REAL part[NAME(COLUMNS)], *row = out + i * stride;
 #pragma GCC unroll 8
-        for (int v = 0; v < PANEL_VECTORS; v++) *(NAME(stored) *)(part + v * NAME(LANES)) = sums[i][v];
+        for (int v = 0; v < vectors; v++) *(NAME(stored) *)(part + v * NAME(LANES)) = sums[i][v];
         for (int64_t j = 0; j < width; j++) row[j] = part[j] + (add ? row[j] : 0);
     }
 }
 
-/* Multiply rows by a panel. The numbers of the first tile begin at `first`, those of the next one `step` after it. */
-static void NAME(multiply_rows)(int64_t rows, int64_t depth, const REAL *first, int64_t step, int64_t down,
-                                int64_t right, const REAL *panel, int64_t next, REAL *out, int64_t out_stride,
-                                int64_t width, int add) {
-    for (; rows > 0; rows -= TILE_ROWS, first += step, out += TILE_ROWS * out_stride) {
-#define TILE(count) NAME(multiply_tile)(count, depth, first, down, right, panel, next, out, out_stride, width, add)
+/* Multiply some rows by vectors of a panel: one sum for each number. */
+static inline __attribute__((always_inline)) void NAME(multiply_tile)(
+    const int count, const int vectors, int64_t depth, const REAL *first, const REAL *panel, REAL *out,
+    struct NAME(strides) by, int64_t width, int add) {
+    NAME(vector) sums[TILE_ROWS][PANEL_VECTORS];
+    const NAME(vector) zero = {0};
+#pragma GCC unroll 8
+    for (int i = 0; i < count; i++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) sums[i][v] = zero;
+    for (int64_t k = 0; k < depth; k++, panel += by.next, first += by.right) {
+        const NAME(stored) *row = (const NAME(stored) *)panel;
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) __builtin_prefetch(panel + NAME(AHEAD) * by.next + v * NAME(LANES));
+#pragma GCC unroll 8
+        for (int i = 0; i < count; i++) {
+            const NAME(vector) number = first[i * by.down] - zero; /* in all lanes */
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; v++) sums[i][v] = NAME(FUSED)(number, row[v], sums[i][v]);
+        }
+    }
+    NAME(write_tile)(count, vectors, sums, out, by.out, width, add);
+}
+
+/* Multiply some rows by a vector of a panel: two sums for each number. What is left of eights adds to the even ones. */
+static inline __attribute__((always_inline)) void NAME(multiply_pairs)(
+    const int count, int64_t depth, const REAL *first, const REAL *panel, REAL *out, struct NAME(strides) by,
+    int64_t width, int add) {
+    NAME(vector) sums[TILE_ROWS][PANEL_VECTORS], odd[TILE_ROWS];
+    const NAME(vector) zero = {0};
+#pragma GCC unroll 8
+    for (int i = 0; i < count; i++) sums[i][0] = odd[i] = zero;
+    int64_t k = 0;
+    for (; k < depth / 8 * 8; k += 2, panel += 2 * by.next, first += 2 * by.right) {
+        const NAME(stored) *row = (const NAME(stored) *)panel, *next = (const NAME(stored) *)(panel + by.next);
+        __builtin_prefetch(panel + NAME(AHEAD) * by.next);
+        __builtin_prefetch(panel + (NAME(AHEAD) + 1) * by.next);
+#pragma GCC unroll 8
+        for (int i = 0; i < count; i++) sums[i][0] = NAME(FUSED)(first[i * by.down] - zero, *row, sums[i][0]);
+#pragma GCC unroll 8
+        for (int i = 0; i < count; i++) odd[i] = NAME(FUSED)(first[by.right + i * by.down] - zero, *next, odd[i]);
+    }
+    for (; k < depth; k++, panel += by.next, first += by.right)
+#pragma GCC unroll 8
+        for (int i = 0; i < count; i++)
+            sums[i][0] = NAME(FUSED)(first[i * by.down] - zero, *(const NAME(stored) *)panel, sums[i][0]);
+#pragma GCC unroll 8
+    for (int i = 0; i < count; i++) sums[i][0] += odd[i];
+    NAME(write_tile)(count, 1, sums, out, by.out, width, add);
+}
+
+/* Multiply the rows of a tile by each vector of a panel alone, of which those of `paired` have two sums. */
+static void NAME(multiply_vectors)(int64_t rows, uint32_t paired, int64_t depth, const REAL *first, const REAL *panel,
+                                   REAL *out, struct NAME(strides) by, int64_t width, int add) {
+    for (int v = 0; v < PANEL_VECTORS && v * NAME(LANES) < width; v++, panel += NAME(LANES), out += NAME(LANES)) {
+        const int64_t left = width - v * NAME(LANES);
+#define TILE(count)                                                                                                    \
+    if (paired >> v & 1) NAME(multiply_pairs)(count, depth, first, panel, out, by, left, add);                         \
+    else NAME(multiply_tile)(count, 1, depth, first, panel, out, by, left, add)
         switch (rows) {
             case 1: TILE(1); break;
             case 2: TILE(2); break;
@@ -94,6 +138,46 @@ static void NAME(multiply_rows)(int64_t rows, int64_t depth, const REAL *first, 
             default: TILE(6);
         }
 #undef TILE
+    }
+}
+
+/* Note in which vectors of a panel at a column rows have two sums: a bit for each, by kinds of rows. */
+static void NAME(note_pairs)(const struct product *x, int64_t column, int64_t owner, uint32_t paired[KINDS]) {
+    for (int kind = 0; kind < KINDS; kind++) paired[kind] = 0;
+    for (int v = 0; v < PANEL_VECTORS; v++) {
+        const uint32_t kinds = paired_kinds(x, column + v * NAME(LANES), owner);
+        for (int kind = 0; kind < KINDS; kind++) paired[kind] |= (kinds >> kind & 1) << v;
+    }
+}
+
+/* Multiply rows from `row` on by a panel from `column` on. Their numbers are `step` apart, or, if that is 0, were copied
+ * by `pack_rows`. */
+static void NAME(multiply_rows)(const struct product *x, int64_t row, int64_t rows, int64_t column, int64_t depth,
+                                const REAL *first, int64_t step, const REAL *panel, REAL *out,
+                                struct NAME(strides) by, int64_t width, int add) {
+    struct row_part part = {0};
+    uint32_t paired_of[KINDS] = {0};
+    for (const int64_t end = row + rows; row < end;) {
+        const int is_next = row >= part.end;
+        const struct tile tile = next_tile(x, &part, row, end);
+        if (is_next && x->row_ranges) NAME(note_pairs)(x, column, part.owner, paired_of);
+        if (!step) by.right = tile.rows;
+        const uint32_t paired = paired_of[tile.kind];
+#define TILE(count) NAME(multiply_tile)(count, PANEL_VECTORS, depth, first, panel, out, by, width, add)
+        if (paired) NAME(multiply_vectors)(tile.rows, paired, depth, first, panel, out, by, width, add);
+        else
+            switch (tile.rows) {
+                case 1: TILE(1); break;
+                case 2: TILE(2); break;
+                case 3: TILE(3); break;
+                case 4: TILE(4); break;
+                case 5: TILE(5); break;
+                default: TILE(6);
+            }
+#undef TILE
+        row += tile.rows;
+        first += tile.rows * (step ? step : depth);
+        out += tile.rows * by.out;
     }
 }
 
@@ -143,44 +227,59 @@ static void NAME(pack_panel)(const struct product *x, const REAL *second, int64_
             memcpy(panel + k * NAME(COLUMNS), second + k * stride, sizeof(REAL) * NAME(COLUMNS));
 }
 
-/* Multiply some rows by a matrix in panels, of all that is summed over. */
-static void NAME(multiply_panels)(const struct product *x, int64_t rows, const REAL *first, const REAL *panels,
-                                  int64_t most, REAL *out) {
+/* Return the number of columns of the panel that begins at a column. */
+static inline int64_t NAME(width)(const struct product *x, int64_t column) {
+    return x->columns - column < NAME(COLUMNS) ? x->columns - column : NAME(COLUMNS);
+}
+
+/* Multiply some rows, the first of which is `row`, by a matrix in panels, of all that is summed over. */
+static void NAME(multiply_panels)(const struct product *x, int64_t row, int64_t rows, const REAL *first,
+                                  const REAL *panels, REAL *out) {
+    const struct NAME(strides) by = {1, x->first_stride, NAME(COLUMNS), x->out_stride};
     for (int64_t k = 0, depth; k < x->inner; k += depth) {
-        depth = next_depth(x->inner - k, most);
+        depth = next_depth(x, x->inner - k);
         for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS))
-            NAME(multiply_rows)(rows, depth, first + k, TILE_ROWS * x->first_stride, x->first_stride, 1,
-                                panels + j * x->inner + k * NAME(COLUMNS), NAME(COLUMNS), out + j, x->out_stride,
-                                NAME(COLUMNS), k > 0);
+            NAME(multiply_rows)(x, row, rows, j, depth, first + k, x->first_stride,
+                                panels + j * x->inner + k * NAME(COLUMNS), out + j, by, NAME(width)(x, j), k > 0);
     }
 }
 
-/* Multiply by a matrix without copies of its panels. The rows of the matrix are adjacent in memory, and its columns
- * are whole panels. Where the first matrix has few rows, to copy panels would take as long as to multiply by them. */
-static void NAME(multiply_in_place)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
+/* Multiply by a matrix, whose first column is `column`, without copies of its panels. Its rows are adjacent in memory,
+ * and its columns are whole panels. Where the first matrix has few rows, to copy panels would take as long as to multiply
+ * by them. */
+static void NAME(multiply_in_place)(const struct product *x, int64_t column, const REAL *first, const REAL *second,
+                                    REAL *out) {
     const int64_t down = x->first_transposed ? 1 : x->first_stride, right = x->first_transposed ? x->first_stride : 1;
+    const struct NAME(strides) by = {right, down, x->second_stride, x->out_stride};
     for (int64_t k = 0, depth; k < x->inner; k += depth) {
-        depth = next_depth(x->inner - k, x->most);
+        depth = next_depth(x, x->inner - k);
         for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS))
-            NAME(multiply_rows)(x->rows, depth, first + k * right, TILE_ROWS * down, down, right,
-                                second + k * x->second_stride + j, x->second_stride, out + j, x->out_stride,
-                                NAME(COLUMNS), k > 0);
+            NAME(multiply_rows)(x, 0, x->rows, column + j, depth, first + k * right, down,
+                                second + k * x->second_stride + j, out + j, by, NAME(COLUMNS), k > 0);
     }
 }
 
-/* Write a matrix as panels. */
+/* Write a matrix as panels, all of which have the same size. */
 static void NAME(pack)(const struct product *x, const REAL *second, REAL *panels) {
+    const int64_t step = x->second_transposed ? x->second_stride : 1;
     for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS))
-        NAME(pack_panel)(x, second + j, x->inner, NAME(COLUMNS), panels + j * x->inner);
+        NAME(pack_panel)(x, second + j * step, x->inner, NAME(width)(x, j), panels + j * x->inner);
 }
 
 /* Copy rows of a transposed matrix, each number of a tile next to those of its other rows. */
-static void NAME(pack_rows)(const REAL *first, int64_t stride, int64_t depth, int64_t rows, REAL *block) {
-    const int64_t whole = rows / TILE_ROWS * TILE_ROWS, left = rows - whole;
-    for (int64_t k = 0; k < depth; k++, first += stride) {
-        for (int64_t i = 0; i < whole; i += TILE_ROWS)
-            memcpy(block + i * depth + k * TILE_ROWS, first + i, sizeof(REAL) * TILE_ROWS);
-        if (left) memcpy(block + whole * depth + k * TILE_ROWS, first + whole, sizeof(REAL) * (size_t)left);
+static void NAME(pack_rows)(const struct product *x, int64_t row, int64_t rows, int64_t depth, const REAL *first,
+                            REAL *block) {
+    struct row_part part = {0};
+    for (const int64_t end = row + rows; row < end;) {
+        const struct tile tile = next_tile(x, &part, row, end);
+        const REAL *numbers = first;
+        if (tile.rows == TILE_ROWS)
+            for (int64_t k = 0; k < depth; k++, numbers += x->first_stride, block += TILE_ROWS)
+                memcpy(block, numbers, sizeof(REAL) * TILE_ROWS);
+        else
+            for (int64_t k = 0; k < depth; k++, numbers += x->first_stride, block += tile.rows)
+                for (int64_t i = 0; i < tile.rows; i++) block[i] = numbers[i];
+        row += tile.rows, first += tile.rows;
     }
 }
 
@@ -189,10 +288,21 @@ struct NAME(part) {
     const struct product *product;
     const REAL *first, *second;
     REAL *out;
-    int64_t columns, depth;
+    int64_t column, columns, depth;
     uint64_t number; /* by which a thread knows what it has copied */
     int add;         /* to sums of another part */
 };
+
+/* Multiply a row by a column as panels do. */
+static REAL NAME(sum)(int64_t depth, int paired, const REAL *a, int64_t right, const REAL *b, int64_t next) {
+    const int64_t pairs = paired ? depth / 8 * 8 : 0;
+    REAL sum = 0, odd = 0;
+    for (int64_t k = 0; k < depth; k++, a += right, b += next) {
+        if (k < pairs && k % 2) odd = NAME(FUSED_ONE)(*a, *b, odd);
+        else sum = NAME(FUSED_ONE)(*a, *b, sum);
+    }
+    return paired ? sum + odd : sum;
+}
 
 /* Multiply some rows by some columns without memory for copies. */
 static void NAME(multiply_slowly)(const struct NAME(part) *p, int64_t row, int64_t last_row, int64_t column,
@@ -202,9 +312,9 @@ static void NAME(multiply_slowly)(const struct NAME(part) *p, int64_t row, int64
     const int64_t step = x->second_transposed ? x->second_stride : 1, next = x->second_transposed ? 1 : x->second_stride;
     for (int64_t i = row; i < last_row; i++)
         for (int64_t j = column; j < last_column; j++) {
-            const REAL *a = p->first + i * down, *b = p->second + j * step;
-            REAL sum = 0, *c = p->out + i * x->out_stride + j;
-            for (int64_t k = 0; k < p->depth; k++) sum = NAME(FUSED_ONE)(a[k * right], b[k * next], sum);
+            REAL *c = p->out + i * x->out_stride + j;
+            const int paired = is_paired(x, i, p->column + j);
+            const REAL sum = NAME(sum)(p->depth, paired, p->first + i * down, right, p->second + j * step, next);
             *c = sum + (p->add ? *c : 0);
         }
 }
@@ -222,18 +332,18 @@ static void NAME(pack_panels)(const struct NAME(part) *p, int64_t begin, int64_t
 static void NAME(multiply_copied)(const struct NAME(part) *p, int64_t row, int64_t rows, int64_t begin, int64_t end,
                                   const REAL *panels, REAL *block) {
     const struct product *x = p->product;
-    const int64_t width = NAME(COLUMNS), stride = x->first_stride;
-    const REAL *first = p->first + row * (x->first_transposed ? 1 : stride);
-    int64_t down = stride, right = 1, step = TILE_ROWS * stride;
+    const int64_t width = NAME(COLUMNS);
+    const REAL *first = p->first + row * (x->first_transposed ? 1 : x->first_stride);
+    struct NAME(strides) by = {1, x->first_stride, width, x->out_stride};
     if (x->first_transposed) {
-        NAME(pack_rows)(first, stride, p->depth, rows, block);
-        first = block, down = 1, right = TILE_ROWS, step = TILE_ROWS * p->depth;
+        NAME(pack_rows)(x, row, rows, p->depth, first, block);
+        first = block, by.down = 1;
     }
     for (int64_t j = begin; j < end; j++, panels += width * p->depth) {
         const int64_t left = p->columns - j * width;
-        NAME(multiply_rows)(rows, p->depth, first, step, down, right, panels, width,
-                            p->out + row * x->out_stride + j * width, x->out_stride, left < width ? left : width,
-                            p->add);
+        NAME(multiply_rows)(x, row, rows, p->column + j * width, p->depth, first,
+                            x->first_transposed ? 0 : x->first_stride, panels,
+                            p->out + row * x->out_stride + j * width, by, left < width ? left : width, p->add);
     }
 }
 
@@ -287,10 +397,10 @@ void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const 
     for (int64_t j = 0; j < x->columns; j += p.columns) {
         p.columns = wide || x->columns - j < NAME(BLOCK_COLUMNS) ? x->columns - j : NAME(BLOCK_COLUMNS);
         for (int64_t k = 0; k < x->inner; k += p.depth) {
-            p.depth = next_depth(x->inner - k, x->most);
+            p.depth = next_depth(x, x->inner - k);
             p.first = first + k * (x->first_transposed ? x->first_stride : 1);
             p.second = second + (x->second_transposed ? j * x->second_stride + k : k * x->second_stride + j);
-            p.out = out + j;
+            p.out = out + j, p.column = j;
             p.number = atomic_fetch_add(&parts, 1) + 1;
             p.add = k > 0;
             if (wide) parallel(NAME(multiply_some_panels), &p, (p.columns + NAME(COLUMNS) - 1) / NAME(COLUMNS), 2);
@@ -300,9 +410,9 @@ void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const 
 }
 #endif
 
-/* Compute one product of contiguous matrices, with memory for the panels. */
-void NAME(multiply_packed)(const struct product *x, const REAL *first, const REAL *second, int64_t most, REAL *panels,
-                           REAL *out) {
+/* Compute some rows of a product, of a first matrix that is not transposed, with memory for the panels. */
+void NAME(multiply_packed)(const struct product *x, int64_t row, int64_t rows, const REAL *first, const REAL *second,
+                           REAL *panels, REAL *out) {
     NAME(pack)(x, second, panels);
-    NAME(multiply_panels)(x, x->rows, first, panels, most, out);
+    NAME(multiply_panels)(x, row, rows, first, panels, out);
 }

@@ -47,13 +47,12 @@ enum { VECTOR_BYTES = 16, PANEL_VECTORS = 4 };
 #endif
 #endif
 
-/* OpenBLAS halves what is less than twice as many as it adds up at a time, in one way on one thread, and in another,
- * for which `most` is negative, on several. */
-static inline int64_t next_depth(int64_t left, int64_t most) {
-    const int64_t deepest = most < 0 ? -most : most;
-    if (left >= 2 * deepest) return deepest;
-    if (left <= deepest) return left;
-    return most < 0 ? (left + 1) / 2 : (left / 2 + 15) / 16 * 16;
+/* OpenBLAS adds up at most `most` at a time, and halves what is less than twice as many: on one thread, it rounds half
+ * of it up to a multiple of `unit`, and on several, for which that is 0, up. */
+static inline int64_t next_depth(const struct product *x, int64_t left) {
+    if (left >= 2 * x->most) return x->most;
+    if (left <= x->most) return left;
+    return x->unit ? (left / 2 + x->unit - 1) / x->unit * x->unit : (left + 1) / 2;
 }
 
 /* Memory of a thread for copies of operands, which is kept for its next product, and freed with the thread. */
@@ -100,6 +99,15 @@ static inline struct copies *copies_of_thread(size_t size) {
 /* How many columns a panel has; 0 if there is no instruction that fuses. */
 int64_t panel_columns_float(void);
 int64_t panel_columns_double(void);
+
+/* Whether panels can add up as pairs.h says. */
+int32_t panels_have_pairs(void) {
+#if defined(__AVX2__) && !defined(__AVX512F__) && !defined(WITHOUT_PANELS)
+    return 1;
+#else
+    return 0;
+#endif
+}
 
 /* Compute a product in panels, whose rows the threads of the pool share out. */
 void multiply_in_panels_float(const struct product *x, const float *first, const float *second, float *out);

@@ -4,10 +4,10 @@
  * a product of these rows, or ends with one, and arithmetic in blocks of rows, whose temporaries stay in the cache.
  */
 
-/* Multiply some rows by the weight: in panels, or else, if `most` is 0, by BLAS. */
-static void NAME(multiply_by_weight)(const struct product *x, int64_t rows, const REAL *first, const void *weight,
-                                        const void *panels, int64_t most, REAL *out) {
-    if (most) NAME(multiply_panels)(x, rows, first, panels, most, out);
+/* Multiply some rows, the first of which is `row`, by the weight: in panels, or by BLAS. */
+static void NAME(multiply_by_weight)(const struct product *x, int64_t row, int64_t rows, const REAL *first,
+                                     const void *weight, const void *panels, REAL *out) {
+    if (x->most) NAME(multiply_panels)(x, row, rows, first, panels, out);
     else call_blas(x, (const char *)first, weight, (char *)out, rows, x->columns);
 }
 
@@ -51,7 +51,7 @@ static void NAME(step_rows)(void *argument, int64_t begin, int64_t end) {
         const REAL *x = (const REAL *)a->x + t * a->x_step;
         REAL *states = (REAL *)a->states + t * size, *cells = (REAL *)a->cells + t * size;
         REAL *gates = (REAL *)a->gates + t * 4 * size;
-        NAME(multiply_by_weight)(&a->product, end - begin, h, a->weight, a->panels, a->most, product);
+        NAME(multiply_by_weight)(&a->product, begin, end - begin, h, a->weight, a->panels, product);
         for (int64_t b = begin; b < end; b += rows) {
             const int64_t count = end - b < rows ? end - b : rows, plane = count * n, offset = b * n;
             for (int64_t k = 0; k < count; k++)
@@ -71,7 +71,7 @@ static void NAME(step_rows)(void *argument, int64_t begin, int64_t end) {
 }
 
 void NAME(lstm_steps)(struct lstm_steps *a) {
-    if (a->most) NAME(pack)(&a->product, a->weight, a->panels);
+    if (a->product.most) NAME(pack)(&a->product, a->weight, a->panels);
     begin_products();
     parallel(NAME(step_rows), a, a->product.rows, a->rows);
     end_products();
@@ -119,15 +119,15 @@ static void NAME(gradient_rows)(void *argument, int64_t begin, int64_t end) {
                                     di + 3 * n);
             }
         }
-        NAME(multiply_by_weight)(&a->product, end - begin, gradient + begin * 4 * n, a->weight, a->panels, a->most,
-                                    dh + begin * n);
+        NAME(multiply_by_weight)(&a->product, begin, end - begin, gradient + begin * 4 * n, a->weight, a->panels,
+                                 dh + begin * n);
     }
     FENCE();
     atomic_fetch_or(a->raised, found | exceptions());
 }
 
 void NAME(lstm_gradient)(struct lstm_gradient *a) {
-    if (a->most) NAME(pack)(&a->product, a->weight, a->panels);
+    if (a->product.most) NAME(pack)(&a->product, a->weight, a->panels);
     begin_products();
     parallel(NAME(gradient_rows), a, a->product.rows, a->rows);
     end_products();

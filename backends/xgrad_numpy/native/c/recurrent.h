@@ -7,7 +7,6 @@ struct lstm_steps {
     struct loop exp, tanh;
     int64_t steps, reverse, rows; /* the rows that one thread takes */
     int64_t x_step, x_row;        /* elements from step to step, and from row to row */
-    int64_t most;                 /* see panels.c; 0 for products by BLAS */
     const void *x, *weight, *h, *c;
     void *states, *cells, *gates;
     void *scratch; /* two arrays of the shape of a product */
@@ -19,7 +18,7 @@ struct lstm_gradient {
     struct product product; /* of all rows of a step's gradient and the weight */
     struct loop tanh;
     int64_t steps, reverse, rows;
-    int64_t g_step, g_row, most;
+    int64_t g_step, g_row;
     const void *g_states, *weight, *c, *cells, *gates;
     void *gradient, *dh, *dc;
     void *scratch; /* of the shape of a state */
@@ -31,7 +30,7 @@ struct gru_steps {
     struct product product; /* of all rows of a state and the weight */
     struct loop exp, tanh;
     int64_t steps, reverse, rows; /* the rows that one thread takes */
-    int64_t x_step, x_row, most;
+    int64_t x_step, x_row;
     const void *x, *weight, *h, *bias;
     void *states, *gates;
     void *scratch; /* two arrays of the shape of a product */
@@ -42,7 +41,7 @@ struct gru_steps {
 struct gru_gradient {
     struct product product; /* of all rows of a step's gradient and the weight */
     int64_t steps, reverse, rows;
-    int64_t g_step, g_row, most;
+    int64_t g_step, g_row;
     const void *g, *weight, *h, *states, *gates;
     void *of_input, *of_state, *dh;
     void *scratch; /* of the shape of a state */

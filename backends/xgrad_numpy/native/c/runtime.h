@@ -18,7 +18,9 @@ struct product {
     int64_t first_leap, second_leap, out_leap;       /* bytes from stack to stack, 0 for the same one */
     int64_t first_step, second_step, out_step;       /* bytes from matrix to matrix */
     int64_t first_stride, second_stride, out_stride; /* elements from row to row, as they lie in memory */
-    int64_t most;                                    /* see next_depth of panels.h; 0 if BLAS multiplies */
+    int64_t most, unit;                              /* see next_depth of panels.h; `most` is 0 if BLAS multiplies */
+    int64_t all_rows, all_columns;                   /* of the product that this is a part of, see pairs.h */
+    int64_t row_ranges, column_ranges;
     int32_t first_transposed, second_transposed, is_double;
     int32_t by_vector; /* the second operand is a vector, with its stride in `second_stride` */
     int32_t pieces; /* of a single product: of its rows, or, if negative, of its columns; 1 is the whole */

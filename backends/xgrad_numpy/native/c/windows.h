@@ -35,6 +35,7 @@ struct convolution {
     int32_t direct;         /* whether products read the input, the rows of which are adjacent, without a copy */
     int32_t threads;        /* at most 64; each has a part of the scratch memory */
     int64_t scratch;        /* elements of each part */
+    int64_t panels;         /* ... before those for panels of a matrix */
     int64_t image;          /* the first one of those that are computed now */
     const void *x, *y, *bias;
     void *result, *rows; /* the latter is scratch memory */

@@ -1,0 +1,74 @@
+"""Two sums for some numbers of a product, as in OpenBLAS's kernel of floats for AVX2: see c/pairs.h."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xgrad
+from helpers import skip_without_compiler
+from xgrad_numpy.native import products
+from xgrad_numpy.native.runtime import Runtime, runtime
+
+#: Rows, inner and columns: groups and blocks in all numbers, whole and not, and one sum after another.
+SHAPES = [
+    (6, 16, 32), (7, 9, 33), (8, 300, 512), (9, 9, 33), (10, 300, 512), (11, 40, 40), (12, 512, 784), (20, 40, 700),
+    (22, 300, 512), (32, 128, 128), (32, 128, 512), (33, 77, 640), (45, 150, 1000), (48, 100, 48), (50, 330, 50),
+    (64, 784, 256), (65, 70, 77), (96, 50, 96), (100, 33, 350), (130, 700, 72), (150, 640, 16), (300, 64, 333),
+    (333, 100, 72), (400, 40, 401), (517, 20, 1000), (1000, 300, 24), (1024, 20, 1024), (200, 2, 3000),
+]  # fmt: skip
+
+
+@pytest.fixture(params=[1, 2, 3, 4, 6])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = xgrad.get_num_threads()
+    xgrad.set_num_threads(request.param)
+    yield request.param
+    xgrad.set_num_threads(before)
+
+
+@pytest.fixture
+def native() -> Runtime:
+    skip_without_compiler()
+    found = runtime()
+    if not found.functions.panels_have_pairs():
+        pytest.skip("needs a CPU with AVX2 and without AVX-512")
+    return found
+
+
+def orders_of(product: products.Product, threads: int, native: Runtime) -> list[products.Product]:
+    """Return the orders with pairs that are tried for a product."""
+    return [order for order in products.in_panels_of(product, threads, native) if order.row_ranges]
+
+
+def operands(rows: int, inner: int, columns: int) -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(rows)
+    first, second = rng.standard_normal((rows, inner), "f4"), rng.standard_normal((inner, columns), "f4")
+    return first, second, np.empty((rows, columns), "f4")
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_pairs_are_those_of_openblas(shape: tuple[int, int, int], threads: int, native: Runtime) -> None:
+    first, second, out = operands(*shape)
+    product = products.layout_of(np.ndarray.dot, (first, second, out))
+    assert product is not None
+    trial = products._Trial.of(np.ndarray.dot, first, second, out, native)
+    assert any(products._agrees(order, trial, native) for order in orders_of(product, threads, native))
+
+
+def test_some_numbers_have_one_sum_and_some_have_two(native: Runtime) -> None:
+    """Small numbers in odd places are lost where they are added to those in even places, of which each two cancel."""
+    rows, inner, columns, small = 24, 16, 48, 2.0**-30
+    first = np.tile(np.array([1, small, -1, small], "f4"), (rows, inner // 4))
+    second, out = np.ones((inner, columns), "f4"), np.empty((rows, columns), "f4")
+    product = products.layout_of(np.ndarray.dot, (first, second, out))
+    assert product is not None
+    for order in orders_of(product, 1, native)[:1]:
+        products._multiply(order, products._Trial(first, second, out), out, native)
+    expected = np.full_like(out, small)
+    for group in (0, 12):  # a block of six vectors: an even number
+        expected[group : group + 6, :8] = expected[group : group + 6, -8:] = 8 * small
+    assert np.array_equal(out, expected)
