@@ -37,7 +37,8 @@ def _rows(xp: Any, x: Any) -> Any:
 
 def _weight_gradient(xp: Any, g: Any, first: Any, states: Any, reverse: bool) -> Any:
     """Return the gradient of the weight of ``state @ weight.T``, given that of the products."""
-    return xp.matrix_transpose(xp.matrix_transpose(_rows(xp, _before(xp, first, states, reverse))) @ _rows(xp, g))
+    before = xp.matrix_transpose(_rows(xp, _before(xp, first, states, reverse)))
+    return xp.matrix_transpose(xp.matmul(before, _rows(xp, g)))
 
 
 def _logistic(xp: Any, x: Any) -> Any:
@@ -155,7 +156,7 @@ def _rnn_steps(xp: Any, x: Any, weight: Any, h: Any, nonlinearity: str, reverse:
     """Return the hidden states of all steps."""
     weight, states = xp.matrix_transpose(weight), []
     for t in _times(x, reverse):
-        z = x[t, ...] + h @ weight
+        z = x[t, ...] + xp.matmul(h, weight)
         h = xp.tanh(z) if nonlinearity == "tanh" else xp.maximum(z, 0)
         states.append(h)
     return _in_order_of_time(xp, states, reverse)
@@ -167,7 +168,7 @@ def _rnn_gradient(xp: Any, g: Any, weight: Any, h: Any, states: Any, nonlinearit
     for t in _times(states, not reverse):
         dh, state = dh + g[t, ...], states[t, ...]
         gradients.append(dh * (1 - state * state) if nonlinearity == "tanh" else xp.where(state <= 0, 0, dh))
-        dh = gradients[-1] @ weight
+        dh = xp.matmul(gradients[-1], weight)
     return _in_order_of_time(xp, gradients, not reverse), dh
 
 

@@ -54,7 +54,7 @@ static inline struct row_part row_part_of(const struct product *x, int64_t row) 
     return (struct row_part){row, end, 0};
 }
 
-/* Return the next rows of a kind, at most 6. */
+/* Return the next rows of a kind, at most 8. */
 static inline struct tile tile_of_part(const struct row_part *part, int64_t row) {
     const int64_t rows = part->end - part->begin, grouped = rows / GROUP * GROUP, left = rows - grouped;
     const int64_t within = row - part->begin, after = within - grouped;
@@ -62,17 +62,23 @@ static inline struct tile tile_of_part(const struct row_part *part, int64_t row)
         const int64_t half = within / HALF_GROUP, rest = HALF_GROUP - within % HALF_GROUP;
         return (struct tile){rest, half % 2 ? LOWER : UPPER};
     }
-    if (left >= 8 && after < 8) return (struct tile){8 - after < HALF_GROUP ? 8 - after : HALF_GROUP, EIGHT};
+    if (left >= 8 && after < 8) return (struct tile){8 - after, EIGHT};
     if (left >= 4 && left < 8 && after < 4) return (struct tile){4 - after, FOUR};
     return (struct tile){rows - within, REST};
 }
 
-/* Return the next rows of a product before `end` that a tile computes. `part` is that of the row before, if any. */
+/* Return the next rows of a product before `end` that a tile computes. `part` is that of the row before, if any.
+ *
+ * A tile has at most 6 rows. Of 7 or 8 it has 4: with 1 or 2, the next one would wait for its few sums. */
 static inline struct tile next_tile(const struct product *x, struct row_part *part, int64_t row, int64_t end) {
-    if (!x->row_ranges) return (struct tile){end - row < HALF_GROUP ? end - row : HALF_GROUP, REST};
-    if (row >= part->end) *part = row_part_of(x, row);
-    struct tile tile = tile_of_part(part, row);
-    if (tile.rows > end - row) tile.rows = end - row;
+    struct tile tile = {end - row, REST};
+    if (x->row_ranges) {
+        if (row >= part->end) *part = row_part_of(x, row);
+        tile = tile_of_part(part, row);
+        if (tile.rows > end - row) tile.rows = end - row;
+    }
+    if (tile.rows > 8) tile.rows = 6;
+    else if (tile.rows > 6) tile.rows = 4;
     return tile;
 }
 

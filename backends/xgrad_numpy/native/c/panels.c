@@ -43,17 +43,17 @@ struct NAME(strides) {
     int64_t right, down, next, out;
 };
 
-/* Write the sums of a tile, or add them to the result. `count` and `vectors` are constants. */
-static inline __attribute__((always_inline)) void NAME(write_tile)(const int count, const int vectors,
+/* Write the sums of a tile, or add them to the result. `count` is a constant. */
+static inline __attribute__((always_inline)) void NAME(write_tile)(const int count,
                                                                    NAME(vector) sums[][PANEL_VECTORS], REAL *out,
                                                                    int64_t stride, int64_t width, int add) {
     const NAME(vector) zero = {0};
-    if (width >= vectors * NAME(LANES)) {
+    if (width == NAME(COLUMNS)) {
 #pragma GCC unroll 8
         for (int i = 0; i < count; i++) {
             NAME(stored) *row = (NAME(stored) *)(out + i * stride);
 #pragma GCC unroll 8
-            for (int v = 0; v < vectors; v++) {
+            for (int v = 0; v < PANEL_VECTORS; v++) {
                 if (add) sums[i][v] += row[v];
                 else sums[i][v] += zero;
                 row[v] = sums[i][v];
@@ -65,81 +65,101 @@ static inline __attribute__((always_inline)) void NAME(write_tile)(const int cou
     for (int i = 0; i < count; i++) {
         REAL part[NAME(COLUMNS)], *row = out + i * stride;
 #pragma GCC unroll 8
-        for (int v = 0; v < vectors; v++) *(NAME(stored) *)(part + v * NAME(LANES)) = sums[i][v];
+        for (int v = 0; v < PANEL_VECTORS; v++) *(NAME(stored) *)(part + v * NAME(LANES)) = sums[i][v];
         for (int64_t j = 0; j < width; j++) row[j] = part[j] + (add ? row[j] : 0);
     }
 }
 
-/* Multiply some rows by vectors of a panel: one sum for each number. */
+/* Multiply some rows by a panel: one sum for each number. */
 static inline __attribute__((always_inline)) void NAME(multiply_tile)(
-    const int count, const int vectors, int64_t depth, const REAL *first, const REAL *panel, REAL *out,
+    const int count, int64_t depth, const REAL *first, const REAL *panel, REAL *out,
     struct NAME(strides) by, int64_t width, int add) {
     NAME(vector) sums[TILE_ROWS][PANEL_VECTORS];
     const NAME(vector) zero = {0};
 #pragma GCC unroll 8
     for (int i = 0; i < count; i++)
 #pragma GCC unroll 8
-        for (int v = 0; v < vectors; v++) sums[i][v] = zero;
+        for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = zero;
     for (int64_t k = 0; k < depth; k++, panel += by.next, first += by.right) {
         const NAME(stored) *row = (const NAME(stored) *)panel;
 #pragma GCC unroll 8
-        for (int v = 0; v < vectors; v++) __builtin_prefetch(panel + NAME(AHEAD) * by.next + v * NAME(LANES));
+        for (int v = 0; v < PANEL_VECTORS; v++) __builtin_prefetch(panel + NAME(AHEAD) * by.next + v * NAME(LANES));
 #pragma GCC unroll 8
         for (int i = 0; i < count; i++) {
             const NAME(vector) number = first[i * by.down] - zero; /* in all lanes */
 #pragma GCC unroll 8
-            for (int v = 0; v < vectors; v++) sums[i][v] = NAME(FUSED)(number, row[v], sums[i][v]);
+            for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = NAME(FUSED)(number, row[v], sums[i][v]);
         }
     }
-    NAME(write_tile)(count, vectors, sums, out, by.out, width, add);
+    NAME(write_tile)(count, sums, out, by.out, width, add);
 }
 
-/* Multiply some rows by a vector of a panel: two sums for each number. What is left of eights adds to the even ones. */
+#if defined(WITH_PAIRS)
+/* Multiply some rows by a panel: two sums for each number of the vectors in `paired`, a constant. What is left of eights
+ * adds to the even ones. */
 static inline __attribute__((always_inline)) void NAME(multiply_pairs)(
-    const int count, int64_t depth, const REAL *first, const REAL *panel, REAL *out, struct NAME(strides) by,
-    int64_t width, int add) {
-    NAME(vector) sums[TILE_ROWS][PANEL_VECTORS], odd[TILE_ROWS];
+    const int count, const uint32_t paired, int64_t depth, const REAL *first, const REAL *panel, REAL *out,
+    struct NAME(strides) by, int64_t width, int add) {
+    NAME(vector) sums[TILE_ROWS][PANEL_VECTORS], odd[TILE_ROWS][PANEL_VECTORS];
     const NAME(vector) zero = {0};
 #pragma GCC unroll 8
-    for (int i = 0; i < count; i++) sums[i][0] = odd[i] = zero;
-    int64_t k = 0;
-    for (; k < depth / 8 * 8; k += 2, panel += 2 * by.next, first += 2 * by.right) {
-        const NAME(stored) *row = (const NAME(stored) *)panel, *next = (const NAME(stored) *)(panel + by.next);
+    for (int i = 0; i < count; i++)
+#pragma GCC unroll 8
+        for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = odd[i][v] = zero;
+    for (int64_t k = 0; k < depth; k++, panel += by.next, first += by.right) {
+        const NAME(stored) *row = (const NAME(stored) *)panel;
         __builtin_prefetch(panel + NAME(AHEAD) * by.next);
-        __builtin_prefetch(panel + (NAME(AHEAD) + 1) * by.next);
 #pragma GCC unroll 8
-        for (int i = 0; i < count; i++) sums[i][0] = NAME(FUSED)(first[i * by.down] - zero, *row, sums[i][0]);
+        for (int i = 0; i < count; i++) {
+            const NAME(vector) number = first[i * by.down] - zero;
 #pragma GCC unroll 8
-        for (int i = 0; i < count; i++) odd[i] = NAME(FUSED)(first[by.right + i * by.down] - zero, *next, odd[i]);
+            for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = NAME(FUSED)(number, row[v], sums[i][v]);
+        }
+        if (k >= depth / 8 * 8) continue;
+        k++, panel += by.next, first += by.right;
+        row = (const NAME(stored) *)panel;
+        __builtin_prefetch(panel + NAME(AHEAD) * by.next);
+#pragma GCC unroll 8
+        for (int i = 0; i < count; i++) {
+            const NAME(vector) number = first[i * by.down] - zero;
+#pragma GCC unroll 8
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                if (paired >> v & 1) odd[i][v] = NAME(FUSED)(number, row[v], odd[i][v]);
+                else sums[i][v] = NAME(FUSED)(number, row[v], sums[i][v]);
+        }
     }
-    for (; k < depth; k++, panel += by.next, first += by.right)
 #pragma GCC unroll 8
-        for (int i = 0; i < count; i++)
-            sums[i][0] = NAME(FUSED)(first[i * by.down] - zero, *(const NAME(stored) *)panel, sums[i][0]);
+    for (int i = 0; i < count; i++)
 #pragma GCC unroll 8
-    for (int i = 0; i < count; i++) sums[i][0] += odd[i];
-    NAME(write_tile)(count, 1, sums, out, by.out, width, add);
+        for (int v = 0; v < PANEL_VECTORS; v++)
+            if (paired >> v & 1) sums[i][v] += odd[i][v];
+    NAME(write_tile)(count, sums, out, by.out, width, add);
 }
 
-/* Multiply the rows of a tile by each vector of a panel alone, of which those of `paired` have two sums. */
-static void NAME(multiply_vectors)(int64_t rows, uint32_t paired, int64_t depth, const REAL *first, const REAL *panel,
-                                   REAL *out, struct NAME(strides) by, int64_t width, int add) {
-    for (int v = 0; v < PANEL_VECTORS && v * NAME(LANES) < width; v++, panel += NAME(LANES), out += NAME(LANES)) {
-        const int64_t left = width - v * NAME(LANES);
-#define TILE(count)                                                                                                    \
-    if (paired >> v & 1) NAME(multiply_pairs)(count, depth, first, panel, out, by, left, add);                         \
-    else NAME(multiply_tile)(count, 1, depth, first, panel, out, by, left, add)
-        switch (rows) {
-            case 1: TILE(1); break;
-            case 2: TILE(2); break;
-            case 3: TILE(3); break;
-            case 4: TILE(4); break;
-            case 5: TILE(5); break;
-            default: TILE(6);
+/* Multiply the rows of a tile by a panel, in the vectors `paired` of which numbers have two sums: those of 3 rows fill
+ * the registers. */
+static void NAME(multiply_tile_in_pairs)(int64_t rows, uint32_t paired, int64_t depth, const REAL *first,
+                                         const REAL *panel, REAL *out, struct NAME(strides) by, int64_t width,
+                                         int add) {
+    for (int64_t i = 0, count; i < rows; i += count) {
+        count = rows - i == 4 ? 2 : rows - i < 3 ? rows - i : 3;
+#define TILE(count, paired)                                                                                            \
+    NAME(multiply_pairs)(count, paired, depth, first + i * by.down, panel, out + i * by.out, by, width, add)
+        switch (4 * count + paired) {
+            case 4 * 1 + 1: TILE(1, 1); break;
+            case 4 * 1 + 2: TILE(1, 2); break;
+            case 4 * 1 + 3: TILE(1, 3); break;
+            case 4 * 2 + 1: TILE(2, 1); break;
+            case 4 * 2 + 2: TILE(2, 2); break;
+            case 4 * 2 + 3: TILE(2, 3); break;
+            case 4 * 3 + 1: TILE(3, 1); break;
+            case 4 * 3 + 2: TILE(3, 2); break;
+            default: TILE(3, 3);
         }
 #undef TILE
     }
 }
+#endif
 
 /* Note in which vectors of a panel at a column rows have two sums: a bit for each, by kinds of rows. */
 static void NAME(note_pairs)(const struct product *x, int64_t column, int64_t owner, uint32_t paired[KINDS]) {
@@ -163,9 +183,11 @@ static void NAME(multiply_rows)(const struct product *x, int64_t row, int64_t ro
         if (is_next && x->row_ranges) NAME(note_pairs)(x, column, part.owner, paired_of);
         if (!step) by.right = tile.rows;
         const uint32_t paired = paired_of[tile.kind];
-#define TILE(count) NAME(multiply_tile)(count, PANEL_VECTORS, depth, first, panel, out, by, width, add)
-        if (paired) NAME(multiply_vectors)(tile.rows, paired, depth, first, panel, out, by, width, add);
+#define TILE(count) NAME(multiply_tile)(count, depth, first, panel, out, by, width, add)
+#if defined(WITH_PAIRS)
+        if (paired) NAME(multiply_tile_in_pairs)(tile.rows, paired, depth, first, panel, out, by, width, add);
         else
+#endif
             switch (tile.rows) {
                 case 1: TILE(1); break;
                 case 2: TILE(2); break;

@@ -19,6 +19,7 @@ enum { VECTOR_BYTES = 64, PANEL_VECTORS = 4 };
 #define HIGH_double 4, 12, 5, 13, 6, 14, 7, 15
 #elif defined(__AVX2__) && defined(__FMA__)
 enum { VECTOR_BYTES = 32, PANEL_VECTORS = 2 };
+#define WITH_PAIRS /* see pairs.h, whose vectors these are */
 #define FUSED_float(x, y, sum) _mm256_fmadd_ps(x, y, sum)
 #define FUSED_double(x, y, sum) _mm256_fmadd_pd(x, y, sum)
 #define LOW_float 0, 8, 1, 9, 2, 10, 3, 11
@@ -102,7 +103,7 @@ int64_t panel_columns_double(void);
 
 /* Whether panels can add up as pairs.h says. */
 int32_t panels_have_pairs(void) {
-#if defined(__AVX2__) && !defined(__AVX512F__) && !defined(WITHOUT_PANELS)
+#if defined(WITH_PAIRS)
     return 1;
 #else
     return 0;
