@@ -29,6 +29,7 @@ from xgrad_numpy.native.windows import (
 
 Pair = tuple[int, int]
 
+_LINE = 64  # bytes of a line of a cache
 _CACHE = 1 << 20  # bytes of shifted rows that are copied at once
 _SMALL = 10**6  # products of two numbers up to which OpenBLAS multiplies without copies of its own
 _RARE = 2  # calls for a shape that are left to NumPy
@@ -53,7 +54,7 @@ class _Convolution(ctypes.Structure):
         *[(name, WindowStruct) for name in ("down", "right")],
         ("input", StepsStruct),
         ("product", ProductStruct),
-        *[(name, ctypes.c_int64) for name in ("block", "together")],
+        *[(name, ctypes.c_int64) for name in ("block", "together", "pitch")],
         *[(name, ctypes.c_int32) for name in ("direct", "threads")],
         *[(name, ctypes.c_int64) for name in ("scratch", "panels", "image")],
         *[(name, ctypes.c_void_p) for name in ("x", "y", "bias", "result", "rows", "progress")],
@@ -72,7 +73,7 @@ def correlate(x: Any, weight: Any, bias: Any, plane: Plane) -> Any:
     if call is None:
         return None
     out = np.empty((plane.out[0], len(weight), x.shape[2], plane.out[1]), x.dtype)
-    scratch = np.empty(call.scratch, x.dtype)
+    scratch = _scratch(call, x.dtype)
     first, *rest = addresses(x, weight, out, scratch)
     shift = None if bias is None else addresses(bias := contiguous(bias))[0]
     warn_of(function("correlate", x.dtype)(call.struct, first, rest[0], shift, *rest[1:]))
@@ -86,7 +87,7 @@ def weight_gradient(x: Any, g: Any, plane: Plane) -> Any:
     if call is None:
         return None
     out = np.empty((plane.out[0], plane.kernel[0] * x.shape[1] * plane.kernel[1], g.shape[1]), x.dtype)
-    scratch = np.empty(call.scratch, x.dtype)
+    scratch = _scratch(call, x.dtype)
     warn_of(function("weight_gradient", x.dtype)(call.struct, *addresses(x, g, out, scratch)))
     return out[0]
 
@@ -98,9 +99,16 @@ def scatter(g: Any, weight: Any, plane: Plane, size: Pair) -> Any:
     call = _prepared("scatter", g, plane, g.shape[1], shape)
     if call is None:
         return None
-    out, scratch = np.empty(shape, g.dtype), np.empty(call.scratch, g.dtype)
+    out, scratch = np.empty(shape, g.dtype), _scratch(call, g.dtype)
     warn_of(function("scatter", g.dtype)(call.struct, *addresses(g, weight, out, scratch)))
     return out
+
+
+def _scratch(call: _Call, dtype: Any) -> Any:
+    """Return scratch memory that begins with a line of a cache."""
+    memory = np.empty(call.scratch + _LINE // dtype.itemsize, dtype)
+    start = -memory.__array_interface__["data"][0] % _LINE // dtype.itemsize
+    return memory[start : start + call.scratch]
 
 
 def _prepared(name: str, x: Any, plane: Plane, outputs: int, shape: tuple[int, ...]) -> _Call | None:
@@ -141,8 +149,9 @@ def _call(
         together = _together_multiplied(outputs, inner, images, columns, dtype)
     elif name == "scatter":
         together = _together_scattered(outputs, inner, images, columns, item, threads, dtype)
-    size = channels * wide * (images if direct else together) * columns  # from row to row under the kernel
-    layout = together * columns, size // (channels * wide), down * size
+    pitch = images * columns if direct or name == "scatter" else _pitch(together * columns, dtype)
+    size = channels * wide * pitch  # from row to row under the kernel
+    layout = together * columns, pitch, down * size
     if product is not None:
         product = _of_part(name, product, *layout[:2])
     else:
@@ -154,7 +163,7 @@ def _call(
     struct.down = WindowStruct(high, down, dilation[0], rows)
     struct.right = WindowStruct(wide, right, dilation[1], columns)
     struct.input, struct.product = steps(strides, dtype.itemsize), replace(product, stacks=1, count=1).struct()
-    struct.together, struct.direct = together, direct
+    struct.together, struct.direct, struct.pitch = together, direct, pitch
     if name == "scatter":
         struct.scratch = rows * inner * together * columns
     else:
@@ -194,6 +203,15 @@ def _of_part(name: str, product: Product, columns: int, stride: int) -> Product:
 def _panel_columns(dtype: Any) -> int:
     """Return the number of columns of a panel, or, where there are none, one that divides no other number."""
     return int(function("panel_columns", dtype)()) or 1 << 62
+
+
+def _pitch(columns: int, dtype: Any) -> int:
+    """Return the elements from row to row of scratch memory: an odd number of lines of a cache.
+
+    Rows that are a power of two apart share few sets of it, so that those of a panel would not stay there.
+    """
+    line = _LINE // int(dtype.itemsize)
+    return (-(-columns // line) | 1) * line
 
 
 def _in_panels(columns: int, dtype: Any) -> int:

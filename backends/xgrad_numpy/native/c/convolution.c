@@ -33,7 +33,7 @@ static void NAME(shift)(const struct convolution *p, const REAL *x, int64_t star
 /* Return the rows under the kernel for rows of the output, of images from `image`, copied to `out` if need be. */
 static const REAL *NAME(under_kernel)(const struct convolution *p, int64_t begin, int64_t end, int64_t image,
                                       REAL *out) {
-    const int64_t size = shifted_size(p), channel = p->together * p->right.out;
+    const int64_t size = shifted_size(p);
     const int64_t first = begin * p->down.stride, last = (end - 1) * p->down.stride + p->down.kernel;
     if (p->direct) return (const REAL *)p->x + first * size + image * p->right.out;
     for (int64_t row = first; row < last; row++) {
@@ -44,7 +44,7 @@ static const REAL *NAME(under_kernel)(const struct convolution *p, int64_t begin
         }
         const REAL *x = (const REAL *)p->x + (row - p->top) * p->input.row + image * p->input.image;
         for (int64_t c = 0; c < p->channels; c++, x += p->input.channel)
-            for (int64_t j = 0; j < p->right.kernel; j++, target += channel)
+            for (int64_t j = 0; j < p->right.kernel; j++, target += p->pitch)
                 NAME(shift)(p, x, j * p->right.dilation - p->left, target);
     }
     return out;

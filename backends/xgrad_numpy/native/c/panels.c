@@ -95,6 +95,17 @@ static inline __attribute__((always_inline)) void NAME(multiply_tile)(
 }
 
 #if defined(WITH_PAIRS)
+/* Read a row of a panel into registers, from which compilers would else read it again for each number. */
+static inline __attribute__((always_inline)) void NAME(read_row)(const REAL *panel, int64_t next,
+                                                                 NAME(vector) row[PANEL_VECTORS]) {
+    __builtin_prefetch(panel + NAME(AHEAD) * next);
+#pragma GCC unroll 8
+    for (int v = 0; v < PANEL_VECTORS; v++) {
+        row[v] = ((const NAME(stored) *)panel)[v];
+        __asm__("" : "+x"(row[v]));
+    }
+}
+
 /* Multiply some rows by a panel: two sums for each number of the vectors in `paired`, a constant. What is left of eights
  * adds to the even ones. */
 static inline __attribute__((always_inline)) void NAME(multiply_pairs)(
@@ -107,8 +118,8 @@ static inline __attribute__((always_inline)) void NAME(multiply_pairs)(
 #pragma GCC unroll 8
         for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = odd[i][v] = zero;
     for (int64_t k = 0; k < depth; k++, panel += by.next, first += by.right) {
-        const NAME(stored) *row = (const NAME(stored) *)panel;
-        __builtin_prefetch(panel + NAME(AHEAD) * by.next);
+        NAME(vector) row[PANEL_VECTORS];
+        NAME(read_row)(panel, by.next, row);
 #pragma GCC unroll 8
         for (int i = 0; i < count; i++) {
             const NAME(vector) number = first[i * by.down] - zero;
@@ -117,8 +128,7 @@ static inline __attribute__((always_inline)) void NAME(multiply_pairs)(
         }
         if (k >= depth / 8 * 8) continue;
         k++, panel += by.next, first += by.right;
-        row = (const NAME(stored) *)panel;
-        __builtin_prefetch(panel + NAME(AHEAD) * by.next);
+        NAME(read_row)(panel, by.next, row);
 #pragma GCC unroll 8
         for (int i = 0; i < count; i++) {
             const NAME(vector) number = first[i * by.down] - zero;

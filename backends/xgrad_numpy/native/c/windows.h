@@ -32,6 +32,7 @@ struct convolution {
     struct steps input;
     struct product product; /* of one row of the output, for some images */
     int64_t block, together; /* rows of the output, and images, that a thread computes at once */
+    int64_t pitch;           /* elements from one shifted row to the next */
     int32_t direct;         /* whether products read the input, the rows of which are adjacent, without a copy */
     int32_t threads;        /* at most 64; each has a part of the scratch memory */
     int64_t scratch;        /* elements of each part */
@@ -62,7 +63,7 @@ static inline void return_part(const struct convolution *p, int64_t part) {
 
 /* Elements from one row under the kernel to the next: a row is shifted for each column of the kernel. */
 static inline int64_t shifted_size(const struct convolution *p) {
-    return p->channels * p->right.kernel * (p->direct ? p->images : p->together) * p->right.out;
+    return p->channels * p->right.kernel * p->pitch;
 }
 
 /* The first column of the output for which a column of the kernel, `start` before it, is in a row, and the next to the
