@@ -151,6 +151,15 @@ def test_external_links_of_documents_are_well_formed() -> None:
     assert len(links) > 2 and all(re.fullmatch(r"https://[\w.-]+\.\w+(/[\w./#~-]*)?", link) for link in links), links
 
 
+def test_pictures_of_documents_exist() -> None:
+    """So that results are not saved without their plot, with which the build of the site would fail."""
+    documents = [path for path in ROOT.rglob("*.md") if not path.relative_to(ROOT).parts[0].startswith(".")]
+    assert [path for path in documents if path.parent.name == "results"]
+    for path in documents:
+        for picture in re.findall(r"!\[[^]]*\]\(([^):]+)\)", path.read_text(encoding="utf-8")):
+            assert (path.parent / picture).exists(), f"{path.relative_to(ROOT)} shows {picture}"
+
+
 def test_top_level_names_exist() -> None:
     names = "Tensor asarray Function Device devices default_device no_grad enable_grad is_grad_enabled save load"
     names += " grad value_and_grad vjp jvp jacobian hessian hvp capture"

@@ -21,7 +21,7 @@ from xgrad.capture.program import Diverged
 from xgrad_numpy import functions
 from xgrad_numpy.codegen import Instruction, Slot
 from xgrad_numpy.instructions import check_bound, take_elements, take_rows
-from xgrad_numpy.native import library, products
+from xgrad_numpy.native import library, products, ways
 from xgrad_numpy.native.calls import (
     LOOPS,
     Additions,
@@ -333,10 +333,10 @@ def force_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let panels multiply wherever they have the bits of NumPy."""
     if not runtime().functions.panel_columns_float():
         pytest.skip("needs instructions that multiply and add without rounding between")
-    monkeypatch.setattr(products, "_KNOWN", {})
-    monkeypatch.setattr(products, "_CLEARLY", np.inf)
-    monkeypatch.setattr(products, "_FILLED", 0)
-    monkeypatch.setattr(products, "_ROWS", 2)
+    monkeypatch.setattr(ways, "_KNOWN", {})
+    monkeypatch.setattr(ways, "_CLEARLY", np.inf)
+    monkeypatch.setattr(ways, "_FILLED", 0)
+    monkeypatch.setattr(ways, "_ROWS", 2)
 
 
 @pytest.mark.usefixtures("threads")
@@ -400,14 +400,14 @@ def test_the_faster_way_to_multiply_is_taken(monkeypatch: pytest.MonkeyPatch) ->
             for _ in range(5 * (product is slow)):
                 next(clock)
 
-        monkeypatch.setattr(products, "_multiply", multiply)
-        monkeypatch.setattr(products, "perf_counter", lambda clock=clock: next(clock))
-        monkeypatch.setattr(products, "_TIMED", 0)
-        trial = products._Trial(x, y, x.copy())
-        assert products._faster(by_blas, in_panels, trial, runtime()) is fast
-    assert products._faster(by_blas, None, trial, runtime()) is by_blas
-    assert products._faster(None, in_panels, trial, runtime()) is in_panels
-    assert products._faster(None, None, trial, runtime()) is None
+        monkeypatch.setattr(ways, "_multiply", multiply)
+        monkeypatch.setattr(ways, "perf_counter", lambda clock=clock: next(clock))
+        monkeypatch.setattr(ways, "_TIMED", 0)
+        trial = ways._Trial(x, y, x.copy())
+        assert ways._faster(by_blas, in_panels, trial, runtime()) is fast
+    assert ways._faster(by_blas, None, trial, runtime()) is by_blas
+    assert ways._faster(None, in_panels, trial, runtime()) is in_panels
+    assert ways._faster(None, None, trial, runtime()) is None
 
 
 def test_a_product_with_itself_is_left_to_numpy() -> None:
@@ -500,11 +500,11 @@ def test_products_are_tried_while_blas_has_its_threads() -> None:
     arrays = [*operands, np.empty((128, 64), np.float32)]
     layout = products.layout_of(np.ndarray.dot, arrays)
     assert layout is not None
-    products._KNOWN.clear()
+    ways._KNOWN.clear()
     loaded.functions.begin_products()
     try:
-        assert products.with_bits_of_numpy(layout, np.ndarray.dot, arrays, loaded) is None
-        assert not products._KNOWN
+        assert ways.with_bits_of_numpy(layout, np.ndarray.dot, arrays, loaded) is None
+        assert not ways._KNOWN
     finally:
         loaded.functions.end_products()
 

@@ -16,7 +16,7 @@ from xgrad_numpy import convolution, pooling
 from xgrad_numpy.native import convolution as native_convolution
 from xgrad_numpy.native import pooling as native_pooling
 from xgrad_numpy.native import runtime as native
-from xgrad_numpy.native.products import NO_WAY
+from xgrad_numpy.native.ways import NO_WAY
 
 pytestmark = [pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning"), pytest.mark.usefixtures("loaded")]
 SPECIAL = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1e-42, 3e38]

@@ -10,7 +10,7 @@ import pytest
 
 import xgrad
 from helpers import skip_without_compiler
-from xgrad_numpy.native import products
+from xgrad_numpy.native import orders, products, ways
 from xgrad_numpy.native.runtime import Runtime, runtime
 
 #: Rows, inner and columns: groups and blocks in all numbers, whole and not, and one sum after another.
@@ -39,9 +39,9 @@ def native() -> Runtime:
     return found
 
 
-def orders_of(product: products.Product, threads: int, native: Runtime) -> list[products.Product]:
+def paired_orders(product: products.Product, threads: int, native: Runtime) -> list[products.Product]:
     """Return the orders with pairs that are tried for a product."""
-    return [order for order in products.in_panels_of(product, threads, native) if order.row_ranges]
+    return [order for order in orders.orders_of(product, threads, native) if order.row_ranges]
 
 
 def operands(rows: int, inner: int, columns: int) -> tuple[Any, Any, Any]:
@@ -55,8 +55,8 @@ def test_pairs_are_those_of_openblas(shape: tuple[int, int, int], threads: int, 
     first, second, out = operands(*shape)
     product = products.layout_of(np.ndarray.dot, (first, second, out))
     assert product is not None
-    trial = products._Trial.of(np.ndarray.dot, first, second, out, native)
-    assert any(products._agrees(order, trial, native) for order in orders_of(product, threads, native))
+    trial = ways._Trial.of(np.ndarray.dot, first, second, out, native)
+    assert any(ways._agrees(order, trial, native) for order in paired_orders(product, threads, native))
 
 
 def test_some_numbers_have_one_sum_and_some_have_two(native: Runtime) -> None:
@@ -66,8 +66,8 @@ def test_some_numbers_have_one_sum_and_some_have_two(native: Runtime) -> None:
     second, out = np.ones((inner, columns), "f4"), np.empty((rows, columns), "f4")
     product = products.layout_of(np.ndarray.dot, (first, second, out))
     assert product is not None
-    for order in orders_of(product, 1, native)[:1]:
-        products._multiply(order, products._Trial(first, second, out), out, native)
+    for order in paired_orders(product, 1, native)[:1]:
+        ways._multiply(order, ways._Trial(first, second, out), out, native)
     expected = np.full_like(out, small)
     for group in (0, 12):  # a block of six vectors: an even number
         expected[group : group + 6, :8] = expected[group : group + 6, -8:] = 8 * small

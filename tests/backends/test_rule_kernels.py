@@ -16,7 +16,7 @@ from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad_numpy import functions
 from xgrad_numpy import products as namespace_products
-from xgrad_numpy.native import eager_products, products, rule_kernels
+from xgrad_numpy.native import eager_products, rule_kernels, ways
 from xgrad_numpy.native import runtime as loading
 from xgrad_numpy.native.runtime import loaded_runtime, runtime
 
@@ -217,7 +217,7 @@ def test_trials_of_products_leave_no_exception(shapes: Any, dtype: str) -> None:
     x, y = (np.random.default_rng(0).standard_normal(shape).astype(dtype) for shape in shapes)
     function: Any = np.matmul if x.ndim > 2 else np.ndarray.dot
     eager_products._KNOWN.clear()
-    products._KNOWN.clear()
+    ways._KNOWN.clear()
     with np.errstate(all="raise"):
         for _ in range(eager_products._WARM + 2):
             shared = eager_products.product(function, x, y, None)

@@ -20,9 +20,10 @@ from xgrad_numpy.instructions import check_bound, take_elements, take_rows
 from xgrad_numpy.native.expressions import MEMORY_TYPES
 from xgrad_numpy.native.loops import Loop, dot_loop_of, loop_of
 from xgrad_numpy.native.places import Bounds, Place, places_of
-from xgrad_numpy.native.products import Product, product_of, with_bits_of_numpy
+from xgrad_numpy.native.products import Product, product_of
 from xgrad_numpy.native.reductions import REDUCTIONS, ReducedAxes, reduced_axes, reductions_have_bits_of_numpy
 from xgrad_numpy.native.runtime import Runtime
+from xgrad_numpy.native.ways import with_bits_of_numpy
 
 #: Functions whose loops have the same bits however the elements are shared out: a test looks.
 LOOPS = frozenset({np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.tanh, np.sin, np.cos})

@@ -1,6 +1,6 @@
 """Calls of the native kernels of convolution, convolution.c.
 
-All functions return None where there is no kernel: the products have to have NumPy's bits, see `products`. To try that
+All functions return None where there is no kernel: the products have to have NumPy's bits, see `ways`. To try that
 takes as long as some calls, and is left until a shape is seen again.
 """
 
@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xgrad_numpy.native.kernels import warn_of
-from xgrad_numpy.native.products import NO_WAY, Product, ProductStruct, Ways, layout_of, ways_of
+from xgrad_numpy.native.products import Product, ProductStruct, layout_of
 from xgrad_numpy.native.runtime import loaded_runtime
+from xgrad_numpy.native.ways import NO_WAY, Ways, ways_of
 from xgrad_numpy.native.windows import (
     TYPES,
     StepsStruct,

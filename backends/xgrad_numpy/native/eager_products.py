@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from xgrad_numpy.native.kernels import warn_of
-from xgrad_numpy.native.products import ProductStruct, layout_of, with_bits_of_numpy
+from xgrad_numpy.native.products import ProductStruct, layout_of
 from xgrad_numpy.native.runtime import Runtime, loaded_runtime, tables_of
+from xgrad_numpy.native.ways import with_bits_of_numpy
 from xgrad_numpy.products import sharing
 
 _WARM = 8  # products of a shape and a layout after which they are shared out, since that is tried out first

@@ -16,8 +16,10 @@ import numpy as np
 
 from xgrad_numpy.native.kernels import warn_of
 from xgrad_numpy.native.loops import Loop, loop_of
-from xgrad_numpy.native.products import Product, ProductStruct, in_panels_of, undisturbed
+from xgrad_numpy.native.orders import orders_of
+from xgrad_numpy.native.products import Product, ProductStruct
 from xgrad_numpy.native.runtime import Runtime, loaded_runtime
+from xgrad_numpy.native.ways import undisturbed
 
 Array = np.ndarray[Any, Any]
 
@@ -218,7 +220,7 @@ def _ways(product: Product, rows: int, threads: int, runtime: Runtime) -> Iterat
     """Yield how to compute products with as many rows for a thread, the fastest ones first."""
     columns = int(runtime.functions[f"panel_columns_{_type(product)}"]())
     if columns and not product.columns % columns and rows <= _FEW:
-        yield from [_Way(rows, order) for order in in_panels_of(product, threads, runtime)]
+        yield from [_Way(rows, order) for order in orders_of(product, threads, runtime)]
     yield _Way(-(-rows // 4) * 4, product)
     yield _Way(product.rows, product)
 

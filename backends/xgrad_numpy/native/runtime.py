@@ -25,7 +25,7 @@ SOURCES = (
     "table.c", "recurrent.h", "windows.h",
 )  # fmt: skip
 #: Sources that follow once for each type, as which they use REAL, with functions that they call NAME(...).
-TYPED_SOURCES = ("panels.c", "recurrent.c", "gru.c", "pooling.c", "convolution.c")
+TYPED_SOURCES = ("tiles.c", "panels.c", "recurrent.c", "gru.c", "pooling.c", "convolution.c")
 _FLOATS: tuple[np.dtype[Any], ...] = (np.dtype("float32"), np.dtype("float64"))
 #: Names of a function of BLAS, and of those that return and set its number of threads, and whether its integers have
 #: 64 bits: in NumPy's wheels, and in those that are built with another OpenBLAS.

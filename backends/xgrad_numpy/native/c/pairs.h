@@ -9,7 +9,7 @@
  *   the lower 6 in the last one of an odd number. A block of one vector has none.
  * - Of the rows after the last group, 4 have two sums in all vectors. 8 have them where their thread copies them.
  *
- * A product without `row_ranges` has one sum for each number. Whether all this is so is tried out: see products.py.
+ * A product without `row_ranges` has one sum for each number. Whether all this is so is tried out: see ways.py.
  */
 
 enum { LANES_OF_PAIRS = 8, GROUP = 12, HALF_GROUP = 6, BLOCK_OF_COLUMNS = 320 };
@@ -52,6 +52,12 @@ static inline struct row_part row_part_of(const struct product *x, int64_t row) 
         return (struct row_part){middle, begin + length, i};
     }
     return (struct row_part){row, end, 0};
+}
+
+/* Return the number of rows of a part where all parts have as many, else that of the product. */
+static inline int64_t equal_parts(const struct product *x) {
+    const int64_t parts = x->row_ranges > 1 ? 2 * x->row_ranges : 1;
+    return x->rows % parts ? x->rows : x->rows / parts;
 }
 
 /* Return the next rows of a kind, at most 8. */

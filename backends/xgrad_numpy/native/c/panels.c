@@ -3,7 +3,7 @@
  * The second matrix is copied to panels of columns. A tile of the result, some rows of a panel's columns, stays in
  * registers. Each number of the result is the sum that OpenBLAS computes: of fused multiplications and additions in
  * order, of up to `most` at a time, or two such sums, see pairs.h. Whether that is so is tried out for each product:
- * see products.py.
+ * see ways.py.
  */
 
 #if defined(WITHOUT_PANELS)
@@ -23,196 +23,6 @@ void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const 
     (void)x, (void)first, (void)second, (void)out;
 }
 #else
-typedef REAL NAME(vector) __attribute__((vector_size(VECTOR_BYTES)));
-/* A vector anywhere in memory. */
-typedef REAL NAME(stored) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
-
-enum {
-    NAME(LANES) = VECTOR_BYTES / sizeof(REAL),
-    NAME(COLUMNS) = PANEL_VECTORS * NAME(LANES),
-    NAME(BLOCK_COLUMNS) = 8 * NAME(COLUMNS), /* whose panels fit in the second cache */
-    NAME(BLOCK_ROWS) = 8 * TILE_ROWS,
-    NAME(AHEAD) = 8, /* rows of a panel between what is read and what is fetched to the first cache */
-};
-
-int64_t NAME(panel_columns)(void) { return NAME(COLUMNS); }
-
-/* Where the numbers of some rows lie: from one of a row to the next, from row to row, and from row to row of the result.
- * A panel's rows are `next` apart. */
-struct NAME(strides) {
-    int64_t right, down, next, out;
-};
-
-/* Write the sums of a tile, or add them to the result. `count` is a constant. */
-static inline __attribute__((always_inline)) void NAME(write_tile)(const int count,
-                                                                   NAME(vector) sums[][PANEL_VECTORS], REAL *out,
-                                                                   int64_t stride, int64_t width, int add) {
-    const NAME(vector) zero = {0};
-    if (width == NAME(COLUMNS)) {
-#pragma GCC unroll 8
-        for (int i = 0; i < count; i++) {
-            NAME(stored) *row = (NAME(stored) *)(out + i * stride);
-#pragma GCC unroll 8
-            for (int v = 0; v < PANEL_VECTORS; v++) {
-                if (add) sums[i][v] += row[v];
-                else sums[i][v] += zero;
-                row[v] = sums[i][v];
-            }
-        }
-        return;
-    }
-#pragma GCC unroll 8
-    for (int i = 0; i < count; i++) {
-        REAL part[NAME(COLUMNS)], *row = out + i * stride;
-#pragma GCC unroll 8
-        for (int v = 0; v < PANEL_VECTORS; v++) *(NAME(stored) *)(part + v * NAME(LANES)) = sums[i][v];
-        for (int64_t j = 0; j < width; j++) row[j] = part[j] + (add ? row[j] : 0);
-    }
-}
-
-/* Multiply some rows by a panel: one sum for each number. */
-static inline __attribute__((always_inline)) void NAME(multiply_tile)(
-    const int count, int64_t depth, const REAL *first, const REAL *panel, REAL *out,
-    struct NAME(strides) by, int64_t width, int add) {
-    NAME(vector) sums[TILE_ROWS][PANEL_VECTORS];
-    const NAME(vector) zero = {0};
-#pragma GCC unroll 8
-    for (int i = 0; i < count; i++)
-#pragma GCC unroll 8
-        for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = zero;
-    for (int64_t k = 0; k < depth; k++, panel += by.next, first += by.right) {
-        const NAME(stored) *row = (const NAME(stored) *)panel;
-#pragma GCC unroll 8
-        for (int v = 0; v < PANEL_VECTORS; v++) __builtin_prefetch(panel + NAME(AHEAD) * by.next + v * NAME(LANES));
-#pragma GCC unroll 8
-        for (int i = 0; i < count; i++) {
-            const NAME(vector) number = first[i * by.down] - zero; /* in all lanes */
-#pragma GCC unroll 8
-            for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = NAME(FUSED)(number, row[v], sums[i][v]);
-        }
-    }
-    NAME(write_tile)(count, sums, out, by.out, width, add);
-}
-
-#if defined(WITH_PAIRS)
-/* Read a row of a panel into registers, from which compilers would else read it again for each number. */
-static inline __attribute__((always_inline)) void NAME(read_row)(const REAL *panel, int64_t next,
-                                                                 NAME(vector) row[PANEL_VECTORS]) {
-    __builtin_prefetch(panel + NAME(AHEAD) * next);
-#pragma GCC unroll 8
-    for (int v = 0; v < PANEL_VECTORS; v++) {
-        row[v] = ((const NAME(stored) *)panel)[v];
-        __asm__("" : "+x"(row[v]));
-    }
-}
-
-/* Multiply some rows by a panel: two sums for each number of the vectors in `paired`, a constant. What is left of eights
- * adds to the even ones. */
-static inline __attribute__((always_inline)) void NAME(multiply_pairs)(
-    const int count, const uint32_t paired, int64_t depth, const REAL *first, const REAL *panel, REAL *out,
-    struct NAME(strides) by, int64_t width, int add) {
-    NAME(vector) sums[TILE_ROWS][PANEL_VECTORS], odd[TILE_ROWS][PANEL_VECTORS];
-    const NAME(vector) zero = {0};
-#pragma GCC unroll 8
-    for (int i = 0; i < count; i++)
-#pragma GCC unroll 8
-        for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = odd[i][v] = zero;
-    for (int64_t k = 0; k < depth; k++, panel += by.next, first += by.right) {
-        NAME(vector) row[PANEL_VECTORS];
-        NAME(read_row)(panel, by.next, row);
-#pragma GCC unroll 8
-        for (int i = 0; i < count; i++) {
-            const NAME(vector) number = first[i * by.down] - zero;
-#pragma GCC unroll 8
-            for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = NAME(FUSED)(number, row[v], sums[i][v]);
-        }
-        if (k >= depth / 8 * 8) continue;
-        k++, panel += by.next, first += by.right;
-        NAME(read_row)(panel, by.next, row);
-#pragma GCC unroll 8
-        for (int i = 0; i < count; i++) {
-            const NAME(vector) number = first[i * by.down] - zero;
-#pragma GCC unroll 8
-            for (int v = 0; v < PANEL_VECTORS; v++)
-                if (paired >> v & 1) odd[i][v] = NAME(FUSED)(number, row[v], odd[i][v]);
-                else sums[i][v] = NAME(FUSED)(number, row[v], sums[i][v]);
-        }
-    }
-#pragma GCC unroll 8
-    for (int i = 0; i < count; i++)
-#pragma GCC unroll 8
-        for (int v = 0; v < PANEL_VECTORS; v++)
-            if (paired >> v & 1) sums[i][v] += odd[i][v];
-    NAME(write_tile)(count, sums, out, by.out, width, add);
-}
-
-/* Multiply the rows of a tile by a panel, in the vectors `paired` of which numbers have two sums: those of 3 rows fill
- * the registers. */
-static void NAME(multiply_tile_in_pairs)(int64_t rows, uint32_t paired, int64_t depth, const REAL *first,
-                                         const REAL *panel, REAL *out, struct NAME(strides) by, int64_t width,
-                                         int add) {
-    for (int64_t i = 0, count; i < rows; i += count) {
-        count = rows - i == 4 ? 2 : rows - i < 3 ? rows - i : 3;
-#define TILE(count, paired)                                                                                            \
-    NAME(multiply_pairs)(count, paired, depth, first + i * by.down, panel, out + i * by.out, by, width, add)
-        switch (4 * count + paired) {
-            case 4 * 1 + 1: TILE(1, 1); break;
-            case 4 * 1 + 2: TILE(1, 2); break;
-            case 4 * 1 + 3: TILE(1, 3); break;
-            case 4 * 2 + 1: TILE(2, 1); break;
-            case 4 * 2 + 2: TILE(2, 2); break;
-            case 4 * 2 + 3: TILE(2, 3); break;
-            case 4 * 3 + 1: TILE(3, 1); break;
-            case 4 * 3 + 2: TILE(3, 2); break;
-            default: TILE(3, 3);
-        }
-#undef TILE
-    }
-}
-#endif
-
-/* Note in which vectors of a panel at a column rows have two sums: a bit for each, by kinds of rows. */
-static void NAME(note_pairs)(const struct product *x, int64_t column, int64_t owner, uint32_t paired[KINDS]) {
-    for (int kind = 0; kind < KINDS; kind++) paired[kind] = 0;
-    for (int v = 0; v < PANEL_VECTORS; v++) {
-        const uint32_t kinds = paired_kinds(x, column + v * NAME(LANES), owner);
-        for (int kind = 0; kind < KINDS; kind++) paired[kind] |= (kinds >> kind & 1) << v;
-    }
-}
-
-/* Multiply rows from `row` on by a panel from `column` on. Their numbers are `step` apart, or, if that is 0, were copied
- * by `pack_rows`. */
-static void NAME(multiply_rows)(const struct product *x, int64_t row, int64_t rows, int64_t column, int64_t depth,
-                                const REAL *first, int64_t step, const REAL *panel, REAL *out,
-                                struct NAME(strides) by, int64_t width, int add) {
-    struct row_part part = {0};
-    uint32_t paired_of[KINDS] = {0};
-    for (const int64_t end = row + rows; row < end;) {
-        const int is_next = row >= part.end;
-        const struct tile tile = next_tile(x, &part, row, end);
-        if (is_next && x->row_ranges) NAME(note_pairs)(x, column, part.owner, paired_of);
-        if (!step) by.right = tile.rows;
-        const uint32_t paired = paired_of[tile.kind];
-#define TILE(count) NAME(multiply_tile)(count, depth, first, panel, out, by, width, add)
-#if defined(WITH_PAIRS)
-        if (paired) NAME(multiply_tile_in_pairs)(tile.rows, paired, depth, first, panel, out, by, width, add);
-        else
-#endif
-            switch (tile.rows) {
-                case 1: TILE(1); break;
-                case 2: TILE(2); break;
-                case 3: TILE(3); break;
-                case 4: TILE(4); break;
-                case 5: TILE(5); break;
-                default: TILE(6);
-            }
-#undef TILE
-        row += tile.rows;
-        first += tile.rows * (step ? step : depth);
-        out += tile.rows * by.out;
-    }
-}
-
 #if defined(WITH_SHUFFLES)
 /* Transpose a square of vectors: each round puts the halves of the rows between each other. */
 static inline void NAME(transpose)(NAME(vector) * rows) {
@@ -321,6 +131,7 @@ struct NAME(part) {
     const REAL *first, *second;
     REAL *out;
     int64_t column, columns, depth;
+    int64_t length, block; /* of rows that are divided into blocks of rows, which threads share out */
     uint64_t number; /* by which a thread knows what it has copied */
     int add;         /* to sums of another part */
 };
@@ -379,21 +190,24 @@ static void NAME(multiply_copied)(const struct NAME(part) *p, int64_t row, int64
     }
 }
 
-/* Multiply some rows. Each thread copies all panels for itself, before its first rows. */
+/* Multiply some blocks of rows. Each thread copies all panels for itself, before its first rows. */
 static void NAME(multiply_some_rows)(void *argument, int64_t begin, int64_t end) {
     const struct NAME(part) *p = argument;
-    const int64_t panels = (p->columns + NAME(COLUMNS) - 1) / NAME(COLUMNS);
+    const int64_t panels = divided(p->columns, NAME(COLUMNS)), blocks = divided(p->length, p->block);
     struct copies *copies =
         copies_of_thread(sizeof(REAL) * (size_t)(p->depth * (panels * NAME(COLUMNS) + NAME(BLOCK_ROWS))));
     clear_exceptions();
-    if (!copies) NAME(multiply_slowly)(p, begin, end, 0, p->columns);
-    else {
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t last = (i / blocks + 1) * p->length, row = i / blocks * p->length + i % blocks * p->block;
+        const int64_t rows = last - row < p->block ? last - row : p->block;
+        if (!copies) {
+            NAME(multiply_slowly)(p, row, row + rows, 0, p->columns);
+            continue;
+        }
         REAL *copied = copies->memory, *block = copied + p->depth * panels * NAME(COLUMNS);
         if (copies->number != p->number) NAME(pack_panels)(p, 0, panels, copied);
         copies->number = p->number;
-        for (int64_t i = begin; i < end; i += NAME(BLOCK_ROWS))
-            NAME(multiply_copied)(p, i, end - i < NAME(BLOCK_ROWS) ? end - i : NAME(BLOCK_ROWS), 0, panels, copied,
-                                  block);
+        NAME(multiply_copied)(p, row, rows, 0, panels, copied, block);
     }
     note_exceptions(p->product);
 }
@@ -422,10 +236,10 @@ static void NAME(multiply_some_panels)(void *argument, int64_t begin, int64_t en
 
 /* Threads share out the rows, or the panels if there are many more columns, of which each then copies some alone. */
 void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
-    const int64_t eighth = (x->rows / 8 + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
-    const int64_t rows = eighth < TILE_ROWS ? TILE_ROWS : eighth < NAME(BLOCK_ROWS) ? eighth : NAME(BLOCK_ROWS);
+    const int64_t unit = x->row_ranges ? GROUP : TILE_ROWS, eighth = divided(x->rows / 8, unit) * unit;
     const int wide = !x->first_transposed && x->columns >= 2 * x->rows;
-    struct NAME(part) p = {.product = x};
+    struct NAME(part) p = {.product = x, .length = equal_parts(x)};
+    p.block = eighth < unit ? unit : eighth < NAME(BLOCK_ROWS) ? eighth : NAME(BLOCK_ROWS);
     for (int64_t j = 0; j < x->columns; j += p.columns) {
         p.columns = wide || x->columns - j < NAME(BLOCK_COLUMNS) ? x->columns - j : NAME(BLOCK_COLUMNS);
         for (int64_t k = 0; k < x->inner; k += p.depth) {
@@ -435,8 +249,8 @@ void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const 
             p.out = out + j, p.column = j;
             p.number = atomic_fetch_add(&parts, 1) + 1;
             p.add = k > 0;
-            if (wide) parallel(NAME(multiply_some_panels), &p, (p.columns + NAME(COLUMNS) - 1) / NAME(COLUMNS), 2);
-            else parallel(NAME(multiply_some_rows), &p, x->rows, rows);
+            if (wide) parallel(NAME(multiply_some_panels), &p, divided(p.columns, NAME(COLUMNS)), 2);
+            else parallel(NAME(multiply_some_rows), &p, x->rows / p.length * divided(p.length, p.block), 1);
         }
     }
 }

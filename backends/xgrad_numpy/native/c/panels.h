@@ -7,10 +7,11 @@
 #include <immintrin.h>
 #endif
 
-/* A matrix and vectors of the sums of one tile fill the registers of the CPU: rows of a tile, and vectors of each. */
+/* A matrix and vectors of the sums of one tile fill the registers of the CPU: rows of a tile, and vectors of each. The
+ * panels of a block fit in the second cache. */
 enum { TILE_ROWS = 6 };
 #if defined(__AVX512F__)
-enum { VECTOR_BYTES = 64, PANEL_VECTORS = 4 };
+enum { VECTOR_BYTES = 64, PANEL_VECTORS = 4, BLOCK_PANELS = 8 };
 #define FUSED_float(x, y, sum) _mm512_fmadd_ps(x, y, sum)
 #define FUSED_double(x, y, sum) _mm512_fmadd_pd(x, y, sum)
 #define LOW_float 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
@@ -18,7 +19,7 @@ enum { VECTOR_BYTES = 64, PANEL_VECTORS = 4 };
 #define LOW_double 0, 8, 1, 9, 2, 10, 3, 11
 #define HIGH_double 4, 12, 5, 13, 6, 14, 7, 15
 #elif defined(__AVX2__) && defined(__FMA__)
-enum { VECTOR_BYTES = 32, PANEL_VECTORS = 2 };
+enum { VECTOR_BYTES = 32, PANEL_VECTORS = 2, BLOCK_PANELS = 16 };
 #define WITH_PAIRS /* see pairs.h, whose vectors these are */
 #define FUSED_float(x, y, sum) _mm256_fmadd_ps(x, y, sum)
 #define FUSED_double(x, y, sum) _mm256_fmadd_pd(x, y, sum)
@@ -28,7 +29,7 @@ enum { VECTOR_BYTES = 32, PANEL_VECTORS = 2 };
 #define HIGH_double 2, 6, 3, 7
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-enum { VECTOR_BYTES = 16, PANEL_VECTORS = 4 };
+enum { VECTOR_BYTES = 16, PANEL_VECTORS = 4, BLOCK_PANELS = 8 };
 #define FUSED_float(x, y, sum) vfmaq_f32(sum, x, y)
 #define FUSED_double(x, y, sum) vfmaq_f64(sum, x, y)
 #define LOW_float 0, 4, 1, 5
