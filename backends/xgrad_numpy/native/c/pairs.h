@@ -22,8 +22,10 @@ struct row_part {
     int64_t owner; /* the range of columns whose thread copies the rows */
 };
 
-struct tile {
-    int64_t rows;
+/* Rows that follow each other and are of one kind, and the part that the last of them is in. */
+struct run {
+    struct row_part part;
+    int64_t end;
     enum kind kind;
 };
 
@@ -60,32 +62,50 @@ static inline int64_t equal_parts(const struct product *x) {
     return x->rows % parts ? x->rows : x->rows / parts;
 }
 
-/* Return the next rows of a kind, at most 8. */
-static inline struct tile tile_of_part(const struct row_part *part, int64_t row) {
-    const int64_t rows = part->end - part->begin, grouped = rows / GROUP * GROUP, left = rows - grouped;
+/* Return the kind of a row in a part, and the rows of it from there on. */
+static inline enum kind kind_of(const struct row_part *part, int64_t row, int64_t *rows) {
+    const int64_t length = part->end - part->begin, grouped = length / GROUP * GROUP, left = length - grouped;
     const int64_t within = row - part->begin, after = within - grouped;
     if (after < 0) {
-        const int64_t half = within / HALF_GROUP, rest = HALF_GROUP - within % HALF_GROUP;
-        return (struct tile){rest, half % 2 ? LOWER : UPPER};
+        *rows = HALF_GROUP - within % HALF_GROUP;
+        return within / HALF_GROUP % 2 ? LOWER : UPPER;
     }
-    if (left >= 8 && after < 8) return (struct tile){8 - after, EIGHT};
-    if (left >= 4 && left < 8 && after < 4) return (struct tile){4 - after, FOUR};
-    return (struct tile){rows - within, REST};
+    if (left >= 8 && after < 8) {
+        *rows = 8 - after;
+        return EIGHT;
+    }
+    if (left >= 4 && left < 8 && after < 4) {
+        *rows = 4 - after;
+        return FOUR;
+    }
+    *rows = length - within;
+    return REST;
 }
 
-/* Return the next rows of a product before `end` that a tile computes. `part` is that of the row before, if any.
- *
- * A tile has at most 6 rows. Of 7 or 8 it has 4: with 1 or 2, the next one would wait for its few sums. */
-static inline struct tile next_tile(const struct product *x, struct row_part *part, int64_t row, int64_t end) {
-    struct tile tile = {end - row, REST};
-    if (x->row_ranges) {
-        if (row >= part->end) *part = row_part_of(x, row);
-        tile = tile_of_part(part, row);
-        if (tile.rows > end - row) tile.rows = end - row;
+/* Let a run be that of a row: in the part that it has been in, or in a later one. Parts of few rows may be one run. */
+static inline void go_on(const struct product *x, struct run *run, int64_t row) {
+    int64_t rows;
+    if (row >= run->part.end) run->part = row_part_of(x, row);
+    run->kind = kind_of(&run->part, row, &rows);
+    for (run->end = row + rows; run->end == run->part.end && run->end < x->all_rows; run->end += rows) {
+        const struct row_part next = row_part_of(x, run->end);
+        if (next.owner != run->part.owner || kind_of(&next, next.begin, &rows) != run->kind) return;
+        run->part = next;
     }
-    if (tile.rows > 8) tile.rows = 6;
-    else if (tile.rows > 6) tile.rows = 4;
-    return tile;
+}
+
+/* Return how many rows a tile has: at most 6. Of 7 or 8, it has 4: with 1 or 2, the next one would wait for its few
+ * sums, unless there are two for each number. */
+static inline int64_t rows_of_tile(int64_t left, enum kind kind) {
+    if (left > 8) return 6;
+    return left > 6 ? kind == FOUR ? 6 : 4 : left;
+}
+
+/* Return the rows of the next tile of a product, from a row on and before `end`. `run` is that of the row before. */
+static inline int64_t next_tile(const struct product *x, struct run *run, int64_t row, int64_t end) {
+    if (!x->row_ranges) return rows_of_tile(end - row, REST);
+    if (row >= run->end) go_on(x, run, row);
+    return rows_of_tile((run->end < end ? run->end : end) - row, run->kind);
 }
 
 /* Return the kinds of rows that have two sums in the vector of a column, a bit for each. */
@@ -114,5 +134,6 @@ static inline uint32_t paired_kinds(const struct product *x, int64_t column, int
 static inline int is_paired(const struct product *x, int64_t row, int64_t column) {
     if (!x->row_ranges) return 0;
     const struct row_part part = row_part_of(x, row);
-    return paired_kinds(x, column, part.owner) >> tile_of_part(&part, row).kind & 1;
+    int64_t rows;
+    return paired_kinds(x, column, part.owner) >> kind_of(&part, row, &rows) & 1;
 }

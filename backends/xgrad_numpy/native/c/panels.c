@@ -111,17 +111,17 @@ static void NAME(pack)(const struct product *x, const REAL *second, REAL *panels
 /* Copy rows of a transposed matrix, each number of a tile next to those of its other rows. */
 static void NAME(pack_rows)(const struct product *x, int64_t row, int64_t rows, int64_t depth, const REAL *first,
                             REAL *block) {
-    struct row_part part = {0};
+    struct run run = {0};
     for (const int64_t end = row + rows; row < end;) {
-        const struct tile tile = next_tile(x, &part, row, end);
+        const int64_t count = next_tile(x, &run, row, end);
         const REAL *numbers = first;
-        if (tile.rows == TILE_ROWS)
+        if (count == TILE_ROWS)
             for (int64_t k = 0; k < depth; k++, numbers += x->first_stride, block += TILE_ROWS)
                 memcpy(block, numbers, sizeof(REAL) * TILE_ROWS);
         else
-            for (int64_t k = 0; k < depth; k++, numbers += x->first_stride, block += tile.rows)
-                for (int64_t i = 0; i < tile.rows; i++) block[i] = numbers[i];
-        row += tile.rows, first += tile.rows;
+            for (int64_t k = 0; k < depth; k++, numbers += x->first_stride, block += count)
+                for (int64_t i = 0; i < count; i++) block[i] = numbers[i];
+        row += count, first += count;
     }
 }
 

@@ -77,9 +77,7 @@ static inline __attribute__((always_inline)) void NAME(multiply_tile)(
 
 #if defined(WITH_PAIRS)
 /* Read a row of a panel into registers, from which compilers would else read it again for each number. */
-static inline __attribute__((always_inline)) void NAME(read_row)(const REAL *panel, int64_t next,
-                                                                 NAME(vector) row[PANEL_VECTORS]) {
-    __builtin_prefetch(panel + NAME(AHEAD) * next);
+static inline __attribute__((always_inline)) void NAME(read_row)(const REAL *panel, NAME(vector) row[PANEL_VECTORS]) {
 #pragma GCC unroll 8
     for (int v = 0; v < PANEL_VECTORS; v++) {
         row[v] = ((const NAME(stored) *)panel)[v];
@@ -100,7 +98,7 @@ static inline __attribute__((always_inline)) void NAME(multiply_pairs)(
         for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = odd[i][v] = zero;
     for (int64_t k = 0; k < depth; k++, panel += by.next, first += by.right) {
         NAME(vector) row[PANEL_VECTORS];
-        NAME(read_row)(panel, by.next, row);
+        NAME(read_row)(panel, row);
 #pragma GCC unroll 8
         for (int i = 0; i < count; i++) {
             const NAME(vector) number = first[i * by.down] - zero;
@@ -109,7 +107,7 @@ static inline __attribute__((always_inline)) void NAME(multiply_pairs)(
         }
         if (k >= depth / 8 * 8) continue;
         k++, panel += by.next, first += by.right;
-        NAME(read_row)(panel, by.next, row);
+        NAME(read_row)(panel, row);
 #pragma GCC unroll 8
         for (int i = 0; i < count; i++) {
             const NAME(vector) number = first[i * by.down] - zero;
@@ -166,20 +164,19 @@ static void NAME(note_pairs)(const struct product *x, int64_t column, int64_t ow
 static void NAME(multiply_rows)(const struct product *x, int64_t row, int64_t rows, int64_t column, int64_t depth,
                                 const REAL *first, int64_t step, const REAL *panel, REAL *out,
                                 struct NAME(strides) by, int64_t width, int add) {
-    struct row_part part = {0};
+    struct run run = {.part = {.owner = -1}};
     uint32_t paired_of[KINDS] = {0};
     for (const int64_t end = row + rows; row < end;) {
-        const int is_next = row >= part.end;
-        const struct tile tile = next_tile(x, &part, row, end);
-        if (is_next && x->row_ranges) NAME(note_pairs)(x, column, part.owner, paired_of);
-        if (!step) by.right = tile.rows;
-        const uint32_t paired = paired_of[tile.kind];
+        const int64_t owner = run.part.owner, count = next_tile(x, &run, row, end);
+        if (run.part.owner != owner) NAME(note_pairs)(x, column, run.part.owner, paired_of);
+        if (!step) by.right = count;
+        const uint32_t paired = paired_of[run.kind];
 #define TILE(count) NAME(multiply_tile)(count, depth, first, panel, out, by, width, add)
 #if defined(WITH_PAIRS)
-        if (paired) NAME(multiply_tile_in_pairs)(tile.rows, paired, depth, first, panel, out, by, width, add);
+        if (paired) NAME(multiply_tile_in_pairs)(count, paired, depth, first, panel, out, by, width, add);
         else
 #endif
-            switch (tile.rows) {
+            switch (count) {
                 case 1: TILE(1); break;
                 case 2: TILE(2); break;
                 case 3: TILE(3); break;
@@ -188,9 +185,9 @@ static void NAME(multiply_rows)(const struct product *x, int64_t row, int64_t ro
                 default: TILE(6);
             }
 #undef TILE
-        row += tile.rows;
-        first += tile.rows * (step ? step : depth);
-        out += tile.rows * by.out;
+        row += count;
+        first += count * (step ? step : depth);
+        out += count * by.out;
     }
 }
 #endif
