@@ -56,12 +56,12 @@ def statement_of(x: Instruction) -> Statement | None:
         return _statement("{0}", [value], target) if key is Ellipsis else None
     if x.function is PUTMASK:
         target, mask, value = x.operands
-        return _statement("{0} ? {1} : {2}", [mask, value, target], target, condition=True)
+        return _statement(_choice(array_of(target).dtype), [mask, value, target], target, condition=True)
     if x.function is choose:
         condition, *sides, out = x.operands
         dtype = array_of(out).dtype
         sides = [np.asarray(side, dtype) if type(side) in (int, float) else side for side in sides]
-        return _statement("{0} ? {1} : {2}", [condition, *sides], out, condition=True)
+        return _statement(_choice(dtype), [condition, *sides], out, condition=True)
     function = x.function
     if not isinstance(function, np.ufunc) or function.signature is not None or x.options.keys() - {"out"}:
         return None
@@ -104,6 +104,15 @@ def _statement(
     if not all(place.is_same(target) or place.is_apart(target) for place in sources):
         return None
     return Statement(text, sources, target, computed)
+
+
+def _choice(dtype: np.dtype[Any]) -> str:
+    """Return the expression that has the second operand where the first one is true, and else the third.
+
+    Of floats it is a function, which compilers vectorize: by ``?:`` some compute only the operand that is needed.
+    """
+    is_float = dtype in MEMORY_TYPES and dtype.kind == "f"
+    return f"choose_{MEMORY_TYPES[dtype]}({{0}} != 0, {{1}}, {{2}})" if is_float else "{0} ? {1} : {2}"
 
 
 def _is_cast(one: np.dtype[Any], other: np.dtype[Any]) -> bool:
