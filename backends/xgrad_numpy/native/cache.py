@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import time
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -57,7 +58,8 @@ def find(folder: Path, key: str) -> Path | None:
             with suppress(OSError):
                 if path.is_file() and name == _name(key, path.read_bytes()):
                     with suppress(OSError):  # in a folder that is read only
-                        os.utime(path)  # for the order in which files are removed
+                        now = time.time_ns()  # finer than the clock of files
+                        os.utime(path, ns=(now, now))  # for the order in which files are removed
                     return path
                 path.unlink()
     return None
