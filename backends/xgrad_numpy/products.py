@@ -13,7 +13,6 @@ import numpy as np
 BLAS_DTYPES = frozenset(map(np.dtype, ("float32", "float64")))
 _ALONE = 1 << 23  # multiplications above which panels are looked for on one thread
 _BY_BLAS = 1 << 18  # multiplications above which BLAS uses several threads
-_SIDE = 1 << 13  # elements that the first of the matrices has at least: one look for small ones
 _SHARED_BY_VECTOR = 9216  # elements of a matrix from which BLAS multiplies it by a vector on several threads
 
 
@@ -49,8 +48,7 @@ def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
     n = x1.ndim
     if x2.ndim == 2 <= n and x1.dtype in BLAS_DTYPES:
         if n == 2:
-            size = x1.size
-            if size < _SIDE or size * x2.shape[1] <= sharing.above:
+            if x1.size * x2.shape[1] <= sharing.above:
                 return x1.dot(x2, out)
             product = _eager_products()(np.ndarray.dot, x1, x2, out)
             return x1.dot(x2, out) if product is None else product
@@ -64,8 +62,7 @@ def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
 
 def multiply_add(x: Any, y: Any, added: Any) -> Any:
     """Return the product of two matrices plus a row; threads that share out the product add it, too."""
-    size = x.size
-    if size >= _SIDE and size * y.shape[1] > sharing.above and added.dtype == x.dtype and x.dtype in BLAS_DTYPES:
+    if x.size * y.shape[1] > sharing.above and added.dtype == x.dtype and x.dtype in BLAS_DTYPES:
         out = _eager_products()(np.ndarray.dot, x, y, None, added)
         if out is not None:
             return out
