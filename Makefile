@@ -129,7 +129,7 @@ with-suites: $(call has,test)
 
 # A compiler without sanitizers skips them. Undefined behaviour ends the process, an error of memory is printed.
 SANITIZED = CC="cc -Wall -Wextra -Werror $(1)" $(PYTEST) $(addprefix tests/backends/test_,native_kernels.py \
-  native_calls.py native_convolution.py native_recurrent.py rule_kernels.py rule_programs.py \
+  native_calls.py native_convolution.py native_pairs.py native_recurrent.py rule_kernels.py rule_programs.py \
   update_kernels.py)
 test-sanitized: $(call has,test)
 	@if command -v cc >/dev/null; then \

@@ -67,7 +67,9 @@ struct copies {
 static pthread_key_t copies_key;
 static pthread_once_t copies_once = PTHREAD_ONCE_INIT;
 static int copies_work;
+#if !defined(WITHOUT_PANELS)
 static _Atomic uint64_t parts; /* of products, so far */
+#endif
 
 static void free_copies(void *argument) {
     struct copies *copies = argument;

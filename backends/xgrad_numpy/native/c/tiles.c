@@ -170,9 +170,9 @@ static void NAME(multiply_rows)(const struct product *x, int64_t row, int64_t ro
         const int64_t owner = run.part.owner, count = next_tile(x, &run, row, end);
         if (run.part.owner != owner) NAME(note_pairs)(x, column, run.part.owner, paired_of);
         if (!step) by.right = count;
-        const uint32_t paired = paired_of[run.kind];
 #define TILE(count) NAME(multiply_tile)(count, depth, first, panel, out, by, width, add)
 #if defined(WITH_PAIRS)
+        const uint32_t paired = paired_of[run.kind];
         if (paired) NAME(multiply_tile_in_pairs)(count, paired, depth, first, panel, out, by, width, add);
         else
 #endif
