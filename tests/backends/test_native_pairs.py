@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -72,3 +73,28 @@ def test_some_numbers_have_one_sum_and_some_have_two(native: Runtime) -> None:
     for group in (0, 12):  # a block of six vectors: an even number
         expected[group : group + 6, :8] = expected[group : group + 6, -8:] = 8 * small
     assert np.array_equal(out, expected)
+
+
+def test_trials_of_another_thread_leave_products_their_bits() -> None:
+    """BLAS has one thread during a trial. On several, it adds up in another order."""
+    skip_without_compiler()
+    native, before, ended = runtime(), xgrad.get_num_threads(), threading.Event()
+    first, second, out = operands(64, 900, 256)
+    product = products.layout_of(np.ndarray.dot, (first, second, out))
+    if product is None or not native.has_products:
+        pytest.skip("needs OpenBLAS")
+
+    def try_out() -> None:
+        while not ended.is_set():
+            ways._multiply(product, ways._Trial(first, second, out), out.copy(), native)
+
+    xgrad.set_num_threads(2)
+    thread = threading.Thread(target=try_out)
+    try:
+        expected = first.dot(second)
+        thread.start()
+        assert all(np.array_equal(first.dot(second), expected) for _ in range(300))
+    finally:
+        ended.set()
+        thread.join()
+        xgrad.set_num_threads(before)
