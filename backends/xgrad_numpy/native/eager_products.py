@@ -32,10 +32,12 @@ _CHANGED = -2  # of products.c: the number of threads is another one
 class _Shared:
     """Products of a shape and a layout that the runtime computes, for a number of threads."""
 
-    __slots__ = ("_runtime", "_struct", "reference", "threads")
+    __slots__ = ("_functions", "_struct", "reference", "threads")
 
     def __init__(self, struct: ProductStruct, threads: int, runtime: Runtime) -> None:
-        self._struct, self._runtime = struct, runtime
+        self._struct = struct
+        # While BLAS has one thread, no other thread of Python begins a product of NumPy, which would have other bits.
+        self._functions = runtime.functions if struct.most else runtime.alone
         self.reference, self.threads = ctypes.byref(struct), threads
 
     def __call__(self, x1: np.ndarray, x2: np.ndarray, out: np.ndarray, row: np.ndarray | None) -> int:
@@ -43,7 +45,7 @@ class _Shared:
 
         Return the exceptions of arithmetic, or a negative number and leave `out`.
         """
-        functions = self._runtime.functions
+        functions = self._functions
         if row is None:
             raised: int = functions.multiply_arrays(self.reference, self.threads, _OBJECTS(x1, x2, out))
         else:

@@ -67,9 +67,9 @@ static void NAME(gru_rows)(void *argument, int64_t begin, int64_t end) {
 
 void NAME(gru_steps)(struct gru_steps *a) {
     if (a->product.most) NAME(pack)(&a->product, a->weight, a->panels);
-    begin_products();
+    if (!a->product.most) begin_products();
     parallel(NAME(gru_rows), a, a->product.rows, a->rows);
-    end_products();
+    if (!a->product.most) end_products();
 }
 
 /* Write the gradients of the inputs of a row's gates, and those of the state's parts. Replace `dh`, the gradient of the
@@ -118,7 +118,7 @@ static void NAME(gru_gradient_rows)(void *argument, int64_t begin, int64_t end) 
 
 void NAME(gru_gradient)(struct gru_gradient *a) {
     if (a->product.most) NAME(pack)(&a->product, a->weight, a->panels);
-    begin_products();
+    if (!a->product.most) begin_products();
     parallel(NAME(gru_gradient_rows), a, a->product.rows, a->rows);
-    end_products();
+    if (!a->product.most) end_products();
 }

@@ -72,9 +72,9 @@ static void NAME(step_rows)(void *argument, int64_t begin, int64_t end) {
 
 void NAME(lstm_steps)(struct lstm_steps *a) {
     if (a->product.most) NAME(pack)(&a->product, a->weight, a->panels);
-    begin_products();
+    if (!a->product.most) begin_products();
     parallel(NAME(step_rows), a, a->product.rows, a->rows);
-    end_products();
+    if (!a->product.most) end_products();
 }
 
 /* Write the gradients of the inputs of a row's gates, and replace the cell's gradient by that of the cell before. */
@@ -128,7 +128,7 @@ static void NAME(gradient_rows)(void *argument, int64_t begin, int64_t end) {
 
 void NAME(lstm_gradient)(struct lstm_gradient *a) {
     if (a->product.most) NAME(pack)(&a->product, a->weight, a->panels);
-    begin_products();
+    if (!a->product.most) begin_products();
     parallel(NAME(gradient_rows), a, a->product.rows, a->rows);
-    end_products();
+    if (!a->product.most) end_products();
 }
