@@ -175,7 +175,7 @@ def _agrees(candidate: Product, trial: _Trial, runtime: Runtime) -> bool:
 
 
 def _multiply(product: Product, trial: _Trial, out: np.ndarray, runtime: Runtime) -> None:
-    """Compute a product. While BLAS has one thread for it, no other thread begins a product of NumPy."""
+    """Compute a product. No other thread of Python begins one of NumPy while BLAS has one thread for it."""
     functions = runtime.functions if product.most else runtime.alone
     addresses = [ctypes.c_void_p(x.__array_interface__["data"][0]) for x in (*trial[:2], out)]
     functions.multiply_alone(ctypes.byref(product.struct()), *addresses)
