@@ -209,7 +209,8 @@ def _panel_columns(dtype: Any) -> int:
 def _pitch(columns: int, dtype: Any) -> int:
     """Return the elements from row to row of scratch memory: an odd number of lines of a cache.
 
-    Rows that are a power of two apart share few sets of it, so that those of a panel would not stay there.
+    Rows that are a power of two apart share few sets of it, so that a panel would not stay in
+    the cache.
     """
     line = _LINE // int(dtype.itemsize)
     return (-(-columns // line) | 1) * line

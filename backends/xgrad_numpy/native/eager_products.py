@@ -36,7 +36,8 @@ class _Shared:
 
     def __init__(self, struct: ProductStruct, threads: int, runtime: Runtime) -> None:
         self._struct = struct
-        # While BLAS has one thread, no other thread of Python begins a product of NumPy, which would have other bits.
+        # While BLAS has one thread, no other thread of Python runs: a product of NumPy that it
+        # began would have other bits.
         self._functions = runtime.functions if struct.most else runtime.alone
         self.reference, self.threads = ctypes.byref(struct), threads
 

@@ -1,7 +1,7 @@
 """The orders in which OpenBLAS may add up a matrix product, which panels.c follows.
 
-They depend on the kernel that OpenBLAS has chosen for the CPU, and on how it divides the product among its threads.
-`ways` tries which one it is.
+They depend on the kernel that OpenBLAS has chosen for the CPU, and on how it divides the product
+among its threads. `ways` tries which one it is.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 from xgrad_numpy.native.products import Product
 from xgrad_numpy.native.runtime import Runtime
 
-#: How many products of two numbers OpenBLAS adds up at a time, and of what it rounds halves of them to a multiple on
-#: one thread.
+#: How many products of two numbers OpenBLAS adds up at a time. On one thread, it rounds halves of
+#: them to a multiple of a unit.
 _MOST = 448, 384, 320, 256, 512, 192, 128, 640, 768
 _UNITS = 16, 8, 4
 _OF_A_THREAD = 1 << 18  # products of two numbers from which OpenBLAS takes a thread

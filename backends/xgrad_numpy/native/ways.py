@@ -1,4 +1,4 @@
-"""How to compute a matrix product with NumPy's bits: by calls of BLAS that threads share out, or in panels.
+"""Choose how to compute a matrix product with NumPy's bits: by BLAS, or in panels.
 
 A product is taken over if the runtime computes the same bits as NumPy with the number of threads that BLAS has now,
 and as BLAS on one thread: OpenBLAS adds up in another order for some shapes if it is called for parts of a product.
