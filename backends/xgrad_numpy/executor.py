@@ -80,7 +80,7 @@ class Executor:
         self._replays += 1
         if self._compilation is None and self._replays == WARM:
             self._compile()
-        if self._compilation is not None and not self._compilation.running:
+        if self._compilation is not None and not self._compilation.advance():
             self._finish(self._compilation)
             return self.run(*args)
         assert self._code is not None

@@ -11,7 +11,8 @@ import pytest
 
 import xgrad
 from helpers import skip_without_compiler
-from xgrad_numpy.native import orders, products, ways
+from xgrad_numpy import executor
+from xgrad_numpy.native import orders, products, rule_programs, ways
 from xgrad_numpy.native.runtime import Runtime, runtime
 
 #: Rows, inner and columns: groups and blocks in all numbers, whole and not, and one sum after another.
@@ -100,3 +101,33 @@ def test_no_other_thread_runs_python_while_a_trial_leaves_blas_one_thread() -> N
         ended.set()
         thread.join()
     assert min(during) <= 3  # it may run just before and after; else for all of some twenty milliseconds
+
+
+def test_threads_that_compile_try_no_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product that NumPy begins during a trial would have the bits of one thread."""
+    skip_without_compiler()
+    if not runtime().has_products:
+        pytest.skip("needs OpenBLAS")
+    tried: list[threading.Thread] = []
+    make = ways._tried
+    monkeypatch.setattr(ways, "_KNOWN", {})
+    monkeypatch.setattr(ways, "_tried", lambda *args: tried.append(threading.current_thread()) or make(*args))
+    x, weight, _ = map(xgrad.asarray, operands(64, 900, 256))
+    step = xgrad.capture(lambda: xgrad.tanh(x @ weight) * 2.0 + 1.0)
+    expected = step().numpy()
+    for _ in range(executor.WARM + 2):
+        assert np.array_equal(step().numpy(), expected)
+    (program,) = step._programs.values()
+    while (compilation := program.executor._compilation) is not None:
+        compilation.wait()
+        assert np.array_equal(step().numpy(), expected)
+    assert program.executor.run == program.executor._run_kernels
+    of_step = len(tried)
+    made = threading.Event()
+    compiled = rule_programs.RuleRecording.compiled
+    monkeypatch.setattr(rule_programs.RuleRecording, "compiled", lambda *args: (compiled(*args), made.set())[0])
+    query = xgrad.asarray(np.random.default_rng(0).standard_normal((2, 4, 48, 44)).astype(np.float32))
+    for _ in range(rule_programs._WARM + 2):
+        xgrad.nn.functional.scaled_dot_product_attention(query, query, query)
+    assert made.wait(60)
+    assert 0 < of_step < len(tried) and set(tried) == {threading.current_thread()}

@@ -17,9 +17,8 @@ from xgrad import nn
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.capture.program import leaves, map_leaves
-from xgrad_numpy.buffer_assignment import copy_with_strides
 from xgrad_numpy.native import rule_programs
-from xgrad_numpy.native.rule_programs import RuleProgram, call, program_of
+from xgrad_numpy.native.rule_programs import RuleProgram, RuleRecording, call
 from xgrad_numpy.native.runtime import loaded_runtime, runtime
 
 CPU = Device("cpu")
@@ -113,8 +112,7 @@ def facts(x: Any) -> Any:
 
 
 def made(name: str, args: Any) -> RuleProgram:
-    copies = map_leaves(lambda x: copy_with_strides(x) if type(x) is np.ndarray else x, args)
-    program = program_of(OVERRIDABLE[name].generic, copies, runtime())
+    program = RuleRecording(OVERRIDABLE[name].generic, args, runtime()).compiled(runtime())
     assert program is not None
     return program
 
@@ -180,7 +178,7 @@ def test_an_error_leaves_no_exception_for_later_calls() -> None:
         return xp.cumulative_sum(xp.abs(x * 2.0 + 1.0), axis=0) * 2.0 + 1.0  # NumPy sums between calls of C
 
     x = normal(2048)
-    program = program_of(rule, (x,), runtime())
+    program = RuleRecording(rule, (x,), runtime()).compiled(runtime())
     assert program is not None
     assert facts(program([x])) == facts(rule(CPU.xp, x))
     with np.errstate(all="raise"):

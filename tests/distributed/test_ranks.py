@@ -197,7 +197,8 @@ def test_ranks_at_fault_are_those_that_end_first_or_the_minority(calls: list[str
 @pytest.mark.skipif(sys.platform != "linux", reason="the end of a parent process ends its child on Linux only")
 def test_end_of_the_launcher_by_sigterm_ends_the_ranks(tmp_path: Path) -> None:
     script = tmp_path / "job.py"
-    script.write_text("import time\nprint('started', flush=True)\ntime.sleep(60)\n")
+    # One call writes the line: unbuffered, print would write its end apart, after the line of the other rank.
+    script.write_text("import os, time\nos.write(1, b'started\\n')\ntime.sleep(60)\n")
     command = [sys.executable, "-m", "xgrad.distributed.launch", "-n", "2", script]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as launcher:
         assert launcher.stdout is not None and launcher.stdout.readline() == "started\n"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from itertools import chain
 from threading import Thread
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -21,34 +22,57 @@ from xgrad_numpy.native.printer import Function, Source
 from xgrad_numpy.native.runtime import Runtime, tables_of
 from xgrad_numpy.native.runtime import runtime as load_runtime
 
+_AT_ONCE = 1e-3  # seconds of trials after which the step goes on
+
 
 class Kernels:
-    """The runs of a program: made where the program is, while `prepare`, which takes longer, may run in a thread."""
+    """The runs of a program, in three steps: made where the program is, `tried_out`, and compiled by `prepare`.
+
+    Only the last may be taken by another thread than that of the program: trials of products give BLAS one thread for a
+    while, which is a setting of the process, and a product that NumPy begins then may have other bits.
+    """
 
     def __init__(self, lowering: Lowering) -> None:
         self._lowering = lowering
         self._fused = fuse([lowering.before, lowering.after], lowering.memory.array, lowering.outputs, products=True)
+        self._refused: set[NativeCall] = set()  # those whose bits are not NumPy's
         self._parts: list[list[Any]] = []
         self.threads = 0  #: The number of threads for which the bits of products are NumPy's.
         self.count_threads: Callable[[], int] | None = None  #: Returns the current number.
 
-    def prepare(self) -> ctypes.CDLL | None:
-        """Return the runs compiled; raises as `library.load`. None if there are no runs."""
-        runtime = load_runtime()
+    def trials(self, runtime: Runtime) -> Iterator[None]:
+        """Try out which calls have the bits of NumPy, and yield now and then: the first of a shape takes a while."""
         self.count_threads = runtime.functions.threads
-        self.threads = self.count_threads()
-        source = self.source(runtime)
+        self.threads = 0
+        while self.threads != self.count_threads():  # which may change between trials
+            self.threads = self.count_threads()
+            self._refused.clear()
+            start = perf_counter()
+            for call in self._calls():
+                if not call.has_bits_of_numpy(runtime):
+                    self._refused.add(call)
+                if perf_counter() - start > _AT_ONCE:
+                    yield
+                    start = perf_counter()
+
+    def _calls(self) -> Iterator[NativeCall]:
+        runs = [x for part in self._fused for x in part if type(x) is Run]
+        return (call for run in runs for call in run.parts if isinstance(call, NativeCall))
+
+    def prepare(self, runtime: Runtime) -> ctypes.CDLL | None:
+        """Return the runs compiled; raises as `library.load`. None if there are no runs."""
+        source = self.source()
         if not source.count:
             return None
         compiled = library.load(source.text)
         runtime.connect(compiled, source.loops)
         return compiled
 
-    def source(self, runtime: Runtime) -> Source:
+    def source(self) -> Source:
         """Print the source of all runs."""
         source, self._parts = Source(), []
         for part in self._fused:
-            members = list(chain.from_iterable(_supported(x, runtime) if type(x) is Run else [x] for x in part))
+            members = list(chain.from_iterable(_without(self._refused, x) if type(x) is Run else [x] for x in part))
             calls = [source.add(x) if type(x) is Run else x for x in members]
             self._parts.append([x for x in calls if x is not None])
         return source
@@ -101,11 +125,11 @@ class Kernels:
         return [entered, *call, *([Instruction(_keep, (*late,), {})] if late else [])]
 
 
-def _supported(run: Run, runtime: Runtime) -> Iterator[Run | Instruction]:
-    """Yield a run in parts, between calls with which the runtime does not compute NumPy's bits."""
+def _without(refused: Set[NativeCall], run: Run) -> Iterator[Run | Instruction]:
+    """Yield a run in parts, between calls that are left to NumPy."""
     parts: list[Any] = []
     for part in run.parts:
-        if isinstance(part, NativeCall) and not part.has_bits_of_numpy(runtime):
+        if isinstance(part, NativeCall) and part in refused:
             if parts:
                 yield Run(parts)
             yield part.instruction
@@ -194,25 +218,50 @@ def _keep(*arrays: np.ndarray) -> None:
 
 
 class Compilation:
-    """A compilation in a thread of its own: `library` is None while it is `running`, and if it fails for a `reason`."""
+    """The compilation of a program: threads load the runtime and compile, the thread of the step makes the trials.
+
+    `library` is None until that is over, and if it fails for a `reason`.
+    """
 
     def __init__(self, kernels: Kernels) -> None:
         self.library: ctypes.CDLL | None = None
         self.reason = ""
-        self._thread = Thread(target=self._prepare, args=(kernels,), name="xgrad-compile", daemon=True)
-        self._thread.start()
+        self._runtime: Runtime | None = None
+        self._kernels = kernels
+        self._work = self._stages()
 
-    @property
-    def running(self) -> bool:
-        """Whether the compilation goes on."""
-        return self._thread.is_alive()
+    def advance(self) -> bool:
+        """Do some of what is left to the thread of the step; return whether more is to come."""
+        return next(self._work, None) is not None
 
     def wait(self) -> None:
         """Wait for the end."""
-        self._thread.join()
+        for thread in self._work:
+            thread.join()
 
-    def _prepare(self, kernels: Kernels) -> None:
+    def _stages(self) -> Iterator[Thread]:
+        """Yield the thread that works, or has worked last, until all is done."""
+        thread = Thread(target=self._load, name="xgrad-compile", daemon=True)
+        thread.start()
+        while thread.is_alive():
+            yield thread
+        if self._runtime is None:
+            return
+        for _ in self._kernels.trials(self._runtime):
+            yield thread
+        thread = Thread(target=self._prepare, args=(self._runtime,), name="xgrad-compile", daemon=True)
+        thread.start()
+        while thread.is_alive():
+            yield thread
+
+    def _load(self) -> None:
         try:
-            self.library = kernels.prepare()
+            self._runtime = load_runtime()
         except (library.Unavailable, RuntimeWarning) as error:  # the latter of a cache, where warnings are errors
+            self.reason = str(error)
+
+    def _prepare(self, runtime: Runtime) -> None:
+        try:
+            self.library = self._kernels.prepare(runtime)
+        except (library.Unavailable, RuntimeWarning) as error:
             self.reason = str(error)

@@ -103,16 +103,17 @@ def _note(key: Any, args: tuple[Any, ...], runtime: Runtime) -> None:
     _CALLS.pop(key, None)
     _PROGRAMS[key] = None
     if sum([x.nbytes for x in leaves(args) if type(x) is np.ndarray]) <= _MEMORY:
-        with suppress(MemoryError):
-            copies = map_leaves(lambda x: copy_with_strides(x) if type(x) is np.ndarray else x, args)  # args may change
-            Thread(target=_make, args=(key, copies, runtime), name="xgrad-compile", daemon=True).start()
+        # Warnings are for the user's calls.
+        with suppress(Unusable, MemoryError), np.errstate(all="ignore"):
+            recording = RuleRecording(OVERRIDABLE[key[0]].generic, args, runtime)
+            Thread(target=_make, args=(key, recording, runtime), name="xgrad-compile", daemon=True).start()
 
 
-def _make(key: Any, args: tuple[Any, ...], runtime: Runtime) -> None:
-    # Warnings are for the user's calls; a cache warns, too, which raises where warnings are errors.
-    with suppress(library.Unavailable, Unusable, RuntimeWarning, MemoryError), np.errstate(all="ignore"), _MAKING:
-        name, threads, *_ = key
-        made = program_of(OVERRIDABLE[name].generic, args, runtime)
+def _make(key: Any, recording: RuleRecording, runtime: Runtime) -> None:
+    # A cache warns, too, which raises where warnings are errors.
+    with suppress(library.Unavailable, RuntimeWarning, MemoryError), _MAKING:
+        threads = key[1]
+        made = recording.compiled(runtime)
         held = sum([known.nbytes for known in list(_PROGRAMS.values()) if known is not None])
         if made is None or held + made.nbytes > _MEMORY:
             return
@@ -120,45 +121,59 @@ def _make(key: Any, args: tuple[Any, ...], runtime: Runtime) -> None:
             _PROGRAMS[key] = made
 
 
-def program_of(rule: Callable[..., Any], args: tuple[Any, ...], runtime: Runtime) -> RuleProgram | None:
-    """Return the program of a function of a namespace for arguments like these; None if it cannot be recorded.
+class RuleRecording:
+    """A function of a namespace, recorded for arrays like some, with its products tried out.
 
-    No array may be given twice, or the program is for such calls alone.
+    That is done in the thread that calls the function, see `Kernels`. Only `compiled` may be called in another one.
+
+    Raises
+    ------
+    Unusable
+        If it cannot be recorded.
     """
-    device = Device("cpu")
-    recorder = Recorder(device, "")
-    inputs = list[Value]()
 
-    def enter(leaf: Any) -> Any:
-        if type(leaf) is not np.ndarray:
-            return leaf
-        array, value = recorder.add_array(leaf, "input", f"x{len(inputs)}")
-        inputs.append(value)
-        return array
+    def __init__(self, rule: Callable[..., Any], args: tuple[Any, ...], runtime: Runtime) -> None:
+        device = Device("cpu")
+        recorder = Recorder(device, "")
+        inputs = list[Value]()
 
-    with recorder.active():
-        result = recorder.run(device, lambda device, *args: rule(device.xp, *args), map_leaves(enter, args))
-    if recorder.refusal:
-        return None
-    outputs: list[Value] = []
+        def enter(leaf: Any) -> Any:
+            if type(leaf) is not np.ndarray:
+                return leaf
+            # A copy, since one array may be given twice, and a program would be for such calls alone.
+            array, value = recorder.add_array(copy_with_strides(leaf), "input", f"x{len(inputs)}")
+            inputs.append(value)
+            return array
 
-    def leave(leaf: Any) -> Any:
-        value = recorder.value_of(leaf)
-        if value is None:
-            return leaf
-        if value not in outputs:
-            outputs.append(value)
-        return _Output(outputs.index(value))
+        with recorder.active():
+            result = recorder.run(device, lambda device, *args: rule(device.xp, *args), map_leaves(enter, args))
+        if recorder.refusal:
+            raise Unusable(recorder.refusal)
+        outputs: list[Value] = []
 
-    result = map_leaves(leave, result)
-    program = Program(inputs, [], recorder.calls, outputs, recorder.constants)
-    optimize(program)
-    program.inputs = inputs
-    lowering = Lowering(program, [])
-    for slot in lowering.static:
-        slot.array = slot.find()
-    kernels = Kernels(lowering)
-    compiled = kernels.prepare()
-    code = None if compiled is None else kernels.code(compiled)
-    nbytes = lowering.nbytes + sum([array.nbytes for array in program.constants.values()])
-    return None if code is None else RuleProgram(code, result, nbytes, runtime)
+        def leave(leaf: Any) -> Any:
+            value = recorder.value_of(leaf)
+            if value is None:
+                return leaf
+            if value not in outputs:
+                outputs.append(value)
+            return _Output(outputs.index(value))
+
+        self._result = map_leaves(leave, result)
+        program = Program(inputs, [], recorder.calls, outputs, recorder.constants)
+        optimize(program)
+        program.inputs = inputs
+        lowering = Lowering(program, [])
+        for slot in lowering.static:
+            slot.array = slot.find()
+        self._nbytes = lowering.nbytes + sum([array.nbytes for array in program.constants.values()])
+        self._kernels = Kernels(lowering)
+        for _ in self._kernels.trials(runtime):
+            pass
+
+    def compiled(self, runtime: Runtime) -> RuleProgram | None:
+        """Return the program; None if C is to compute nothing of it. Raises as `library.load`."""
+        library = self._kernels.prepare(runtime)
+        if library is None:
+            return None
+        return RuleProgram(self._kernels.code(library), self._result, self._nbytes, runtime)

@@ -63,7 +63,7 @@ class Runtime:
         blas = _find_blas()
         head = f"#define OBJECT_SIZE {object.__basicsize__}\n" + ("#define WIDE_BLAS\n" if blas and blas[1] else "")
         self.functions = library.load(head + "".join(map(source_of, SOURCES)) + "".join([_typed(x) for x in _FLOATS]))
-        #: The same functions, during which no other thread runs Python: for trials, which a compiling thread makes.
+        #: The same functions, during which no other thread runs Python, and so begins no product of NumPy.
         self.alone = ctypes.PyDLL(self.functions._name, handle=self.functions._handle)
         #: The exceptions of floating-point arithmetic in kernels, by their bits.
         self.take_raised = self.functions.take_raised
