@@ -31,11 +31,12 @@ from xgrad_numpy.native.calls import (
     Extremes,
     LoopCall,
     Multiplication,
+    NativeCall,
     Reduction,
     Rows,
 )
 from xgrad_numpy.native.fusion import Nest, Run, fuse
-from xgrad_numpy.native.kernels import _supported
+from xgrad_numpy.native.kernels import _without
 from xgrad_numpy.native.printer import Source
 from xgrad_numpy.native.runtime import Runtime, runtime
 
@@ -63,7 +64,9 @@ def static(array: np.ndarray) -> Slot:
 def execute(instructions: list[Instruction]) -> list[Any]:
     """Execute instructions as a captured step does; return the parts of the calls of C."""
     (fused,) = fuse([instructions], np.empty(0), [], products=True)
-    members = [y for x in fused for y in (_supported(x, runtime()) if isinstance(x, Run) else [x])]
+    tried = [y for x in fused if isinstance(x, Run) for y in x.parts if isinstance(y, NativeCall)]
+    refused = {y for y in tried if not y.has_bits_of_numpy(runtime())}
+    members = [y for x in fused for y in (_without(refused, x) if isinstance(x, Run) else [x])]
     source = Source()
     calls = [source.add(x) if isinstance(x, Run) else x for x in members]
     compiled = library.load(source.text)

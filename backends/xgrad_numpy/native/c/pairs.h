@@ -101,11 +101,22 @@ static inline int64_t rows_of_tile(int64_t left, enum kind kind) {
     return left > 6 ? kind == FOUR ? 6 : 4 : left;
 }
 
-/* Return the rows of the next tile of a product, from a row on and before `end`. `run` is that of the row before. */
-static inline int64_t next_tile(const struct product *x, struct run *run, int64_t row, int64_t end) {
-    if (!x->row_ranges) return rows_of_tile(end - row, REST);
-    if (row >= run->end) go_on(x, run, row);
-    return rows_of_tile((run->end < end ? run->end : end) - row, run->kind);
+/* The rows of a tile, their kind, and the range of columns whose thread copies them. */
+struct tile {
+    int64_t rows, owner;
+    enum kind kind;
+};
+
+/* Divide some rows into tiles, which are as many as rows at most. Return their number. */
+static inline int64_t divide_into_tiles(const struct product *x, int64_t row, int64_t rows, struct tile *tiles) {
+    struct run run = {.part = {.owner = -1}, .kind = REST};
+    int64_t count = 0;
+    for (const int64_t end = row + rows; row < end; row += tiles[count++].rows) {
+        if (x->row_ranges && row >= run.end) go_on(x, &run, row);
+        const int64_t last = x->row_ranges && run.end < end ? run.end : end;
+        tiles[count] = (struct tile){rows_of_tile(last - row, run.kind), run.part.owner, run.kind};
+    }
+    return count;
 }
 
 /* Return the kinds of rows that have two sums in the vector of a column, a bit for each. */

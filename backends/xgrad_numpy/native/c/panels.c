@@ -42,14 +42,15 @@ static inline void NAME(transpose)(NAME(vector) * rows) {
 static void NAME(pack_transposed)(const REAL *second, int64_t stride, int64_t depth, REAL *panel) {
     int64_t done = 0;
 #if defined(WITH_SHUFFLES)
-    for (; done + NAME(LANES) <= depth; done += NAME(LANES))
-        for (int v = 0; v < NAME(COLUMNS); v += NAME(LANES)) {
-            NAME(vector) rows[NAME(LANES)];
-            for (int i = 0; i < NAME(LANES); i++) rows[i] = *(const NAME(stored) *)(second + (v + i) * stride + done);
-            NAME(transpose)(rows);
-            for (int i = 0; i < NAME(LANES); i++)
-                *(NAME(stored) *)(panel + (done + i) * NAME(COLUMNS) + v) = rows[i];
-        }
+    for (int64_t line = NAME(LANES) * (LINE_BYTES / VECTOR_BYTES); done + line <= depth; done += line)
+        for (int v = 0; v < NAME(COLUMNS); v += NAME(LANES))
+            for (int64_t k = done; k < done + line; k += NAME(LANES)) {
+                NAME(vector) rows[NAME(LANES)];
+                for (int i = 0; i < NAME(LANES); i++) rows[i] = *(const NAME(stored) *)(second + (v + i) * stride + k);
+                NAME(transpose)(rows);
+                for (int i = 0; i < NAME(LANES); i++)
+                    *(NAME(stored) *)(panel + (k + i) * NAME(COLUMNS) + v) = rows[i];
+            }
 #endif
     for (; done < depth; done++)
         for (int j = 0; j < NAME(COLUMNS); j++) panel[done * NAME(COLUMNS) + j] = second[j * stride + done];
@@ -69,9 +70,9 @@ static void NAME(pack_panel)(const struct product *x, const REAL *second, int64_
             memcpy(panel + k * NAME(COLUMNS), second + k * stride, sizeof(REAL) * NAME(COLUMNS));
 }
 
-/* Return the number of columns of the panel that begins at a column. */
-static inline int64_t NAME(width)(const struct product *x, int64_t column) {
-    return x->columns - column < NAME(COLUMNS) ? x->columns - column : NAME(COLUMNS);
+/* Return how many of all columns the panel has that begins at one. */
+static inline int64_t NAME(width)(int64_t columns, int64_t column) {
+    return columns - column < NAME(COLUMNS) ? columns - column : NAME(COLUMNS);
 }
 
 /* Multiply some rows, the first of which is `row`, by a matrix in panels, of all that is summed over. */
@@ -82,7 +83,7 @@ static void NAME(multiply_panels)(const struct product *x, int64_t row, int64_t 
         depth = next_depth(x, x->inner - k);
         for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS))
             NAME(multiply_rows)(x, row, rows, j, depth, first + k, x->first_stride,
-                                panels + j * x->inner + k * NAME(COLUMNS), out + j, by, NAME(width)(x, j), k > 0);
+                                panels + j * x->inner + k * NAME(COLUMNS), out + j, by, NAME(width)(x->columns, j), k > 0);
     }
 }
 
@@ -105,36 +106,62 @@ static void NAME(multiply_in_place)(const struct product *x, int64_t column, con
 static void NAME(pack)(const struct product *x, const REAL *second, REAL *panels) {
     const int64_t step = x->second_transposed ? x->second_stride : 1;
     for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS))
-        NAME(pack_panel)(x, second + j * step, x->inner, NAME(width)(x, j), panels + j * x->inner);
+        NAME(pack_panel)(x, second + j * step, x->inner, NAME(width)(x->columns, j), panels + j * x->inner);
 }
 
-/* Copy rows of a transposed matrix, each number of a tile next to those of its other rows. */
-static void NAME(pack_rows)(const struct product *x, int64_t row, int64_t rows, int64_t depth, const REAL *first,
+/* Copy rows of a transposed matrix in tiles, each number next to those of the other rows of its tile.
+ *
+ * What is adjacent in memory is read at once: a part of a line of a cache may be gone before the next tile, since such
+ * lines are often a power of two apart.
+ */
+static void NAME(pack_rows)(const struct tile *tiles, int64_t count, int64_t depth, const REAL *first, int64_t stride,
                             REAL *block) {
-    struct run run = {0};
-    for (const int64_t end = row + rows; row < end;) {
-        const int64_t count = next_tile(x, &run, row, end);
-        const REAL *numbers = first;
-        if (count == TILE_ROWS)
-            for (int64_t k = 0; k < depth; k++, numbers += x->first_stride, block += TILE_ROWS)
-                memcpy(block, numbers, sizeof(REAL) * TILE_ROWS);
-        else
-            for (int64_t k = 0; k < depth; k++, numbers += x->first_stride, block += count)
-                for (int64_t i = 0; i < count; i++) block[i] = numbers[i];
-        row += count, first += count;
+    for (int64_t begin = 0, end; begin < depth; begin = end) {
+        end = depth - begin < AT_ONCE ? depth : begin + AT_ONCE;
+        const REAL *numbers = first + begin * stride;
+        REAL *copy = block;
+        for (const struct tile *tile = tiles; tile < tiles + count; tile++) {
+            const int64_t rows = tile->rows;
+            REAL *to = copy + begin * rows;
+            const REAL *from = numbers;
+            if (rows == TILE_ROWS)
+                for (int64_t k = begin; k < end; k++, to += TILE_ROWS, from += stride)
+                    memcpy(to, from, sizeof(REAL) * TILE_ROWS);
+            else
+                for (int64_t k = begin; k < end; k++, to += rows, from += stride)
+                    for (int64_t i = 0; i < rows; i++) to[i] = from[i];
+            numbers += rows, copy += rows * depth;
+        }
     }
 }
 
-/* A part of all sums of a product: those of a block of columns, over some of the numbers that they are of. */
+/* A part of all sums of a product: those of some blocks of rows and of some panels, over some of the numbers that they
+ * are of.
+ *
+ * Threads first share out what is to be copied, and then the blocks of rows of all groups of panels. A group stays in
+ * the cache of a core, and so does the copy of a block of rows for the panels of a group.
+ */
 struct NAME(part) {
     const struct product *product;
     const REAL *first, *second;
     REAL *out;
+    REAL *copied_rows, *panels; /* NULL without memory, the former also if rows are adjacent in memory */
     int64_t column, columns, depth;
-    int64_t length, block; /* of rows that are divided into blocks of rows, which threads share out */
-    uint64_t number; /* by which a thread knows what it has copied */
-    int add;         /* to sums of another part */
+    int64_t length, block; /* of rows that are divided into blocks of rows */
+    int64_t first_block, blocks;
+    int64_t group; /* how many panels have the same turn */
+    int add;       /* to sums of another part */
 };
+
+/* Return the rows of a block. */
+static inline struct row_block NAME(rows_of)(const struct NAME(part) *p, int64_t block) {
+    const int64_t each = divided(p->length, p->block), begin = block % each * p->block, left = p->length - begin;
+    return (struct row_block){block / each * p->length + begin, left < p->block ? left : p->block};
+}
+
+static inline REAL *NAME(copied_block)(const struct NAME(part) *p, int64_t i) {
+    return p->copied_rows + i * p->block * p->depth;
+}
 
 /* Multiply a row by a column as panels do. */
 static REAL NAME(sum)(int64_t depth, int paired, const REAL *a, int64_t right, const REAL *b, int64_t next) {
@@ -162,95 +189,122 @@ static void NAME(multiply_slowly)(const struct NAME(part) *p, int64_t row, int64
         }
 }
 
-/* Copy some panels of a part, one after the other. */
-static void NAME(pack_panels)(const struct NAME(part) *p, int64_t begin, int64_t end, REAL *panels) {
-    const int64_t width = NAME(COLUMNS), step = p->product->second_transposed ? p->product->second_stride : 1;
-    for (int64_t j = begin; j < end; j++, panels += width * p->depth) {
-        const int64_t left = p->columns - j * width;
-        NAME(pack_panel)(p->product, p->second + j * width * step, p->depth, left < width ? left : width, panels);
+/* Copy some whole panels, which are adjacent in memory: some rows of all of them at once. */
+static void NAME(pack_adjacent)(const struct product *x, const REAL *second, int64_t depth, int64_t count,
+                                REAL *panels) {
+    for (int64_t begin = 0, end; begin < depth; begin = end) {
+        end = depth - begin < AT_ONCE ? depth : begin + AT_ONCE;
+        for (int64_t j = 0; j < count; j++)
+            for (int64_t k = begin; k < end; k++)
+                memcpy(panels + (j * depth + k) * NAME(COLUMNS), second + k * x->second_stride + j * NAME(COLUMNS),
+                       sizeof(REAL) * NAME(COLUMNS));
     }
 }
 
-/* Multiply some rows by some panels, which were copied. */
-static void NAME(multiply_copied)(const struct NAME(part) *p, int64_t row, int64_t rows, int64_t begin, int64_t end,
-                                  const REAL *panels, REAL *block) {
+/* Copy some panels of a part. */
+static void NAME(pack_panels)(const struct NAME(part) *p, int64_t begin, int64_t end) {
     const struct product *x = p->product;
-    const int64_t width = NAME(COLUMNS);
-    const REAL *first = p->first + row * (x->first_transposed ? 1 : x->first_stride);
-    struct NAME(strides) by = {1, x->first_stride, width, x->out_stride};
-    if (x->first_transposed) {
-        NAME(pack_rows)(x, row, rows, p->depth, first, block);
-        first = block, by.down = 1;
+    const int64_t step = x->second_transposed ? x->second_stride : 1;
+    if (!x->second_transposed && begin < end) {
+        const int64_t whole = (end * NAME(COLUMNS) <= p->columns ? end : end - 1) - begin;
+        NAME(pack_adjacent)(x, p->second + begin * NAME(COLUMNS), p->depth, whole,
+                            p->panels + begin * NAME(COLUMNS) * p->depth);
+        begin += whole;
     }
-    for (int64_t j = begin; j < end; j++, panels += width * p->depth) {
-        const int64_t left = p->columns - j * width;
-        NAME(multiply_rows)(x, row, rows, p->column + j * width, p->depth, first,
-                            x->first_transposed ? 0 : x->first_stride, panels,
-                            p->out + row * x->out_stride + j * width, by, left < width ? left : width, p->add);
-    }
+    for (int64_t j = begin * NAME(COLUMNS); j < end * NAME(COLUMNS); j += NAME(COLUMNS))
+        NAME(pack_panel)(x, p->second + j * step, p->depth, NAME(width)(p->columns, j), p->panels + j * p->depth);
 }
 
-/* Multiply some blocks of rows. Each thread copies all panels for itself, before its first rows. */
-static void NAME(multiply_some_rows)(void *argument, int64_t begin, int64_t end) {
+/* Copy a block of rows of a part. */
+static void NAME(pack_block)(const struct NAME(part) *p, int64_t i) {
+    struct tile tiles[NAME(BLOCK_ROWS)];
+    const struct row_block rows = NAME(rows_of)(p, p->first_block + i);
+    const int64_t count = divide_into_tiles(p->product, rows.begin, rows.count, tiles);
+    NAME(pack_rows)(tiles, count, p->depth, p->first + rows.begin, p->product->first_stride, NAME(copied_block)(p, i));
+}
+
+/* Copy some of all panels of a part, which blocks of rows follow. */
+static void NAME(pack_part)(void *argument, int64_t begin, int64_t end) {
     const struct NAME(part) *p = argument;
-    const int64_t panels = divided(p->columns, NAME(COLUMNS)), blocks = divided(p->length, p->block);
-    struct copies *copies =
-        copies_of_thread(sizeof(REAL) * (size_t)(p->depth * (panels * NAME(COLUMNS) + NAME(BLOCK_ROWS))));
+    const int64_t panels = divided(p->columns, NAME(COLUMNS));
+    NAME(pack_panels)(p, begin, end < panels ? end : panels);
+    for (int64_t i = begin < panels ? panels : begin; i < end; i++) NAME(pack_block)(p, i - panels);
+}
+
+/* Multiply a block of rows by a group of panels. */
+static void NAME(multiply_block)(const struct NAME(part) *p, int64_t i, int64_t begin, int64_t end) {
+    const struct product *x = p->product;
+    const struct row_block rows = NAME(rows_of)(p, p->first_block + i);
+    if (!p->panels) {
+        const int64_t last = end * NAME(COLUMNS) < p->columns ? end * NAME(COLUMNS) : p->columns;
+        NAME(multiply_slowly)(p, rows.begin, rows.begin + rows.count, begin * NAME(COLUMNS), last);
+        return;
+    }
+    struct NAME(strides) by = {1, x->first_transposed ? 1 : x->first_stride, NAME(COLUMNS), x->out_stride};
+    const REAL *first = x->first_transposed ? NAME(copied_block)(p, i) : p->first + rows.begin * x->first_stride;
+    const int64_t step = x->first_transposed ? 0 : x->first_stride;
+    struct tile tiles[NAME(BLOCK_ROWS)];
+    const int64_t count = divide_into_tiles(x, rows.begin, rows.count, tiles);
+    for (int64_t j = begin * NAME(COLUMNS); j < end * NAME(COLUMNS); j += NAME(COLUMNS))
+        NAME(multiply_tiles)(x, tiles, count, p->column + j, p->depth, first, step, p->panels + j * p->depth,
+                             p->out + rows.begin * x->out_stride + j, by, NAME(width)(p->columns, j), p->add);
+}
+
+/* Multiply some blocks of rows by groups of panels: all blocks by the first group, and so on. */
+static void NAME(multiply_blocks)(void *argument, int64_t begin, int64_t end) {
+    const struct NAME(part) *p = argument;
+    const int64_t panels = divided(p->columns, NAME(COLUMNS));
     clear_exceptions();
     for (int64_t i = begin; i < end; i++) {
-        const int64_t last = (i / blocks + 1) * p->length, row = i / blocks * p->length + i % blocks * p->block;
-        const int64_t rows = last - row < p->block ? last - row : p->block;
-        if (!copies) {
-            NAME(multiply_slowly)(p, row, row + rows, 0, p->columns);
-            continue;
-        }
-        REAL *copied = copies->memory, *block = copied + p->depth * panels * NAME(COLUMNS);
-        if (copies->number != p->number) NAME(pack_panels)(p, 0, panels, copied);
-        copies->number = p->number;
-        NAME(multiply_copied)(p, row, rows, 0, panels, copied, block);
+        const int64_t first = i / p->blocks * p->group, last = first + p->group;
+        NAME(multiply_block)(p, i % p->blocks, first, last < panels ? last : panels);
     }
     note_exceptions(p->product);
 }
 
-/* Multiply all rows by some panels, a block of them at a time, of a first matrix that is not transposed. */
-static void NAME(multiply_some_panels)(void *argument, int64_t begin, int64_t end) {
-    const struct NAME(part) *p = argument;
-    const int64_t most = NAME(BLOCK_COLUMNS) / NAME(COLUMNS), rows = p->product->rows;
-    clear_exceptions();
-    for (int64_t j = begin, last; j < end; j = last) {
-        last = end - j < most ? end : j + most;
-        struct copies *copies = copies_of_thread(sizeof(REAL) * (size_t)(p->depth * (last - j) * NAME(COLUMNS)));
-        if (!copies) {
-            const int64_t columns = last * NAME(COLUMNS);
-            NAME(multiply_slowly)(p, 0, rows, j * NAME(COLUMNS), columns < p->columns ? columns : p->columns);
-            continue;
-        }
-        NAME(pack_panels)(p, j, last, copies->memory);
-        copies->number = 0;
-        for (int64_t i = 0; i < rows; i += NAME(BLOCK_ROWS))
-            NAME(multiply_copied)(p, i, rows - i < NAME(BLOCK_ROWS) ? rows - i : NAME(BLOCK_ROWS), j, last,
-                                  copies->memory, NULL);
-    }
-    note_exceptions(p->product);
+/* Compute the sums of a part. */
+static void NAME(multiply_part)(struct NAME(part) *p) {
+    const int64_t panels = divided(p->columns, NAME(COLUMNS));
+    const int64_t chunk = 1 + COPIED_AT_ONCE / (p->depth * NAME(COLUMNS));
+    const int64_t blocks = p->copied_rows && p->column == 0 ? p->blocks : 0; /* once for all panels */
+    if (p->panels) parallel(NAME(pack_part), p, panels + blocks, chunk);
+    parallel(NAME(multiply_blocks), p, p->blocks * divided(panels, p->group), 1);
 }
 
-/* Threads share out the rows, or the panels if there are many more columns, of which each then copies some alone. */
-void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
+/* Divide the rows into blocks and the panels into groups: so many that threads can share them out. */
+static void NAME(divide)(struct NAME(part) *p, int64_t panels) {
+    const struct product *x = p->product;
     const int64_t unit = x->row_ranges ? GROUP : TILE_ROWS, eighth = divided(x->rows / 8, unit) * unit;
-    const int wide = !x->first_transposed && x->columns >= 2 * x->rows;
-    struct NAME(part) p = {.product = x, .length = equal_parts(x)};
-    p.block = eighth < unit ? unit : eighth < NAME(BLOCK_ROWS) ? eighth : NAME(BLOCK_ROWS);
-    for (int64_t j = 0; j < x->columns; j += p.columns) {
-        p.columns = wide || x->columns - j < NAME(BLOCK_COLUMNS) ? x->columns - j : NAME(BLOCK_COLUMNS);
-        for (int64_t k = 0; k < x->inner; k += p.depth) {
-            p.depth = next_depth(x, x->inner - k);
-            p.first = first + k * (x->first_transposed ? x->first_stride : 1);
-            p.second = second + (x->second_transposed ? j * x->second_stride + k : k * x->second_stride + j);
-            p.out = out + j, p.column = j;
-            p.number = atomic_fetch_add(&parts, 1) + 1;
-            p.add = k > 0;
-            if (wide) parallel(NAME(multiply_some_panels), &p, divided(p.columns, NAME(COLUMNS)), 2);
-            else parallel(NAME(multiply_some_rows), &p, x->rows / p.length * divided(p.length, p.block), 1);
+    p->length = equal_parts(x);
+    p->block = NAME(BLOCK_ROWS);
+    if (divided(x->rows, p->block) * panels < SHARED_OUT && eighth < p->block) p->block = eighth < unit ? unit : eighth;
+    const int64_t group = divided(x->rows, p->block) * panels / SHARED_OUT;
+    p->group = group < 1 ? 1 : group < GROUP_PANELS ? group : GROUP_PANELS;
+}
+
+/* Compute a product: part by part, each with copies of its panels, and of its rows if they are those of a transposed
+ * matrix. */
+void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
+    struct NAME(part) p = {.product = x};
+    NAME(divide)(&p, divided(x->columns, NAME(COLUMNS)));
+    const int64_t deepest = x->most < x->inner ? x->most : x->inner, blocks = x->rows / p.length * divided(p.length, p.block);
+    const int64_t most = blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
+    const int64_t width = divided(x->columns < NAME(PART) ? x->columns : NAME(PART), NAME(COLUMNS)) * NAME(COLUMNS);
+    REAL *copies = copies_of_thread(sizeof(REAL) * (size_t)(deepest * (width + (x->first_transposed ? most * p.block : 0))));
+    p.panels = copies;
+    if (copies && x->first_transposed) p.copied_rows = copies + deepest * width;
+    for (int64_t k = 0; k < x->inner; k += p.depth) {
+        p.depth = next_depth(x, x->inner - k);
+        p.first = first + k * (x->first_transposed ? x->first_stride : 1);
+        p.add = k > 0;
+        for (p.first_block = 0; p.first_block < blocks; p.first_block += p.blocks) {
+            p.blocks = blocks - p.first_block < most ? blocks - p.first_block : most;
+            for (p.column = 0; p.column < x->columns; p.column += p.columns) {
+                p.columns = x->columns - p.column < NAME(PART) ? x->columns - p.column : NAME(PART);
+                p.second = second + (x->second_transposed ? p.column * x->second_stride + k : k * x->second_stride + p.column);
+                p.out = out + p.column;
+                NAME(multiply_part)(&p);
+            }
         }
     }
 }

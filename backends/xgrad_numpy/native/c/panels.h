@@ -7,11 +7,18 @@
 #include <immintrin.h>
 #endif
 
-/* A matrix and vectors of the sums of one tile fill the registers of the CPU: rows of a tile, and vectors of each. The
- * panels of a block fit in the second cache. */
-enum { TILE_ROWS = 6 };
+/* A matrix and vectors of the sums of one tile fill the registers of the CPU: rows of a tile, and vectors of each. */
+enum { TILE_ROWS = 6, LINE_BYTES = 64 };
+
+/* Rows in memory from which parts are copied together: a cache has a line for each, even if they are a power of two
+ * apart. */
+enum { AT_ONCE = 8 };
+
+/* Of how work is shared out: into how many turns at least, bytes... */
+enum { SHARED_OUT = 16, GROUP_PANELS = 8, MOST_BLOCKS = 48, COPIED_AT_ONCE = 1 << 14 };
+
 #if defined(__AVX512F__)
-enum { VECTOR_BYTES = 64, PANEL_VECTORS = 4, BLOCK_PANELS = 8 };
+enum { VECTOR_BYTES = 64, PANEL_VECTORS = 4 };
 #define FUSED_float(x, y, sum) _mm512_fmadd_ps(x, y, sum)
 #define FUSED_double(x, y, sum) _mm512_fmadd_pd(x, y, sum)
 #define LOW_float 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
@@ -19,7 +26,7 @@ enum { VECTOR_BYTES = 64, PANEL_VECTORS = 4, BLOCK_PANELS = 8 };
 #define LOW_double 0, 8, 1, 9, 2, 10, 3, 11
 #define HIGH_double 4, 12, 5, 13, 6, 14, 7, 15
 #elif defined(__AVX2__) && defined(__FMA__)
-enum { VECTOR_BYTES = 32, PANEL_VECTORS = 2, BLOCK_PANELS = 16 };
+enum { VECTOR_BYTES = 32, PANEL_VECTORS = 2 };
 #define WITH_PAIRS /* see pairs.h, whose vectors these are */
 #define FUSED_float(x, y, sum) _mm256_fmadd_ps(x, y, sum)
 #define FUSED_double(x, y, sum) _mm256_fmadd_pd(x, y, sum)
@@ -29,7 +36,7 @@ enum { VECTOR_BYTES = 32, PANEL_VECTORS = 2, BLOCK_PANELS = 16 };
 #define HIGH_double 2, 6, 3, 7
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-enum { VECTOR_BYTES = 16, PANEL_VECTORS = 4, BLOCK_PANELS = 8 };
+enum { VECTOR_BYTES = 16, PANEL_VECTORS = 4 };
 #define FUSED_float(x, y, sum) vfmaq_f32(sum, x, y)
 #define FUSED_double(x, y, sum) vfmaq_f64(sum, x, y)
 #define LOW_float 0, 4, 1, 5
@@ -57,19 +64,20 @@ static inline int64_t next_depth(const struct product *x, int64_t left) {
     return x->unit ? (left / 2 + x->unit - 1) / x->unit * x->unit : (left + 1) / 2;
 }
 
+/* Some rows of a product. */
+struct row_block {
+    int64_t begin, count;
+};
+
 /* Memory of a thread for copies of operands, which is kept for its next product, and freed with the thread. */
 struct copies {
     size_t size;
-    uint64_t number; /* of the part of a product whose columns it has */
     void *memory;
 };
 
 static pthread_key_t copies_key;
 static pthread_once_t copies_once = PTHREAD_ONCE_INIT;
 static int copies_work;
-#if !defined(WITHOUT_PANELS)
-static _Atomic uint64_t parts; /* of products, so far */
-#endif
 
 static void free_copies(void *argument) {
     struct copies *copies = argument;
@@ -80,7 +88,7 @@ static void free_copies(void *argument) {
 static void make_copies_key(void) { copies_work = !pthread_key_create(&copies_key, free_copies); }
 
 /* Return memory of a size at a border of cache lines, NULL if there is none. */
-static inline struct copies *copies_of_thread(size_t size) {
+static inline void *copies_of_thread(size_t size) {
     pthread_once(&copies_once, make_copies_key);
     if (!copies_work) return NULL;
     struct copies *copies = pthread_getspecific(copies_key);
@@ -93,11 +101,10 @@ static inline struct copies *copies_of_thread(size_t size) {
     }
     if (copies->size < size) {
         free(copies->memory);
-        copies->number = 0;
         copies->memory = aligned_alloc(64, (size + 63) / 64 * 64);
         copies->size = copies->memory ? size : 0;
     }
-    return copies->memory ? copies : NULL;
+    return copies->memory;
 }
 
 /* How many columns a panel has; 0 if there is no instruction that fuses. */

@@ -11,7 +11,7 @@ typedef REAL NAME(stored) __attribute__((vector_size(VECTOR_BYTES), aligned(size
 enum {
     NAME(LANES) = VECTOR_BYTES / sizeof(REAL),
     NAME(COLUMNS) = PANEL_VECTORS * NAME(LANES),
-    NAME(BLOCK_COLUMNS) = BLOCK_PANELS * NAME(COLUMNS),
+    NAME(PART) = 1024, /* columns */
     NAME(BLOCK_ROWS) = 8 * TILE_ROWS,
     NAME(AHEAD) = 8, /* rows of a panel between what is read and what is fetched to the first cache */
 };
@@ -61,10 +61,13 @@ static inline __attribute__((always_inline)) void NAME(multiply_tile)(
     for (int i = 0; i < count; i++)
 #pragma GCC unroll 8
         for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = zero;
+#pragma GCC unroll 8
+    for (int i = 0; i < count; i++) __builtin_prefetch(out + i * by.out, 1);
     for (int64_t k = 0; k < depth; k++, panel += by.next, first += by.right) {
         const NAME(stored) *row = (const NAME(stored) *)panel;
 #pragma GCC unroll 8
-        for (int v = 0; v < PANEL_VECTORS; v++) __builtin_prefetch(panel + NAME(AHEAD) * by.next + v * NAME(LANES));
+        for (int v = 0; v < PANEL_VECTORS; v += LINE_BYTES / VECTOR_BYTES)
+            __builtin_prefetch(panel + NAME(AHEAD) * by.next + v * NAME(LANES));
 #pragma GCC unroll 8
         for (int i = 0; i < count; i++) {
             const NAME(vector) number = first[i * by.down] - zero; /* in all lanes */
@@ -159,24 +162,23 @@ static void NAME(note_pairs)(const struct product *x, int64_t column, int64_t ow
     }
 }
 
-/* Multiply rows from `row` on by a panel from `column` on. Their numbers are `step` apart, or, if that is 0, were copied
- * by `pack_rows`. */
-static void NAME(multiply_rows)(const struct product *x, int64_t row, int64_t rows, int64_t column, int64_t depth,
-                                const REAL *first, int64_t step, const REAL *panel, REAL *out,
-                                struct NAME(strides) by, int64_t width, int add) {
-    struct run run = {.part = {.owner = -1}};
+/* Multiply the rows of some tiles by a panel from `column` on. Their numbers are `step` apart, or, if that is 0, were
+ * copied by `pack_rows`. */
+static void NAME(multiply_tiles)(const struct product *x, const struct tile *tile, int64_t count, int64_t column,
+                                 int64_t depth, const REAL *first, int64_t step, const REAL *panel, REAL *out,
+                                 struct NAME(strides) by, int64_t width, int add) {
+    int64_t owner = -1;
     uint32_t paired_of[KINDS] = {0};
-    for (const int64_t end = row + rows; row < end;) {
-        const int64_t owner = run.part.owner, count = next_tile(x, &run, row, end);
-        if (run.part.owner != owner) NAME(note_pairs)(x, column, run.part.owner, paired_of);
-        if (!step) by.right = count;
-#define TILE(count) NAME(multiply_tile)(count, depth, first, panel, out, by, width, add)
+    for (const struct tile *end = tile + count; tile < end; tile++) {
+        if (tile->owner != owner) NAME(note_pairs)(x, column, owner = tile->owner, paired_of);
+        if (!step) by.right = tile->rows;
+#define TILE(rows) NAME(multiply_tile)(rows, depth, first, panel, out, by, width, add)
 #if defined(WITH_PAIRS)
-        const uint32_t paired = paired_of[run.kind];
-        if (paired) NAME(multiply_tile_in_pairs)(count, paired, depth, first, panel, out, by, width, add);
+        const uint32_t paired = paired_of[tile->kind];
+        if (paired) NAME(multiply_tile_in_pairs)(tile->rows, paired, depth, first, panel, out, by, width, add);
         else
 #endif
-            switch (count) {
+            switch (tile->rows) {
                 case 1: TILE(1); break;
                 case 2: TILE(2); break;
                 case 3: TILE(3); break;
@@ -185,9 +187,22 @@ static void NAME(multiply_rows)(const struct product *x, int64_t row, int64_t ro
                 default: TILE(6);
             }
 #undef TILE
-        row += count;
-        first += count * (step ? step : depth);
-        out += count * by.out;
+        first += tile->rows * (step ? step : depth);
+        out += tile->rows * by.out;
+    }
+}
+
+/* Multiply rows from `row` on by a panel from `column` on. Their numbers are `step` apart. */
+static void NAME(multiply_rows)(const struct product *x, int64_t row, int64_t rows, int64_t column, int64_t depth,
+                                const REAL *first, int64_t step, const REAL *panel, REAL *out,
+                                struct NAME(strides) by, int64_t width, int add) {
+    struct tile tiles[NAME(BLOCK_ROWS)];
+    for (const int64_t end = row + rows; row < end; row += NAME(BLOCK_ROWS)) {
+        const int64_t some = end - row < NAME(BLOCK_ROWS) ? end - row : NAME(BLOCK_ROWS);
+        const int64_t count = divide_into_tiles(x, row, some, tiles);
+        NAME(multiply_tiles)(x, tiles, count, column, depth, first, step, panel, out, by, width, add);
+        first += some * step;
+        out += some * by.out;
     }
 }
 #endif
