@@ -102,13 +102,6 @@ static void NAME(multiply_in_place)(const struct product *x, int64_t column, con
     }
 }
 
-/* Write a matrix as panels, all of which have the same size. */
-static void NAME(pack)(const struct product *x, const REAL *second, REAL *panels) {
-    const int64_t step = x->second_transposed ? x->second_stride : 1;
-    for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS))
-        NAME(pack_panel)(x, second + j * step, x->inner, NAME(width)(x->columns, j), panels + j * x->inner);
-}
-
 /* Copy rows of a transposed matrix in tiles, each number next to those of the other rows of its tile.
  *
  * What is adjacent in memory is read at once: a part of a line of a cache may be gone before the next tile, since such
@@ -135,30 +128,31 @@ static void NAME(pack_rows)(const struct tile *tiles, int64_t count, int64_t dep
     }
 }
 
-/* A part of all sums of a product: those of some blocks of rows and of some panels, over some of the numbers that they
- * are of.
+/* A part of a product: sums of some blocks of rows with some panels, over some of the numbers that are summed over.
  *
- * Threads first share out what is to be copied, and then the blocks of rows of all groups of panels. A group stays in
- * the cache of a core, and so does the copy of a block of rows for the panels of a group.
+ * Threads first share out the copies: of the panels, and of the rows if they are columns in memory. Then they share out
+ * the pieces, of which each is a block of rows times a group of panels: those of one group, which stays in the cache
+ * of a core, follow each other.
  */
 struct NAME(part) {
     const struct product *product;
     const REAL *first, *second;
     REAL *out;
-    REAL *copied_rows, *panels; /* NULL without memory, the former also if rows are adjacent in memory */
+    REAL *panels, *copied_rows; /* NULL without memory; the latter also for rows that are not copied */
     int64_t column, columns, depth;
-    int64_t length, block; /* of rows that are divided into blocks of rows */
+    int64_t length, block; /* of the ranges of rows that are divided into blocks, and of a block */
     int64_t first_block, blocks;
-    int64_t group; /* how many panels have the same turn */
-    int add;       /* to sums of another part */
+    int64_t group; /* panels of a piece */
+    int add;       /* to the sums of the part before */
 };
 
-/* Return the rows of a block. */
+/* Return the rows of one of all blocks. */
 static inline struct row_block NAME(rows_of)(const struct NAME(part) *p, int64_t block) {
     const int64_t each = divided(p->length, p->block), begin = block % each * p->block, left = p->length - begin;
     return (struct row_block){block / each * p->length + begin, left < p->block ? left : p->block};
 }
 
+/* Return the copy of one of the part's blocks. */
 static inline REAL *NAME(copied_block)(const struct NAME(part) *p, int64_t i) {
     return p->copied_rows + i * p->block * p->depth;
 }
@@ -215,6 +209,13 @@ static void NAME(pack_panels)(const struct NAME(part) *p, int64_t begin, int64_t
         NAME(pack_panel)(x, p->second + j * step, p->depth, NAME(width)(p->columns, j), p->panels + j * p->depth);
 }
 
+/* Write a matrix as panels, of all that is summed over. */
+static void NAME(pack)(const struct product *x, const REAL *second, REAL *panels) {
+    const struct NAME(part) p = {
+        .product = x, .second = second, .panels = panels, .columns = x->columns, .depth = x->inner};
+    NAME(pack_panels)(&p, 0, divided(x->columns, NAME(COLUMNS)));
+}
+
 /* Copy a block of rows of a part. */
 static void NAME(pack_block)(const struct NAME(part) *p, int64_t i) {
     struct tile tiles[NAME(BLOCK_ROWS)];
@@ -223,7 +224,7 @@ static void NAME(pack_block)(const struct NAME(part) *p, int64_t i) {
     NAME(pack_rows)(tiles, count, p->depth, p->first + rows.begin, p->product->first_stride, NAME(copied_block)(p, i));
 }
 
-/* Copy some of all panels of a part, which blocks of rows follow. */
+/* Copy some of the panels and blocks of a part, which follow in one range. */
 static void NAME(pack_part)(void *argument, int64_t begin, int64_t end) {
     const struct NAME(part) *p = argument;
     const int64_t panels = divided(p->columns, NAME(COLUMNS));
@@ -250,8 +251,8 @@ static void NAME(multiply_block)(const struct NAME(part) *p, int64_t i, int64_t 
                              p->out + rows.begin * x->out_stride + j, by, NAME(width)(p->columns, j), p->add);
 }
 
-/* Multiply some blocks of rows by groups of panels: all blocks by the first group, and so on. */
-static void NAME(multiply_blocks)(void *argument, int64_t begin, int64_t end) {
+/* Multiply some pieces: all blocks by the first group of panels, and so on. */
+static void NAME(multiply_pieces)(void *argument, int64_t begin, int64_t end) {
     const struct NAME(part) *p = argument;
     const int64_t panels = divided(p->columns, NAME(COLUMNS));
     clear_exceptions();
@@ -268,17 +269,17 @@ static void NAME(multiply_part)(struct NAME(part) *p) {
     const int64_t chunk = 1 + COPIED_AT_ONCE / (p->depth * NAME(COLUMNS));
     const int64_t blocks = p->copied_rows && p->column == 0 ? p->blocks : 0; /* once for all panels */
     if (p->panels) parallel(NAME(pack_part), p, panels + blocks, chunk);
-    parallel(NAME(multiply_blocks), p, p->blocks * divided(panels, p->group), 1);
+    parallel(NAME(multiply_pieces), p, p->blocks * divided(panels, p->group), 1);
 }
 
-/* Divide the rows into blocks and the panels into groups: so many that threads can share them out. */
+/* Divide the rows into blocks and the panels into groups, so that there are enough pieces for threads to share out. */
 static void NAME(divide)(struct NAME(part) *p, int64_t panels) {
     const struct product *x = p->product;
     const int64_t unit = x->row_ranges ? GROUP : TILE_ROWS, eighth = divided(x->rows / 8, unit) * unit;
     p->length = equal_parts(x);
     p->block = NAME(BLOCK_ROWS);
-    if (divided(x->rows, p->block) * panels < SHARED_OUT && eighth < p->block) p->block = eighth < unit ? unit : eighth;
-    const int64_t group = divided(x->rows, p->block) * panels / SHARED_OUT;
+    if (divided(x->rows, p->block) * panels < PIECES && eighth < p->block) p->block = eighth < unit ? unit : eighth;
+    const int64_t group = divided(x->rows, p->block) * panels / PIECES;
     p->group = group < 1 ? 1 : group < GROUP_PANELS ? group : GROUP_PANELS;
 }
 
@@ -287,12 +288,13 @@ static void NAME(divide)(struct NAME(part) *p, int64_t panels) {
 void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
     struct NAME(part) p = {.product = x};
     NAME(divide)(&p, divided(x->columns, NAME(COLUMNS)));
-    const int64_t deepest = x->most < x->inner ? x->most : x->inner, blocks = x->rows / p.length * divided(p.length, p.block);
+    const int64_t deepest = x->inner < x->most + x->unit ? x->inner : x->most + x->unit;
+    const int64_t blocks = x->rows / p.length * divided(p.length, p.block);
     const int64_t most = blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
     const int64_t width = divided(x->columns < NAME(PART) ? x->columns : NAME(PART), NAME(COLUMNS)) * NAME(COLUMNS);
-    REAL *copies = copies_of_thread(sizeof(REAL) * (size_t)(deepest * (width + (x->first_transposed ? most * p.block : 0))));
-    p.panels = copies;
-    if (copies && x->first_transposed) p.copied_rows = copies + deepest * width;
+    const int64_t copied = width + (x->first_transposed ? most * p.block : 0);
+    p.panels = copies_of_thread(sizeof(REAL) * (size_t)(deepest * copied));
+    if (p.panels && x->first_transposed) p.copied_rows = p.panels + deepest * width;
     for (int64_t k = 0; k < x->inner; k += p.depth) {
         p.depth = next_depth(x, x->inner - k);
         p.first = first + k * (x->first_transposed ? x->first_stride : 1);
@@ -301,7 +303,8 @@ void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const 
             p.blocks = blocks - p.first_block < most ? blocks - p.first_block : most;
             for (p.column = 0; p.column < x->columns; p.column += p.columns) {
                 p.columns = x->columns - p.column < NAME(PART) ? x->columns - p.column : NAME(PART);
-                p.second = second + (x->second_transposed ? p.column * x->second_stride + k : k * x->second_stride + p.column);
+                p.second = second + (x->second_transposed ? p.column * x->second_stride + k
+                                                          : k * x->second_stride + p.column);
                 p.out = out + p.column;
                 NAME(multiply_part)(&p);
             }

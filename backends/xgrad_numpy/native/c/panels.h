@@ -10,12 +10,13 @@
 /* A matrix and vectors of the sums of one tile fill the registers of the CPU: rows of a tile, and vectors of each. */
 enum { TILE_ROWS = 6, LINE_BYTES = 64 };
 
-/* Rows in memory from which parts are copied together: a cache has a line for each, even if they are a power of two
- * apart. */
+/* Lines of a cache for one address: of so many rows in memory, which may be a power of two apart, parts are copied
+ * together. */
 enum { AT_ONCE = 8 };
 
-/* Of how work is shared out: into how many turns at least, bytes... */
-enum { SHARED_OUT = 16, GROUP_PANELS = 8, MOST_BLOCKS = 48, COPIED_AT_ONCE = 1 << 14 };
+/* How products are divided: at least so many pieces of large ones, at most so many panels of a piece, and blocks of rows
+ * that are copied together; and how many numbers a thread copies at once. */
+enum { PIECES = 16, GROUP_PANELS = 8, MOST_BLOCKS = 24, COPIED_AT_ONCE = 1 << 14 };
 
 #if defined(__AVX512F__)
 enum { VECTOR_BYTES = 64, PANEL_VECTORS = 4 };
