@@ -247,8 +247,12 @@ class Compilation:
             yield thread
         if self._runtime is None:
             return
-        for _ in self._kernels.trials(self._runtime):
-            yield thread
+        try:
+            for _ in self._kernels.trials(self._runtime):
+                yield thread
+        except MemoryError as error:
+            self.reason = f"no memory to try out matrix products: {error}"
+            return
         thread = Thread(target=self._prepare, args=(self._runtime,), name="xgrad-compile", daemon=True)
         thread.start()
         while thread.is_alive():

@@ -67,7 +67,7 @@ def ways_of(product: Product, function: Any, arrays: Sequence[Any], runtime: Run
     threads = int(runtime.functions.threads())
     key = product, function, threads
     if key not in _KNOWN:
-        with suppress(_Untried):
+        with suppress(_Untried), np.errstate(all="ignore"):  # the numbers are not the user's
             _KNOWN[key] = _tried(product, function, arrays, runtime, threads)
     return _KNOWN.get(key, NO_WAY)
 
@@ -133,9 +133,8 @@ class _Trial(NamedTuple):
     def of(cls, function: Any, first: np.ndarray, second: np.ndarray, out: Any, runtime: Runtime) -> _Trial:
         """Return the trial of two operands, with a result in memory like `out`."""
         expected = _like(out, None)
-        with np.errstate(all="ignore"):
-            if not undisturbed(partial(function, first, second, expected), runtime):
-                raise _Untried
+        if not undisturbed(partial(function, first, second, expected), runtime):
+            raise _Untried
         return cls(first, second, expected)
 
 
