@@ -75,31 +75,46 @@ static inline int64_t NAME(width)(int64_t columns, int64_t column) {
     return columns - column < NAME(COLUMNS) ? columns - column : NAME(COLUMNS);
 }
 
-/* Multiply some rows, the first of which is `row`, by a matrix in panels, of all that is summed over. */
-static void NAME(multiply_panels)(const struct product *x, int64_t row, int64_t rows, const REAL *first,
-                                  const REAL *panels, REAL *out) {
-    const struct NAME(strides) by = {1, x->first_stride, NAME(COLUMNS), x->out_stride};
-    for (int64_t k = 0, depth; k < x->inner; k += depth) {
-        depth = next_depth(x, x->inner - k);
-        for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS))
-            NAME(multiply_rows)(x, row, rows, j, depth, first + k, x->first_stride,
-                                panels + j * x->inner + k * NAME(COLUMNS), out + j, by, NAME(width)(x->columns, j), k > 0);
+/* Where a product reads panels of a matrix: those that were copied one after the other, or those of the matrix itself,
+ * whose rows are `next` apart. `step` is from panel to panel. */
+struct NAME(panels) {
+    const REAL *first;
+    int64_t step, next;
+};
+
+/* Multiply some rows, the first of which is `row`, by panels from a `column` on, of all that is summed over. */
+static void NAME(multiply_by_panels)(const struct product *x, int64_t row, int64_t rows, int64_t column,
+                                     const REAL *first, struct NAME(panels) panels, REAL *out) {
+    const int64_t down = x->first_transposed ? 1 : x->first_stride, right = x->first_transposed ? x->first_stride : 1;
+    const struct NAME(strides) by = {right, down, panels.next, x->out_stride};
+    struct tile tiles[NAME(BLOCK_ROWS)];
+    for (int64_t begin = 0, block; begin < rows; begin += block) {
+        block = rows - begin < NAME(BLOCK_ROWS) ? rows - begin : NAME(BLOCK_ROWS);
+        const int64_t count = divide_into_tiles(x, row + begin, block, tiles);
+        for (int64_t k = 0, depth; k < x->inner; k += depth) {
+            depth = next_depth(x, x->inner - k);
+            const REAL *numbers = first + begin * down + k * right, *panel = panels.first + k * panels.next;
+            for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS), panel += panels.step)
+                NAME(multiply_tiles)(x, tiles, count, column + j, depth, numbers, down, panel,
+                                     out + begin * x->out_stride + j, by, NAME(width)(x->columns, j), k > 0);
+        }
     }
 }
 
+/* Multiply some rows, the first of which is `row`, by a matrix whose panels were copied. */
+static void NAME(multiply_panels)(const struct product *x, int64_t row, int64_t rows, const REAL *first,
+                                  const REAL *panels, REAL *out) {
+    const struct NAME(panels) copied = {panels, NAME(COLUMNS) * x->inner, NAME(COLUMNS)};
+    NAME(multiply_by_panels)(x, row, rows, 0, first, copied, out);
+}
+
 /* Multiply by a matrix, whose first column is `column`, without copies of its panels. Its rows are adjacent in memory,
- * and its columns are whole panels. Where the first matrix has few rows, to copy panels would take as long as to multiply
- * by them. */
+ * and its columns are whole panels. Where the first matrix has few rows, to copy panels would take as long as to
+ * multiply by them. */
 static void NAME(multiply_in_place)(const struct product *x, int64_t column, const REAL *first, const REAL *second,
                                     REAL *out) {
-    const int64_t down = x->first_transposed ? 1 : x->first_stride, right = x->first_transposed ? x->first_stride : 1;
-    const struct NAME(strides) by = {right, down, x->second_stride, x->out_stride};
-    for (int64_t k = 0, depth; k < x->inner; k += depth) {
-        depth = next_depth(x, x->inner - k);
-        for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS))
-            NAME(multiply_rows)(x, 0, x->rows, column + j, depth, first + k * right, down,
-                                second + k * x->second_stride + j, out + j, by, NAME(COLUMNS), k > 0);
-    }
+    const struct NAME(panels) in_place = {second, NAME(COLUMNS), x->second_stride};
+    NAME(multiply_by_panels)(x, 0, x->rows, column, first, in_place, out);
 }
 
 /* Copy rows of a transposed matrix in tiles, each number next to those of the other rows of its tile.

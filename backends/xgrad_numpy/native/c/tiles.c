@@ -191,18 +191,4 @@ static void NAME(multiply_tiles)(const struct product *x, const struct tile *til
         out += tile->rows * by.out;
     }
 }
-
-/* Multiply rows from `row` on by a panel from `column` on. Their numbers are `step` apart. */
-static void NAME(multiply_rows)(const struct product *x, int64_t row, int64_t rows, int64_t column, int64_t depth,
-                                const REAL *first, int64_t step, const REAL *panel, REAL *out,
-                                struct NAME(strides) by, int64_t width, int add) {
-    struct tile tiles[NAME(BLOCK_ROWS)];
-    for (const int64_t end = row + rows; row < end; row += NAME(BLOCK_ROWS)) {
-        const int64_t some = end - row < NAME(BLOCK_ROWS) ? end - row : NAME(BLOCK_ROWS);
-        const int64_t count = divide_into_tiles(x, row, some, tiles);
-        NAME(multiply_tiles)(x, tiles, count, column, depth, first, step, panel, out, by, width, add);
-        first += some * step;
-        out += some * by.out;
-    }
-}
 #endif
