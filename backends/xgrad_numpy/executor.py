@@ -70,6 +70,8 @@ class Executor:
             self._code.scope.clear()
             for slot in (*self._lowering.state, *self._lowering.static):
                 slot.array = None
+        if self._compilation is not None:
+            self._compilation.close()
         self._lowering = self._code = self._kernels = self._compilation = None
         self._replays = 0
 

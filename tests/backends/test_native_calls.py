@@ -365,7 +365,7 @@ def test_panels_have_the_bits_of_numpy(dtype: str, special: bool, monkeypatch: p
                 instructions.append(Instruction(function, (static(a), static(b), static(out)), {}))
                 pairs.append((right, out))
     parts = [part for part in execute(instructions) if isinstance(part, Multiplication)]
-    assert len([part for part in parts if part.product.most]) > len(parts) / 3  # the rest keeps the sign of zeros
+    assert len([part for part in parts if part.way.most]) > len(parts) / 3  # the rest keeps the sign of zeros
     for right, got in pairs:
         assert bits(got) == bits(right)
 

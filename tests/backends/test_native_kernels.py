@@ -26,7 +26,8 @@ from xgrad.ops.normalization import _normalize
 from xgrad_numpy import executor, sums
 from xgrad_numpy.codegen import Instruction, Slot
 from xgrad_numpy.instructions import PUTMASK, choose
-from xgrad_numpy.native import expressions, library
+from xgrad_numpy.native import expressions, kernels, library, ways
+from xgrad_numpy.native.calls import Multiplication
 from xgrad_numpy.native.fusion import Run, fuse
 from xgrad_numpy.native.kernels import Kernels
 from xgrad_numpy.native.printer import Source
@@ -579,6 +580,58 @@ def test_kernels_take_over_after_some_replays(monkeypatch: pytest.MonkeyPatch) -
     assert program.executor._code is compiled[0]
 
 
+def test_an_interrupt_of_a_trial_delays_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not runtime().has_products:
+        pytest.skip("needs OpenBLAS")
+    monkeypatch.setattr(ways, "_KNOWN", {})
+    make, interrupts = ways._tried, [KeyboardInterrupt]
+
+    def tried(*args: Any) -> Any:
+        if interrupts:
+            raise interrupts.pop()
+        return make(*args)
+
+    monkeypatch.setattr(ways, "_tried", tried)
+    x, y = (xgrad.asarray(np.random.default_rng(i).standard_normal((64, 64)).astype("f")) for i in range(2))
+    step = xgrad.capture(lambda: xgrad.tanh(x @ y) * 2.0 + 1.0)
+    right = step().tolist()
+    (program,) = step._programs.values()
+    program.executor._compile()
+    with pytest.raises(KeyboardInterrupt):
+        program.executor._compilation.wait()
+    assert step().tolist() == right and program.executor.run != program.executor._run_kernels
+    program.executor._compilation.wait()
+    assert step().tolist() == right and program.executor.run == program.executor._run_kernels
+
+
+def test_products_are_tried_again_with_another_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not runtime().has_products:
+        pytest.skip("needs OpenBLAS")
+    monkeypatch.setattr(kernels, "_AT_ONCE", 0)  # a trial at a time
+    rng, before = np.random.default_rng(0), xgrad.get_num_threads()
+    x, y, z = (xgrad.asarray(rng.standard_normal(shape).astype("f")) for shape in ((130, 700), (700, 72), (72, 90)))
+    step = xgrad.capture(lambda: xgrad.tanh(x @ y) @ z, native=False)
+    step()
+    step()
+    (program,) = step._programs.values()
+
+    def ways_of(tried: Kernels) -> list[Any]:
+        return [call.way for call in tried._calls() if isinstance(call, Multiplication)]
+
+    try:
+        xgrad.set_num_threads(2)
+        right, changing = (Kernels(program.executor._lowering) for _ in range(2))
+        assert len([*right.trials(runtime())]) >= 2
+        trials = changing.trials(runtime())
+        for threads in (2, 1, 2):
+            xgrad.set_num_threads(threads)
+            next(trials)
+        assert [*trials] and changing.threads == 2
+    finally:
+        xgrad.set_num_threads(before)
+    assert ways_of(changing) == ways_of(right) and len(ways_of(right)) == 2
+
+
 @pytest.mark.parametrize("how", ["argument", "environment"])
 def test_kernels_are_turned_off(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "WARM", 1)
@@ -633,9 +686,9 @@ def test_equal_programs_share_a_library() -> None:
             step(xgrad.ones(5))
             step(xgrad.ones(5))
             (program,) = step._programs.values()
-            kernels = Kernels(program.executor._lowering)
-            assert not list(kernels.trials(runtime()))  # there are no products
-            yield kernels.source().text
+            of_step = Kernels(program.executor._lowering)
+            assert not list(of_step.trials(runtime()))  # there are no products
+            yield of_step.source().text
 
     one, other = steps()
     assert one == other != ""

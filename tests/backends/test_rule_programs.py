@@ -187,6 +187,21 @@ def test_an_error_leaves_no_exception_for_later_calls() -> None:
             assert runtime().take_raised() == 0
 
 
+def test_an_interrupt_of_a_recording_delays_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    args, interrupts = standardized((512, 65), (1,), (65,), True, "float32"), [KeyboardInterrupt]
+    make = RuleRecording.__init__
+
+    def interrupted(*arguments: Any) -> None:
+        if interrupts:
+            raise interrupts.pop()
+        make(*arguments)
+
+    monkeypatch.setattr(RuleRecording, "__init__", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        wait_for(lambda: call("standardize", args))
+    wait_for(lambda: call("standardize", args))
+
+
 def test_calls_with_ever_other_arguments_drop_no_program() -> None:
     args = standardized((512, 64), (1,), (64,), True, "float32")
     for _ in range(rule_programs._WARM):

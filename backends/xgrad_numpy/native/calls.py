@@ -61,7 +61,7 @@ class NativeCall(ABC):
         """Return the call in C, given the index of its first place in the table of addresses, ``p``."""
 
     def has_bits_of_numpy(self, runtime: Runtime) -> bool:
-        """Return whether C computes the bits of NumPy, if that is to be tried out; called once, before `text`."""
+        """Return whether C computes the bits of NumPy, if that is to be tried out; called before `text`."""
         return True
 
     def is_worth_a_call(self, least: int) -> bool:
@@ -71,28 +71,29 @@ class NativeCall(ABC):
 
 @dataclass(slots=True, eq=False)
 class Multiplication(NativeCall):
-    """A matrix product."""
+    """A matrix product: as its arrays say, and the way to compute it."""
 
     product: Product
+    way: Product
 
     @classmethod
     def of(cls, x: Instruction, buffers: Bounds) -> Multiplication | None:
         """Return an instruction as a product of matrices, or of a matrix and a vector."""
         product = product_of(x, buffers)
         places = None if product is None else places_of(x.operands)
-        return None if product is None or places is None else cls(x, places, product)
+        return None if product is None or places is None else cls(x, places, product, product)
 
     def text(self, first: int) -> str:
         """Return the call in C."""
-        product, arguments = self.product.initializer(), ", ".join([f"p[{first + i}]" for i in range(3)])
+        product, arguments = self.way.initializer(), ", ".join([f"p[{first + i}]" for i in range(3)])
         return f"{{ static const struct product x = {product}; runtime->multiply(&x, {arguments}); }}"
 
     def has_bits_of_numpy(self, runtime: Runtime) -> bool:
         """Return whether the runtime computes the bits of NumPy, and choose how."""
         arrays = [place.array for place in self.places]  # slots may get other arrays meanwhile
-        product = with_bits_of_numpy(self.product, self.instruction.function, arrays, runtime)
-        self.product = product or self.product
-        return product is not None
+        way = with_bits_of_numpy(self.product, self.instruction.function, arrays, runtime)
+        self.way = way or self.product
+        return way is not None
 
     def is_worth_a_call(self, least: int) -> bool:
         """Return whether threads share it out."""

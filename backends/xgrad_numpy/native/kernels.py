@@ -26,7 +26,7 @@ _AT_ONCE = 1e-3  # seconds of trials after which the step goes on
 
 
 class Kernels:
-    """The runs of a program, in three steps: made where the program is, `tried_out`, and compiled by `prepare`.
+    """The runs of a program: made where the program is, tried out by `trials`, and compiled by `prepare`.
 
     Only the last may be taken by another thread than that of the program: trials of products give BLAS one thread for a
     while, which is a setting of the process, and a product that NumPy begins then may have other bits.
@@ -41,19 +41,25 @@ class Kernels:
         self.count_threads: Callable[[], int] | None = None  #: Returns the current number.
 
     def trials(self, runtime: Runtime) -> Iterator[None]:
-        """Try out which calls have the bits of NumPy, and yield now and then: the first of a shape takes a while."""
+        """Try out which calls have the bits of NumPy, and yield now and then: the first of a shape takes a while.
+
+        With another number of threads meanwhile, they are all tried out again.
+        """
         self.count_threads = runtime.functions.threads
-        self.threads = 0
-        while self.threads != self.count_threads():  # which may change between trials
-            self.threads = self.count_threads()
-            self._refused.clear()
-            start = perf_counter()
-            for call in self._calls():
-                if not call.has_bits_of_numpy(runtime):
-                    self._refused.add(call)
-                if perf_counter() - start > _AT_ONCE:
-                    yield
-                    start = perf_counter()
+        self.threads, calls, done, start = 0, list(self._calls()), 0, perf_counter()
+        while done < len(calls) or self.threads != self.count_threads():
+            if self.threads != self.count_threads():
+                self.threads, done = self.count_threads(), 0
+                self._refused.clear()
+                continue
+            with np.errstate(all="ignore"):  # the numbers are not the user's
+                has_bits = calls[done].has_bits_of_numpy(runtime)
+            if not has_bits:
+                self._refused.add(calls[done])
+            done += 1
+            if perf_counter() - start > _AT_ONCE:
+                yield
+                start = perf_counter()
 
     def _calls(self) -> Iterator[NativeCall]:
         runs = [x for part in self._fused for x in part if type(x) is Run]
@@ -228,35 +234,46 @@ class Compilation:
         self.reason = ""
         self._runtime: Runtime | None = None
         self._kernels = kernels
+        self._thread: Thread
         self._work = self._stages()
 
     def advance(self) -> bool:
         """Do some of what is left to the thread of the step; return whether more is to come."""
-        return next(self._work, None) is not None
+        try:
+            return next(self._work, None) is not None
+        except BaseException:  # an interrupt: begin anew, what was tried out is known
+            self._work = self._stages()
+            raise
 
     def wait(self) -> None:
         """Wait for the end."""
-        for thread in self._work:
-            thread.join()
+        while self.advance():
+            self._thread.join()
+
+    def close(self) -> None:
+        """Leave it: a thread that works goes on until it is done."""
+        self._work = iter(())
 
     def _stages(self) -> Iterator[Thread]:
         """Yield the thread that works, or has worked last, until all is done."""
-        thread = Thread(target=self._load, name="xgrad-compile", daemon=True)
-        thread.start()
-        while thread.is_alive():
-            yield thread
+        self._start(self._load)
+        while self._thread.is_alive():
+            yield self._thread
         if self._runtime is None:
             return
         try:
             for _ in self._kernels.trials(self._runtime):
-                yield thread
+                yield self._thread
         except MemoryError as error:
             self.reason = f"no memory to try out matrix products: {error}"
             return
-        thread = Thread(target=self._prepare, args=(self._runtime,), name="xgrad-compile", daemon=True)
-        thread.start()
-        while thread.is_alive():
-            yield thread
+        self._start(self._prepare)
+        while self._thread.is_alive():
+            yield self._thread
+
+    def _start(self, work: Callable[[], None]) -> None:
+        self._thread = Thread(target=work, name="xgrad-compile", daemon=True)
+        self._thread.start()
 
     def _load(self) -> None:
         try:
@@ -264,8 +281,9 @@ class Compilation:
         except (library.Unavailable, RuntimeWarning) as error:  # the latter of a cache, where warnings are errors
             self.reason = str(error)
 
-    def _prepare(self, runtime: Runtime) -> None:
+    def _prepare(self) -> None:
+        assert self._runtime is not None
         try:
-            self.library = self._kernels.prepare(runtime)
+            self.library = self._kernels.prepare(self._runtime)
         except (library.Unavailable, RuntimeWarning) as error:
             self.reason = str(error)

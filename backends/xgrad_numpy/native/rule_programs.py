@@ -103,21 +103,24 @@ def _note(key: Any, args: tuple[Any, ...], runtime: Runtime) -> None:
     _CALLS.pop(key, None)
     _PROGRAMS[key] = None
     if sum([x.nbytes for x in leaves(args) if type(x) is np.ndarray]) <= _MEMORY:
-        # Warnings are for the user's calls.
-        with suppress(Unusable, MemoryError), np.errstate(all="ignore"):
-            recording = RuleRecording(OVERRIDABLE[key[0]].generic, args, runtime)
-            Thread(target=_make, args=(key, recording, runtime), name="xgrad-compile", daemon=True).start()
+        try:
+            with suppress(Unusable, MemoryError), np.errstate(all="ignore"):  # warnings are for the user's calls
+                recording = RuleRecording(OVERRIDABLE[key[0]].generic, args, runtime)
+                if recording.nbytes <= _MEMORY and recording.threads == key[1]:
+                    Thread(target=_make, args=(key, recording, runtime), name="xgrad-compile", daemon=True).start()
+        except BaseException:  # an interrupt: count again
+            _PROGRAMS.pop(key, None)
+            raise
 
 
 def _make(key: Any, recording: RuleRecording, runtime: Runtime) -> None:
     # A cache warns, too, which raises where warnings are errors.
     with suppress(library.Unavailable, RuntimeWarning, MemoryError), _MAKING:
-        threads = key[1]
         made = recording.compiled(runtime)
         held = sum([known.nbytes for known in list(_PROGRAMS.values()) if known is not None])
         if made is None or held + made.nbytes > _MEMORY:
             return
-        if runtime.functions.threads() == threads:  # products were tried with these
+        if runtime.functions.threads() == recording.threads:  # products were tried with these
             _PROGRAMS[key] = made
 
 
@@ -166,14 +169,15 @@ class RuleRecording:
         lowering = Lowering(program, [])
         for slot in lowering.static:
             slot.array = slot.find()
-        self._nbytes = lowering.nbytes + sum([array.nbytes for array in program.constants.values()])
+        self.nbytes = lowering.nbytes + sum([array.nbytes for array in program.constants.values()])
         self._kernels = Kernels(lowering)
         for _ in self._kernels.trials(runtime):
             pass
+        self.threads = self._kernels.threads
 
     def compiled(self, runtime: Runtime) -> RuleProgram | None:
         """Return the program; None if C is to compute nothing of it. Raises as `library.load`."""
-        library = self._kernels.prepare(runtime)
-        if library is None:
+        kernels = self._kernels.prepare(runtime)
+        if kernels is None:
             return None
-        return RuleProgram(self._kernels.code(library), self._result, self._nbytes, runtime)
+        return RuleProgram(self._kernels.code(kernels), self._result, self.nbytes, runtime)

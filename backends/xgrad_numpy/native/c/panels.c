@@ -77,14 +77,14 @@ static inline int64_t NAME(width)(int64_t columns, int64_t column) {
 
 /* Where a product reads panels of a matrix: those that were copied one after the other, or those of the matrix itself,
  * whose rows are `next` apart. `step` is from panel to panel. */
-struct NAME(panels) {
+struct NAME(panel_places) {
     const REAL *first;
     int64_t step, next;
 };
 
 /* Multiply some rows, the first of which is `row`, by panels from a `column` on, of all that is summed over. */
 static void NAME(multiply_by_panels)(const struct product *x, int64_t row, int64_t rows, int64_t column,
-                                     const REAL *first, struct NAME(panels) panels, REAL *out) {
+                                     const REAL *first, struct NAME(panel_places) panels, REAL *out) {
     const int64_t down = x->first_transposed ? 1 : x->first_stride, right = x->first_transposed ? x->first_stride : 1;
     const struct NAME(strides) by = {right, down, panels.next, x->out_stride};
     struct tile tiles[NAME(BLOCK_ROWS)];
@@ -104,7 +104,7 @@ static void NAME(multiply_by_panels)(const struct product *x, int64_t row, int64
 /* Multiply some rows, the first of which is `row`, by a matrix whose panels were copied. */
 static void NAME(multiply_panels)(const struct product *x, int64_t row, int64_t rows, const REAL *first,
                                   const REAL *panels, REAL *out) {
-    const struct NAME(panels) copied = {panels, NAME(COLUMNS) * x->inner, NAME(COLUMNS)};
+    const struct NAME(panel_places) copied = {panels, NAME(COLUMNS) * x->inner, NAME(COLUMNS)};
     NAME(multiply_by_panels)(x, row, rows, 0, first, copied, out);
 }
 
@@ -113,7 +113,7 @@ static void NAME(multiply_panels)(const struct product *x, int64_t row, int64_t 
  * multiply by them. */
 static void NAME(multiply_in_place)(const struct product *x, int64_t column, const REAL *first, const REAL *second,
                                     REAL *out) {
-    const struct NAME(panels) in_place = {second, NAME(COLUMNS), x->second_stride};
+    const struct NAME(panel_places) in_place = {second, NAME(COLUMNS), x->second_stride};
     NAME(multiply_by_panels)(x, 0, x->rows, column, first, in_place, out);
 }
 
@@ -125,7 +125,7 @@ static void NAME(multiply_in_place)(const struct product *x, int64_t column, con
 static void NAME(pack_rows)(const struct tile *tiles, int64_t count, int64_t depth, const REAL *first, int64_t stride,
                             REAL *block) {
     for (int64_t begin = 0, end; begin < depth; begin = end) {
-        end = depth - begin < AT_ONCE ? depth : begin + AT_ONCE;
+        end = depth - begin < CACHE_WAYS ? depth : begin + CACHE_WAYS;
         const REAL *numbers = first + begin * stride;
         REAL *copy = block;
         for (const struct tile *tile = tiles; tile < tiles + count; tile++) {
@@ -156,9 +156,9 @@ struct NAME(part) {
     REAL *panels, *copied_rows; /* NULL without memory; the latter also for rows that are not copied */
     int64_t column, columns, depth;
     int64_t length, block; /* of the ranges of rows that are divided into blocks, and of a block */
-    int64_t first_block, blocks;
-    int64_t group; /* panels of a piece */
-    int add;       /* to the sums of the part before */
+    int64_t first_block, blocks, new_blocks; /* the last: those that are to be copied */
+    int64_t group;                           /* panels of a piece */
+    int add;                                 /* to the sums of the part before */
 };
 
 /* Return the rows of one of all blocks. */
@@ -202,7 +202,7 @@ static void NAME(multiply_slowly)(const struct NAME(part) *p, int64_t row, int64
 static void NAME(pack_adjacent)(const struct product *x, const REAL *second, int64_t depth, int64_t count,
                                 REAL *panels) {
     for (int64_t begin = 0, end; begin < depth; begin = end) {
-        end = depth - begin < AT_ONCE ? depth : begin + AT_ONCE;
+        end = depth - begin < CACHE_WAYS ? depth : begin + CACHE_WAYS;
         for (int64_t j = 0; j < count; j++)
             for (int64_t k = begin; k < end; k++)
                 memcpy(panels + (j * depth + k) * NAME(COLUMNS), second + k * x->second_stride + j * NAME(COLUMNS),
@@ -239,12 +239,12 @@ static void NAME(pack_block)(const struct NAME(part) *p, int64_t i) {
     NAME(pack_rows)(tiles, count, p->depth, p->first + rows.begin, p->product->first_stride, NAME(copied_block)(p, i));
 }
 
-/* Copy some of the panels and blocks of a part, which follow in one range. */
+/* Copy some of the blocks that are to be copied, and of the panels, which follow them in one range. */
 static void NAME(pack_part)(void *argument, int64_t begin, int64_t end) {
     const struct NAME(part) *p = argument;
-    const int64_t panels = divided(p->columns, NAME(COLUMNS));
-    NAME(pack_panels)(p, begin, end < panels ? end : panels);
-    for (int64_t i = begin < panels ? panels : begin; i < end; i++) NAME(pack_block)(p, i - panels);
+    const int64_t blocks = p->new_blocks;
+    for (int64_t i = begin; i < end && i < blocks; i++) NAME(pack_block)(p, i);
+    if (end > blocks) NAME(pack_panels)(p, begin < blocks ? 0 : begin - blocks, end - blocks);
 }
 
 /* Multiply a block of rows by a group of panels. */
@@ -278,12 +278,13 @@ static void NAME(multiply_pieces)(void *argument, int64_t begin, int64_t end) {
     note_exceptions(p->product);
 }
 
-/* Compute the sums of a part. */
+/* Compute the sums of a part. What the part before has copied is not copied again. */
 static void NAME(multiply_part)(struct NAME(part) *p) {
     const int64_t panels = divided(p->columns, NAME(COLUMNS));
-    const int64_t chunk = 1 + COPIED_AT_ONCE / (p->depth * NAME(COLUMNS));
-    const int64_t blocks = p->copied_rows && p->column == 0 ? p->blocks : 0; /* once for all panels */
-    if (p->panels) parallel(NAME(pack_part), p, panels + blocks, chunk);
+    const int64_t new_panels = p->first_block == 0 || p->columns < p->product->columns ? panels : 0;
+    const int64_t chunk = 1 + CHUNK_NUMBERS / (p->depth * NAME(COLUMNS));
+    p->new_blocks = p->copied_rows && p->column == 0 ? p->blocks : 0;
+    if (p->panels) parallel(NAME(pack_part), p, p->new_blocks + new_panels, chunk);
     parallel(NAME(multiply_pieces), p, p->blocks * divided(panels, p->group), 1);
 }
 
@@ -291,7 +292,7 @@ static void NAME(multiply_part)(struct NAME(part) *p) {
 static void NAME(divide)(struct NAME(part) *p, int64_t panels) {
     const struct product *x = p->product;
     const int64_t unit = x->row_ranges ? GROUP : TILE_ROWS, eighth = divided(x->rows / 8, unit) * unit;
-    p->length = equal_parts(x);
+    for (p->length = equal_parts(x); 2 * p->length <= NAME(BLOCK_ROWS) && x->rows % (2 * p->length) == 0;) p->length *= 2;
     p->block = NAME(BLOCK_ROWS);
     if (divided(x->rows, p->block) * panels < PIECES && eighth < p->block) p->block = eighth < unit ? unit : eighth;
     const int64_t group = divided(x->rows, p->block) * panels / PIECES;
@@ -305,8 +306,8 @@ void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const 
     NAME(divide)(&p, divided(x->columns, NAME(COLUMNS)));
     const int64_t deepest = x->inner < x->most + x->unit ? x->inner : x->most + x->unit;
     const int64_t blocks = x->rows / p.length * divided(p.length, p.block);
-    const int64_t most = blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
-    const int64_t width = divided(x->columns < NAME(PART) ? x->columns : NAME(PART), NAME(COLUMNS)) * NAME(COLUMNS);
+    const int64_t most = x->first_transposed && blocks > COPIED_ROWS / p.block ? COPIED_ROWS / p.block : blocks;
+    const int64_t width = divided(x->columns < PART_COLUMNS ? x->columns : PART_COLUMNS, NAME(COLUMNS)) * NAME(COLUMNS);
     const int64_t copied = width + (x->first_transposed ? most * p.block : 0);
     p.panels = copies_of_thread(sizeof(REAL) * (size_t)(deepest * copied));
     if (p.panels && x->first_transposed) p.copied_rows = p.panels + deepest * width;
@@ -317,7 +318,7 @@ void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const 
         for (p.first_block = 0; p.first_block < blocks; p.first_block += p.blocks) {
             p.blocks = blocks - p.first_block < most ? blocks - p.first_block : most;
             for (p.column = 0; p.column < x->columns; p.column += p.columns) {
-                p.columns = x->columns - p.column < NAME(PART) ? x->columns - p.column : NAME(PART);
+                p.columns = x->columns - p.column < PART_COLUMNS ? x->columns - p.column : PART_COLUMNS;
                 p.second = second + (x->second_transposed ? p.column * x->second_stride + k
                                                           : k * x->second_stride + p.column);
                 p.out = out + p.column;

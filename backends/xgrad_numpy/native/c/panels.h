@@ -10,13 +10,15 @@
 /* A matrix and vectors of the sums of one tile fill the registers of the CPU: rows of a tile, and vectors of each. */
 enum { TILE_ROWS = 6, LINE_BYTES = 64 };
 
-/* Lines of a cache for one address: of so many rows in memory, which may be a power of two apart, parts are copied
- * together. */
-enum { AT_ONCE = 8 };
+/* Rows that are a power of two apart in memory share few lines of a cache: the parts of so many are copied together. */
+enum { CACHE_WAYS = 8 };
 
-/* How products are divided: at least so many pieces of large ones, at most so many panels of a piece, and blocks of rows
- * that are copied together; and how many numbers a thread copies at once. */
-enum { PIECES = 16, GROUP_PANELS = 8, MOST_BLOCKS = 24, COPIED_AT_ONCE = 1 << 14 };
+/* How products are divided: at least so many pieces of large ones, at most so many panels of a piece, and columns and
+ * copied rows of a part; and how many numbers a thread copies at once. */
+enum { PIECES = 16, GROUP_PANELS = 8, PART_COLUMNS = 1024, COPIED_ROWS = 1152, CHUNK_NUMBERS = 1 << 12 };
+
+/* Bytes of copies that a thread keeps for its next product: more than all but trials have. */
+enum { KEPT_BYTES = 1 << 23 };
 
 #if defined(__AVX512F__)
 enum { VECTOR_BYTES = 64, PANEL_VECTORS = 4 };
@@ -100,7 +102,7 @@ static inline void *copies_of_thread(size_t size) {
             return NULL;
         }
     }
-    if (copies->size < size) {
+    if (copies->size < size || copies->size > KEPT_BYTES) {
         free(copies->memory);
         copies->memory = aligned_alloc(64, (size + 63) / 64 * 64);
         copies->size = copies->memory ? size : 0;
@@ -121,6 +123,6 @@ int32_t panels_have_pairs(void) {
 #endif
 }
 
-/* Compute a product in panels, whose rows the threads of the pool share out. */
+/* Compute a product in panels: the threads of the pool share out the copies, and then pieces of the product. */
 void multiply_in_panels_float(const struct product *x, const float *first, const float *second, float *out);
 void multiply_in_panels_double(const struct product *x, const double *first, const double *second, double *out);

@@ -11,7 +11,6 @@ typedef REAL NAME(stored) __attribute__((vector_size(VECTOR_BYTES), aligned(size
 enum {
     NAME(LANES) = VECTOR_BYTES / sizeof(REAL),
     NAME(COLUMNS) = PANEL_VECTORS * NAME(LANES),
-    NAME(PART) = 1024, /* columns */
     NAME(BLOCK_ROWS) = 8 * TILE_ROWS,
     NAME(AHEAD) = 8, /* rows of a panel between what is read and what is fetched to the first cache */
 };
@@ -62,7 +61,7 @@ static inline __attribute__((always_inline)) void NAME(multiply_tile)(
 #pragma GCC unroll 8
         for (int v = 0; v < PANEL_VECTORS; v++) sums[i][v] = zero;
 #pragma GCC unroll 8
-    for (int i = 0; i < count; i++) __builtin_prefetch(out + i * by.out, 1);
+    for (int i = 0; i < count; i++) __builtin_prefetch(out + i * by.out, 1); /* rows that are written at the end */
     for (int64_t k = 0; k < depth; k++, panel += by.next, first += by.right) {
         const NAME(stored) *row = (const NAME(stored) *)panel;
 #pragma GCC unroll 8
