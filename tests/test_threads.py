@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 
 import pytest
 
 import xgrad
-from helpers import check_error
+from helpers import check_error, skip_without_compiler
+from xgrad_numpy.native import compiler
 
 
 @pytest.fixture
@@ -45,3 +48,26 @@ def test_unknown_library_is_an_error(threadpoolctl, monkeypatch):
     monkeypatch.setattr(threadpoolctl.ThreadpoolController, "select", lambda self, **_: known(self, prefix="none"))
     check_error("xp.set_num_threads(1)", "RuntimeError: set_num_threads: expected OpenBLAS, … found no")
     monkeypatch.undo()
+
+
+def test_libraries_are_loaded_while_others_are_counted(threadpoolctl, tmp_path):
+    """threadpoolctl runs Python for each library while the loader of the system is locked.
+
+    Its version 3.5 hangs in this script if the thread calls `ctypes.CDLL` itself.
+    """
+    skip_without_compiler()
+    built = compiler.build(compiler.find(), "int answer(void) { return 42; }", str(tmp_path), timeout=60)
+    for i in range(200):
+        shutil.copy(built, tmp_path / f"{i}.copy")
+    script = """if True:
+        import sys, threading
+        from pathlib import Path
+        import xgrad
+        from xgrad_numpy.native import library
+        sys.setswitchinterval(1e-6)
+        thread = threading.Thread(target=lambda: [library.opened(path) for path in Path(sys.argv[1]).glob("*.copy")])
+        thread.start()
+        while thread.is_alive():
+            assert xgrad.get_num_threads() >= 1
+    """
+    subprocess.run([sys.executable, "-c", script, tmp_path], check=True, timeout=60)

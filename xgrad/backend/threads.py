@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from threading import RLock
 from typing import Any
 
 from xgrad.support.docstrings import by_name, documented
@@ -17,6 +19,13 @@ _SHARED = by_name(
 
 #: Runtimes of native kernels, which leave one thread to BLAS while they call it.
 RUNTIMES: list[Any] = []
+
+#: Held while a thread loads a library, or goes through those that are loaded. threadpoolctl runs Python for each of
+#: them, while the loader of the system is locked: a thread that has Python's lock and waits for the loader, as
+#: `ctypes.CDLL` does, would never go on.
+LOADER = RLock()
+if hasattr(os, "register_at_fork"):  # no fork while a thread has it, or the child never would
+    os.register_at_fork(before=LOADER.acquire, after_in_parent=LOADER.release, after_in_child=LOADER.release)
 
 
 @documented(shared=_SHARED)
@@ -67,9 +76,9 @@ def blas_libraries() -> list[dict[str, Any]]:
 
 
 def _controller(caller: str) -> Any:
-    controller = (
-        import_optional("threadpoolctl", "threads", f"{caller}: ").ThreadpoolController().select(user_api="blas")
-    )
+    threadpoolctl = import_optional("threadpoolctl", "threads", f"{caller}: ")
+    with LOADER:
+        controller = threadpoolctl.ThreadpoolController().select(user_api="blas")
     if not len(controller):
         raise RuntimeError(
             f"{caller}: expected OpenBLAS, MKL, BLIS or FlexiBLAS, found no BLAS library that threadpoolctl knows: set "

@@ -15,10 +15,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from xgrad.backend.threads import LOADER
 from xgrad_numpy.native import cache, compiler
 from xgrad_numpy.native.compiler import Unavailable
 
-__all__ = ["Unavailable", "describe", "enabled", "load"]
+__all__ = ["Unavailable", "describe", "enabled", "load", "opened"]
 
 
 def enabled() -> bool:
@@ -64,6 +65,12 @@ def load(source: str, *, timeout: float = 60) -> ctypes.CDLL:
         ) from error
 
 
+def opened(path: Path | str) -> ctypes.CDLL:
+    """Return the library of a file, loaded while no other thread goes through all libraries."""
+    with LOADER:
+        return ctypes.CDLL(str(path))
+
+
 def _key(source: str, command: list[str]) -> str:
     parts = [source, compiler.FLAGS, compiler.fingerprint(command), np.__version__]
     return sha256(json.dumps(parts).encode()).hexdigest()
@@ -72,7 +79,7 @@ def _key(source: str, command: list[str]) -> str:
 def _cached(folder: Path, key: str) -> ctypes.CDLL | None:
     with suppress(OSError):  # the file was removed by another process, or files may not be executed
         path = cache.find(folder, key)
-        return ctypes.CDLL(str(path)) if path else None
+        return opened(path) if path else None
     return None
 
 
@@ -83,10 +90,10 @@ def _compiled(source: str, command: list[str], timeout: float, folder: Path | No
         added = folder and cache.add(folder, key, Path(built).read_bytes())
         if added:
             try:
-                return ctypes.CDLL(str(added))
+                return opened(added)
             except OSError:
                 added.unlink(missing_ok=True)
-        return ctypes.CDLL(built)
+        return opened(built)
 
 
 def _cache_folder() -> Path | None:

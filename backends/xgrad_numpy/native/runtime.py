@@ -154,7 +154,7 @@ def _number_of_threads() -> int:
 def _find_blas() -> tuple[list[Any], bool] | None:
     """Return the functions of BLAS that `use_blas` takes, and whether its integers have 64 bits, None if unknown."""
     core: Any = getattr(np, "_core", None) or np.core
-    handle = ctypes.CDLL(core._multiarray_umath.__file__)  # with the functions of the libraries that it needs
+    handle = library.opened(core._multiarray_umath.__file__)  # with the functions of the libraries that it needs
     for blas, openblas, wide in _BLAS_NAMES:
         names = [blas.format(name) for name in ("sgemm", "dgemm", "sgemv", "dgemv")]
         names += [openblas.format("get_num_threads"), openblas.format("set_num_threads")]
