@@ -61,7 +61,10 @@ class NativeCall(ABC):
         """Return the call in C, given the index of its first place in the table of addresses, ``p``."""
 
     def has_bits_of_numpy(self, runtime: Runtime) -> bool:
-        """Return whether C computes the bits of NumPy, if that is to be tried out; called before `text`."""
+        """Return whether C computes the bits of NumPy, where that has to be tried out.
+
+        Called before `text`, and again if the number of threads has changed.
+        """
         return True
 
     def is_worth_a_call(self, least: int) -> bool:
@@ -85,7 +88,8 @@ class Multiplication(NativeCall):
 
     def text(self, first: int) -> str:
         """Return the call in C."""
-        product, arguments = self.way.initializer(), ", ".join([f"p[{first + i}]" for i in range(3)])
+        product = self.way.initializer()
+        arguments = ", ".join([f"p[{first + i}]" for i in range(3)])
         return f"{{ static const struct product x = {product}; runtime->multiply(&x, {arguments}); }}"
 
     def has_bits_of_numpy(self, runtime: Runtime) -> bool:

@@ -26,10 +26,10 @@ _AT_ONCE = 1e-3  # seconds of trials after which the step goes on
 
 
 class Kernels:
-    """The runs of a program: made where the program is, tried out by `trials`, and compiled by `prepare`.
+    """The runs of a program: made with the program, tried out by `trials`, compiled by `prepare`.
 
-    Only the last may be taken by another thread than that of the program: trials of products give BLAS one thread for a
-    while, which is a setting of the process, and a product that NumPy begins then may have other bits.
+    Another thread may call `prepare` alone. Trials of products give BLAS one thread for a while,
+    which is a setting of the process: a product that NumPy begins then may have other bits.
     """
 
     def __init__(self, lowering: Lowering) -> None:
@@ -41,9 +41,10 @@ class Kernels:
         self.count_threads: Callable[[], int] | None = None  #: Returns the current number.
 
     def trials(self, runtime: Runtime) -> Iterator[None]:
-        """Try out which calls have the bits of NumPy, and yield now and then: the first of a shape takes a while.
+        """Try out which calls have the bits of NumPy.
 
-        With another number of threads meanwhile, they are all tried out again.
+        Yield now and then, since the first trial of a shape takes a while. If the number of threads
+        changes meanwhile, try them all out again.
         """
         self.count_threads = runtime.functions.threads
         self.threads, calls, done, start = 0, list(self._calls()), 0, perf_counter()
@@ -78,7 +79,8 @@ class Kernels:
         """Print the source of all runs."""
         source, self._parts = Source(), []
         for part in self._fused:
-            members = list(chain.from_iterable(_without(self._refused, x) if type(x) is Run else [x] for x in part))
+            parts = [_without(self._refused, x) if type(x) is Run else [x] for x in part]
+            members = list(chain.from_iterable(parts))
             calls = [source.add(x) if type(x) is Run else x for x in members]
             self._parts.append([x for x in calls if x is not None])
         return source
@@ -224,9 +226,10 @@ def _keep(*arrays: np.ndarray) -> None:
 
 
 class Compilation:
-    """The compilation of a program: threads load the runtime and compile, the thread of the step makes the trials.
+    """The compilation of a program: other threads load the runtime and compile.
 
-    `library` is None until that is over, and if it fails for a `reason`.
+    The thread of the step makes the trials. `library` is None until all is done, and if it fails
+    for a `reason`.
     """
 
     def __init__(self, kernels: Kernels) -> None:
@@ -240,7 +243,7 @@ class Compilation:
     def advance(self) -> bool:
         """Do some of what is left to the thread of the step; return whether more is to come."""
         try:
-            return next(self._work, None) is not None
+            return next(self._work, False)
         except BaseException:  # an interrupt: begin anew, what was tried out is known
             self._work = self._stages()
             raise
@@ -254,22 +257,22 @@ class Compilation:
         """Leave it: a thread that works goes on until it is done."""
         self._work = iter(())
 
-    def _stages(self) -> Iterator[Thread]:
-        """Yield the thread that works, or has worked last, until all is done."""
+    def _stages(self) -> Iterator[bool]:
+        """Yield True as long as a thread works or trials are left."""
         self._start(self._load)
         while self._thread.is_alive():
-            yield self._thread
+            yield True
         if self._runtime is None:
             return
         try:
             for _ in self._kernels.trials(self._runtime):
-                yield self._thread
+                yield True
         except MemoryError as error:
             self.reason = f"no memory to try out matrix products: {error}"
             return
         self._start(self._prepare)
         while self._thread.is_alive():
-            yield self._thread
+            yield True
 
     def _start(self, work: Callable[[], None]) -> None:
         self._thread = Thread(target=work, name="xgrad-compile", daemon=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock, Thread
 from typing import Any
 
@@ -104,10 +105,12 @@ def _note(key: Any, args: tuple[Any, ...], runtime: Runtime) -> None:
     _PROGRAMS[key] = None
     if sum([x.nbytes for x in leaves(args) if type(x) is np.ndarray]) <= _MEMORY:
         try:
-            with suppress(Unusable, MemoryError), np.errstate(all="ignore"):  # warnings are for the user's calls
+            # Warnings are for the user's calls.
+            with suppress(Unusable, MemoryError), np.errstate(all="ignore"):
                 recording = RuleRecording(OVERRIDABLE[key[0]].generic, args, runtime)
                 if recording.nbytes <= _MEMORY and recording.threads == key[1]:
-                    Thread(target=_make, args=(key, recording, runtime), name="xgrad-compile", daemon=True).start()
+                    work = partial(_make, key, recording, runtime)
+                    Thread(target=work, name="xgrad-compile", daemon=True).start()
         except BaseException:  # an interrupt: count again
             _PROGRAMS.pop(key, None)
             raise
@@ -127,7 +130,7 @@ def _make(key: Any, recording: RuleRecording, runtime: Runtime) -> None:
 class RuleRecording:
     """A function of a namespace, recorded for arrays like some, with its products tried out.
 
-    That is done in the thread that calls the function, see `Kernels`. Only `compiled` may be called in another one.
+    The thread that calls the function does that, see `Kernels`. Another one may call `compiled`.
 
     Raises
     ------
@@ -143,7 +146,7 @@ class RuleRecording:
         def enter(leaf: Any) -> Any:
             if type(leaf) is not np.ndarray:
                 return leaf
-            # A copy, since one array may be given twice, and a program would be for such calls alone.
+            # A copy: of an array given twice, a program would be for such calls alone.
             array, value = recorder.add_array(copy_with_strides(leaf), "input", f"x{len(inputs)}")
             inputs.append(value)
             return array
