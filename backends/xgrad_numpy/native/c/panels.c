@@ -46,7 +46,8 @@ static void NAME(pack_transposed)(const REAL *second, int64_t stride, int64_t de
         for (int v = 0; v < NAME(COLUMNS); v += NAME(LANES))
             for (int64_t k = done; k < done + line; k += NAME(LANES)) {
                 NAME(vector) rows[NAME(LANES)];
-                for (int i = 0; i < NAME(LANES); i++) rows[i] = *(const NAME(stored) *)(second + (v + i) * stride + k);
+                for (int i = 0; i < NAME(LANES); i++)
+                    rows[i] = *(const NAME(stored) *)(second + (v + i) * stride + k);
                 NAME(transpose)(rows);
                 for (int i = 0; i < NAME(LANES); i++)
                     *(NAME(stored) *)(panel + (k + i) * NAME(COLUMNS) + v) = rows[i];
@@ -75,7 +76,7 @@ static inline int64_t NAME(width)(int64_t columns, int64_t column) {
     return columns - column < NAME(COLUMNS) ? columns - column : NAME(COLUMNS);
 }
 
-/* Where a product reads panels of a matrix: those that were copied one after the other, or those of the matrix itself,
+/* Where a product reads panels: one after the other where they were copied, or in the matrix itself,
  * whose rows are `next` apart. `step` is from panel to panel. */
 struct NAME(panel_places) {
     const REAL *first;
@@ -163,7 +164,8 @@ struct NAME(part) {
 
 /* Return the rows of one of all blocks. */
 static inline struct row_block NAME(rows_of)(const struct NAME(part) *p, int64_t block) {
-    const int64_t each = divided(p->length, p->block), begin = block % each * p->block, left = p->length - begin;
+    const int64_t each = divided(p->length, p->block);
+    const int64_t begin = block % each * p->block, left = p->length - begin;
     return (struct row_block){block / each * p->length + begin, left < p->block ? left : p->block};
 }
 
@@ -292,9 +294,11 @@ static void NAME(multiply_part)(struct NAME(part) *p) {
 static void NAME(divide)(struct NAME(part) *p, int64_t panels) {
     const struct product *x = p->product;
     const int64_t unit = x->row_ranges ? GROUP : TILE_ROWS, eighth = divided(x->rows / 8, unit) * unit;
-    for (p->length = equal_parts(x); 2 * p->length <= NAME(BLOCK_ROWS) && x->rows % (2 * p->length) == 0;) p->length *= 2;
+    p->length = equal_parts(x);
+    while (2 * p->length <= NAME(BLOCK_ROWS) && x->rows % (2 * p->length) == 0) p->length *= 2;
     p->block = NAME(BLOCK_ROWS);
-    if (divided(x->rows, p->block) * panels < PIECES && eighth < p->block) p->block = eighth < unit ? unit : eighth;
+    if (divided(x->rows, p->block) * panels < PIECES && eighth < p->block)
+        p->block = eighth < unit ? unit : eighth;
     const int64_t group = divided(x->rows, p->block) * panels / PIECES;
     p->group = group < 1 ? 1 : group < GROUP_PANELS ? group : GROUP_PANELS;
 }
@@ -306,8 +310,10 @@ void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const 
     NAME(divide)(&p, divided(x->columns, NAME(COLUMNS)));
     const int64_t deepest = x->inner < x->most + x->unit ? x->inner : x->most + x->unit;
     const int64_t blocks = x->rows / p.length * divided(p.length, p.block);
-    const int64_t most = x->first_transposed && blocks > COPIED_ROWS / p.block ? COPIED_ROWS / p.block : blocks;
-    const int64_t width = divided(x->columns < PART_COLUMNS ? x->columns : PART_COLUMNS, NAME(COLUMNS)) * NAME(COLUMNS);
+    const int64_t copied_blocks = COPIED_ROWS / p.block;
+    const int64_t most = x->first_transposed && blocks > copied_blocks ? copied_blocks : blocks;
+    const int64_t columns = x->columns < PART_COLUMNS ? x->columns : PART_COLUMNS;
+    const int64_t width = divided(columns, NAME(COLUMNS)) * NAME(COLUMNS);
     const int64_t copied = width + (x->first_transposed ? most * p.block : 0);
     p.panels = copies_of_thread(sizeof(REAL) * (size_t)(deepest * copied));
     if (p.panels && x->first_transposed) p.copied_rows = p.panels + deepest * width;
