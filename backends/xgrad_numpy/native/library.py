@@ -27,7 +27,12 @@ def enabled() -> bool:
     return os.environ.get("XGRAD_NATIVE") != "0"
 
 
-def load(source: str, *, timeout: float = 60) -> ctypes.CDLL:
+#: Seconds after which a compiler is taken to hang. Threads wait for it while programs go on, so that a machine with
+#: other load, where compilers run at a tenth of their speed, is no reason to end one.
+TIMEOUT = 600.0
+
+
+def load(source: str, *, timeout: float = TIMEOUT) -> ctypes.CDLL:
     """Return the library of a C source, from the cache or compiled now.
 
     Threads and processes may call this at once; each then compiles for itself.

@@ -11,6 +11,7 @@ typedef REAL NAME(stored) __attribute__((vector_size(VECTOR_BYTES), aligned(size
 enum {
     NAME(LANES) = VECTOR_BYTES / sizeof(REAL),
     NAME(COLUMNS) = PANEL_VECTORS * NAME(LANES),
+    NAME(HAS_PAIRS) = sizeof(REAL) == sizeof(float), /* numbers with two sums are floats */
     NAME(BLOCK_ROWS) = 8 * TILE_ROWS,
     NAME(AHEAD) = 8, /* rows of a panel between what is read and what is fetched to the first cache */
 };
@@ -174,7 +175,8 @@ static void NAME(multiply_tiles)(const struct product *x, const struct tile *til
 #define TILE(rows) NAME(multiply_tile)(rows, depth, first, panel, out, by, width, add)
 #if defined(WITH_PAIRS)
         const uint32_t paired = paired_of[tile->kind];
-        if (paired) NAME(multiply_tile_in_pairs)(tile->rows, paired, depth, first, panel, out, by, width, add);
+        if (NAME(HAS_PAIRS) && paired)
+            NAME(multiply_tile_in_pairs)(tile->rows, paired, depth, first, panel, out, by, width, add);
         else
 #endif
             switch (tile->rows) {
