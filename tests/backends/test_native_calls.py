@@ -76,9 +76,9 @@ def execute(instructions: list[Instruction]) -> list[Any]:
             x.entry()[0](*x.entry()[1:])
         elif x is not None:
             addresses = [place.array.__array_interface__["data"][0] for place in x.places]
-            failed = compiled[x.name]((ctypes.c_void_p * len(addresses))(*addresses))
-            runtime().take_raised()  # or the next product would warn of it
-            if x.may_fail and failed:
+            status = compiled[x.name]((ctypes.c_void_p * len(addresses))(*addresses))
+            if status & 1:
+                runtime().take_raised()  # or the next product would warn of it
                 raise Diverged
     return [part for x in members if isinstance(x, Run) for part in x.parts]
 
@@ -330,6 +330,7 @@ PANELS = [
     ((2, 3), (3, 64)), ((7, 1), (1, 200)), ((50, 129), (129, 33)), ((13, 447), (447, 70)), ((29, 460), (460, 128)),
     ((64, 784), (784, 96)), ((100, 1000), (1000, 180)), ((20, 900), (900, 700)), ((2, 3, 11, 20), (2, 3, 20, 40)),
     ((1200, 130), (130, 1060)),
+    ((32, 2), (2, 16)), ((40, 100), (100, 32)), ((7, 1000), (1000, 16)), ((5, 300), (300, 64)),  # in place
 ]  # fmt: skip
 
 

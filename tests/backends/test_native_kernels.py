@@ -85,10 +85,9 @@ def run(instructions: list[Instruction], memory: np.ndarray | None = None, outpu
         if isinstance(x, Instruction):
             x.entry()[0](*x.entry()[1:])
         else:
-            name, places, _ = x
+            name, places = x
             addresses = [place.array.__array_interface__["data"][0] for place in places]
             compiled[name]((ctypes.c_void_p * len(addresses))(*addresses))
-            runtime().take_raised()  # or the next product would warn of it
     return fused
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from operator import attrgetter, is_not
 from typing import Any
 from weakref import finalize
 
@@ -20,7 +19,6 @@ from xgrad.optim.flat import FlatParameters
 
 #: What a replay returns where the program is not the one for a call; nothing has changed then.
 MISS: Any = type("Miss", (), {"__slots__": ()})()
-_data = attrgetter("_data")
 
 
 class CachedProgram:
@@ -29,6 +27,7 @@ class CachedProgram:
     def __init__(self, recording: Recording, native: bool | None = None) -> None:
         self.executor: Any = None
         self.error: Exception | None = None  # why the last replay was not finished
+        self._linked: list[tuple[Tensor, Any]] = []  # tensors of the state, and their arrays when they were linked
         recorder, tensors = recording.recorder, recording.tensors
         self._device, self.count, self.structure = recorder.real, len(tensors), recording.structure
         self.number_names = recorder.number_names
@@ -78,7 +77,10 @@ class CachedProgram:
 
     def _moved(self) -> bool:
         """Return whether arrays have moved since the last replay."""
-        return any(map(is_not, map(_data, self._still), self._arrays))
+        for tensor, array in self._linked:  # noqa: SIM110 (a generator takes longer)
+            if tensor._data is not array:
+                return True
+        return False
 
     def _relink(self) -> bool:
         """Bring packed parameters to their buffer, and link all arrays again; return whether they fit."""
@@ -106,14 +108,14 @@ class CachedProgram:
         with self._device.active():
             self.executor.link([tensor._data for _, tensor in self._state])
         wholes = [x for flat in self._flats for x in (flat.buffer, flat.gradients.buffer, *flat.params)]
-        self._still = [*wholes, *[x for _, x in self._state if id(x) not in packed]]
-        self._arrays = list(map(_data, self._still))
+        still = [*wholes, *[x for _, x in self._state if id(x) not in packed]]
+        self._linked = [(x, x._data) for x in still]
         return True
 
     def release(self) -> None:
         """Drop the arrays of the state, and the memory of the executor."""
         if self.executor is not None:
-            self._still, self._arrays = [], []
+            self._linked = []
             self.executor.release()
 
     def is_obsolete(self) -> bool:

@@ -111,7 +111,7 @@ class Effects:
         own = [(x, key, in_place) for place, x, key, in_place in stamps if place is x]
         self._written = [x for x, key, _ in own if key == "_changed"]
         self._changed = [x for x, key, _ in own if key == "changed"]
-        self._updated = [x for x, _, in_place in own if in_place]
+        self._updated = [(x, x._leaf) for x, _, in_place in own if in_place]  # guards hold their leaves
         del self._recording, self._places, self._packed
 
     # A replay
@@ -129,7 +129,8 @@ class Effects:
                 tensor._data, tensor._placement = outputs[output], placement
             if has_family(tensor):
                 refresh(tensor)
-        self.set_gradients(args, made)
+        if self._gradients:
+            self.set_gradients(args, made)
         for owner, key, positions in self._numbers:
             value = numbers[positions] if type(positions) is int else tuple([numbers[i] for i in positions])
             if isinstance(owner, dict):
@@ -174,8 +175,8 @@ class Effects:
             x._changed = when
         for x in self._changed:
             x.changed = when
-        for x in self._updated:
-            if x._leaf.viewed:
+        for x, leaf in self._updated:
+            if leaf.viewed:
                 refresh(x)
         for place, key, is_in_place in self._stamps:
             x = _find(place, args, ())

@@ -286,8 +286,9 @@ static void NAME(multiply_part)(struct NAME(part) *p) {
     const int64_t new_panels = p->first_block == 0 || p->columns < p->product->columns ? panels : 0;
     const int64_t chunk = 1 + CHUNK_NUMBERS / (p->depth * NAME(COLUMNS));
     p->new_blocks = p->copied_rows && p->column == 0 ? p->blocks : 0;
+    const int64_t piece = p->block * p->group * NAME(COLUMNS) * p->depth;
     if (p->panels) parallel(NAME(pack_part), p, p->new_blocks + new_panels, chunk);
-    parallel(NAME(multiply_pieces), p, p->blocks * divided(panels, p->group), 1);
+    parallel(NAME(multiply_pieces), p, p->blocks * divided(panels, p->group), 1 + ALONE / piece);
 }
 
 /* Divide the rows into blocks and the panels into groups, so that there are enough pieces for threads to share out. */
@@ -306,6 +307,12 @@ static void NAME(divide)(struct NAME(part) *p, int64_t panels) {
 /* Compute a product: part by part, each with copies of its panels, and of its rows if they are those of a transposed
  * matrix. */
 void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
+    if (x->rows * x->columns * x->inner <= ALONE && !x->second_transposed && x->columns % NAME(COLUMNS) == 0) {
+        clear_exceptions();
+        NAME(multiply_in_place)(x, 0, first, second, out);
+        note_exceptions(x);
+        return;
+    }
     struct NAME(part) p = {.product = x};
     NAME(divide)(&p, divided(x->columns, NAME(COLUMNS)));
     const int64_t deepest = x->inner < x->most + x->unit ? x->inner : x->most + x->unit;
