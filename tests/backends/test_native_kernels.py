@@ -603,6 +603,23 @@ def test_an_interrupt_of_a_trial_delays_the_kernels(monkeypatch: pytest.MonkeyPa
     assert step().tolist() == right and program.executor.run == program.executor._run_kernels
 
 
+def test_a_step_may_be_called_in_the_middle_of_a_trial_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As signal handlers do."""
+    if not runtime().has_products:
+        pytest.skip("needs OpenBLAS")
+    monkeypatch.setattr(ways, "_KNOWN", {})
+    make, results = ways._tried, list[Any]()
+    monkeypatch.setattr(ways, "_tried", lambda *args: results.append(step().tolist()) or make(*args))
+    x, y = (xgrad.asarray(np.random.default_rng(i).standard_normal((64, 64)).astype("f")) for i in range(2))
+    step = xgrad.capture(lambda: xgrad.tanh(x @ y) * 2.0 + 1.0)
+    right = step().tolist()
+    (program,) = step._programs.values()
+    program.executor._compile()
+    while program.executor.run != program.executor._run_kernels:
+        assert step().tolist() == right
+    assert results and all(result == right for result in results)
+
+
 def test_products_are_tried_again_with_another_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     if not runtime().has_products:
         pytest.skip("needs OpenBLAS")
