@@ -128,13 +128,12 @@ with-suites: $(call has,test)
 	$(RUN) tests/peer_suites/run.py $(ARGS)
 
 # A compiler without sanitizers skips them. Undefined behaviour ends the process, an error of memory is printed.
-SANITIZED = CC="cc -Wall -Wextra -Werror $(1)" $(PYTEST) $(addprefix tests/backends/test_,native_kernels.py \
-  native_calls.py native_convolution.py native_pairs.py native_recurrent.py rule_kernels.py rule_programs.py \
-  update_kernels.py)
+SANITIZED = cc -Wall -Wextra -Werror -fsanitize=address,undefined -fsanitize-undefined-trap-on-error
 test-sanitized: $(call has,test)
 	@if command -v cc >/dev/null; then \
-	  $(call SANITIZED,-fsanitize=undefined -fsanitize-undefined-trap-on-error) && \
-	  LD_PRELOAD=$$(cc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 $(call SANITIZED,-fsanitize=address); \
+	  LD_PRELOAD=$$(cc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 CC="$(SANITIZED)" $(PYTEST) \
+	  $(addprefix tests/backends/test_,native_kernels.py native_calls.py native_convolution.py native_pairs.py \
+	  native_recurrent.py rule_kernels.py rule_programs.py update_kernels.py) $(ARGS); \
 	else echo "skipped: sanitizers need a C compiler"; fi
 
 # CuPy and CUDA take a gigabyte, and are installed only where there is a GPU.
