@@ -27,7 +27,8 @@ class CachedProgram:
     def __init__(self, recording: Recording, native: bool | None = None) -> None:
         self.executor: Any = None
         self.error: Exception | None = None  # why the last replay was not finished
-        self._linked: list[tuple[Tensor, Any]] = []  # tensors of the state, and their arrays when they were linked
+        #: Tensors of the state, and their arrays when they were linked.
+        self._linked: list[tuple[Tensor, Any]] = []
         recorder, tensors = recording.recorder, recording.tensors
         self._device, self.count, self.structure = recorder.real, len(tensors), recording.structure
         self.number_names = recorder.number_names

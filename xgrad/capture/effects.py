@@ -104,14 +104,16 @@ class Effects:
             value = recording.recorder.value_of(part.buffer._data)
             if value is not None and value.storage in storages:
                 self._exposed.append(part)
-        # Tensors and leaves that the step changed, with the attribute that tells when, and whether views may follow:
-        # those that are others in each call by their places, the others themselves, by attribute, for speed.
+        # Tensors and leaves that the step changed, with the attribute that tells when, and whether
+        # views may follow. Those that are others in each call have places; the rest are listed
+        # themselves, by attribute, for speed.
         stamps = [(self._place(x), x, key, self._is_in_place(x, key)) for x, key in recording.changed_values()]
         self._stamps = [(place, key, in_place) for place, x, key, in_place in stamps if place is not x]
         own = [(x, key, in_place) for place, x, key, in_place in stamps if place is x]
         self._written = [x for x, key, _ in own if key == "_changed"]
         self._changed = [x for x, key, _ in own if key == "changed"]
-        self._updated = [(x, x._leaf) for x, _, in_place in own if in_place]  # guards hold their leaves
+        # Guards make sure that their leaves stay the same.
+        self._updated = [(x, x._leaf) for x, _, in_place in own if in_place]
         del self._recording, self._places, self._packed
 
     # A replay

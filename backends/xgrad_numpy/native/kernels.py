@@ -87,7 +87,7 @@ class Kernels:
         return source
 
     def code(self, compiled: ctypes.CDLL) -> Code:
-        """Return the code of the interpreter, with calls of a library's functions in the place of runs."""
+        """Return the code of the interpreter, with calls of functions of C in place of the runs."""
         lowering = self._lowering
         before, after = (
             [y for x in part for y in ([x] if isinstance(x, Instruction) else self._call(compiled, x, finish))]
@@ -106,9 +106,10 @@ class Kernels:
         return tuple(dict.fromkeys([slot for slot in operands if slot.early]))
 
     def _call(self, compiled: ctypes.CDLL, x: Function, finish: Callable[[int], None]) -> list[Instruction]:
-        """Return the call of a function with a table of addresses, after which ctypes calls `finish` with its status.
+        """Return the call of a function with a table of addresses.
 
-        The table follows arrays of the state that move. Those that each replay has elsewhere are entered before the
+        After it ctypes calls `finish` with the status that the function returns. The table follows
+        arrays of the state that move. Arrays that each replay has elsewhere are entered before the
         call, and named after it, so that they exist until then.
         """
         places = x.places
@@ -144,9 +145,9 @@ def _without(refused: Set[NativeCall], run: Run) -> Iterator[Run | Instruction]:
 
 
 def _finish_before_writes(status: int) -> None:
-    """Raise `Diverged` if a call of C has found what is not as in the recording, and warn of its exceptions.
+    """Raise `Diverged` if something is not as in the recording, and warn of exceptions.
 
-    Where a warning is an error, nothing is written yet: the step then runs eagerly, and raises it itself.
+    Where a warning is an error, nothing is written yet: the step runs eagerly, and raises it.
     """
     if status:
         if status & 1:
@@ -155,7 +156,7 @@ def _finish_before_writes(status: int) -> None:
 
 
 def _finish(status: int) -> None:
-    """Raise IndexError if a call of C has found an index out of range, and warn of its exceptions."""
+    """Raise IndexError if an index is out of range, and warn of exceptions."""
     if status:
         if status & 1:
             raise IndexError("expected indices within the length of the axis, got others")
@@ -163,10 +164,10 @@ def _finish(status: int) -> None:
 
 
 def warn_of(bits: int) -> None:
-    """Let NumPy warn of exceptions in kernels as it does of its own, or whatever ``numpy.errstate`` says.
+    """Let NumPy warn of exceptions of floating-point arithmetic in kernels as it does of its own.
 
-    Of several the order is not known: an infinity that has come of an overflow, or of a division, is often the cause of
-    an invalid value.
+    ``numpy.errstate`` applies. The order of several is not known: an infinity that an overflow, or
+    a division, has made is often the cause of an invalid value.
     """
     if bits:
         for bit, (function, x) in _EXCEPTIONS.items():
@@ -182,7 +183,10 @@ _EXCEPTIONS: dict[int, tuple[Any, np.ndarray]] = {
 
 
 class _Table:
-    """The addresses of arrays as an argument of a function of C; it keeps constants, which nothing else may hold."""
+    """The addresses of arrays as an argument of a function of C.
+
+    It keeps constants, which nothing else may hold.
+    """
 
     def __init__(self, operands: list[Any]) -> None:
         arrays = [x.array if type(x) is Slot else x for x in operands]  # None for inputs

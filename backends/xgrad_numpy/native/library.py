@@ -27,8 +27,8 @@ def enabled() -> bool:
     return os.environ.get("XGRAD_NATIVE") != "0"
 
 
-#: Seconds after which a compiler is taken to hang. Threads wait for it while programs go on, so that a machine with
-#: other load, where compilers run at a tenth of their speed, is no reason to end one.
+#: Seconds after which a compiler is taken to hang. Threads wait for it while programs go on, and
+#: beside other load a compiler may run at a tenth of its speed.
 TIMEOUT = 600.0
 
 

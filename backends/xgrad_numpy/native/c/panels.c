@@ -284,11 +284,11 @@ static void NAME(multiply_pieces)(void *argument, int64_t begin, int64_t end) {
 static void NAME(multiply_part)(struct NAME(part) *p) {
     const int64_t panels = divided(p->columns, NAME(COLUMNS));
     const int64_t new_panels = p->first_block == 0 || p->columns < p->product->columns ? panels : 0;
-    const int64_t chunk = 1 + CHUNK_NUMBERS / (p->depth * NAME(COLUMNS));
+    const int64_t panel = p->depth * NAME(COLUMNS), pieces = p->blocks * divided(panels, p->group);
     p->new_blocks = p->copied_rows && p->column == 0 ? p->blocks : 0;
-    const int64_t piece = p->block * p->group * NAME(COLUMNS) * p->depth;
-    if (p->panels) parallel(NAME(pack_part), p, p->new_blocks + new_panels, chunk);
-    parallel(NAME(multiply_pieces), p, p->blocks * divided(panels, p->group), 1 + ALONE / piece);
+    if (p->panels)
+        parallel(NAME(pack_part), p, p->new_blocks + new_panels, 1 + CHUNK_NUMBERS / panel);
+    parallel(NAME(multiply_pieces), p, pieces, 1 + ALONE / (p->block * p->group * panel));
 }
 
 /* Divide the rows into blocks and the panels into groups, so that there are enough pieces for threads to share out. */
@@ -304,10 +304,11 @@ static void NAME(divide)(struct NAME(part) *p, int64_t panels) {
     p->group = group < 1 ? 1 : group < GROUP_PANELS ? group : GROUP_PANELS;
 }
 
-/* Compute a product: part by part, each with copies of its panels, and of its rows if they are those of a transposed
- * matrix. */
+/* Compute a product: part by part, each with copies of its panels, and of its rows if the first
+ * matrix is transposed. A small product is computed at once, with panels where they lie. */
 void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
-    if (x->rows * x->columns * x->inner <= ALONE && !x->second_transposed && x->columns % NAME(COLUMNS) == 0) {
+    const int is_small = x->rows * x->columns * x->inner <= ALONE;
+    if (is_small && !x->second_transposed && x->columns % NAME(COLUMNS) == 0) {
         clear_exceptions();
         NAME(multiply_in_place)(x, 0, first, second, out);
         note_exceptions(x);

@@ -17,8 +17,8 @@ enum { CACHE_WAYS = 8 };
  * copied rows of a part; and how many numbers a thread copies at once. */
 enum { PIECES = 16, GROUP_PANELS = 8, PART_COLUMNS = 1024, COPIED_ROWS = 1152, CHUNK_NUMBERS = 1 << 12 };
 
-/* Products of two numbers that a thread multiplies sooner than it shares them out, and, if they are all of a product, than
- * it copies panels. */
+/* Multiplications that one thread does sooner than several share them out. A product of no more of
+ * them is computed sooner than its panels are copied. */
 enum { ALONE = 1 << 17 };
 
 /* Bytes of copies that a thread keeps for its next product: more than all but trials have. */
