@@ -44,6 +44,12 @@ def choose(condition: np.ndarray, x1: np.ndarray, x2: np.ndarray, out: np.ndarra
     out[...] = functions.where(condition, x1, x2)
 
 
+def end_replay(failed: int) -> None:
+    """Raise `Diverged` if a call of C has found what is not as in the recording."""
+    if failed:
+        raise Diverged
+
+
 def end_replay_of_unaligned(*arrays: np.ndarray) -> None:
     """Raise `Diverged` if an array is not aligned.
 
@@ -52,3 +58,9 @@ def end_replay_of_unaligned(*arrays: np.ndarray) -> None:
     for x in arrays:
         if not x.flags.aligned:
             raise Diverged
+
+
+def require_indices(failed: int) -> None:
+    """Raise IndexError if a call of C has found an index out of range."""
+    if failed:
+        raise IndexError("expected indices within the length of the axis, got others")

@@ -9,6 +9,7 @@ import operator
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -85,9 +86,10 @@ def run(instructions: list[Instruction], memory: np.ndarray | None = None, outpu
         if isinstance(x, Instruction):
             x.entry()[0](*x.entry()[1:])
         else:
-            name, places = x
+            name, places, _ = x
             addresses = [place.array.__array_interface__["data"][0] for place in places]
             compiled[name]((ctypes.c_void_p * len(addresses))(*addresses))
+            runtime().take_raised()  # or the next product would warn of it
     return fused
 
 
@@ -577,6 +579,48 @@ def test_kernels_take_over_after_some_replays(monkeypatch: pytest.MonkeyPatch) -
     program.executor._compilation.wait()
     assert [step(x).tolist() for _ in range(3)] == [right] * 3 and len(compiled) == 1
     assert program.executor._code is compiled[0]
+
+
+def overflows_of(step: Any, *args: xgrad.Tensor) -> int:
+    """Return of how many overflows NumPy tells a handler during a call, which may raise IndexError."""
+    seen = list[str]()
+    with np.errstate(all="ignore", over="call", call=lambda kind, _: seen.append(kind)), suppress(IndexError):
+        step(*args)
+    return len(seen)
+
+
+def test_a_replay_that_finds_no_index_warns_of_nothing() -> None:
+    """The eager step that follows warns, once."""
+    table = xgrad.asarray(np.random.default_rng(0).standard_normal((5000, 8)).astype("f"))
+    large = xgrad.asarray(np.full(3000, 100, "f"))
+
+    def step(index: xgrad.Tensor) -> tuple[xgrad.Tensor, ...]:
+        exponential = xgrad.exp(large) * 2.0
+        factor = xgrad.sort(exponential[:8])  # NumPy's, between two functions of C
+        return exponential, xgrad.take(table, index, axis=0) * factor
+
+    captured = xgrad.capture(step, native=True)
+    for number in (3, 4, 5000):
+        index = xgrad.asarray(np.array([1, number]))
+        assert overflows_of(captured, index) == overflows_of(step, index) == 1
+    assert captured.recordings == 1
+
+
+def test_a_replay_that_is_given_an_unaligned_array_warns_of_nothing() -> None:
+    rng = np.random.default_rng(0)
+    x, factors = (rng.standard_normal(shape).astype("f") for shape in ((3, 5, 16), (3, 16, 16)))
+    large, weight = xgrad.asarray(np.full(3000, 100, "f")), xgrad.asarray(factors)
+    unaligned = np.ndarray(x.shape, "f", np.zeros(x.nbytes + 1, np.uint8), 1)
+    unaligned[...] = x
+
+    def step(x: xgrad.Tensor) -> tuple[xgrad.Tensor, ...]:
+        return xgrad.matmul(x, weight), xgrad.exp(large * 2.0)
+
+    captured = xgrad.capture(step, native=True)
+    for array in (x, x, unaligned):
+        tensor = xgrad.asarray(array, copy=False)
+        assert overflows_of(captured, tensor) == overflows_of(step, tensor) == 1
+    assert captured.recordings == 1
 
 
 def test_an_interrupt_of_a_trial_delays_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:

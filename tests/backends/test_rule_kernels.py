@@ -102,11 +102,19 @@ def test_an_array_may_be_several_arguments() -> None:
     assert bits(compiled([x, x])) == bits(OVERRIDABLE["relu_gradient"].generic(Device("cpu").xp, x, x))
 
 
-def test_exceptions_are_warned_of() -> None:
-    x = np.full(1 << 15, -np.inf, np.float32)
-    compiled = wait_for(lambda: rule_kernels.find("gelu_values", [x]))
-    with np.errstate(all="raise", under="ignore"), pytest.raises(FloatingPointError, match="invalid"):
-        compiled([x])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("place", [0, -1])  # of the calling thread, and of the other one
+def test_exceptions_are_warned_of(threads: int, place: int) -> None:
+    before = xgrad.get_num_threads()
+    xgrad.set_num_threads(threads)
+    try:
+        x = np.zeros(1 << 18, np.float32)
+        x[place] = -np.inf
+        compiled = wait_for(lambda: rule_kernels.find("gelu_values", [x]))
+        with np.errstate(all="raise", under="ignore"), pytest.raises(FloatingPointError, match="invalid"):
+            compiled([x])
+    finally:
+        xgrad.set_num_threads(before)
 
 
 @pytest.mark.parametrize("approximate", ["none", "tanh"])

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.capture.program import Diverged
 from xgrad_numpy.codegen import Code, Instruction, Slot
-from xgrad_numpy.instructions import end_replay_of_unaligned
+from xgrad_numpy.instructions import end_replay, end_replay_of_unaligned, require_indices
 from xgrad_numpy.lowering import Lowering
 from xgrad_numpy.native import library
 from xgrad_numpy.native.calls import Multiplication, NativeCall
@@ -90,12 +89,17 @@ class Kernels:
         """Return the code of the interpreter, with calls of functions of C in place of the runs."""
         lowering = self._lowering
         before, after = (
-            [y for x in part for y in ([x] if isinstance(x, Instruction) else self._call(compiled, x, finish))]
-            for part, finish in zip(self._parts, (_finish_before_writes, _finish), strict=True)
+            [y for x in part for y in ([x] if isinstance(x, Instruction) else self._call(compiled, x, failed))]
+            for part, failed in zip(self._parts, (end_replay, require_indices), strict=True)
         )
         if given := self._multiplied_inputs():
             before.append(Instruction(end_replay_of_unaligned, given, {}))
         take = load_runtime().take_raised
+        for part in (before, after):
+            # Once, after all that may end the replay, and before anything is written: where a warning
+            # is an error, the step then runs eagerly, and raises it itself.
+            raised = Slot(dynamic=True)
+            part += [Instruction(take, (), {}, raised), Instruction(warn_of, (raised,), {})]
         return Code(lowering.parameters, before, after, lowering.outputs, on_error=take)
 
     def _multiplied_inputs(self) -> tuple[Slot, ...]:
@@ -105,11 +109,10 @@ class Kernels:
         operands = [place.operand for y in products for place in y.places[:2] if place.moves]
         return tuple(dict.fromkeys([slot for slot in operands if slot.early]))
 
-    def _call(self, compiled: ctypes.CDLL, x: Function, finish: Callable[[int], None]) -> list[Instruction]:
-        """Return the call of a function with a table of addresses.
+    def _call(self, compiled: ctypes.CDLL, x: Function, failed: Callable[[int], None]) -> list[Instruction]:
+        """Return the call of a function with a table of addresses, and of `failed` with its result.
 
-        After it ctypes calls `finish` with the status that the function returns. The table follows
-        arrays of the state that move. Arrays that each replay has elsewhere are entered before the
+        The table follows arrays of the state that move. Arrays that each replay has elsewhere are entered before the
         call, and named after it, so that they exist until then.
         """
         places = x.places
@@ -118,8 +121,11 @@ class Kernels:
         table = self._lowering.add_static(lambda: _Table(operands), *slots)
         table.array = table.find()
         function = compiled[x.name]
-        function.restype = finish
-        call = [Instruction(function, (table,), {})]
+        function.restype = ctypes.c_int32 if x.may_fail else None
+        result = Slot(dynamic=True) if x.may_fail else None
+        call = [Instruction(function, (table,), {}, result)]
+        if x.may_fail:
+            call.append(Instruction(failed, (result,), {}))
         moving = {i: x for i, x in enumerate(places) if x.moves}
         if not moving:
             return call
@@ -142,25 +148,6 @@ def _without(refused: Set[NativeCall], run: Run) -> Iterator[Run | Instruction]:
             parts.append(part)
     if parts:
         yield Run(parts)
-
-
-def _finish_before_writes(status: int) -> None:
-    """Raise `Diverged` if something is not as in the recording, and warn of exceptions.
-
-    Where a warning is an error, nothing is written yet: the step runs eagerly, and raises it.
-    """
-    if status:
-        if status & 1:
-            raise Diverged
-        warn_of(status >> 1)
-
-
-def _finish(status: int) -> None:
-    """Raise IndexError if an index is out of range, and warn of exceptions."""
-    if status:
-        if status & 1:
-            raise IndexError("expected indices within the length of the axis, got others")
-        warn_of(status >> 1)
 
 
 def warn_of(bits: int) -> None:

@@ -28,14 +28,11 @@ _SAME_BITS = {
 
 
 class Function(NamedTuple):
-    """A function of C: its name, and the places of which it is given the addresses.
-
-    It returns its status: 1 if a call has failed, else twice the bits of the exceptions of
-    floating-point arithmetic.
-    """
+    """A function of C: its name, the places of which it is given the addresses, and whether it returns failures."""
 
     name: str
     places: list[Place]
+    may_fail: bool
 
 
 class Source:
@@ -44,6 +41,7 @@ class Source:
     def __init__(self) -> None:
         self._nests: dict[str, str] = {}  # names by body
         self._runs: dict[str, str] = {}
+        self._failing: set[str] = set()
         self.loops: dict[str, Loop] = {}  # of NumPy, by the name of the variable
 
     def add(self, run: Run) -> Function | None:
@@ -56,10 +54,13 @@ class Source:
         begin, end = "    runtime->begin_products();\n", "    runtime->end_products();\n"
         if multiplies:
             body = begin + body + end
-        body += "    return runtime->take_raised() << 1;\n"
-        if any(isinstance(part, NativeCall) and part.may_fail for part in run.parts):
-            body += f"failed:\n{end if multiplies else ''}    return 1;\n"
-        return Function(self._runs.setdefault(body, _name("run", body)), places)
+        may_fail = any(isinstance(part, NativeCall) and part.may_fail for part in run.parts)
+        if may_fail:
+            body += f"    return 0;\nfailed:\n{end if multiplies else ''}    return 1;\n"
+        name = self._runs.setdefault(body, _name("run", body))
+        if may_fail:
+            self._failing.add(name)
+        return Function(name, places, may_fail)
 
     def _call(self, part: Part, table: list[Place]) -> str:
         """Return the call of a part; the places that it uses are appended to the table."""
@@ -90,7 +91,10 @@ class Source:
             "    if (exceptions()) runtime->note(exceptions());\n}\n"
             for body, name in self._nests.items()
         ]
-        runs = [f"int32_t {name}(char **p) {{\n{body}}}\n" for body, name in self._runs.items()]
+        runs = [
+            f"{'int32_t' if name in self._failing else 'void'} {name}(char **p) {{\n{body}}}\n"
+            for body, name in self._runs.items()
+        ]
         helpers = [text for kind, text in _SAME_BITS.items() if any(f"as_{kind}(" in body for body in self._nests)]
         loops = [f"struct loop {name};\n" for name in self.loops]
         return "\n".join([source_of("runtime.h"), _HEAD, *loops, *helpers, *nests, *runs])

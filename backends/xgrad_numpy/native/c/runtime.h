@@ -48,7 +48,6 @@ struct runtime {
     int32_t (*add_rows)(char **, int64_t length, int64_t width, int64_t count, int64_t index_bytes, int32_t is_double);
     int64_t (*extreme_index)(const char *, int64_t count, int64_t bytes, int32_t largest);
     void (*note)(int32_t); /* exceptions of floating-point arithmetic, for the thread whose task it is */
-    int32_t (*take_raised)(void);
 };
 
 enum { INVALID = 1, DIVIDED = 2, OVERFLOWN = 4, UNDERFLOWN = 8 };

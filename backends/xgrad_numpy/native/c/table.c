@@ -2,5 +2,5 @@
 
 const struct runtime runtime = {
     parallel, begin_products, end_products, multiply, loop, extremes, reduce, dots,
-    elements, take_rows, add_rows, extreme_index, note, take_raised,
+    elements, take_rows, add_rows, extreme_index, note,
 };
