@@ -82,8 +82,9 @@ class Executor:
         self._replays += 1
         if self._compilation is None and self._replays == WARM:
             self._compile()
-        if self._compilation is not None and not self._compilation.advance():
-            self._finish(self._compilation)
+        compilation = self._compilation
+        if compilation is not None and not compilation.advance():
+            self._finish(compilation)
             return self.run(*args)
         assert self._code is not None
         return self._code.run(*args)
@@ -116,16 +117,19 @@ class Executor:
 
     def _wait(self) -> None:
         """Wait for the kernels; where there can be none, say why."""
-        assert self._compilation is not None
-        self._compilation.wait()
-        if self._compilation.reason:
-            warn_user(f"capture: native=True: {self._compilation.reason}", CaptureWarning)
+        compilation = self._compilation
+        assert compilation is not None
+        compilation.wait()
+        if compilation.reason:
+            warn_user(f"capture: native=True: {compilation.reason}", CaptureWarning)
 
     def _finish(self, compilation: Compilation) -> None:
         """Call the compiled kernels from now on.
 
         Without them, run by NumPy and stop checking for a compilation.
         """
+        if compilation is not self._compilation:  # a signal handler has called the step meanwhile
+            return
         code, kernels, library = self._code, self._kernels, compilation.library
         assert code is not None
         self.run, self._compilation, self._kernels = code.run, None, None
