@@ -582,9 +582,13 @@ def test_kernels_take_over_after_some_replays(monkeypatch: pytest.MonkeyPatch) -
 
 
 def overflows_of(step: Any, *args: xgrad.Tensor) -> int:
-    """Return of how many overflows NumPy tells a handler during a call, which may raise IndexError."""
+    """Return how many overflows NumPy reports during a call, which may raise IndexError."""
     seen = list[str]()
-    with np.errstate(all="ignore", over="call", call=lambda kind, _: seen.append(kind)), suppress(IndexError):
+
+    def note(kind: str, _: int) -> None:
+        seen.append(kind)
+
+    with np.errstate(all="ignore", over="call", call=note), suppress(IndexError):
         step(*args)
     return len(seen)
 
@@ -647,7 +651,7 @@ def test_an_interrupt_of_a_trial_delays_the_kernels(monkeypatch: pytest.MonkeyPa
     assert step().tolist() == right and program.executor.run == program.executor._run_kernels
 
 
-def test_a_step_may_be_called_in_the_middle_of_a_trial_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_may_be_called_during_a_trial_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """As signal handlers do."""
     if not runtime().has_products:
         pytest.skip("needs OpenBLAS")
@@ -662,6 +666,30 @@ def test_a_step_may_be_called_in_the_middle_of_a_trial_of_its_own(monkeypatch: p
     while program.executor.run != program.executor._run_kernels:
         assert step().tolist() == right
     assert results and all(result == right for result in results)
+
+
+def test_a_step_may_be_called_just_after_its_kernels_are_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A signal handler runs between the end of the compilation and its use."""
+    advance, results = kernels.Compilation.advance, list[Any]()
+
+    def interrupted(compilation: kernels.Compilation) -> bool:
+        is_left = advance(compilation)
+        if not is_left and not results:
+            results.append(None)
+            results.append(step(x).tolist())
+        return is_left
+
+    step, x = xgrad.capture(chain), xgrad.asarray(np.linspace(-1, 1, 100))
+    right = step(x).tolist()
+    (program,) = step._programs.values()
+    program.executor._compile()
+    monkeypatch.setattr(kernels.Compilation, "advance", interrupted)
+    while program.executor._compilation is not None:
+        assert step(x).tolist() == right
+    assert results == [None, right] and step(x).tolist() == right
+    assert program.executor.run == program.executor._run_kernels
 
 
 def test_products_are_tried_again_with_another_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:

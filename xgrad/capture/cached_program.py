@@ -78,7 +78,7 @@ class CachedProgram:
 
     def _moved(self) -> bool:
         """Return whether arrays have moved since the last replay."""
-        for tensor, array in self._linked:  # noqa: SIM110 (a generator takes longer)
+        for tensor, array in self._linked:  # noqa: SIM110 (a generator is half as fast)
             if tensor._data is not array:
                 return True
         return False

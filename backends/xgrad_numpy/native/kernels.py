@@ -96,8 +96,8 @@ class Kernels:
             before.append(Instruction(end_replay_of_unaligned, given, {}))
         take = load_runtime().take_raised
         for part in (before, after):
-            # Once, after all that may end the replay, and before anything is written: where a warning
-            # is an error, the step then runs eagerly, and raises it itself.
+            # Once, after all that may end the replay, and before anything is written: where a
+            # warning is an error, the step then runs eagerly, and raises it itself.
             raised = Slot(dynamic=True)
             part += [Instruction(take, (), {}, raised), Instruction(warn_of, (raised,), {})]
         return Code(lowering.parameters, before, after, lowering.outputs, on_error=take)
@@ -112,8 +112,8 @@ class Kernels:
     def _call(self, compiled: ctypes.CDLL, x: Function, failed: Callable[[int], None]) -> list[Instruction]:
         """Return the call of a function with a table of addresses, and of `failed` with its result.
 
-        The table follows arrays of the state that move. Arrays that each replay has elsewhere are entered before the
-        call, and named after it, so that they exist until then.
+        The table follows arrays of the state that move. Arrays that each replay has elsewhere are
+        entered before the call, and named after it, so that they exist until then.
         """
         places = x.places
         operands = [place.operand for place in places]
