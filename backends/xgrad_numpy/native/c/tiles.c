@@ -13,7 +13,10 @@ enum {
     NAME(COLUMNS) = PANEL_VECTORS * NAME(LANES),
     NAME(HAS_PAIRS) = sizeof(REAL) == sizeof(float), /* numbers with two sums are floats */
     NAME(BLOCK_ROWS) = 8 * TILE_ROWS,
-    NAME(AHEAD) = 8, /* rows of a panel between what is read and what is fetched to the first cache */
+    /* A panel whose rows are single lines of the first cache stays there from tile to tile. A larger one does not: it is
+     * fetched again, so many rows ahead of what is read. */
+    NAME(FETCHED) = PANEL_VECTORS * VECTOR_BYTES > LINE_BYTES,
+    NAME(AHEAD) = 8,
 };
 
 int64_t NAME(panel_columns)(void) { return NAME(COLUMNS); }
@@ -66,7 +69,7 @@ static inline __attribute__((always_inline)) void NAME(multiply_tile)(
     for (int64_t k = 0; k < depth; k++, panel += by.next, first += by.right) {
         const NAME(stored) *row = (const NAME(stored) *)panel;
 #pragma GCC unroll 8
-        for (int v = 0; v < PANEL_VECTORS; v += LINE_BYTES / VECTOR_BYTES)
+        for (int v = 0; NAME(FETCHED) && v < PANEL_VECTORS; v += LINE_BYTES / VECTOR_BYTES)
             __builtin_prefetch(panel + NAME(AHEAD) * by.next + v * NAME(LANES));
 #pragma GCC unroll 8
         for (int i = 0; i < count; i++) {
