@@ -15,6 +15,8 @@ from xgrad_numpy.codegen import Code, Slot
 from xgrad_numpy.lowering import Lowering
 
 if TYPE_CHECKING:
+    from ctypes import CDLL
+
     from xgrad_numpy.native.kernels import Compilation, Kernels
 
 WARM = 50  # replays after which the native kernels of a program are compiled
@@ -84,7 +86,7 @@ class Executor:
             self._compile()
         compilation = self._compilation
         if compilation is not None and not compilation.advance():
-            self._finish(compilation)
+            self._finish(compilation.library)
             return self.run(*args)
         assert self._code is not None
         return self._code.run(*args)
@@ -123,14 +125,9 @@ class Executor:
         if compilation.reason:
             warn_user(f"capture: native=True: {compilation.reason}", CaptureWarning)
 
-    def _finish(self, compilation: Compilation) -> None:
-        """Call the compiled kernels from now on.
-
-        Without them, run by NumPy and stop checking for a compilation.
-        """
-        if compilation is not self._compilation:  # a signal handler has called the step meanwhile
-            return
-        code, kernels, library = self._code, self._kernels, compilation.library
+    def _finish(self, library: CDLL | None) -> None:
+        """Call the compiled kernels from now on; without them, run by NumPy."""
+        code, kernels = self._code, self._kernels
         assert code is not None
         self.run, self._compilation, self._kernels = code.run, None, None
         if library is not None and kernels is not None:

@@ -461,7 +461,7 @@ def test_products_warn_as_numpy_does(shapes: Any) -> None:
     with np.errstate(all="ignore"):
         captured()
         captured()
-    function: Any = np.matmul if x.ndim > 2 else np.ndarray.dot
+    function: Any = np.ndarray.dot if x.ndim == y.ndim == 2 else np.matmul  # see products.matmul
     with np.errstate(invalid="raise"):
         try:
             function(x, y)

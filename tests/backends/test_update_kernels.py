@@ -153,6 +153,24 @@ def test_two_threads_may_update_with_other_numbers_at_once() -> None:
     assert not wrong
 
 
+def test_a_handler_of_errors_may_update_other_parameters() -> None:
+    """NumPy's errors are reported when the update is done."""
+    name, args = arguments("SGD", 1 << 14, "float32")
+    compiled(name, args)
+    large = [np.full_like(args[0], 3.4e38), np.full_like(args[0], -3.4e38), *args[2:]]
+    right, errors = copied(args), list[str]()
+    OVERRIDABLE[name].generic(CPU.xp, *right)
+
+    def handle(error: str, flag: int) -> None:
+        errors.append(error)
+        assert update(name, tuple(args))[0]
+
+    with np.errstate(all="call", call=handle):
+        assert update(name, tuple(large))[0]
+    assert errors == ["overflow"]
+    assert contents(args) == contents(right) and np.isinf(large[0]).all()
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pytest
 
 import xgrad
@@ -91,6 +92,44 @@ def in_threads(*calls: Callable[[], Any]) -> None:
     with ThreadPoolExecutor(len(calls)) as pool:
         for future in [pool.submit(lambda call: xgrad.default_device(device)(call)(), call) for call in calls]:
             future.result()
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["interpreted", "native"])
+@pytest.mark.parametrize("trains", [False, True], ids=["loss", "gradient"])
+def test_a_step_may_be_called_by_a_handler_during_its_own_replay(trains: bool, native: bool) -> None:
+    """NumPy calls the handler of its errors in the middle of a replay, which has values in buffers."""
+    w = xgrad.ones(8, requires_grad=True)
+
+    def step(x: xgrad.Tensor) -> Any:
+        loss = (xgrad.exp(x * w) * 2 + x).sum()
+        if not trains:
+            return loss.detach(), x * 3
+        loss.backward()
+        gradient, w.grad = w.grad * 1, None
+        return loss.detach(), gradient
+
+    inputs = [xgrad.asarray(np.arange(8, dtype=np.float32) * scale) for scale in (0.1, 200, 0.2, 300)]
+    with np.errstate(all="ignore"):
+        right = [snapshot(step(x)) for x in inputs]
+        captured = xgrad.capture(step, native=native)
+        for _ in range(3):
+            captured(inputs[0])
+    results, depth = list[bool](), 0
+
+    def handle(error: str, flag: int) -> None:
+        nonlocal depth
+        if depth == 2:
+            return
+        depth += 1
+        i = len(results) % 4
+        results.append(snapshot(captured(inputs[i])) == right[i])
+        depth -= 1
+
+    for i in (1, 0, 3, 2, 1, 3):
+        with np.errstate(all="call", call=handle):
+            assert snapshot(captured(inputs[i])) == right[i]
+    assert len(results) >= 4 and all(results)
+    assert captured.refusal is None and captured.recordings == 1
 
 
 def test_eight_threads_that_capture_replay_and_run_eagerly_give_the_bits_of_one() -> None:

@@ -70,7 +70,8 @@ class Captured(Generic[P, R]):
     ) -> None:
         update_wrapper(self, step)
         self._step, self._extra_state, self._limit, self._verify, self._native = step, state, limit, verify, native
-        self._lock = RLock()  # a step that runs eagerly may call itself
+        self._lock = RLock()  # a call may lead to another one in the same thread
+        self._is_called = False
         self._programs: OrderedDict[int, CachedProgram] = OrderedDict()  # least recently used first
         self._recent: CachedProgram | None = None  # if its arguments are tensors alone
         self._layout_changes = self._replays = self._calls = self._raised = 0
@@ -116,23 +117,29 @@ class Captured(Generic[P, R]):
         if intercepting.get() is not None:  # it is part of another captured step, or each op is to be seen
             return self._step(*args, **kwargs)
         with self._lock:
-            recent = self._recent
-            if recent is not None and len(args) == recent.count and not kwargs and not self._verify:
-                result = recent.replay(args)
-                if result is not MISS:
-                    self._replays += 1
-                    return result  # type: ignore[no-any-return]
-                recent.error = None  # it is replayed again, if its structure is the one of this call
-            if self.refusal is None:
-                contents: list[Any] = []
-                try:
-                    structure = structure_of((args, kwargs), contents)
-                except RecursionError:
-                    self._refuse(f"{self._line}: an argument contains itself, or many containers in each other")
-                else:
-                    parts = [[x for x in contents if isinstance(x, Tensor) is kind] for kind in (True, False)]
-                    return self._called(Arguments(args, kwargs, structure, *parts))  # type: ignore[no-any-return]
-            return self._step(*args, **kwargs)
+            if self._is_called:  # the step calls itself, or a handler of a signal, a warning or NumPy's errors calls it
+                return self._step(*args, **kwargs)  # a program, which is perhaps replayed now, has one set of buffers
+            self._is_called = True
+            try:
+                recent = self._recent
+                if recent is not None and len(args) == recent.count and not kwargs and not self._verify:
+                    result = recent.replay(args)
+                    if result is not MISS:
+                        self._replays += 1
+                        return result  # type: ignore[no-any-return]
+                    recent.error = None  # it is replayed again, if its structure is the one of this call
+                if self.refusal is None:
+                    contents: list[Any] = []
+                    try:
+                        structure = structure_of((args, kwargs), contents)
+                    except RecursionError:
+                        self._refuse(f"{self._line}: an argument contains itself, or many containers in each other")
+                    else:
+                        parts = [[x for x in contents if isinstance(x, Tensor) is kind] for kind in (True, False)]
+                        return self._called(Arguments(args, kwargs, structure, *parts))  # type: ignore[no-any-return]
+                return self._step(*args, **kwargs)
+            finally:
+                self._is_called = False
 
     def _called(self, call: Arguments) -> Any:
         """Replay or record the step for a call, and verify the replay where that is due."""

@@ -133,14 +133,18 @@ class Blocks:
 
     def run(self, arrays: Sequence[np.ndarray], read: int, kept: int) -> None:
         """Run the function for arrays of one shape and layout. Of them, `read` are read, and all but `kept` written."""
-        self.run_at(self._runtime.addresses(*arrays), arrays[0], read, kept)
+        warn_of(self.run_at(self._runtime.addresses(*arrays), arrays[0], read, kept))
 
-    def run_at(self, addresses: Any, x: np.ndarray, read: int, kept: int) -> None:
-        """Run the function for arrays of these addresses, which are all like one array: see `run`."""
+    def run_at(self, addresses: Any, x: np.ndarray, read: int, kept: int) -> int:
+        """Run the function for arrays of these addresses, which are all like one array: see `run`.
+
+        Return the exceptions that are to be warned of.
+        """
         blocks = _Struct(
             self._run, x.size, BLOCK, x.itemsize, self._scratch, len(self._sources), read, kept, len(addresses),
             ctypes.addressof(self._sources), ctypes.addressof(self._offsets), ctypes.addressof(addresses),
         )  # fmt: skip
         if not self._runtime.functions.run_blocks(ctypes.byref(blocks)):
             raise MemoryError("expected a rule of fewer arrays and results")
-        warn_of(self._runtime.take_raised())
+        raised: int = self._runtime.take_raised()
+        return raised

@@ -244,20 +244,14 @@ class Compilation:
         self._kernels = kernels
         self._thread: Thread
         self._work = self._stages()
-        self._advancing = False
 
     def advance(self) -> bool:
         """Do some of what is left to the thread of the step; return whether more is to come."""
-        if self._advancing:  # a signal handler calls the step in the middle of a trial
-            return True
-        self._advancing = True
         try:
             return next(self._work, False)
         except BaseException:  # an interrupt: begin anew, what was tried out is known
             self._work = self._stages()
             raise
-        finally:
-            self._advancing = False
 
     def wait(self) -> None:
         """Wait for the end."""

@@ -20,6 +20,7 @@ from xgrad.capture.numbers import Number
 from xgrad.capture.recorder import Recorder
 from xgrad_numpy.native import library
 from xgrad_numpy.native.blocks import BLOCK, Blocks
+from xgrad_numpy.native.kernels import warn_of
 from xgrad_numpy.native.runtime import Runtime, loaded_runtime
 
 _MOST = 64  # compiled updates that are remembered
@@ -118,7 +119,8 @@ class CompiledUpdate:
         with self._lock:
             for (array, _), value in zip(self._blocks.numbers, values, strict=True):
                 array[()] = value
-            self._blocks.run_at(ordered, arrays[0], read=len(ordered), kept=self._kept)
+            raised = self._blocks.run_at(ordered, arrays[0], read=len(ordered), kept=self._kept)
+        warn_of(raised)  # a handler may update other parameters
 
 
 def compiled_update(rule: Overridable, dtype: Any, template: Sequence[Any], runtime: Runtime) -> CompiledUpdate | None:
