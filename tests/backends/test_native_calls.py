@@ -6,6 +6,7 @@ import ctypes
 import itertools
 import operator
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -414,6 +415,23 @@ def test_the_faster_way_to_multiply_is_taken(monkeypatch: pytest.MonkeyPatch) ->
     assert ways._faster(by_blas, None, trial, runtime()) is by_blas
     assert ways._faster(None, in_panels, trial, runtime()) is in_panels
     assert ways._faster(None, None, trial, runtime()) is None
+
+
+def test_trials_leave_no_memory_to_the_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What NumPy allocates for them would remain resident: there is little of it."""
+    if not runtime().has_products:
+        pytest.skip("needs OpenBLAS")
+    monkeypatch.setattr(ways, "_KNOWN", {})
+    x, y, out = (np.ones(shape, np.float32) for shape in ((1024, 64), (64, 1024), (1024, 1024)))
+    product = products.layout_of(np.ndarray.dot, (x, y, out))
+    assert product is not None
+    tracemalloc.start()
+    try:
+        ways.ways_of(product, np.ndarray.dot, (x, y, out), runtime())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < out.nbytes
 
 
 def test_a_product_with_itself_is_left_to_numpy() -> None:

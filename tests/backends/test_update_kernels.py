@@ -140,7 +140,8 @@ def test_two_threads_may_update_with_other_numbers_at_once() -> None:
         given[3] = 0.1 * (i + 1)
         expected = copied(given)
         for _ in range(200):
-            update(name, tuple(given))
+            if not update(name, tuple(given))[0]:  # while the other thread updates
+                OVERRIDABLE[name].generic(CPU.xp, *given)
             OVERRIDABLE[name].generic(CPU.xp, *expected)
         if contents(given) != contents(expected):
             wrong.append(i)
@@ -165,10 +166,29 @@ def test_a_handler_of_errors_may_update_other_parameters() -> None:
         errors.append(error)
         assert update(name, tuple(args))[0]
 
-    with np.errstate(all="call", call=handle):
-        assert update(name, tuple(large))[0]
+    def run() -> None:
+        with np.errstate(all="call", call=handle):
+            assert update(name, tuple(large))[0]
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive(), "the handler waits for the update that has called it"
     assert errors == ["overflow"]
     assert contents(args) == contents(right) and np.isinf(large[0]).all()
+
+
+def test_an_update_within_the_same_update_takes_the_rule() -> None:
+    """A handler of a signal may make it."""
+    name, args = arguments("SGD", 1 << 14, "float32")
+    compiled(name, args)
+    (kind,) = [kind for kind in update_kernels._KNOWN.values() if kind is not None]
+    other, right = copied(args), copied(args)
+    with kind.updates[0]._lock:
+        assert update(name, tuple(args)) == (False, None)
+        CPU.backend.kernels[name](*other)
+    OVERRIDABLE[name].generic(CPU.xp, *right)
+    assert contents(args) != contents(other) == contents(right)
 
 
 @pytest.mark.parametrize(

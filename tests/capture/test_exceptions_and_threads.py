@@ -83,17 +83,8 @@ def test_exception_of_a_check_before_or_after_an_update_leaves_what_eager_leaves
     twins.compare_replays(scenario)
 
 
-# Threads
-
-
-def in_threads(*calls: Callable[[], Any]) -> None:
-    """Run functions at once, and raise what one of them raises."""
-    device = str(current_device())
-    with ThreadPoolExecutor(len(calls)) as pool:
-        for future in [pool.submit(lambda call: xgrad.default_device(device)(call)(), call) for call in calls]:
-            future.result()
-
-
+@twins.on_cpu
+@pytest.mark.filterwarnings("ignore:capture. native=True:xgrad.capture.CaptureWarning")  # without a compiler
 @pytest.mark.parametrize("native", [False, True], ids=["interpreted", "native"])
 @pytest.mark.parametrize("trains", [False, True], ids=["loss", "gradient"])
 def test_a_step_may_be_called_by_a_handler_during_its_own_replay(trains: bool, native: bool) -> None:
@@ -130,6 +121,17 @@ def test_a_step_may_be_called_by_a_handler_during_its_own_replay(trains: bool, n
             assert snapshot(captured(inputs[i])) == right[i]
     assert len(results) >= 4 and all(results)
     assert captured.refusal is None and captured.recordings == 1
+
+
+# Threads
+
+
+def in_threads(*calls: Callable[[], Any]) -> None:
+    """Run functions at once, and raise what one of them raises."""
+    device = str(current_device())
+    with ThreadPoolExecutor(len(calls)) as pool:
+        for future in [pool.submit(lambda call: xgrad.default_device(device)(call)(), call) for call in calls]:
+            future.result()
 
 
 def test_eight_threads_that_capture_replay_and_run_eagerly_give_the_bits_of_one() -> None:

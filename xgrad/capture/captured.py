@@ -117,8 +117,10 @@ class Captured(Generic[P, R]):
         if intercepting.get() is not None:  # it is part of another captured step, or each op is to be seen
             return self._step(*args, **kwargs)
         with self._lock:
-            if self._is_called:  # the step calls itself, or a handler of a signal, a warning or NumPy's errors calls it
-                return self._step(*args, **kwargs)  # a program, which is perhaps replayed now, has one set of buffers
+            # The step calls itself, or a handler of a signal, of a warning or of NumPy's errors calls it, perhaps
+            # in the middle of a replay, which uses the only buffers of the program.
+            if self._is_called:
+                return self._step(*args, **kwargs)
             self._is_called = True
             try:
                 recent = self._recent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from heapq import heappop, heappush
 from operator import attrgetter
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from xgrad.backend.device import Placement, intercepting
@@ -17,7 +17,7 @@ from xgrad.core.namespace import errors, namespace
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor, from_placement
 
-_lock = Lock()
+_lock = RLock()  # a handler of NumPy's errors, which adding may call, may run a backward pass of its own
 
 
 def run_backward(

@@ -138,7 +138,7 @@ class Blocks:
     def run_at(self, addresses: Any, x: np.ndarray, read: int, kept: int) -> int:
         """Run the function for arrays of these addresses, which are all like one array: see `run`.
 
-        Return the exceptions that are to be warned of.
+        Return the floating-point exceptions, for `warn_of`.
         """
         blocks = _Struct(
             self._run, x.size, BLOCK, x.itemsize, self._scratch, len(self._sources), read, kept, len(addresses),

@@ -63,8 +63,8 @@ def update(name: str, args: Sequence[Any]) -> tuple[bool, Any]:
     numbers, flags = [args[i] for i in kind.numbers], [args[i] for i in kind.flags]
     for compiled in kind.updates:
         if compiled.flags == flags and compiled.holds(*numbers):
-            compiled(arrays, addresses, numbers)
-            return True, None if compiled.result is None else args[compiled.result]
+            done = compiled(arrays, addresses, numbers)
+            return done, args[compiled.result] if done and compiled.result is not None else None
     conditions = (*flags, *[(x == 0, x == 1) for x in numbers])
     if conditions not in kind.tried and len(kind.tried) < _MOST:
         kind.tried.add(conditions)
@@ -112,15 +112,24 @@ class CompiledUpdate:
         self._numbers, self.holds, self.result = numbers, holds, result
         self._lock = Lock()  # numbers lie in memory of the function
 
-    def __call__(self, arrays: Sequence[np.ndarray], addresses: Any, numbers: Sequence[Any]) -> None:
-        """Change arrays, of these addresses, in place."""
+    def __call__(self, arrays: Sequence[np.ndarray], addresses: Any, numbers: Sequence[Any]) -> bool:
+        """Change arrays, of these addresses, in place.
+
+        Return False, and do nothing, while another call runs: of another thread, or the one in
+        which a handler of a signal or of NumPy's errors makes this call.
+        """
         values = self._numbers(*numbers)
         ordered = type(addresses)(*[addresses[i] for i in self._order])
-        with self._lock:
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
             for (array, _), value in zip(self._blocks.numbers, values, strict=True):
                 array[()] = value
             raised = self._blocks.run_at(ordered, arrays[0], read=len(ordered), kept=self._kept)
-        warn_of(raised)  # a handler may update other parameters
+        finally:
+            self._lock.release()
+        warn_of(raised)
+        return True
 
 
 def compiled_update(rule: Overridable, dtype: Any, template: Sequence[Any], runtime: Runtime) -> CompiledUpdate | None:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from math import inf
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from time import perf_counter, sleep
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from xgrad_numpy.native.runtime import Runtime
 _SHARED = 1 << 17  # products of two numbers from which threads share out a matrix product
 _SHARED_BY_VECTOR = 1 << 14  # ... and one of a matrix and a vector
 _NUMBERS = 65521  # random numbers of which larger operands are made: a prime number
+_COMPARED = 1 << 18  # bytes of results that are compared at once
 _ROWS = 6  # of a product from which panels are tried
 _FILLED = 0.75  # the part of the columns of all panels from which they are
 _SPARSE = 0.5  # ... if BLAS on one thread has not the bits of NumPy
@@ -151,12 +153,11 @@ def _underflowing_trial(function: Any, arrays: Sequence[Any], runtime: Runtime) 
     rng = np.random.default_rng(1)
     first, second = (_like(x, rng) for x in arrays[:2])
     tiny = np.sqrt(np.finfo(first.dtype).smallest_subnormal) / 16
-    signs = np.sign(first)
-    first[...] = np.copysign(0, first)
+    np.copysign(0, first, out=first)
     rows = {0, 1, *range(max(0, first.shape[-2] - _EDGE), first.shape[-2])}
     for i in rows:
         for k in (-1, *([0] if i % 2 else [])):  # the last product alone, or the first one before zeros, too
-            first[..., i, k] = tiny * signs[..., i, k]
+            first[..., i, k] = np.copysign(tiny, first[..., i, k])
     if second.ndim == 1:
         second[[0, -1]] = tiny
     else:
@@ -170,7 +171,8 @@ def _agrees(candidate: Product, trial: _Trial, runtime: Runtime) -> bool:
     """Return whether the runtime computes the bits of NumPy."""
     out = _like(trial.expected, None)
     _multiply(candidate, trial, out, runtime)
-    return out.tobytes() == trial.expected.tobytes()
+    one, other = map(_memory, (out, trial.expected))
+    return all(np.array_equal(one[i : i + _COMPARED], other[i : i + _COMPARED]) for i in range(0, one.size, _COMPARED))
 
 
 def _multiply(product: Product, trial: _Trial, out: np.ndarray, runtime: Runtime) -> None:
@@ -220,8 +222,19 @@ def _like(x: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
     """Return an array with the strides of another one, with random numbers, or zeros."""
     low, high = np.lib.array_utils.byte_bounds(x)
     start = x.__array_interface__["data"][0] - low
-    out: np.ndarray = np.ndarray(x.shape, x.dtype, np.zeros(high - low + 64, np.uint8), start, x.strides)
+    try:  # the system takes this memory back at once; what NumPy frees, the C library keeps, see `_LARGEST` there
+        memory = mmap(-1, high - low + 64, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"{x.nbytes} bytes: {error}") from None
     if rng is not None:
-        numbers = rng.standard_normal(min(x.size, _NUMBERS), np.float64).astype(x.dtype)
-        out[...] = np.resize(numbers, x.shape)
-    return out
+        places = np.frombuffer(memory, x.dtype, (high - low) // x.itemsize)
+        numbers = rng.standard_normal(min(places.size, _NUMBERS), np.float64).astype(x.dtype)
+        for i in range(0, places.size, _NUMBERS):
+            places[i : i + _NUMBERS] = numbers[: places.size - i]
+    return np.ndarray(x.shape, x.dtype, memory, start, x.strides)
+
+
+def _memory(x: np.ndarray) -> np.ndarray:
+    """Return the bytes of an array that `_like` has made."""
+    memory: Any = x.base
+    return np.frombuffer(memory, np.uint8)

@@ -280,15 +280,14 @@ static void NAME(multiply_pieces)(void *argument, int64_t begin, int64_t end) {
     note_exceptions(p->product);
 }
 
-/* Return how many panels, or blocks of rows, a thread copies at once.
+/* Return how many of some panels, or blocks of rows, a thread copies at once.
  *
- * Where panels are adjacent in memory, each has one line of a row of the matrix: the lines of several follow each other.
- * All threads are to have some. */
+ * Panels that are adjacent in memory have one line of each row of the matrix, and those of several follow each other.
+ * There are to be enough parts for threads to share out. */
 static inline int64_t NAME(copied_at_once)(const struct NAME(part) *p, int64_t panels) {
-    const int64_t few = 1 + CHUNK_NUMBERS / (p->depth * NAME(COLUMNS));
-    if (p->product->second_transposed) return few;
-    const int64_t many = panels / (PIECES / 2) < CACHE_WAYS ? panels / (PIECES / 2) : CACHE_WAYS;
-    return few > many ? few : many;
+    const int64_t few = 1 + CHUNK_NUMBERS / (p->depth * NAME(COLUMNS)), many = panels / (PIECES / 2);
+    if (p->product->second_transposed || many <= few) return few;
+    return many < CACHE_WAYS ? many : CACHE_WAYS;
 }
 
 /* Compute the sums of a part. What the part before has copied is not copied again. */
@@ -298,7 +297,7 @@ static void NAME(multiply_part)(struct NAME(part) *p) {
     const int64_t panel = p->depth * NAME(COLUMNS), pieces = p->blocks * divided(panels, p->group);
     p->new_blocks = p->copied_rows && p->column == 0 ? p->blocks : 0;
     if (p->panels)
-        parallel(NAME(pack_part), p, p->new_blocks + new_panels, NAME(copied_at_once)(p, panels));
+        parallel(NAME(pack_part), p, p->new_blocks + new_panels, NAME(copied_at_once)(p, new_panels));
     parallel(NAME(multiply_pieces), p, pieces, 1 + ALONE / (p->block * p->group * panel));
 }
 

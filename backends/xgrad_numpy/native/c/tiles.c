@@ -13,10 +13,10 @@ enum {
     NAME(COLUMNS) = PANEL_VECTORS * NAME(LANES),
     NAME(HAS_PAIRS) = sizeof(REAL) == sizeof(float), /* numbers with two sums are floats */
     NAME(BLOCK_ROWS) = 8 * TILE_ROWS,
-    /* A panel whose rows are single lines of the first cache stays there from tile to tile. A larger one does not: it is
-     * fetched again, so many rows ahead of what is read. */
+    /* Whether a panel is prefetched. A copied one of a line of the cache for each row stays in the first cache from tile
+     * to tile, and few of those that are read in place do not. */
     NAME(FETCHED) = PANEL_VECTORS * VECTOR_BYTES > LINE_BYTES,
-    NAME(AHEAD) = 8,
+    NAME(AHEAD) = 8, /* rows of a panel between what is read and what is prefetched */
 };
 
 int64_t NAME(panel_columns)(void) { return NAME(COLUMNS); }
