@@ -418,7 +418,7 @@ def test_the_faster_way_to_multiply_is_taken(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_trials_leave_no_memory_to_the_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What NumPy allocates for them would remain resident: there is little of it."""
+    """The C library keeps what NumPy allocates and frees, so trials allocate little by NumPy."""
     if not runtime().has_products:
         pytest.skip("needs OpenBLAS")
     monkeypatch.setattr(ways, "_KNOWN", {})

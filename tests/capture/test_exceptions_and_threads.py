@@ -84,7 +84,8 @@ def test_exception_of_a_check_before_or_after_an_update_leaves_what_eager_leaves
 
 
 @twins.on_cpu
-@pytest.mark.filterwarnings("ignore:capture. native=True:xgrad.capture.CaptureWarning")  # without a compiler
+# without a compiler
+@pytest.mark.filterwarnings("ignore:capture. native=True:xgrad.capture.CaptureWarning")
 @pytest.mark.parametrize("native", [False, True], ids=["interpreted", "native"])
 @pytest.mark.parametrize("trains", [False, True], ids=["loss", "gradient"])
 def test_a_step_may_be_called_by_a_handler_during_its_own_replay(trains: bool, native: bool) -> None:

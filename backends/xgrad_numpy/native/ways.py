@@ -172,7 +172,8 @@ def _agrees(candidate: Product, trial: _Trial, runtime: Runtime) -> bool:
     out = _like(trial.expected, None)
     _multiply(candidate, trial, out, runtime)
     one, other = map(_memory, (out, trial.expected))
-    return all(np.array_equal(one[i : i + _COMPARED], other[i : i + _COMPARED]) for i in range(0, one.size, _COMPARED))
+    parts = [slice(i, i + _COMPARED) for i in range(0, one.size, _COMPARED)]
+    return all(np.array_equal(one[part], other[part]) for part in parts)
 
 
 def _multiply(product: Product, trial: _Trial, out: np.ndarray, runtime: Runtime) -> None:
@@ -222,7 +223,7 @@ def _like(x: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
     """Return an array with the strides of another one, with random numbers, or zeros."""
     low, high = np.lib.array_utils.byte_bounds(x)
     start = x.__array_interface__["data"][0] - low
-    try:  # the system takes this memory back at once; what NumPy frees, the C library keeps, see `_LARGEST` there
+    try:  # the system takes this memory back at once; the C library keeps what NumPy frees
         memory = mmap(-1, high - low + 64, flags=MAP_PRIVATE | MAP_ANONYMOUS)
     except OSError as error:
         raise MemoryError(f"{x.nbytes} bytes: {error}") from None
