@@ -403,18 +403,18 @@ def test_the_faster_way_to_multiply_is_taken(monkeypatch: pytest.MonkeyPatch) ->
     for slow, fast in ((by_blas, in_panels), (in_panels, by_blas)):
         clock = iter(range(100))
 
-        def multiply(product: products.Product, *_: Any, clock: Any = clock, slow: Any = slow) -> None:
+        def multiply(_: Any, product: products.Product, clock: Any = clock, slow: Any = slow) -> None:
             for _ in range(5 * (product is slow)):
                 next(clock)
 
-        monkeypatch.setattr(ways, "_multiply", multiply)
+        monkeypatch.setattr(ways._Trial, "multiply", multiply)
         monkeypatch.setattr(ways, "perf_counter", lambda clock=clock: next(clock))
         monkeypatch.setattr(ways, "_TIMED", 0)
-        trial = ways._Trial(x, y, x.copy())
-        assert ways._faster(by_blas, in_panels, trial, runtime()) is fast
-    assert ways._faster(by_blas, None, trial, runtime()) is by_blas
-    assert ways._faster(None, in_panels, trial, runtime()) is in_panels
-    assert ways._faster(None, None, trial, runtime()) is None
+        trial = ways._Trial(np.ndarray.dot, (x, y, x.copy()), runtime())
+        assert ways._faster(by_blas, in_panels, trial) is fast
+    assert ways._faster(by_blas, None, trial) is by_blas
+    assert ways._faster(None, in_panels, trial) is in_panels
+    assert ways._faster(None, None, trial) is None
 
 
 def test_trials_leave_no_memory_to_the_c_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,8 +24,11 @@ _LANES = 8  # columns in a vector of its kernel of floats for AVX2
 def orders_of(product: Product, threads: int, runtime: Runtime) -> Iterator[Product]:
     """Yield a product in panels, for each order in which OpenBLAS may add up."""
     orders: dict[Any, Product] = {}  # that differ
+    limits = [most for most in _MOST if most < product.inner]
+    # OpenBLAS adds up more than its limit in small products alone; and the copies are large then.
+    limits.insert(0 if len(limits) < len(_MOST) else len(limits), product.inner)
     for divided in _divided(product, threads, runtime):
-        for most in (product.inner, *[most for most in _MOST if most < product.inner]):
+        for most in limits:
             for unit in (*_UNITS, 0):
                 order = replace(divided, most=most, unit=unit)
                 orders.setdefault((order.row_ranges, *depths(order)), order)

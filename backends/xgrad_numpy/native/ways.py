@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from hashlib import blake2b
 from math import inf
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from time import perf_counter, sleep
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -27,7 +28,6 @@ from xgrad_numpy.native.runtime import Runtime
 _SHARED = 1 << 17  # products of two numbers from which threads share out a matrix product
 _SHARED_BY_VECTOR = 1 << 14  # ... and one of a matrix and a vector
 _NUMBERS = 65521  # random numbers of which larger operands are made: a prime number
-_COMPARED = 1 << 18  # bytes of results that are compared at once
 _ROWS = 6  # of a product from which panels are tried
 _FILLED = 0.75  # the part of the columns of all panels from which they are
 _SPARSE = 0.5  # ... if BLAS on one thread has not the bits of NumPy
@@ -102,85 +102,94 @@ def _tried(product: Product, function: Any, arrays: Sequence[Any], runtime: Runt
         return NO_WAY
     before = runtime.take_raised()
     try:
-        trial = _random_trial(function, arrays, runtime)
-        edges: list[_Trial] = []  # made for what has passed the first
-
-        def passes(candidate: Product) -> bool:
-            if not _agrees(candidate, trial, runtime):
-                return False
-            if not edges:
-                edges.append(_underflowing_trial(function, arrays, runtime))
-            return _agrees(candidate, edges[0], runtime)
-
+        trial = _Trial(function, arrays, runtime)
         by_blas = in_panels = None
-        if passes(product):
+        if trial.passes(product):
             pieces = (replace(product, pieces=pieces) for pieces in _pieces(product, threads))
-            by_blas = next(filter(passes, pieces), product)
+            by_blas = next(filter(trial.passes, pieces), product)
         if _worth_panels(product, runtime, by_blas):
-            in_panels = next(filter(passes, orders_of(product, threads, runtime)), None)
-        return Ways(by_blas, in_panels, _faster(by_blas, in_panels, trial, runtime))
+            in_panels = next(filter(trial.passes, orders_of(product, threads, runtime)), None)
+        return Ways(by_blas, in_panels, _faster(by_blas, in_panels, trial))
     finally:  # the user's numbers have not raised the exceptions of the trials
         runtime.take_raised()
         runtime.functions.note(before)
+        runtime.functions.forget_copies()
 
 
-class _Trial(NamedTuple):
-    """The operands of a product, and its result by NumPy."""
+class _Trial:
+    """Memory in which a product is tried out: its operands, with numbers of one kind after the other, and its result.
 
-    first: np.ndarray
-    second: np.ndarray
-    expected: np.ndarray
+    Of NumPy's results there are digests alone, since a large product would need as much memory again for each.
+    """
 
-    @classmethod
-    def of(cls, function: Any, first: np.ndarray, second: np.ndarray, out: Any, runtime: Runtime) -> _Trial:
-        """Return the trial of two operands, with a result in memory like `out`."""
-        expected = _like(out, None)
-        if not undisturbed(partial(function, first, second, expected), runtime):
-            raise _Untried
-        return cls(first, second, expected)
+    def __init__(self, function: Any, arrays: Sequence[Any], runtime: Runtime) -> None:
+        self._function, self._runtime = function, runtime
+        self._arrays = first, _, _ = [_like(x) for x in arrays]
+        self._numbers = np.random.default_rng(0).standard_normal(_NUMBERS).astype(first.dtype)
+        self._kind: _Kind | None = None  # of numbers that the operands have
+        self._expected: dict[_Kind, bytes] = {}  # digests of NumPy's results
+
+    def passes(self, candidate: Product) -> bool:
+        """Return whether the runtime computes the bits of NumPy."""
+        return all(self._agrees(candidate, kind) for kind in (_random_numbers, _underflowing_numbers))
+
+    def _agrees(self, candidate: Product, kind: _Kind) -> bool:
+        self.fill(kind)
+        out = self._arrays[2]
+        if kind not in self._expected:
+            if not undisturbed(partial(self._function, *self._arrays), self._runtime):
+                raise _Untried
+            self._expected[kind] = _digest(out)
+        out[...] = 0  # lest numbers of the result before be taken for those of the candidate
+        self.multiply(candidate)
+        return _digest(out) == self._expected[kind]
+
+    def fill(self, kind: _Kind) -> None:
+        """Give the operands numbers of a kind."""
+        if self._kind is not kind:
+            first, second, _ = self._arrays
+            kind(first, second, self._numbers)
+            self._kind = kind
+
+    def multiply(self, product: Product) -> None:
+        """Compute a product. No other thread of Python begins one of NumPy while BLAS has one thread for it."""
+        functions = self._runtime.functions if product.most else self._runtime.alone
+        addresses = [ctypes.c_void_p(x.__array_interface__["data"][0]) for x in self._arrays]
+        functions.multiply_alone(ctypes.byref(product.struct()), *addresses)
 
 
-def _random_trial(function: Any, arrays: Sequence[Any], runtime: Runtime) -> _Trial:
-    rng = np.random.default_rng(0)
-    return _Trial.of(function, _like(arrays[0], rng), _like(arrays[1], rng), arrays[2], runtime)
+_Kind: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 
-def _underflowing_trial(function: Any, arrays: Sequence[Any], runtime: Runtime) -> _Trial:
-    """Return a product of zeros of both signs, with results at the edges that underflow to zeros of both signs.
+def _random_numbers(first: np.ndarray, second: np.ndarray, numbers: np.ndarray) -> None:
+    """Give operands random numbers: some, over and over."""
+    _fill(first, numbers)
+    _fill(second, numbers[::-1])
+
+
+def _underflowing_numbers(first: np.ndarray, second: np.ndarray, numbers: np.ndarray) -> None:
+    """Give operands numbers whose product is zeros of both signs: at the edges, of sums that underflow to them.
 
     There each kernel of BLAS has its own code. Few numbers underflow, which takes a hundred times as long as others.
     """
-    rng = np.random.default_rng(1)
-    first, second = (_like(x, rng) for x in arrays[:2])
+    _random_numbers(first, second, numbers)
     tiny = np.sqrt(np.finfo(first.dtype).smallest_subnormal) / 16
     np.copysign(0, first, out=first)
-    rows = {0, 1, *range(max(0, first.shape[-2] - _EDGE), first.shape[-2])}
-    for i in rows:
-        for k in (-1, *([0] if i % 2 else [])):  # the last product alone, or the first one before zeros, too
-            first[..., i, k] = np.copysign(tiny, first[..., i, k])
+    rows = _edges(first.shape[-2])
+    # The last product of a sum alone, or the first one before zeros, too.
+    for places in [(..., rows, -1), (..., rows[rows % 2 == 1], 0)]:
+        first[places] = np.copysign(tiny, first[places])
     if second.ndim == 1:
         second[[0, -1]] = tiny
-    else:
-        for j in {0, 1, *range(max(0, second.shape[-1] - _EDGE), second.shape[-1])}:
-            for k in (0, -1):
-                second[..., k, j] = tiny * np.sign(second[..., k, j])
-    return _Trial.of(function, first, second, arrays[2], runtime)
+        return
+    columns = _edges(second.shape[-1])
+    for k in (0, -1):
+        second[..., k, columns] = np.copysign(tiny, second[..., k, columns])
 
 
-def _agrees(candidate: Product, trial: _Trial, runtime: Runtime) -> bool:
-    """Return whether the runtime computes the bits of NumPy."""
-    out = _like(trial.expected, None)
-    _multiply(candidate, trial, out, runtime)
-    one, other = map(_memory, (out, trial.expected))
-    parts = [slice(i, i + _COMPARED) for i in range(0, one.size, _COMPARED)]
-    return all(np.array_equal(one[part], other[part]) for part in parts)
-
-
-def _multiply(product: Product, trial: _Trial, out: np.ndarray, runtime: Runtime) -> None:
-    """Compute a product. No other thread of Python begins one of NumPy while BLAS has one thread for it."""
-    functions = runtime.functions if product.most else runtime.alone
-    addresses = [ctypes.c_void_p(x.__array_interface__["data"][0]) for x in (*trial[:2], out)]
-    functions.multiply_alone(ctypes.byref(product.struct()), *addresses)
+def _edges(size: int) -> np.ndarray:
+    """Return the first two, and the last, rows or columns of a number of them."""
+    return np.array(sorted({0, 1, *range(max(0, size - _EDGE), size)}))
 
 
 def _worth_panels(product: Product, runtime: Runtime, by_blas: Product | None) -> bool:
@@ -191,17 +200,18 @@ def _worth_panels(product: Product, runtime: Runtime, by_blas: Product | None) -
     return product.columns / (-(-product.columns // width) * width) >= (_FILLED if by_blas else _SPARSE)
 
 
-def _faster(by_blas: Product | None, in_panels: Product | None, trial: _Trial, runtime: Runtime) -> Product | None:
+def _faster(by_blas: Product | None, in_panels: Product | None, trial: _Trial) -> Product | None:
     """Return the product in panels, unless that by BLAS is clearly faster, or it is the only one."""
     if by_blas is None or in_panels is None:
         return by_blas or in_panels
-    out, times = _like(trial.expected, None), {by_blas: inf, in_panels: inf}
+    trial.fill(_random_numbers)
+    times = {by_blas: inf, in_panels: inf}
     calls = max(1, _TIMED // by_blas.work)
     for _ in range(_ROUNDS):
         for product in times:
             start = perf_counter()
             for _ in range(calls):
-                _multiply(product, trial, out, runtime)
+                trial.multiply(product)
             times[product] = min(times[product], perf_counter() - start)
         if sum(times.values()) > _LONG_ENOUGH:
             break
@@ -219,23 +229,26 @@ def _pieces(product: Product, threads: int) -> Iterator[int]:
             yield pieces
 
 
-def _like(x: np.ndarray, rng: np.random.Generator | None) -> np.ndarray:
-    """Return an array with the strides of another one, with random numbers, or zeros."""
+def _like(x: np.ndarray) -> np.ndarray:
+    """Return an array of zeros with the strides of another one."""
     low, high = np.lib.array_utils.byte_bounds(x)
     start = x.__array_interface__["data"][0] - low
     try:  # the system takes this memory back at once; the C library keeps what NumPy frees
         memory = mmap(-1, high - low + 64, flags=MAP_PRIVATE | MAP_ANONYMOUS)
     except OSError as error:
         raise MemoryError(f"{x.nbytes} bytes: {error}") from None
-    if rng is not None:
-        places = np.frombuffer(memory, x.dtype, (high - low) // x.itemsize)
-        numbers = rng.standard_normal(min(places.size, _NUMBERS), np.float64).astype(x.dtype)
-        for i in range(0, places.size, _NUMBERS):
-            places[i : i + _NUMBERS] = numbers[: places.size - i]
     return np.ndarray(x.shape, x.dtype, memory, start, x.strides)
 
 
-def _memory(x: np.ndarray) -> np.ndarray:
-    """Return the bytes of an array that `_like` has made."""
+def _fill(x: np.ndarray, numbers: np.ndarray) -> None:
+    """Give an array that `_like` has made numbers, over and over."""
     memory: Any = x.base
-    return np.frombuffer(memory, np.uint8)
+    places = np.frombuffer(memory, x.dtype, len(memory) // x.itemsize)
+    for i in range(0, places.size, numbers.size):
+        places[i : i + numbers.size] = numbers[: places.size - i]
+
+
+def _digest(x: np.ndarray) -> bytes:
+    """Return a digest of the memory of an array that `_like` has made: of what is between its numbers, too."""
+    memory: Any = x.base
+    return blake2b(memory).digest()

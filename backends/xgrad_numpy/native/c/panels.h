@@ -21,9 +21,6 @@ enum { PIECES = 16, GROUP_PANELS = 8, PART_COLUMNS = 1024, COPIED_ROWS = 1152, C
  * them is computed sooner than its panels are copied. */
 enum { ALONE = 1 << 17 };
 
-/* Bytes of copies that a thread keeps for its next product: more than all but trials have. */
-enum { KEPT_BYTES = 1 << 23 };
-
 #if defined(__AVX512F__)
 enum { VECTOR_BYTES = 64, PANEL_VECTORS = 4 };
 #define FUSED_float(x, y, sum) _mm512_fmadd_ps(x, y, sum)
@@ -88,7 +85,7 @@ static int copies_work;
 
 static void free_copies(void *argument) {
     struct copies *copies = argument;
-    free(copies->memory);
+    if (copies) free(copies->memory);
     free(copies);
 }
 
@@ -106,12 +103,19 @@ static inline void *copies_of_thread(size_t size) {
             return NULL;
         }
     }
-    if (copies->size < size || copies->size > KEPT_BYTES) {
+    if (copies->size < size) {
         free(copies->memory);
         copies->memory = aligned_alloc(64, (size + 63) / 64 * 64);
         copies->size = copies->memory ? size : 0;
     }
     return copies->memory;
+}
+
+/* Free the copies of this thread, of which trials have more than other products. */
+void forget_copies(void) {
+    if (!copies_work) return;
+    free_copies(pthread_getspecific(copies_key));
+    pthread_setspecific(copies_key, NULL);
 }
 
 /* How many columns a panel has; 0 if there is no instruction that fuses. */
