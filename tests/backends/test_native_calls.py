@@ -337,7 +337,7 @@ IN_PLACE = [((32, 2), (2, 16)), ((40, 100), (100, 32)), ((7, 1000), (1000, 16)),
 
 def force_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let panels multiply wherever they have the bits of NumPy."""
-    if not runtime().functions.panel_columns_float():
+    if not runtime().functions.panel_lanes_float():
         pytest.skip("needs instructions that multiply and add without rounding between")
     monkeypatch.setattr(ways, "_KNOWN", {})
     monkeypatch.setattr(ways, "_CLEARLY", np.inf)
@@ -397,6 +397,24 @@ def test_panels_without_memory_have_the_same_bits(dtype: str, monkeypatch: pytes
             addresses = [ctypes.c_void_p(array.ctypes.data) for array in (x, y, out)]
             library_.functions.multiply_alone(ctypes.byref(struct), *addresses)
         assert bits(outs[0]) == bits(outs[1])
+
+
+@pytest.mark.parametrize("keeps_zeros", [False, True])
+@pytest.mark.parametrize("columns", [1, 5, 16, 33, 64, 70, 130])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_panels_keep_the_sign_of_zeros_or_add_them_to_zero(dtype: str, columns: int, keeps_zeros: bool) -> None:
+    if not runtime().functions.panel_lanes_float():
+        pytest.skip("needs instructions that multiply and add without rounding between")
+    tiny = np.finfo(dtype).smallest_subnormal
+    for rows, names in itertools.product((5, 6, 200), itertools.product(("whole", "transposed"), repeat=2)):
+        x, y = np.zeros((rows, 20), dtype), np.ones((20, columns), dtype)
+        x[:, -1], y[-1] = -tiny, tiny  # their product underflows
+        x, y = (LAYOUTS[name](array) for name, array in zip(names, (x, y), strict=True))
+        out = np.ones((rows, columns), dtype)
+        product = products.layout_of(np.ndarray.dot, (x, y, out))
+        if product is not None:  # a vector has another layout
+            ways._multiply(replace(product, most=448, unit=16, keeps_zeros=keeps_zeros), (x, y, out), runtime())
+            assert not out.any() and (np.signbit(out) == keeps_zeros).all()
 
 
 def test_the_faster_way_to_multiply_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

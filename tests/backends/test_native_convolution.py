@@ -292,7 +292,7 @@ def test_convolution_of_whole_panels_has_the_bits_of_numpy(
             check_convolution(sliding, x, w, bias, g)
             check_convolution(sliding, next(layouts(x)), w, bias, next(layouts(g)))
     native_convolution._call.cache_clear()
-    if native_convolution._panel_columns(np.dtype(dtype)) < 1 << 62:
+    if native_convolution._panel_lanes(np.dtype(dtype)) < 1 << 62:
         assert any(ways) is in_place
 
 

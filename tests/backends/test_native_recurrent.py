@@ -244,7 +244,7 @@ def test_parts_of_products_by_panels_have_the_bits_of_the_whole(
 ) -> None:
     """Whatever the order of the sums: that of OpenBLAS is found by comparison."""
     suffix = "double" if dtype == "float64" else "float"
-    columns = int(runtime.functions[f"panel_columns_{suffix}"]())
+    columns = int(runtime.functions[f"panel_lanes_{suffix}"]())
     if not columns:
         pytest.skip("needs an instruction that multiplies and adds")
     if ranges[0] and (dtype == "float64" or not runtime.functions.panels_have_pairs()):

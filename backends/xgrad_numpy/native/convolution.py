@@ -188,7 +188,7 @@ def _in_place(name: str, outputs: int, inner: int, columns: int, dtype: Any) -> 
 
     None if it has not NumPy's bits. Each number of the result is a sum of its own: parts of the images have the same.
     """
-    if columns % _panel_columns(dtype):
+    if columns % _panel_lanes(dtype):
         return None
     return _ways(name, outputs, inner, columns, columns, columns, inner * columns, dtype).in_panels
 
@@ -201,9 +201,9 @@ def _of_part(name: str, product: Product, columns: int, stride: int) -> Product:
 
 
 @cache
-def _panel_columns(dtype: Any) -> int:
+def _panel_lanes(dtype: Any) -> int:
     """Return the number of columns of a panel, or, where there are none, one that divides no other number."""
-    return int(function("panel_columns", dtype)()) or 1 << 62
+    return int(function("panel_lanes", dtype)()) or 1 << 62
 
 
 def _pitch(columns: int, dtype: Any) -> int:
@@ -218,12 +218,12 @@ def _pitch(columns: int, dtype: Any) -> int:
 
 def _in_panels(columns: int, dtype: Any) -> int:
     """Return the number of columns of all panels that these are in."""
-    return -(-columns // _panel_columns(dtype)) * _panel_columns(dtype)
+    return -(-columns // _panel_lanes(dtype)) * _panel_lanes(dtype)
 
 
 def _together_in_place(images: int, columns: int, item: int, threads: int, dtype: Any) -> int:
     """Return for how many images a thread copies rows at once: those that fit into its cache, in whole panels."""
-    parts = [n for n in _divisors(images) if n * columns % _panel_columns(dtype) == 0]
+    parts = [n for n in _divisors(images) if n * columns % _panel_lanes(dtype) == 0]
     parts = [n for n in parts if images // n >= threads] or parts
     return max((n for n in parts if n * item <= _CACHE), default=min(parts))
 

@@ -35,6 +35,12 @@ def orders_of(product: Product, threads: int, runtime: Runtime) -> Iterator[Prod
     yield from orders.values()
 
 
+def with_signs(order: Product) -> Iterator[Product]:
+    """Yield a product in panels with results of 0 in place of -0, as by OpenBLAS in most, and with those of -0."""
+    yield order
+    yield replace(order, keeps_zeros=True)
+
+
 def depths(product: Product) -> Iterator[int]:
     """Yield how many products of two numbers are added up at a time: see next_depth of panels.h."""
     left, most, unit = product.inner, product.most, product.unit

@@ -22,7 +22,7 @@ _FUNCTIONS: tuple[Any, ...] = (np.ndarray.dot, np.matmul)
 _LONG = """rows columns inner stacks count first_leap second_leap out_leap first_step second_step out_step
 first_stride second_stride out_stride most unit
 all_rows all_columns row_ranges column_ranges""".split()
-_SHORT = "first_transposed second_transposed is_double by_vector pieces".split()
+_SHORT = "first_transposed second_transposed is_double by_vector pieces keeps_zeros".split()
 
 
 class ProductStruct(ctypes.Structure):
@@ -54,6 +54,7 @@ class Product:
     is_double: bool
     by_vector: bool = False
     pieces: int = 1
+    keeps_zeros: bool = False
     most: int = 0
     unit: int = 0
     all_rows: int = 0

@@ -16,7 +16,7 @@ import numpy as np
 
 from xgrad_numpy.native.kernels import warn_of
 from xgrad_numpy.native.loops import Loop, loop_of
-from xgrad_numpy.native.orders import orders_of
+from xgrad_numpy.native.orders import orders_of, with_signs
 from xgrad_numpy.native.products import Product, ProductStruct
 from xgrad_numpy.native.runtime import Runtime, loaded_runtime
 from xgrad_numpy.native.ways import undisturbed
@@ -218,9 +218,10 @@ _KNOWN: dict[Any, _Way | None] = {}
 
 def _ways(product: Product, rows: int, threads: int, runtime: Runtime) -> Iterator[_Way]:
     """Yield how to compute products with as many rows for a thread, the fastest ones first."""
-    columns = int(runtime.functions[f"panel_columns_{_type(product)}"]())
+    columns = int(runtime.functions[f"panel_lanes_{_type(product)}"]())
     if columns and not product.columns % columns and rows <= _FEW:
-        yield from [_Way(rows, order) for order in orders_of(product, threads, runtime)]
+        orders = orders_of(product, threads, runtime)
+        yield from [_Way(rows, x) for order in orders for x in with_signs(order)]
     yield _Way(-(-rows // 4) * 4, product)
     yield _Way(product.rows, product)
 

@@ -9,7 +9,7 @@ multiply in place of BLAS where they are faster.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from xgrad_numpy.native.orders import orders_of
+from xgrad_numpy.native.orders import orders_of, with_signs
 from xgrad_numpy.native.products import Product
 from xgrad_numpy.native.runtime import Runtime
 
@@ -108,7 +108,7 @@ def _tried(product: Product, function: Any, arrays: Sequence[Any], runtime: Runt
             pieces = (replace(product, pieces=pieces) for pieces in _pieces(product, threads))
             by_blas = next(filter(trial.passes, pieces), product)
         if _worth_panels(product, runtime, by_blas):
-            in_panels = next(filter(trial.passes, orders_of(product, threads, runtime)), None)
+            in_panels = _in_panels(trial, orders_of(product, threads, runtime))
         return Ways(by_blas, in_panels, _faster(by_blas, in_panels, trial))
     finally:  # the user's numbers have not raised the exceptions of the trials
         runtime.take_raised()
@@ -131,9 +131,10 @@ class _Trial:
 
     def passes(self, candidate: Product) -> bool:
         """Return whether the runtime computes the bits of NumPy."""
-        return all(self._agrees(candidate, kind) for kind in (_random_numbers, _underflowing_numbers))
+        return all(self.agrees(candidate, kind) for kind in (_random_numbers, _underflowing_numbers))
 
-    def _agrees(self, candidate: Product, kind: _Kind) -> bool:
+    def agrees(self, candidate: Product, kind: _Kind) -> bool:
+        """Return whether the runtime computes the bits of NumPy, of numbers of a kind."""
         self.fill(kind)
         out = self._arrays[2]
         if kind not in self._expected:
@@ -152,10 +153,15 @@ class _Trial:
             self._kind = kind
 
     def multiply(self, product: Product) -> None:
-        """Compute a product. No other thread of Python begins one of NumPy while BLAS has one thread for it."""
-        functions = self._runtime.functions if product.most else self._runtime.alone
-        addresses = [ctypes.c_void_p(x.__array_interface__["data"][0]) for x in self._arrays]
-        functions.multiply_alone(ctypes.byref(product.struct()), *addresses)
+        """Compute a product."""
+        _multiply(product, self._arrays, self._runtime)
+
+
+def _multiply(product: Product, arrays: Sequence[np.ndarray], runtime: Runtime) -> None:
+    """Compute a product. No other thread of Python begins one of NumPy while BLAS has one thread for it."""
+    functions = runtime.functions if product.most else runtime.alone
+    addresses = [ctypes.c_void_p(x.__array_interface__["data"][0]) for x in arrays]
+    functions.multiply_alone(ctypes.byref(product.struct()), *addresses)
 
 
 _Kind: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
@@ -194,10 +200,20 @@ def _edges(size: int) -> np.ndarray:
 
 def _worth_panels(product: Product, runtime: Runtime, by_blas: Product | None) -> bool:
     """Return whether panels may be faster than `by_blas`, or, if that is None, than NumPy."""
-    width = int(runtime.functions[f"panel_columns_{'double' if product.is_double else 'float'}"]())
-    if product.by_vector or product.rows < _ROWS or not width:
+    lanes = int(runtime.functions[f"panel_lanes_{'double' if product.is_double else 'float'}"]())
+    if product.by_vector or product.rows < _ROWS or not lanes:
         return False
-    return product.columns / (-(-product.columns // width) * width) >= (_FILLED if by_blas else _SPARSE)
+    return product.columns / (-(-product.columns // lanes) * lanes) >= (_FILLED if by_blas else _SPARSE)
+
+
+def _in_panels(trial: _Trial, orders: Iterable[Product]) -> Product | None:
+    """Return the first product that adds up in the order of NumPy, and whose zeros have the same signs."""
+    for order in orders:
+        if trial.agrees(order, _random_numbers):
+            for product in with_signs(order):
+                if trial.agrees(product, _underflowing_numbers):
+                    return product
+    return None
 
 
 def _faster(by_blas: Product | None, in_panels: Product | None, trial: _Trial) -> Product | None:

@@ -7,7 +7,7 @@
  */
 
 #if defined(WITHOUT_PANELS)
-int64_t NAME(panel_columns)(void) { return 0; }
+int64_t NAME(panel_lanes)(void) { return 0; }
 static void NAME(pack)(const struct product *x, const REAL *second, REAL *panels) {
     (void)x, (void)second, (void)panels;
 }
@@ -38,37 +38,43 @@ static inline void NAME(transpose)(NAME(vector) * rows) {
 }
 #endif
 
-/* Copy columns of a transposed matrix, of which those of a panel are rows in memory. */
-static void NAME(pack_transposed)(const REAL *second, int64_t stride, int64_t depth, REAL *panel) {
+/* Copy whole vectors of columns of a transposed matrix, which are rows in memory, to a panel with rows `next` apart. For
+ * whole panels, both are constants. */
+static inline __attribute__((always_inline)) void NAME(pack_transposed)(const REAL *second, int64_t stride,
+                                                                        int64_t depth, int64_t columns, int64_t next,
+                                                                        REAL *panel) {
     int64_t done = 0;
 #if defined(WITH_SHUFFLES)
     for (int64_t line = NAME(LANES) * (LINE_BYTES / VECTOR_BYTES); done + line <= depth; done += line)
-        for (int v = 0; v < NAME(COLUMNS); v += NAME(LANES))
+        for (int64_t v = 0; v < columns; v += NAME(LANES))
             for (int64_t k = done; k < done + line; k += NAME(LANES)) {
                 NAME(vector) rows[NAME(LANES)];
                 for (int i = 0; i < NAME(LANES); i++)
                     rows[i] = *(const NAME(stored) *)(second + (v + i) * stride + k);
                 NAME(transpose)(rows);
                 for (int i = 0; i < NAME(LANES); i++)
-                    *(NAME(stored) *)(panel + (k + i) * NAME(COLUMNS) + v) = rows[i];
+                    *(NAME(stored) *)(panel + (k + i) * next + v) = rows[i];
             }
 #endif
     for (; done < depth; done++)
-        for (int j = 0; j < NAME(COLUMNS); j++) panel[done * NAME(COLUMNS) + j] = second[j * stride + done];
+        for (int64_t j = 0; j < columns; j++) panel[done * next + j] = second[j * stride + done];
 }
 
-/* Copy some columns to a panel. Those that it has more of are the last one, which raises no other exceptions. */
+/* Copy some columns to a panel of whole vectors. What a vector has more of is the last one, which raises no other
+ * exceptions. */
 static void NAME(pack_panel)(const struct product *x, const REAL *second, int64_t depth, int64_t width, REAL *panel) {
-    const int64_t stride = x->second_stride;
-    if (width < NAME(COLUMNS)) {
-        const int64_t down = x->second_transposed ? 1 : stride, right = x->second_transposed ? stride : 1;
-        for (int64_t k = 0; k < depth; k++)
-            for (int64_t j = 0; j < NAME(COLUMNS); j++)
-                panel[k * NAME(COLUMNS) + j] = second[k * down + (j < width ? j : width - 1) * right];
-    } else if (x->second_transposed) NAME(pack_transposed)(second, stride, depth, panel);
+    const int64_t stride = x->second_stride, next = NAME(vectors)(width) * NAME(LANES);
+    const int64_t whole = x->second_transposed ? width / NAME(LANES) * NAME(LANES) : width;
+    if (x->second_transposed && width == NAME(COLUMNS))
+        NAME(pack_transposed)(second, stride, depth, NAME(COLUMNS), NAME(COLUMNS), panel);
+    else if (x->second_transposed) NAME(pack_transposed)(second, stride, depth, whole, next, panel);
     else
-        for (int64_t k = 0; k < depth; k++)
-            memcpy(panel + k * NAME(COLUMNS), second + k * stride, sizeof(REAL) * NAME(COLUMNS));
+        for (int64_t k = 0; k < depth; k++) memcpy(panel + k * next, second + k * stride, sizeof(REAL) * (size_t)width);
+    const int64_t down = x->second_transposed ? 1 : stride, right = x->second_transposed ? stride : 1;
+    for (int64_t j = whole; j < next; j++) {
+        const REAL *column = second + (j < width ? j : width - 1) * right;
+        for (int64_t k = 0; k < depth; k++) panel[k * next + j] = column[k * down];
+    }
 }
 
 /* Return how many of all columns the panel has that begins at one. */
@@ -76,8 +82,8 @@ static inline int64_t NAME(width)(int64_t columns, int64_t column) {
     return columns - column < NAME(COLUMNS) ? columns - column : NAME(COLUMNS);
 }
 
-/* Where a product reads panels: one after the other where they were copied, or in the matrix itself,
- * whose rows are `next` apart. `step` is from panel to panel. */
+/* Where a product reads panels: one after the other where they were copied, for which `next` is 0, or in the matrix
+ * itself, whose rows are `next` apart. `step` is from panel to panel. */
 struct NAME(panel_places) {
     const REAL *first;
     int64_t step, next;
@@ -87,17 +93,20 @@ struct NAME(panel_places) {
 static void NAME(multiply_by_panels)(const struct product *x, int64_t row, int64_t rows, int64_t column,
                                      const REAL *first, struct NAME(panel_places) panels, REAL *out) {
     const int64_t down = x->first_transposed ? 1 : x->first_stride, right = x->first_transposed ? x->first_stride : 1;
-    const struct NAME(strides) by = {right, down, panels.next, x->out_stride};
+    struct NAME(strides) by = {right, down, 0, x->out_stride};
     struct tile tiles[NAME(BLOCK_ROWS)];
     for (int64_t begin = 0, block; begin < rows; begin += block) {
         block = rows - begin < NAME(BLOCK_ROWS) ? rows - begin : NAME(BLOCK_ROWS);
         const int64_t count = divide_into_tiles(x, row + begin, block, tiles);
         for (int64_t k = 0, depth; k < x->inner; k += depth) {
             depth = next_depth(x, x->inner - k);
-            const REAL *numbers = first + begin * down + k * right, *panel = panels.first + k * panels.next;
-            for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS), panel += panels.step)
-                NAME(multiply_tiles)(x, tiles, count, column + j, depth, numbers, down, panel,
-                                     out + begin * x->out_stride + j, by, NAME(width)(x->columns, j), k > 0);
+            const REAL *numbers = first + begin * down + k * right, *panel = panels.first;
+            for (int64_t j = 0; j < x->columns; j += NAME(COLUMNS), panel += panels.step) {
+                const int64_t width = NAME(width)(x->columns, j);
+                by.next = panels.next ? panels.next : NAME(vectors)(width) * NAME(LANES);
+                NAME(multiply_tiles)(x, tiles, count, column + j, depth, numbers, down, panel + k * by.next,
+                                     out + begin * x->out_stride + j, by, width, addend_of(x, k == 0));
+            }
         }
     }
 }
@@ -105,12 +114,12 @@ static void NAME(multiply_by_panels)(const struct product *x, int64_t row, int64
 /* Multiply some rows, the first of which is `row`, by a matrix whose panels were copied. */
 static void NAME(multiply_panels)(const struct product *x, int64_t row, int64_t rows, const REAL *first,
                                   const REAL *panels, REAL *out) {
-    const struct NAME(panel_places) copied = {panels, NAME(COLUMNS) * x->inner, NAME(COLUMNS)};
+    const struct NAME(panel_places) copied = {panels, NAME(COLUMNS) * x->inner, 0};
     NAME(multiply_by_panels)(x, row, rows, 0, first, copied, out);
 }
 
 /* Multiply by a matrix, whose first column is `column`, without copies of its panels. Its rows are adjacent in memory,
- * and its columns are whole panels. Where the first matrix has few rows, to copy panels would take as long as to
+ * and its columns are whole vectors. Where the first matrix has few rows, to copy panels would take as long as to
  * multiply by them. */
 static void NAME(multiply_in_place)(const struct product *x, int64_t column, const REAL *first, const REAL *second,
                                     REAL *out) {
@@ -159,7 +168,7 @@ struct NAME(part) {
     int64_t length, block; /* of the ranges of rows that are divided into blocks, and of a block */
     int64_t first_block, blocks, new_blocks; /* the last: those that are to be copied */
     int64_t group;                           /* panels of a piece */
-    int add;                                 /* to the sums of the part before */
+    enum addend to;                          /* what its sums are added */
 };
 
 /* Return the rows of one of all blocks. */
@@ -196,7 +205,7 @@ static void NAME(multiply_slowly)(const struct NAME(part) *p, int64_t row, int64
             REAL *c = p->out + i * x->out_stride + j;
             const int paired = is_paired(x, i, p->column + j);
             const REAL sum = NAME(sum)(p->depth, paired, p->first + i * down, right, p->second + j * step, next);
-            *c = sum + (p->add ? *c : 0);
+            *c = p->to == SUMS ? sum + *c : p->to == ZERO ? sum + 0 : sum;
         }
 }
 
@@ -258,14 +267,17 @@ static void NAME(multiply_block)(const struct NAME(part) *p, int64_t i, int64_t 
         NAME(multiply_slowly)(p, rows.begin, rows.begin + rows.count, begin * NAME(COLUMNS), last);
         return;
     }
-    struct NAME(strides) by = {1, x->first_transposed ? 1 : x->first_stride, NAME(COLUMNS), x->out_stride};
+    struct NAME(strides) by = {1, x->first_transposed ? 1 : x->first_stride, 0, x->out_stride};
     const REAL *first = x->first_transposed ? NAME(copied_block)(p, i) : p->first + rows.begin * x->first_stride;
     const int64_t step = x->first_transposed ? 0 : x->first_stride;
     struct tile tiles[NAME(BLOCK_ROWS)];
     const int64_t count = divide_into_tiles(x, rows.begin, rows.count, tiles);
-    for (int64_t j = begin * NAME(COLUMNS); j < end * NAME(COLUMNS); j += NAME(COLUMNS))
+    for (int64_t j = begin * NAME(COLUMNS); j < end * NAME(COLUMNS); j += NAME(COLUMNS)) {
+        const int64_t width = NAME(width)(p->columns, j);
+        by.next = NAME(vectors)(width) * NAME(LANES);
         NAME(multiply_tiles)(x, tiles, count, p->column + j, p->depth, first, step, p->panels + j * p->depth,
-                             p->out + rows.begin * x->out_stride + j, by, NAME(width)(p->columns, j), p->add);
+                             p->out + rows.begin * x->out_stride + j, by, width, p->to);
+    }
 }
 
 /* Multiply some pieces: all blocks by the first group of panels, and so on. */
@@ -318,7 +330,7 @@ static void NAME(divide)(struct NAME(part) *p, int64_t panels) {
  * matrix is transposed. A small product is computed at once, with panels where they lie. */
 void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const REAL *second, REAL *out) {
     const int is_small = x->rows * x->columns * x->inner <= ALONE;
-    if (is_small && !x->second_transposed && x->columns % NAME(COLUMNS) == 0) {
+    if (is_small && !x->second_transposed && x->columns % NAME(LANES) == 0) {
         clear_exceptions();
         NAME(multiply_in_place)(x, 0, first, second, out);
         note_exceptions(x);
@@ -331,14 +343,14 @@ void NAME(multiply_in_panels)(const struct product *x, const REAL *first, const 
     const int64_t copied_blocks = COPIED_ROWS / p.block;
     const int64_t most = x->first_transposed && blocks > copied_blocks ? copied_blocks : blocks;
     const int64_t columns = x->columns < PART_COLUMNS ? x->columns : PART_COLUMNS;
-    const int64_t width = divided(columns, NAME(COLUMNS)) * NAME(COLUMNS);
+    const int64_t width = NAME(vectors)(columns) * NAME(LANES);
     const int64_t copied = width + (x->first_transposed ? most * p.block : 0);
     p.panels = copies_of_thread(sizeof(REAL) * (size_t)(deepest * copied));
     if (p.panels && x->first_transposed) p.copied_rows = p.panels + deepest * width;
     for (int64_t k = 0; k < x->inner; k += p.depth) {
         p.depth = next_depth(x, x->inner - k);
         p.first = first + k * (x->first_transposed ? x->first_stride : 1);
-        p.add = k > 0;
+        p.to = addend_of(x, k == 0);
         for (p.first_block = 0; p.first_block < blocks; p.first_block += p.blocks) {
             p.blocks = blocks - p.first_block < most ? blocks - p.first_block : most;
             for (p.column = 0; p.column < x->columns; p.column += p.columns) {

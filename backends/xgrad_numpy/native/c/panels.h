@@ -22,7 +22,8 @@ enum { PIECES = 16, GROUP_PANELS = 8, PART_COLUMNS = 1024, COPIED_ROWS = 1152, C
 enum { ALONE = 1 << 17 };
 
 #if defined(__AVX512F__)
-enum { VECTOR_BYTES = 64, PANEL_VECTORS = 4 };
+enum { VECTOR_BYTES = 64 };
+#define PANEL_VECTORS 4
 #define FUSED_float(x, y, sum) _mm512_fmadd_ps(x, y, sum)
 #define FUSED_double(x, y, sum) _mm512_fmadd_pd(x, y, sum)
 #define LOW_float 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
@@ -30,7 +31,8 @@ enum { VECTOR_BYTES = 64, PANEL_VECTORS = 4 };
 #define LOW_double 0, 8, 1, 9, 2, 10, 3, 11
 #define HIGH_double 4, 12, 5, 13, 6, 14, 7, 15
 #elif defined(__AVX2__) && defined(__FMA__)
-enum { VECTOR_BYTES = 32, PANEL_VECTORS = 2 };
+enum { VECTOR_BYTES = 32 };
+#define PANEL_VECTORS 2
 #define WITH_PAIRS /* see pairs.h, whose vectors these are */
 #define FUSED_float(x, y, sum) _mm256_fmadd_ps(x, y, sum)
 #define FUSED_double(x, y, sum) _mm256_fmadd_pd(x, y, sum)
@@ -40,7 +42,8 @@ enum { VECTOR_BYTES = 32, PANEL_VECTORS = 2 };
 #define HIGH_double 2, 6, 3, 7
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-enum { VECTOR_BYTES = 16, PANEL_VECTORS = 4 };
+enum { VECTOR_BYTES = 16 };
+#define PANEL_VECTORS 4
 #define FUSED_float(x, y, sum) vfmaq_f32(sum, x, y)
 #define FUSED_double(x, y, sum) vfmaq_f64(sum, x, y)
 #define LOW_float 0, 4, 1, 5
@@ -66,6 +69,13 @@ static inline int64_t next_depth(const struct product *x, int64_t left) {
     if (left >= 2 * x->most) return x->most;
     if (left <= x->most) return left;
     return x->unit ? (left / 2 + x->unit - 1) / x->unit * x->unit : (left + 1) / 2;
+}
+
+/* To what the sums of a part of a product are added: nothing, 0, or the sums of the part before. */
+enum addend { NOTHING, ZERO, SUMS };
+
+static inline enum addend addend_of(const struct product *x, int is_first) {
+    return !is_first ? SUMS : x->keeps_zeros ? NOTHING : ZERO;
 }
 
 /* Some rows of a product. */
@@ -118,9 +128,9 @@ void forget_copies(void) {
     pthread_setspecific(copies_key, NULL);
 }
 
-/* How many columns a panel has; 0 if there is no instruction that fuses. */
-int64_t panel_columns_float(void);
-int64_t panel_columns_double(void);
+/* How many columns a vector of a panel has; 0 if there is no instruction that fuses. */
+int64_t panel_lanes_float(void);
+int64_t panel_lanes_double(void);
 
 /* Whether panels can add up as pairs.h says. */
 int32_t panels_have_pairs(void) {
