@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import itertools
 import math
 import operator
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,7 +18,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from benchmarks.models import QUICK
+from benchmarks.models import MODELS, QUICK
 from benchmarks.peers import models_xgrad
 from capture.test_random_programs import Writer
 from capture.twins import assert_same, snapshot
@@ -625,6 +627,27 @@ def test_a_replay_that_is_given_an_unaligned_array_warns_of_nothing() -> None:
         tensor = xgrad.asarray(array, copy=False)
         assert overflows_of(captured, tensor) == overflows_of(step, tensor) == 1
     assert captured.recordings == 1
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_replays_take_no_more_memory_for_arrays_than_by_numpy(name: str) -> None:
+    """Memory for copies in C, which is at most some MiB for a thread, is not counted, as that of BLAS is not."""
+    sizes = {**MODELS[name], "batch": 4}
+    peaks = list[int]()
+    for native in (False, True):
+        captured = xgrad.capture(models_xgrad.step(**sizes), native=native)
+        for _ in range(12):  # after some calls, convolutions and large products have kernels of eager mode
+            captured()
+        (program,) = captured._programs.values()
+        gc.collect()
+        tracemalloc.start()
+        try:
+            captured()
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        peaks.append(program.executor.nbytes + peak)
+    assert peaks[1] <= 1.02 * peaks[0] + (1 << 14)
 
 
 def test_an_interrupt_of_a_trial_delays_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
