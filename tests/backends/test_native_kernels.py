@@ -34,7 +34,7 @@ from xgrad_numpy.native.calls import Multiplication
 from xgrad_numpy.native.fusion import Run, fuse
 from xgrad_numpy.native.kernels import Kernels
 from xgrad_numpy.native.printer import Source
-from xgrad_numpy.native.runtime import runtime
+from xgrad_numpy.native.runtime import loaded_runtime, runtime
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning"),
@@ -634,6 +634,8 @@ def test_replays_take_no_more_memory_for_arrays_than_by_numpy(name: str) -> None
     """Memory for copies in C, which is at most some MiB for a thread, is not counted, as that of BLAS is not."""
     sizes = {**MODELS[name], "batch": 4}
     peaks = list[int]()
+    while loaded_runtime() is None:  # without it, kernels of eager mode compute by NumPy, in other memory
+        time.sleep(1e-3)
     for native in (False, True):
         captured = xgrad.capture(models_xgrad.step(**sizes), native=native)
         for _ in range(12):  # after some calls, convolutions and large products have kernels of eager mode
