@@ -385,36 +385,39 @@ def test_panels_without_memory_have_the_same_bits(dtype: str, monkeypatch: pytes
     monkeypatch.setattr(library, "load", lambda source, load=library.load: load(text + source))
     poor = Runtime()
     ranges = [(0, 0), *([(1, 1), (4, 2)] if runtime().functions.panels_have_pairs() and not double else [])]
-    for transposed, columns, (row_ranges, column_ranges) in itertools.product((False, True), (10, 70), ranges):
+    cases = itertools.product((False, True), (10, 70), ranges, (False, True))
+    for transposed, columns, (row_ranges, column_ranges), keeps_zeros in cases:
         x, y = rng.standard_normal((20, 900)).astype(dtype), rng.standard_normal((900, columns)).astype(dtype)
+        x[1], y[:, 1] = -np.finfo(dtype).smallest_subnormal, np.finfo(dtype).smallest_subnormal  # underflow
         x, y = (LAYOUTS["transposed"](x), LAYOUTS["transposed"](y)) if transposed else (x, y)
         outs = np.zeros((20, columns), dtype), np.ones((20, columns), dtype)
         product = products.layout_of(np.ndarray.dot, (x, y, outs[0]))
         assert product is not None and product.is_double == double
         divided = {"all_rows": 20, "all_columns": columns, "row_ranges": row_ranges, "column_ranges": column_ranges}
-        struct = replace(product, most=448, unit=16, **divided).struct()
+        struct = replace(product, most=448, unit=16, keeps_zeros=keeps_zeros, **divided).struct()
         for library_, out in zip((runtime(), poor), outs, strict=True):
             addresses = [ctypes.c_void_p(array.ctypes.data) for array in (x, y, out)]
             library_.functions.multiply_alone(ctypes.byref(struct), *addresses)
         assert bits(outs[0]) == bits(outs[1])
+        assert outs[0][1, 1] == 0 and np.signbit(outs[0][1, 1]) == keeps_zeros
 
 
 @pytest.mark.parametrize("keeps_zeros", [False, True])
-@pytest.mark.parametrize("columns", [1, 5, 16, 33, 64, 70, 130])
+@pytest.mark.parametrize("columns", [2, 5, 16, 33, 64, 70, 130])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_panels_keep_the_sign_of_zeros_or_add_them_to_zero(dtype: str, columns: int, keeps_zeros: bool) -> None:
     if not runtime().functions.panel_lanes_float():
         pytest.skip("needs instructions that multiply and add without rounding between")
     tiny = np.finfo(dtype).smallest_subnormal
-    for rows, names in itertools.product((5, 6, 200), itertools.product(("whole", "transposed"), repeat=2)):
-        x, y = np.zeros((rows, 20), dtype), np.ones((20, columns), dtype)
-        x[:, -1], y[-1] = -tiny, tiny  # their product underflows
+    layouts = itertools.product(("whole", "transposed"), repeat=2)
+    for rows, inner, names in itertools.product((5, 6, 200), (20, 900), layouts):
+        x, y = np.full((rows, inner), -tiny, dtype), np.full((inner, columns), tiny, dtype)  # all products underflow
         x, y = (LAYOUTS[name](array) for name, array in zip(names, (x, y), strict=True))
         out = np.ones((rows, columns), dtype)
         product = products.layout_of(np.ndarray.dot, (x, y, out))
-        if product is not None:  # a vector has another layout
-            ways._multiply(replace(product, most=448, unit=16, keeps_zeros=keeps_zeros), (x, y, out), runtime())
-            assert not out.any() and (np.signbit(out) == keeps_zeros).all()
+        assert product is not None
+        ways._multiply(replace(product, most=448, unit=16, keeps_zeros=keeps_zeros), (x, y, out), runtime())
+        assert not out.any() and (np.signbit(out) == keeps_zeros).all()
 
 
 def test_the_faster_way_to_multiply_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

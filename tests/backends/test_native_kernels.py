@@ -22,7 +22,7 @@ from benchmarks.models import MODELS, QUICK
 from benchmarks.peers import models_xgrad
 from capture.test_random_programs import Writer
 from capture.twins import assert_same, snapshot
-from helpers import skip_without_compiler
+from helpers import skip_without_compiler, wait_for
 from xgrad import nn, optim
 from xgrad.capture import CaptureWarning
 from xgrad.ops.normalization import _normalize
@@ -629,26 +629,31 @@ def test_a_replay_that_is_given_an_unaligned_array_warns_of_nothing() -> None:
     assert captured.recordings == 1
 
 
+def traced_peak(step: Callable[[], Any]) -> int:
+    """Return the most memory that a call of a step takes."""
+    tracemalloc.start()
+    try:
+        step()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_replays_take_no_more_memory_for_arrays_than_by_numpy(name: str) -> None:
     """Memory for copies in C, which is at most some MiB for a thread, is not counted, as that of BLAS is not."""
     sizes = {**MODELS[name], "batch": 4}
     peaks = list[int]()
-    while loaded_runtime() is None:  # without it, kernels of eager mode compute by NumPy, in other memory
-        time.sleep(1e-3)
+    if not library.enabled():
+        pytest.skip("needs native kernels")
+    wait_for(loaded_runtime)  # without it, kernels of eager mode compute by NumPy, in other memory
     for native in (False, True):
         captured = xgrad.capture(models_xgrad.step(**sizes), native=native)
         for _ in range(12):  # after some calls, convolutions and large products have kernels of eager mode
             captured()
         (program,) = captured._programs.values()
         gc.collect()
-        tracemalloc.start()
-        try:
-            captured()
-            _, peak = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-        peaks.append(program.executor.nbytes + peak)
+        peaks.append(program.executor.nbytes + min(traced_peak(captured) for _ in range(3)))
     assert peaks[1] <= 1.02 * peaks[0] + (1 << 14)
 
 

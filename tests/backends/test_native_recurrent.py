@@ -16,6 +16,7 @@ from xgrad import nn, optim
 from xgrad_numpy import recurrent
 from xgrad_numpy.native import recurrent as native
 from xgrad_numpy.native import runtime as runtime_module
+from xgrad_numpy.native.orders import orders_of, with_signs
 
 Arrays = tuple[np.ndarray, ...]
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 1e-42, 100.0, -100.0]
@@ -237,26 +238,39 @@ def test_products_with_other_bits_are_left_to_numpy(
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("rows", "inner", "columns"), [(8, 16, 64), (32, 48, 192), (6, 128, 512)])
+def test_the_sign_of_zeros_is_tried_out(
+    runtime: runtime_module.Runtime, rows: int, inner: int, columns: int, dtype: str
+) -> None:
+    """A product that keeps -0, and one that adds it to 0, have not both the bits of NumPy."""
+    product = native._product(rows, inner, columns, np.dtype(dtype))
+    for order in orders_of(product, int(runtime.functions.threads()), runtime):
+        ways = [native._Way(rows, x) for x in with_signs(order)]
+        assert not all(native._has_bits_of_numpy(way, runtime) for way in ways)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("most", [16, 20, 48, 100])
 @pytest.mark.parametrize("ranges", [(0, 0), (1, 1), (2, 1), (4, 2)])
+@pytest.mark.parametrize("vectors", [5, 7, 24])
 def test_parts_of_products_by_panels_have_the_bits_of_the_whole(
-    runtime: runtime_module.Runtime, most: int, dtype: str, ranges: tuple[int, int]
+    runtime: runtime_module.Runtime, most: int, dtype: str, ranges: tuple[int, int], vectors: int
 ) -> None:
     """Whatever the order of the sums: that of OpenBLAS is found by comparison."""
     suffix = "double" if dtype == "float64" else "float"
-    columns = int(runtime.functions[f"panel_lanes_{suffix}"]())
+    columns = vectors * int(runtime.functions[f"panel_lanes_{suffix}"]())
     if not columns:
         pytest.skip("needs an instruction that multiplies and adds")
     if ranges[0] and (dtype == "float64" or not runtime.functions.panels_have_pairs()):
         pytest.skip("needs the kernel of floats for AVX2")
     rng, rows = np.random.default_rng(0), 47
     first = rng.standard_normal((rows, 70)).astype(dtype)
-    second = rng.standard_normal((70, 6 * columns)).astype(dtype)
+    second = rng.standard_normal((70, columns)).astype(dtype)
     product = replace(
-        native._product(rows, 70, 6 * columns, first.dtype), most=most, unit=16, all_rows=rows,
-        all_columns=6 * columns, row_ranges=ranges[0], column_ranges=ranges[1],
+        native._product(rows, 70, columns, first.dtype), most=most, unit=16, all_rows=rows,
+        all_columns=columns, row_ranges=ranges[0], column_ranges=ranges[1],
     )  # fmt: skip
-    whole = np.empty((rows, 6 * columns), dtype)
+    whole = np.empty((rows, columns), dtype)
     native._multiply(product, 0, first, second, whole, runtime)
     np.testing.assert_allclose(whole, first @ second, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12)
     for size in range(1, 13):

@@ -233,9 +233,15 @@ def _has_bits_of_numpy(way: _Way, runtime: Runtime) -> bool:
     """
     product = way.product
     rng, dtype = np.random.default_rng(0), np.dtype("f8" if product.is_double else "f4")
-    second = rng.standard_normal((product.inner, product.columns)).astype(dtype)
+    others = rng.standard_normal((product.inner, product.columns)).astype(dtype)
     numbers = rng.standard_normal((product.rows, product.inner)).astype(dtype)
-    for first in (numbers, np.copysign(dtype.type(0), numbers)):
+    zeros, tiny = np.copysign(dtype.type(0), numbers), np.sqrt(np.finfo(dtype).smallest_subnormal) / 16
+    underflowing, small = zeros.copy(), others.copy()
+    small[[0, -2, -1]] = np.copysign(tiny, others[[0, -2, -1]])
+    # The last product of a sum alone, the last one of each of two sums, or the first one before zeros, too.
+    for places in [np.s_[:, -1], np.s_[::3, -2], np.s_[1::2, 0]]:
+        underflowing[places] = np.copysign(tiny, numbers[places])
+    for first, second in [(numbers, others), (zeros, others), (underflowing, small)]:
         expected = np.empty((product.rows, product.columns), dtype)
         if not undisturbed(partial(np.dot, first, second, expected), runtime):
             return False

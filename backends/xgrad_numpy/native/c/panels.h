@@ -21,6 +21,9 @@ enum { PIECES = 16, GROUP_PANELS = 8, PART_COLUMNS = 1024, COPIED_ROWS = 1152, C
  * them is computed sooner than its panels are copied. */
 enum { ALONE = 1 << 17 };
 
+/* Bytes of copies that a thread keeps for its next product: more than all but trials have. */
+enum { KEPT_BYTES = 1 << 23 };
+
 #if defined(__AVX512F__)
 enum { VECTOR_BYTES = 64 };
 #define PANEL_VECTORS 4
@@ -113,7 +116,7 @@ static inline void *copies_of_thread(size_t size) {
             return NULL;
         }
     }
-    if (copies->size < size) {
+    if (copies->size < size || copies->size > KEPT_BYTES) {
         free(copies->memory);
         copies->memory = aligned_alloc(64, (size + 63) / 64 * 64);
         copies->size = copies->memory ? size : 0;
@@ -123,6 +126,7 @@ static inline void *copies_of_thread(size_t size) {
 
 /* Free the copies of this thread, of which trials have more than other products. */
 void forget_copies(void) {
+    pthread_once(&copies_once, make_copies_key);
     if (!copies_work) return;
     free_copies(pthread_getspecific(copies_key));
     pthread_setspecific(copies_key, NULL);

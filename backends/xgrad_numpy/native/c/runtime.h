@@ -24,7 +24,7 @@ struct product {
     int32_t first_transposed, second_transposed, is_double;
     int32_t by_vector; /* the second operand is a vector, with its stride in `second_stride` */
     int32_t pieces; /* of a single product: of its rows, or, if negative, of its columns; 1 is the whole */
-    int32_t keeps_zeros; /* in panels: -0 remains -0, as by OpenBLAS in small products; it adds others to 0 */
+    int32_t keeps_zeros; /* in panels: whether sums of -0 remain, or are added to 0, as by OpenBLAS in most products */
 };
 
 /* An inner loop of NumPy: addresses of operands and result, the number of elements, their strides in bytes, `data`. */
