@@ -95,8 +95,8 @@ static inline __attribute__((always_inline)) void NAME(read_row)(const int vecto
     }
 }
 
-/* Multiply some rows by a panel of some vectors: two sums for each number of those in `paired`, a constant. What is left of eights
- * adds to the even ones. */
+/* Multiply some rows by a panel of some vectors: two sums for each number of those in `paired`, a constant. What is left
+ * of eights adds to the even ones. */
 static inline __attribute__((always_inline)) void NAME(multiply_pairs)(
     const int count, const int vectors, const uint32_t paired, int64_t depth, const REAL *first, const REAL *panel,
     REAL *out, struct NAME(strides) by, int64_t width, enum addend to) {
