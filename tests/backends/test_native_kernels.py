@@ -641,7 +641,7 @@ def traced_peak(step: Callable[[], Any]) -> int:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_replays_take_no_more_memory_for_arrays_than_by_numpy(name: str) -> None:
-    """Memory for copies in C, which is at most some MiB for a thread, is not counted, as that of BLAS is not."""
+    """Copies in C, at most some MiB for a thread, are not counted, as the memory of BLAS is not."""
     sizes = {**MODELS[name], "batch": 4}
     peaks = list[int]()
     if not library.enabled():

@@ -202,7 +202,7 @@ def _of_part(name: str, product: Product, columns: int, stride: int) -> Product:
 
 @cache
 def _panel_lanes(dtype: Any) -> int:
-    """Return the number of columns of a vector, or, where there are no panels, one that divides no other number."""
+    """Return the columns of a vector, or, where there are no panels, a number that divides no other."""
     return int(function("panel_lanes", dtype)()) or 1 << 62
 
 
@@ -222,7 +222,7 @@ def _in_panels(columns: int, dtype: Any) -> int:
 
 
 def _together_in_place(images: int, columns: int, item: int, threads: int, dtype: Any) -> int:
-    """Return for how many images a thread copies rows at once: those that fit into its cache, in whole vectors."""
+    """Return for how many images a thread copies rows at once: as fit its cache, in whole vectors."""
     parts = [n for n in _divisors(images) if n * columns % _panel_lanes(dtype) == 0]
     parts = [n for n in parts if images // n >= threads] or parts
     return max((n for n in parts if n * item <= _CACHE), default=min(parts))

@@ -36,7 +36,7 @@ def orders_of(product: Product, threads: int, runtime: Runtime) -> Iterator[Prod
 
 
 def with_signs(order: Product) -> Iterator[Product]:
-    """Yield a product in panels with results of 0 in place of -0, as by OpenBLAS in most, and with those of -0."""
+    """Yield a product that adds sums of -0 to 0, as OpenBLAS mostly does, and one that keeps -0."""
     yield order
     yield replace(order, keeps_zeros=True)
 

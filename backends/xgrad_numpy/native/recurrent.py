@@ -19,7 +19,7 @@ from xgrad_numpy.native.loops import Loop, loop_of
 from xgrad_numpy.native.orders import orders_of, with_signs
 from xgrad_numpy.native.products import Product, ProductStruct
 from xgrad_numpy.native.runtime import Runtime, loaded_runtime
-from xgrad_numpy.native.ways import undisturbed
+from xgrad_numpy.native.ways import let_underflow, undisturbed
 
 Array = np.ndarray[Any, Any]
 
@@ -235,13 +235,10 @@ def _has_bits_of_numpy(way: _Way, runtime: Runtime) -> bool:
     rng, dtype = np.random.default_rng(0), np.dtype("f8" if product.is_double else "f4")
     others = rng.standard_normal((product.inner, product.columns)).astype(dtype)
     numbers = rng.standard_normal((product.rows, product.inner)).astype(dtype)
-    zeros, tiny = np.copysign(dtype.type(0), numbers), np.sqrt(np.finfo(dtype).smallest_subnormal) / 16
-    underflowing, small = zeros.copy(), others.copy()
-    small[[0, -2, -1]] = np.copysign(tiny, others[[0, -2, -1]])
-    # The last product of a sum alone, the last one of each of two sums, or the first one before zeros, too.
-    for places in [np.s_[:, -1], np.s_[::3, -2], np.s_[1::2, 0]]:
-        underflowing[places] = np.copysign(tiny, numbers[places])
-    for first, second in [(numbers, others), (zeros, others), (underflowing, small)]:
+    zeros = np.copysign(dtype.type(0), numbers)
+    underflowing = numbers.copy(), others.copy()
+    let_underflow(*underflowing)
+    for first, second in [(numbers, others), (zeros, others), underflowing]:
         expected = np.empty((product.rows, product.columns), dtype)
         if not undisturbed(partial(np.dot, first, second, expected), runtime):
             return False

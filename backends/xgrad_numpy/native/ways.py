@@ -119,9 +119,10 @@ def _tried(product: Product, function: Any, arrays: Sequence[Any], runtime: Runt
 
 
 class _Trial:
-    """Memory in which a product is tried out: its operands, with numbers of one kind after the other, and its result.
+    """Memory in which a product is tried out: two operands and a result.
 
-    Of NumPy's results there are digests alone, since a large product would need as much memory again for each.
+    The operands get one kind of numbers after the other. NumPy's results are kept as digests, since
+    each would need as much memory again.
     """
 
     def __init__(self, function: Any, arrays: Sequence[Any], runtime: Runtime) -> None:
@@ -133,7 +134,8 @@ class _Trial:
 
     def passes(self, candidate: Product) -> bool:
         """Return whether the runtime computes the bits of NumPy."""
-        return all(self.agrees(candidate, kind) for kind in (_random_numbers, _underflowing_numbers))
+        kinds = _random_numbers, _underflowing_numbers
+        return all(self.agrees(candidate, kind) for kind in kinds)
 
     def agrees(self, candidate: Product, kind: _Kind) -> bool:
         """Return whether the runtime computes the bits of NumPy, of numbers of a kind."""
@@ -143,7 +145,7 @@ class _Trial:
             if not undisturbed(partial(self._function, *self._arrays), self._runtime):
                 raise _Untried
             self._expected[kind] = list(_digests(out))
-        out[...] = 0  # lest numbers of the result before be taken for those of the candidate
+        out[...] = 0  # or what the candidate does not write would pass for its result
         self.multiply(candidate)
         return all(map(operator.eq, _digests(out), self._expected[kind]))
 
@@ -160,7 +162,10 @@ class _Trial:
 
 
 def _multiply(product: Product, arrays: Sequence[np.ndarray], runtime: Runtime) -> None:
-    """Compute a product. No other thread of Python begins one of NumPy while BLAS has one thread for it."""
+    """Compute a product.
+
+    No other thread of Python begins a product of NumPy while BLAS has one thread for this one.
+    """
     functions = runtime.functions if product.most else runtime.alone
     addresses = [ctypes.c_void_p(x.__array_interface__["data"][0]) for x in arrays]
     functions.multiply_alone(ctypes.byref(product.struct()), *addresses)
@@ -176,16 +181,23 @@ def _random_numbers(first: np.ndarray, second: np.ndarray, numbers: np.ndarray) 
 
 
 def _underflowing_numbers(first: np.ndarray, second: np.ndarray, numbers: np.ndarray) -> None:
-    """Give operands numbers whose product is zeros of both signs: at the edges, of sums that underflow to them.
-
-    There each kernel of BLAS has its own code. Few numbers underflow, which takes a hundred times as long as others.
-    """
+    """Give operands numbers for which sums underflow."""
     _random_numbers(first, second, numbers)
+    let_underflow(first, second)
+
+
+def let_underflow(first: np.ndarray, second: np.ndarray) -> None:
+    """Change operands so that their product is zeros of both signs, to which sums at the edges underflow.
+
+    There each kernel of BLAS has its own code. Few numbers underflow, which takes long.
+    """
     tiny = np.sqrt(np.finfo(first.dtype).smallest_subnormal) / 16
     np.copysign(0, first, out=first)
     rows = _edges(first.shape[-2])
-    # The last product of a sum alone, the last one of each of two sums, or the first one before zeros, too.
-    for places in [(..., rows, -1), (..., rows[rows % 3 == 0], -2), (..., rows[rows % 2 == 1], 0)]:
+    # The last product of a sum alone, the last one of each of two sums, or the first one before
+    # zeros, too.
+    thirds, odd = rows[rows % 3 == 0], rows[rows % 2 == 1]
+    for places in [(..., rows, -1), (..., thirds, -2), (..., odd, 0)]:
         first[places] = np.copysign(tiny, first[places])
     if second.ndim == 1:
         second[[0, -2, -1]] = tiny
@@ -205,11 +217,12 @@ def _worth_panels(product: Product, runtime: Runtime, by_blas: Product | None) -
     lanes = int(runtime.functions[f"panel_lanes_{'double' if product.is_double else 'float'}"]())
     if product.by_vector or product.rows < _ROWS or not lanes:
         return False
-    return product.columns / (-(-product.columns // lanes) * lanes) >= (_FILLED if by_blas else _SPARSE)
+    filled = product.columns / (-(-product.columns // lanes) * lanes)
+    return filled >= (_FILLED if by_blas else _SPARSE)
 
 
 def _in_panels(trial: _Trial, orders: Iterable[Product]) -> Product | None:
-    """Return the first product that adds up in the order of NumPy, and whose zeros have the same signs."""
+    """Return the first product that adds up in NumPy's order, with the signs of its zeros."""
     for order in orders:
         if trial.agrees(order, _random_numbers):
             for product in with_signs(order):
@@ -267,7 +280,7 @@ def _fill(x: np.ndarray, numbers: np.ndarray) -> None:
 
 
 def _digests(x: np.ndarray) -> Iterator[bytes]:
-    """Yield digests of parts of the memory of an array that `_like` has made: of what is between its numbers, too."""
+    """Yield digests of the memory of an array that `_like` has made, with what is between numbers."""
     memory: Any = x.base
     for i in range(0, len(memory), _DIGESTED):
         yield blake2b(memory[i : i + _DIGESTED]).digest()
