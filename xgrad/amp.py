@@ -23,7 +23,6 @@ from xgrad.core.dtypes import float16
 from xgrad.core.precision import autocast_dtypes, autocast_mode
 from xgrad.optim.grad_scaler import GradScaler
 from xgrad.support import hints
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 from xgrad.support.scopes import Mode
 
@@ -31,24 +30,39 @@ __all__ = ["GradScaler", "autocast"]
 hints.install(__name__)
 
 
-@documented()
 class autocast(Mode[Any]):
     """Cast the inputs of matrix products to float16 [1]_, in a ``with`` block or a decorated function.
 
-    Linear, convolutional and recurrent layers, attention, `matmul` and `tensordot` cast inputs and weights of float32
-    to float16. Softmax, losses, distances, norms, sums, products, powers, exponentials, logarithms, and layers of
-    normalization cast to float32, as in PyTorch. Other ops take what they get, and float64 is left alone. Gradients of
-    parameters are float32, as the parameters. The setting belongs to the thread or task. A captured step may contain
-    the block, or be within it: then each setting has its own trace.
+    Linear, convolutional and recurrent layers, attention, `matmul` and `tensordot` cast inputs and
+    weights of float32 to float16. Softmax, losses, distances, norms, sums, products, powers,
+    exponentials, logarithms, and layers of normalization cast to float32, as in PyTorch. Other ops
+    take what they get, and float64 is left alone. Gradients of parameters are float32, as the
+    parameters. The setting belongs to the thread or task. A captured step may contain the block, or
+    be within it: then each setting has its own trace.
 
-    device_type : str or Device -- The type of the devices whose ops cast, such as ``"cuda"``.
-    dtype : dtype, default float16 -- The dtype of matrix products. xgrad has no bfloat16.
-    enabled : bool, default True -- Whether to cast; False switches an outer block off.
-    raises TypeError -- If `dtype` is not float16, or the array library has no float16.
-    raises DeviceError -- If there is no usable device of this type.
+    Parameters
+    ----------
+    device_type : str or Device
+        The type of the devices whose ops cast, such as ``"cuda"``.
+    dtype : dtype, default float16
+        The dtype of matrix products. xgrad has no bfloat16.
+    enabled : bool, default True
+        Whether to cast; False switches an outer block off.
 
+    Raises
+    ------
+    TypeError
+        If `dtype` is not float16, or the array library has no float16.
+    DeviceError
+        If there is no usable device of this type.
+
+    References
+    ----------
     .. [1] P. Micikevicius et al., "Mixed precision training", ICLR 2018.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.Linear(2, 3)
     >>> with xgrad.amp.autocast("cpu"):
     ...     layer(xgrad.ones((4, 2))).dtype

@@ -15,7 +15,6 @@ from xgrad.core.graph import Edge
 from xgrad.core.namespace import recomputation
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.support import hints
-from xgrad.support.docstrings import documented
 
 if TYPE_CHECKING:
     from xgrad.core.anomalies import detect_anomaly, set_detect_anomaly
@@ -34,7 +33,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@documented()
 def backward(
     tensors: Tensor | Sequence[Tensor],
     grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
@@ -44,17 +42,34 @@ def backward(
 ) -> None:
     """Add the gradients of one or several results to the ``.grad`` of every leaf in their graphs.
 
-    tensors : Tensor or sequence of Tensor -- The results, of any shape and on any device.
-    grad_tensors : Tensor or sequence of Tensor or None, optional -- For each result its gradient, of the same shape,
+    Parameters
+    ----------
+    tensors : Tensor or sequence of Tensor
+        The results, of any shape and on any device.
+    grad_tensors : Tensor or sequence of Tensor or None, optional
+        For each result its gradient, of the same shape,
         dtype and device; may be None for a scalar.
-    retain_graph : bool, optional -- Whether to keep what the graph saved. By default as `create_graph`.
-    create_graph : bool, default False -- Whether to record the pass itself.
-    raises RuntimeError -- If a result has no graph, the graph was freed, or a value that it saved has since changed.
-    raises ValueError -- If a gradient is missing for a result that is not a real scalar, or does not fit.
+    retain_graph : bool, optional
+        Whether to keep what the graph saved. By default as `create_graph`.
+    create_graph : bool, default False
+        Whether to record the pass itself.
 
-    After Ctrl-C, or an exception of another signal handler, the graph may be freed in part, and some leaves may lack
-    their gradients, as in PyTorch: clear the gradients, and compute the results again.
+    Raises
+    ------
+    RuntimeError
+        If a result has no graph, the graph was freed, or a value that it saved has since changed.
+    ValueError
+        If a gradient is missing for a result that is not a real scalar, or does not fit.
 
+    Notes
+    -----
+    After Ctrl-C, or an exception of another signal handler, the graph may be freed in part, and
+    some leaves may lack their gradients, as in PyTorch: clear the gradients, and compute the
+    results again.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([1.0, 2.0], requires_grad=True)
     >>> xgrad.autograd.backward(x * x, xgrad.ones(2))
     >>> x.grad
@@ -64,7 +79,6 @@ def backward(
     run_backward(_start("backward", tensors, grad_tensors), None, retain_graph=keep, create_graph=create_graph)
 
 
-@documented()
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
@@ -74,22 +88,42 @@ def grad(
     retain_graph: bool | None = None,
     allow_unused: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """Return the gradients of `outputs` with respect to `inputs`, which may be leaves or computed tensors.
+    """Return the gradients of `outputs` with respect to `inputs`, leaves or computed tensors.
 
     No ``.grad`` changes, and only gradients on paths between the two are computed.
 
-    outputs : Tensor or sequence of Tensor -- The results to differentiate; the gradients of several add up.
-    inputs : Tensor or sequence of Tensor -- The tensors to differentiate with respect to.
-    grad_outputs : Tensor or sequence of Tensor or None, optional -- For each output its gradient, of the same shape,
+    Parameters
+    ----------
+    outputs : Tensor or sequence of Tensor
+        The results to differentiate; the gradients of several add up.
+    inputs : Tensor or sequence of Tensor
+        The tensors to differentiate with respect to.
+    grad_outputs : Tensor or sequence of Tensor or None, optional
+        For each output its gradient, of the same shape,
         dtype and device; may be None for a scalar.
-    create_graph : bool, default False -- Record the pass, so that the gradients can be differentiated in turn, to any
+    create_graph : bool, default False
+        Record the pass, so that the gradients can be differentiated in turn, to any
         order.
-    retain_graph : bool, optional -- Whether to keep what the graph saved. By default as `create_graph`.
-    allow_unused : bool, default False -- Return None for an input that the outputs do not depend on, rather than raise.
-    returns tuple of Tensor -- One for each input, of its shape, dtype and device.
-    raises RuntimeError -- As `backward`, and if an input is not part of the graph.
-    raises ValueError -- As `backward`.
+    retain_graph : bool, optional
+        Whether to keep what the graph saved. By default as `create_graph`.
+    allow_unused : bool, default False
+        Return None for an input that the outputs do not depend on, rather than raise.
 
+    Returns
+    -------
+    tuple of Tensor
+        One for each input, of its shape, dtype and device.
+
+    Raises
+    ------
+    RuntimeError
+        As `backward`, and if an input is not part of the graph.
+    ValueError
+        As `backward`.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor(3.0, requires_grad=True)
     >>> (first,) = xgrad.autograd.grad(x * x * x, x, create_graph=True)
     >>> xgrad.autograd.grad(first, x)
@@ -116,22 +150,44 @@ def grad(
     return tuple(map(gradients.get, edges))
 
 
-@documented()
 def checkpoint(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Call a function that is called again in the backward pass, whose graph saves only the arguments [1]_.
+    """Call a function, and call it again in the backward pass instead of saving its graph [1]_.
 
-    function : callable -- Returns tensors, in any containers.
-    args, kwargs : object -- Its arguments; tensors may be in nested dicts, lists and tuples.
-    returns object -- What the function returns.
-    raises TypeError -- If `function` cannot be called, or returns anything but tensors in containers.
+    Only the arguments are saved.
 
-    The gradients are those of a plain call, by the arguments and by all tensors that the function uses, to any order.
-    The function must compute the same values when it runs again: random numbers of xgrad, as for dropout, are drawn
-    again as they were, and the mode of `xgrad.amp.autocast` is that of the first call. A layer that changes its state,
-    as batch normalization in training, does so in both calls. Checkpointed functions may call `checkpoint` in turn.
+    Parameters
+    ----------
+    function : callable
+        Returns tensors, in any containers.
+    args, kwargs : object
+        Its arguments; tensors may be in nested dicts, lists and tuples.
 
-    .. [1] T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets with sublinear memory cost", arXiv:1604.06174.
+    Returns
+    -------
+    object
+        What the function returns.
 
+    Raises
+    ------
+    TypeError
+        If `function` cannot be called, or returns anything but tensors in containers.
+
+    Notes
+    -----
+    The gradients are those of a plain call, by the arguments and by all tensors that the function
+    uses, to any order. The function must compute the same values when it runs again: random numbers
+    of xgrad, as for dropout, are drawn again as they were, and the mode of `xgrad.amp.autocast` is
+    that of the first call. A layer that changes its state, as batch normalization in training, does
+    so in both calls. Checkpointed functions may call `checkpoint` in turn.
+
+    References
+    ----------
+    .. [1] T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets with sublinear memory cost",
+       arXiv:1604.06174.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([1.0, 2.0], requires_grad=True)
     >>> y = xgrad.autograd.checkpoint(lambda x: xgrad.exp(xgrad.sin(x)) * x, x)
     >>> y.sum().backward()  # computes the sine, the exponential and the product again
@@ -142,19 +198,34 @@ def checkpoint(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R
     return result
 
 
-@documented()
 def checkpoint_sequential(functions: Iterable[Callable[[Tensor], Tensor]], segments: int, x: Tensor) -> Tensor:
-    """Call functions one after the other, in segments that are each computed again in the backward pass.
+    """Call functions one after the other, in segments that the backward pass computes again.
 
-    Only the inputs of the segments are saved, and the graph of the last one, which is recorded as usual. The square
-    root of the number of functions is a good number of segments.
+    Only the inputs of the segments are saved, and the graph of the last one, which is recorded as
+    usual. The square root of the number of functions is a good number of segments.
 
-    functions : iterable of callable -- Functions or modules of one tensor, such as an `xgrad.nn.Sequential`.
-    segments : int -- The number of segments.
-    x : Tensor -- The input of the first function.
-    returns Tensor -- The result of the last one.
-    raises ValueError -- If the number of segments is not from 1 to the number of functions.
+    Parameters
+    ----------
+    functions : iterable of callable
+        Functions or modules of one tensor, such as an `xgrad.nn.Sequential`.
+    segments : int
+        The number of segments.
+    x : Tensor
+        The input of the first function.
 
+    Returns
+    -------
+    Tensor
+        The result of the last one.
+
+    Raises
+    ------
+    ValueError
+        If the number of segments is not from 1 to the number of functions.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> model = xgrad.nn.MLP([4] * 10)
     >>> xgrad.autograd.checkpoint_sequential(model, 3, xgrad.ones((2, 4))).shape
     (2, 4)

@@ -14,12 +14,10 @@ from xgrad.core.grad_mode import no_grad
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.nn.module import Module
 from xgrad.support import trees
-from xgrad.support.docstrings import documented
 
 __all__ = ["export"]
 
 
-@documented()
 def export(
     function: Callable[..., Any],
     example: Any,
@@ -30,24 +28,42 @@ def export(
 ) -> None:
     """Write a model, or a function of tensors such as a training step, to an ONNX file.
 
-    function : Module or callable -- Takes and returns tensors, in containers. A module is called in evaluation mode,
-        unchanged, and its parameters and buffers become constants of the file. Any other function computes with its
-        arguments alone: pass parameters, as in the second example. Gradients are computed in the file where the
-        function computes them.
-    example : Tensor or tuple -- An argument, or several. Their shapes and dtypes are those of the file; values of
+    Parameters
+    ----------
+    function : Module or callable
+        Takes and returns tensors, in containers. A module is called in evaluation mode, unchanged,
+        and its parameters and buffers become constants of the file. Any other function computes
+        with its arguments alone: pass parameters, as in the second example. Gradients are computed
+        in the file where the function computes them.
+    example : Tensor or tuple
+        An argument, or several. Their shapes and dtypes are those of the file; values of
         arguments other than tensors are constants.
-    path : str or Path -- The file, which is replaced if it exists.
-    input_names : sequence of str, optional -- A name for each tensor of the arguments, in their order; by default
+    path : str or Path
+        The file, which is replaced if it exists.
+    input_names : sequence of str, optional
+        A name for each tensor of the arguments, in their order; by default
         ``input0``, ``input1``, ...
-    output_names : sequence of str, optional -- By default ``output0``, ``output1``, ...
-    raises DeviceError -- If ndonnx is missing (``pip install 'xgrad[onnx]'``), or `function` uses a tensor that is
-        neither its argument nor of the module.
-    raises TypeError, ValueError -- If the result holds anything but tensors, or the example no tensor; if the number of
-        names is not that of the tensors, or the function reads the values of a tensor that depends on an input.
-    raises AttributeError, NotImplementedError, TypeError -- If ndonnx lacks an op, an op for a dtype, or a dtype.
+    output_names : sequence of str, optional
+        By default ``output0``, ``output1``, ...
 
+    Raises
+    ------
+    DeviceError
+        If ndonnx is missing (``pip install 'xgrad[onnx]'``), or `function` uses a tensor that is
+        neither its argument nor of the module.
+    TypeError, ValueError
+        If the result holds anything but tensors, or the example no tensor; if the number of names
+        is not that of the tensors, or the function reads the values of a tensor that depends on an
+        input.
+    AttributeError, NotImplementedError, TypeError
+        If ndonnx lacks an op, an op for a dtype, or a dtype.
+
+    Notes
+    -----
     Random numbers, such as those of dropout, become constants. Checks of values are left out.
 
+    Examples
+    --------
     >>> import tempfile, xgrad
     >>> folder = tempfile.TemporaryDirectory()
     >>> xgrad.onnx.export(xgrad.nn.MLP([4, 8, 3]), xgrad.ones((10, 4)), f"{folder.name}/model.onnx")

@@ -27,7 +27,6 @@ from xgrad.backend.devices import current_device
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray
 from xgrad.random import Generator
-from xgrad.support.docstrings import documented
 from xgrad.support.files import write
 from xgrad.support.hints import shown
 
@@ -38,28 +37,40 @@ MAX_DEPTH = 100  # levels of containers, each of at most three levels of JSON
 MAX_HEADER = 100_000_000  # bytes, above which readers of the format refuse a file
 
 
-@documented()
 def save(state: Any, path: str | os.PathLike[str]) -> None:
     """Save tensors, numbers and strings, in nested dicts, lists and tuples, as a safetensors file.
 
-    The file is written completely or not at all: after a failure, an earlier file is unchanged, and on return the new
-    one is on the disk. Its mode is kept, and a symbolic link is followed. A device or a FIFO is written to, and not
-    replaced. A checksum shows later damage to `load`.
+    The file is written completely or not at all: after a failure, an earlier file is unchanged, and
+    on return the new one is on the disk. Its mode is kept, and a symbolic link is followed. A
+    device or a FIFO is written to, and not replaced. A checksum shows later damage to `load`.
 
-    A mapping of names to tensors, such as the ``state_dict()`` of a module, becomes a file that any library for the
-    format reads. In one of other contents, a tensor is named by its path, such as ``model.0.weight``.
+    A mapping of names to tensors, such as the ``state_dict()`` of a module, becomes a file that any
+    library for the format reads. In one of other contents, a tensor is named by its path, such as
+    ``model.0.weight``.
 
-    state : dict, list, tuple, Tensor, Generator, str, bool, int, float, complex, or None -- The state, such as ``{
-        "model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}``. Keys of mappings are of type
-        str or int, and NumPy's scalars are saved as Python's. Tensors are of any dtype on any devices; gradients,
-        graphs and devices are not saved. A tensor that occurs several times is saved once.
-    path : str or os.PathLike -- Path of the file.
-    raises TypeError -- If the state has a value or a key of another type.
-    raises ValueError -- If it is nested more than 100 deep, or in itself, its names, numbers and strings have more than
-        100 MB, or the path has a null character.
-    raises OSError -- If the file cannot be written, such as on a full disk; FileNotFoundError if its folder does not
-        exist, PermissionError if it is write-protected.
+    Parameters
+    ----------
+    state : dict, list, tuple, Tensor, Generator, str, bool, int, float, complex, or None
+        The state, such as ``{ "model": model.state_dict(), "optimizer": optimizer.state_dict(),
+        "epoch": 3}``. Keys of mappings are of type str or int, and NumPy's scalars are saved as
+        Python's. Tensors are of any dtype on any devices; gradients, graphs and devices are not
+        saved. A tensor that occurs several times is saved once.
+    path : str or os.PathLike
+        Path of the file.
 
+    Raises
+    ------
+    TypeError
+        If the state has a value or a key of another type.
+    ValueError
+        If it is nested more than 100 deep, or in itself, its names, numbers and strings have more
+        than 100 MB, or the path has a null character.
+    OSError
+        If the file cannot be written, such as on a full disk; FileNotFoundError if its folder does
+        not exist, PermissionError if it is write-protected.
+
+    Examples
+    --------
     >>> import tempfile, xgrad
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     xgrad.save({"x": xgrad.ones(2), "losses": [0.5, 0.25]}, f"{folder}/state.safetensors")
@@ -205,23 +216,41 @@ def _checksum(state: str, arrays: Mapping[str, np.ndarray]) -> str:
     return f"{checksum:08x}"
 
 
-@documented()
 def load(path: str | os.PathLike[str], *, device: str | Device | None = None) -> Any:
     """Load the state in a file of `save`, or the tensors in a safetensors file of any other library.
 
     Nothing in a file is executed.
 
-    path : str or os.PathLike -- The file.
-    device
-    returns dict, list, tuple, Tensor, Generator, str, bool, int, float, complex, or None -- The state, its tensors in
-        the dtypes of the file; tensors by name if another library wrote it. Mappings are loaded as dict, named tuples
-        as tuple, and a tensor that was saved once for several places is the same tensor in all of them.
-    raises FileNotFoundError, IsADirectoryError -- If there is no such file.
-    raises PermissionError -- If it is read-protected.
-    raises ValueError -- If the file is not of the format, or damaged.
-    raises TypeError -- If a tensor has a dtype that this library lacks, such as bfloat16.
-    raises DeviceError -- If the device is unknown or cannot be used.
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
+    device : str or Device, optional
+        By default the `default_device`.
 
+    Returns
+    -------
+    dict, list, tuple, Tensor, Generator, str, bool, int, float, complex, or None
+        The state, its tensors in the dtypes of the file; tensors by name if another library wrote
+        it. Mappings are loaded as dict, named tuples as tuple, and a tensor that was saved once for
+        several places is the same tensor in all of them.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        If there is no such file.
+    PermissionError
+        If it is read-protected.
+    ValueError
+        If the file is not of the format, or damaged.
+    TypeError
+        If a tensor has a dtype that this library lacks, such as bfloat16.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.load("weights.safetensors")
     Traceback (most recent call last):
         ...

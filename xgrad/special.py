@@ -13,71 +13,35 @@ SciPy's own functions dispatch to these for tensors under ``SCIPY_ARRAY_API=1``:
 gradient.
 """
 
-from xgrad.ops.distributions import (
-    bdtr,
-    bdtrc,
-    bdtri,
-    binom,
-    boxcox,
-    boxcox1p,
+from xgrad.ops.elementwise import sigmoid as expit
+from xgrad.ops.entropy import entr, kl_div, log_expit, rel_entr, xlog1py, xlogy
+from xgrad.ops.robust_losses import huber, pseudo_huber
+from xgrad.ops.scipy_softmax import log_softmax, logsumexp, softmax
+from xgrad.ops.special.angles import cosdg, cotdg, radian, sinc, sindg, tandg
+from xgrad.ops.special.bessel import i0, i0e, i1, i1e, iv, ive, j0, j1, jv, k0, k0e, k1, k1e, kv, kve, y0, y1, yn, yv
+from xgrad.ops.special.continuous_distributions import (
     chdtr,
     chdtrc,
     chdtri,
-    cosdg,
-    cotdg,
-    ellipk,
-    ellipkm1,
-    expn,
-    exprel,
     fdtr,
     fdtrc,
     fdtri,
     gdtr,
     gdtrc,
-    hyp1f1,
-    hyp2f1,
-    inv_boxcox,
-    inv_boxcox1p,
-    lpmv,
-    multigammaln,
-    nbdtr,
-    nbdtrc,
-    nbdtri,
-    pdtr,
-    pdtrc,
-    pdtri,
-    poch,
-    radian,
-    rgamma,
-    sindg,
-    spence,
     stdtr,
     stdtrit,
-    tandg,
-    yn,
 )
-from xgrad.ops.elementwise import sigmoid as expit
-from xgrad.ops.entropy import entr, kl_div, log_expit, rel_entr, xlog1py, xlogy
-from xgrad.ops.robust_losses import huber, pseudo_huber
-from xgrad.ops.scipy_softmax import log_softmax, logsumexp, softmax
-from xgrad.ops.special import (
+from xgrad.ops.special.discrete_distributions import bdtr, bdtrc, bdtri, nbdtr, nbdtrc, nbdtri, pdtr, pdtrc, pdtri
+from xgrad.ops.special.error_functions import erf, erfc, erfcinv, erfcx, erfinv, log_ndtr, logit, ndtr, ndtri
+from xgrad.ops.special.exponential_integrals import exp1, expi, expn, spence
+from xgrad.ops.special.gamma_functions import (
     beta,
     betainc,
     betaincc,
     betaincinv,
     betaln,
-    cbrt,
-    cosm1,
+    binom,
     digamma,
-    erf,
-    erfc,
-    erfcinv,
-    erfcx,
-    erfinv,
-    exp1,
-    exp2,
-    exp10,
-    expi,
     gamma,
     gammainc,
     gammaincc,
@@ -85,34 +49,16 @@ from xgrad.ops.special import (
     gammaincinv,
     gammaln,
     gammasgn,
-    i0,
-    i0e,
-    i1,
-    i1e,
-    iv,
-    ive,
-    j0,
-    j1,
-    jv,
-    k0,
-    k0e,
-    k1,
-    k1e,
-    kv,
-    kve,
-    log_ndtr,
     loggamma,
-    logit,
-    ndtr,
-    ndtri,
+    multigammaln,
+    poch,
     polygamma,
     psi,
-    sinc,
-    y0,
-    y1,
-    yv,
+    rgamma,
     zeta,
 )
+from xgrad.ops.special.hypergeometric import ellipk, ellipkm1, hyp1f1, hyp2f1, lpmv
+from xgrad.ops.special.powers import boxcox, boxcox1p, cbrt, cosm1, exp2, exp10, exprel, inv_boxcox, inv_boxcox1p
 from xgrad.support import hints
 
 __all__ = [

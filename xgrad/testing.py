@@ -13,14 +13,12 @@ from xgrad.core.grad_mode import enable_grad, no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray
 from xgrad.support import hints
-from xgrad.support.docstrings import documented
 from xgrad.support.trees import leaves, rebuild
 
 __all__ = ["gradcheck", "gradgradcheck"]
 hints.install(__name__)
 
 
-@documented()
 def gradcheck(
     fn: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
@@ -36,31 +34,61 @@ def gradcheck(
 ) -> bool:
     """Compare the derivatives of a function with finite differences.
 
-    fn : callable -- Takes the inputs and returns a tensor, or containers of tensors; a function of nothing else.
-    inputs : Tensor, or list or tuple of the arguments -- Tensors on any device, containers of them, and any other
-        arguments. Tensors that require a gradient are checked, and must be float64 or complex128 for the precision of
-        differences. Real and imaginary parts of complex numbers are checked separately.
-    eps : float, default 1e-6 -- The step of the central differences.
-    atol, rtol : float -- The tolerances of a derivative: ``atol + rtol * abs(difference)``. The defaults are PyTorch's.
-    raise_exception : bool, default True -- Whether to raise where a check fails; else False is returned.
-    nondet_tol : float, default 0 -- The tolerated difference of results and gradients between two calls.
-    fast_mode : bool, default True -- Check one random direction of each input, weighting the elements of a result at
-        random: for each result, one backward pass, and two calls for each input. False checks every entry of every
-        Jacobian, and also finds errors that are small relative to other entries. If a direction is out of tolerance,
-        the entries are checked in any case, for the error to name one.
-    complex_step : bool, default False -- Take the imaginary part of ``fn(x + ih)`` instead of a difference: exact to
-        rounding, so that tolerances may be tight and float32 suffices. For analytic functions of real inputs, composed
-        of ops that also take complex numbers.
-    seed : int, default 0 -- The seed of the directions and weights.
-    returns bool -- True; False if a check failed and `raise_exception` is False.
-    raises AssertionError -- If a derivative is out of tolerance, or has the wrong shape, dtype or device, or two calls
-        differ. It names the result, the input, the entry and both values, and a kink or jump of the function.
-    raises TypeError -- If an input that requires a gradient is of another dtype, or none requires one, or `fn` returns
-        anything but tensors, or none that is floating.
-    raises RuntimeError -- If a rule returns a gradient of a shape that does not fit its input.
+    Parameters
+    ----------
+    fn : callable
+        Takes the inputs and returns a tensor, or containers of tensors; a function of nothing else.
+    inputs : Tensor, or list or tuple of the arguments
+        Tensors on any device, containers of them, and any other arguments. Tensors that require a
+        gradient are checked, and must be float64 or complex128 for the precision of differences.
+        Real and imaginary parts of complex numbers are checked separately.
+    eps : float, default 1e-6
+        The step of the central differences.
+    atol, rtol : float
+        The tolerances of a derivative: ``atol + rtol * abs(difference)``. The defaults are
+        PyTorch's.
+    raise_exception : bool, default True
+        Whether to raise where a check fails; else False is returned.
+    nondet_tol : float, default 0
+        The tolerated difference of results and gradients between two calls.
+    fast_mode : bool, default True
+        Check one random direction of each input, weighting the elements of a result at random: for
+        each result, one backward pass, and two calls for each input. False checks every entry of
+        every Jacobian, and also finds errors that are small relative to other entries. If a
+        direction is out of tolerance, the entries are checked in any case, for the error to name
+        one.
+    complex_step : bool, default False
+        Take the imaginary part of ``fn(x + ih)`` instead of a difference: exact to rounding, so
+        that tolerances may be tight and float32 suffices. For analytic functions of real inputs,
+        composed of ops that also take complex numbers.
+    seed : int, default 0
+        The seed of the directions and weights.
 
-    J. Martins, P. Sturdza, J. Alonso, "The complex-step derivative approximation", ACM TOMS 29(3), 2003.
+    Returns
+    -------
+    bool
+        True; False if a check failed and `raise_exception` is False.
 
+    Raises
+    ------
+    AssertionError
+        If a derivative is out of tolerance, or has the wrong shape, dtype or device, or two calls
+        differ. It names the result, the input, the entry and both values, and a kink or jump of the
+        function.
+    TypeError
+        If an input that requires a gradient is of another dtype, or none requires one, or `fn`
+        returns anything but tensors, or none that is floating.
+    RuntimeError
+        If a rule returns a gradient of a shape that does not fit its input.
+
+    Notes
+    -----
+    J. Martins, P. Sturdza, J. Alonso, "The complex-step derivative approximation", ACM TOMS 29(3),
+    2003.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([0.5, 2.0], dtype=xgrad.float64, requires_grad=True)
     >>> xgrad.testing.gradcheck(xgrad.log, x)
     True
@@ -74,7 +102,6 @@ def gradcheck(
     return check.run(fast_mode, raise_exception)
 
 
-@documented()
 def gradgradcheck(
     fn: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
@@ -88,15 +115,32 @@ def gradgradcheck(
     fast_mode: bool = True,
     seed: int = 0,
 ) -> bool:
-    """Compare the second derivatives of a function, and those by incoming gradients, with finite differences.
+    """Compare the second derivatives of a function with finite differences.
 
-    fn, inputs, eps, atol, rtol, raise_exception, nondet_tol, fast_mode, seed -- See `gradcheck`.
-    grad_outputs : Tensor or sequence of Tensor, optional -- Incoming gradients, one for each result that has a
+    This includes the derivatives by incoming gradients.
+
+    Parameters
+    ----------
+    fn, inputs, eps, atol, rtol, raise_exception, nondet_tol, fast_mode, seed
+        See `gradcheck`.
+    grad_outputs : Tensor or sequence of Tensor, optional
+        Incoming gradients, one for each result that has a
         gradient; random by default.
-    returns bool -- See `gradcheck`.
-    raises AssertionError, TypeError -- See `gradcheck`. The results are the gradients of the inputs of `fn`, in their
+
+    Returns
+    -------
+    bool
+        See `gradcheck`.
+
+    Raises
+    ------
+    AssertionError, TypeError
+        See `gradcheck`. The results are the gradients of the inputs of `fn`, in their
         order; the inputs are those of `fn`, and the incoming gradients, as ``grad_outputs``.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([0.5, 2.0], dtype=xgrad.float64, requires_grad=True)
     >>> xgrad.testing.gradgradcheck(xgrad.log, x)
     True

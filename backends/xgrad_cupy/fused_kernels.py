@@ -21,7 +21,7 @@ from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.ops import floor_divide, log_softmax, remainder, sigmoid, softmax, softplus
 from xgrad.ops.class_losses import _cross_entropy
 from xgrad.ops.dropout import _dropout, dropout_scale
-from xgrad.ops.elementwise import _floor_quotient
+from xgrad.ops.elementwise.arithmetic import _floor_quotient
 from xgrad.optim.adam import adam_step  # which makes it overridable
 from xgrad.optim.sgd import sgd_step
 from xgrad_cupy import cuda_source

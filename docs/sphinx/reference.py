@@ -125,15 +125,7 @@ def declaration(op: Any) -> tuple[str, str] | None:
         decorators = getattr(node, "decorator_list", [])
         first = min([node.lineno, *[d.lineno for d in decorators]])
         if any(first <= line <= (node.end_lineno or first) for line in lines):
-            rule = next((d for d in decorators if isinstance(d, ast.Call)), None)
-            if rule is not None:
-                shown.append(rule)
-            elif isinstance(node, ast.FunctionDef):
-                shown.append(node)
-            else:
-                value = getattr(node, "value", None)
-                values = [a for a in getattr(value, "args", []) if not isinstance(a, (ast.Constant, ast.Starred))]
-                shown += [a for a in values if not (isinstance(a, ast.Name) and a.id.isupper())]  # options
+            shown.append(next((d for d in decorators if isinstance(d, ast.Call)), node))
     for node in shown:  # grows by the helpers
         for part in ast.walk(node):
             helper = helpers.get(part.id) if isinstance(part, ast.Name) else None

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from xgrad.backend import Backend, DeviceError
 from xgrad.backend.registry import PlugInErrors, device_count, open_backend
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 #: What intercepts the calls of ops in this thread or task: an `Interceptor`: a recorder, or anomaly detection.
@@ -41,15 +40,24 @@ class Interceptor:
         return watched.rule(g, xp, saved, into)
 
 
-@documented()
 class Device:
     """A device, on which tensors are stored and ops run. Interned: equality is identity.
 
-    name : str or Device -- A backend's name, with an index where it has several devices: ``"cpu"``, ``"cuda"``,
+    Parameters
+    ----------
+    name : str or Device
+        A backend's name, with an index where it has several devices: ``"cpu"``, ``"cuda"``,
         ``"cuda:1"``.
-    raises DeviceError -- If no backend has the name, or its library, driver or device is missing; the message says
+
+    Raises
+    ------
+    DeviceError
+        If no backend has the name, or its library, driver or device is missing; the message says
         which.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.Device("cpu")
     Device('cpu')
     >>> xgrad.Device("cpu:0") is xgrad.Device("cpu")

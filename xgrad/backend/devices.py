@@ -12,7 +12,6 @@ import numpy as np
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.registry import PlugInErrors, backend_class, device_count, entry_points, open_backend
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 from xgrad.support.scopes import Mode
 
@@ -27,17 +26,29 @@ def device_types() -> list[str]:
 LISTED = ("cpu", "cuda")
 
 
-@documented()
 def devices(type: str | None = None) -> list[Device]:
-    """Return usable devices, the CPU first: those of ``cpu`` and ``cuda``, and of other types that are in use already.
+    """Return the usable devices, the CPU first.
 
-    No other array library is imported, unless its type is given. ``xgrad info --open`` opens all of them, and prints
-    why some are not usable.
+    They are the devices of ``cpu`` and ``cuda``, and of other types that are already in use.
 
-    type : str, optional -- The type whose devices are returned, such as ``"torch"``.
-    raises TypeError -- If `type` is no text.
-    raises DeviceError -- If there is no such type, or its library, driver or device is missing.
+    No other array library is imported, unless its type is given. ``xgrad info --open`` opens all of
+    them, and prints why some are not usable.
 
+    Parameters
+    ----------
+    type : str, optional
+        The type whose devices are returned, such as ``"torch"``.
+
+    Raises
+    ------
+    TypeError
+        If `type` is no text.
+    DeviceError
+        If there is no such type, or its library, driver or device is missing.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.devices()[0]
     Device('cpu')
     >>> xgrad.devices("cpu")
@@ -93,20 +104,32 @@ def transfer(x: Any, source: Device, target: Device) -> Any:
     return target.backend.from_host(source.backend.to_host(x), target.index)
 
 
-@documented()
 def set_tf32(enabled: bool, device: str | Device = "cuda") -> None:
-    """Set whether matrix products of float32 may use TF32, with 10 bits of mantissa in place of 23. Off by default.
+    """Set whether matrix products of float32 may use TF32, with 10 bits of mantissa in place of 23.
+    Off by default.
 
-    Products of two matrices, or of a stack and a matrix, are then several times as fast on an NVIDIA GPU, and about as
-    exact as those of float16. Sums, all other ops, and products of two stacks are not affected. It holds for all GPUs
-    and threads of this process.
+    Products of two matrices, or of a stack and a matrix, are then several times as fast on an
+    NVIDIA GPU, and about as exact as those of float16. Sums, all other ops, and products of two
+    stacks are not affected. It holds for all GPUs and threads of this process.
 
-    enabled : bool -- Whether TF32 may be used.
-    device : str or Device, default "cuda" -- A device of the type to set it for.
-    raises TypeError -- If `enabled` is no bool.
-    raises DeviceError -- If the device cannot be used, or has no TF32: it takes an NVIDIA GPU of compute capability 8.0
-        or more.
+    Parameters
+    ----------
+    enabled : bool
+        Whether TF32 may be used.
+    device : str or Device, default "cuda"
+        A device of the type to set it for.
 
+    Raises
+    ------
+    TypeError
+        If `enabled` is no bool.
+    DeviceError
+        If the device cannot be used, or has no TF32: it takes an NVIDIA GPU of compute capability
+        8.0 or more.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.set_tf32(False, device="cpu")
     >>> xgrad.set_tf32(True, device="cpu")
     Traceback (most recent call last):
@@ -125,12 +148,19 @@ def current_device() -> Device:
     return _default.get() or Device("cpu")
 
 
-@documented()
 class default_device(Mode[Device | None]):
-    """Create tensors on another device, within a ``with`` block or a decorated function of this thread or task.
+    """Set the device of new tensors, in a ``with`` block or a decorated function.
 
-    device : str or Device -- The device for functions called without ``device``.
+    Other threads and tasks keep their default device.
 
+    Parameters
+    ----------
+    device : str or Device
+        The device for functions called without ``device``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> with xgrad.default_device("cpu"):
     ...     xgrad.zeros(2).device
     Device('cpu')

@@ -6,15 +6,9 @@ import os
 from threading import RLock
 from typing import Any
 
-from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import import_optional
 
 __all__ = ["get_num_threads", "set_num_threads"]
-
-_SHARED = by_name(
-    "ImportError -- If threadpoolctl is missing: it comes with the extra ``threads``.",
-    "RuntimeError -- If threadpoolctl finds no BLAS library.",
-)
 
 
 #: Runtimes of native kernels, which leave one thread to BLAS while they call it.
@@ -28,18 +22,30 @@ if hasattr(os, "register_at_fork"):  # no fork while a thread has it, or the chi
     os.register_at_fork(before=LOADER.acquire, after_in_parent=LOADER.release, after_in_child=LOADER.release)
 
 
-@documented(shared=_SHARED)
 def set_num_threads(n: int) -> None:
     """Set the number of threads of BLAS, which multiplies matrices on the host, for the whole process.
 
-    Small matrices are faster on one thread: see docs/command_line.md. The number holds for libraries loaded before
-    this call: that of NumPy, and those of SciPy and PyTorch if they have been imported. Sums may differ in the last
-    bits from those with another number.
+    Small matrices are faster on one thread: see docs/command_line.md. The number holds for
+    libraries loaded before this call: that of NumPy, and those of SciPy and PyTorch if they have
+    been imported. Sums may differ in the last bits from those with another number.
 
-    n : int -- 1 or more.
-    raises TypeError, ValueError -- If `n` is not an int, or below 1, or too large for C's int.
-    raises ImportError, RuntimeError
+    Parameters
+    ----------
+    n : int
+        1 or more.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If `n` is not an int, or below 1, or too large for C's int.
+    ImportError
+        If threadpoolctl is missing: it comes with the extra ``threads``.
+    RuntimeError
+        If threadpoolctl finds no BLAS library.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> before = xgrad.get_num_threads()
     >>> xgrad.set_num_threads(1)
     >>> xgrad.get_num_threads()
@@ -55,13 +61,24 @@ def set_num_threads(n: int) -> None:
         runtime.change_threads(n)
 
 
-@documented(shared=_SHARED)
 def get_num_threads() -> int:
     """Return the number of threads of BLAS, which multiplies matrices on the host.
 
-    returns int -- The largest number of all loaded libraries.
-    raises ImportError, RuntimeError
+    Returns
+    -------
+    int
+        The largest number of all loaded libraries.
 
+    Raises
+    ------
+    ImportError
+        If threadpoolctl is missing: it comes with the extra ``threads``.
+    RuntimeError
+        If threadpoolctl finds no BLAS library.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.get_num_threads() >= 1
     True
     """

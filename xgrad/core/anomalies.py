@@ -18,26 +18,37 @@ from xgrad.core.interception import RuleInterceptor, WatchedRule
 from xgrad.core.lost_gradients import is_of_library, line_of, user_frame
 from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor, from_array
-from xgrad.support.docstrings import documented
 from xgrad.support.scopes import Mode, Scope
 
 #: The number of results that are checked together where reading a value waits for the device.
 _GROUP = 64
 
 
-@documented()
 class detect_anomaly(Mode[Any]):
-    """Raise an error at the first NaN or infinity of an op or a derivative, in a ``with`` block or a function.
+    """Raise an error at the first NaN or infinity of an op or a derivative.
 
-    The error names the op, the arguments that have such values, tensors by their variables and parameters, and the line
-    of code; for a derivative, the line that called the op. Captured steps run eagerly in the block. Where reading a
-    value waits for the device, as on CUDA, results are checked in groups, and the error comes up to 64 ops later. The
-    setting belongs to the thread or task that made it.
+    Use it in a ``with`` block or as a decorator of a function.
 
-    check_inf : bool, default True -- Whether infinities are anomalies, beside NaN. None are those that an op is given
+    The error names the op, the arguments that have such values, tensors by their variables and
+    parameters, and the line of code; for a derivative, the line that called the op. Captured steps
+    run eagerly in the block. Where reading a value waits for the device, as on CUDA, results are
+    checked in groups, and the error comes up to 64 ops later. The setting belongs to the thread or
+    task that made it.
+
+    Parameters
+    ----------
+    check_inf : bool, default True
+        Whether infinities are anomalies, beside NaN. None are those that an op is given
         as a number, as for a mask, and those that come from them.
-    raises FloatingPointError -- In the block, at the first anomaly.
 
+    Raises
+    ------
+    FloatingPointError
+        In the block, at the first anomaly.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> rate = xgrad.asarray([1.0, 0.0])
     >>> with xgrad.autograd.detect_anomaly():
     ...     xgrad.log(rate)
@@ -64,13 +75,19 @@ class detect_anomaly(Mode[Any]):
         return detect_anomaly(self._check_inf)
 
 
-@documented()
 def set_detect_anomaly(mode: bool, check_inf: bool = True) -> None:
     """Start or stop the detection of anomalies in this thread or task: see `detect_anomaly`.
 
-    mode : bool -- Whether to detect anomalies from now on.
-    check_inf : bool, default True -- Whether infinities are anomalies.
+    Parameters
+    ----------
+    mode : bool
+        Whether to detect anomalies from now on.
+    check_inf : bool, default True
+        Whether infinities are anomalies.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.autograd.set_detect_anomaly(True)
     >>> xgrad.autograd.set_detect_anomaly(False)
     """

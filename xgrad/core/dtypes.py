@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 from xgrad.support.scopes import Scope
 
@@ -68,17 +67,27 @@ class _Setting(Scope[np.dtype]):
         return self._value
 
 
-@documented()
 def set_default_dtype(dtype: Any) -> Scope[np.dtype]:
     """Set the dtype of floats for which none is given: for good, or within a ``with`` block.
 
-    It applies to Python floats, creation functions such as `zeros`, random numbers, parameters of layers, and integers
-    that are promoted to floats; the default complex dtype follows. Arrays and tensors keep their dtypes, and Python
-    scalars promote none of them. The setting belongs to the thread or task that made it.
+    It applies to Python floats, creation functions such as `zeros`, random numbers, parameters of
+    layers, and integers that are promoted to floats; the default complex dtype follows. Arrays and
+    tensors keep their dtypes, and Python scalars promote none of them. The setting belongs to the
+    thread or task that made it.
 
-    dtype : dtype -- float32, the initial default, or float64.
-    raises TypeError -- If `dtype` is neither.
+    Parameters
+    ----------
+    dtype : dtype
+        float32, the initial default, or float64.
 
+    Raises
+    ------
+    TypeError
+        If `dtype` is neither.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> with xgrad.set_default_dtype(xgrad.float64):
     ...     xgrad.asarray(1.0).dtype, xgrad.nn.Linear(1, 1).weight.dtype, xgrad.asarray(1j).dtype
     (dtype('float64'), dtype('float64'), dtype('complex128'))

@@ -9,13 +9,14 @@ import numpy as np
 from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device, devices
 from xgrad.core.dtypes import STANDARD, defaults, is_of_kind
-from xgrad.support.docstrings import documented
 
 
-@documented()
 class Info:
     """Capabilities, devices and dtypes, as `__array_namespace_info__` returns them.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> info = xgrad.__array_namespace_info__()
     >>> info.default_dtypes()["real floating"], info.default_device()
     (dtype('float32'), Device('cpu'))
@@ -73,12 +74,22 @@ def _has(device: Device, dtype: np.dtype) -> bool:
     return True
 
 
-@documented("inspection")
 def __array_namespace_info__() -> Info:
     """Return the object with the inspection functions of the standard.
 
-    returns Info -- With ``capabilities()``, ``default_device()``, ``default_dtypes()``, ``dtypes()`` and ``devices()``.
+    Returns
+    -------
+    Info
+        With ``capabilities()``, ``default_device()``, ``default_dtypes()``, ``dtypes()`` and
+        ``devices()``.
 
+    Notes
+    -----
+    Python array API standard, inspection: ``__array_namespace_info__``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> sorted(xgrad.__array_namespace_info__().dtypes(kind="real floating"))
     ['float32', 'float64']
     """

@@ -15,7 +15,6 @@ from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device
 from xgrad.core.graph import Leaf, Node
 from xgrad.core.tensor import Tensor
-from xgrad.support.docstrings import documented
 from xgrad.support.units import size
 
 
@@ -29,21 +28,32 @@ def owner_of(array: Any) -> Any:
     return array
 
 
-@documented()
 def memory_held(device: str | Device | None = None) -> dict[str, int]:
-    """Return the bytes that live tensors and recorded graphs hold on a device, by what holds them, largest first.
+    """Return the bytes that live tensors and recorded graphs hold on a device, largest first.
 
-    The keys are ``"parameters"``, for all leaves that require a gradient, ``"gradients"``, ``"optimizer state"``,
-    ``"saved by OP"`` for each op, for what is only saved for backward, and ``"other tensors"``. Memory counts once, on
-    devices that tell what arrays share (NumPy, CuPy). Temporaries of captured programs, and arrays outside of tensors,
-    do not count.
+    The keys are ``"parameters"``, for all leaves that require a gradient, ``"gradients"``,
+    ``"optimizer state"``, ``"saved by OP"`` for each op, for what is only saved for backward, and
+    ``"other tensors"``. Memory counts once, on devices that tell what arrays share (NumPy, CuPy).
+    Temporaries of captured programs, and arrays outside of tensors, do not count.
 
-    device
-    returns dict of str to int -- The bytes. Their sum is a figure of memory for each step, of which the largest is
+    Parameters
+    ----------
+    device : str or Device, optional
+        By default the `default_device`.
+
+    Returns
+    -------
+    dict of str to int
+        The bytes. Their sum is a figure of memory for each step, of which the largest is
         usually after the forward pass.
 
+    Notes
+    -----
     A call visits all objects of the garbage collector: some milliseconds.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.Linear(1000, 1000)
     >>> loss = (layer(xgrad.ones((500, 1000))) ** 2).sum()
     >>> held = xgrad.memory_held()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -36,7 +36,6 @@ class Op:
     cross_device = False  # whether the result goes to another device, given by the option `device`
     residual = ""  # the name in rules of a second value that forward returns, None in a recorded pass
     holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
-    _keywords: Mapping[str, Any] = {}  # options, with their defaults, that forward takes as ``**name``
     replaces = False  # whether the result has no value of the first input, which then has zero gradients
     views: Views = False  # whether the result is a view, or where it shares memory
     autocast: str | None = None  # in `xgrad.amp.autocast`: "narrow", computed in float16, or "wide", in float32
@@ -55,11 +54,11 @@ class Op:
         self.name, self.rules, self.joint_backward = name, rules, joint or self.variadic
         count = len(positional) if self.joint_backward else len(rules)
         self.inputs, self.positional = positional[:count], positional[count:]
-        self.options = (*self.positional, *(self._keywords or keywords))
+        self.options = (*self.positional, *keywords)
         if unknown := presets.keys() - set(self.options):
             raise TypeError(f"{name}: unknown option {sorted(unknown)}: expected one of {list(self.options)}")
         self.nullable = any(defaults.get(n, n) is None for n in self.inputs)
-        defaults = {**defaults, **self._keywords, **presets}
+        defaults = {**defaults, **presets}
         self.defaults = {n: defaults[n] for n in self.options if n in defaults}
         self._names = frozenset(self.options)
         self._differentiable = -1 if self.joint_backward else sum(1 << i for i, rule in enumerate(rules) if rule)
@@ -72,7 +71,7 @@ class Op:
     @cached_property
     def signature(self) -> inspect.Signature:
         """The inputs and options that a call takes, with their defaults."""
-        return public_signature(self.forward, self.defaults, self._keywords)
+        return public_signature(self.forward, self.defaults)
 
     def kernel(self, device: Device, reals: bool = False) -> Callable[..., Any]:
         """Return the forward rule on a device, for `reals` alone: the fused kernel of the backend, if it has one."""

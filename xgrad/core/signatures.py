@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from inspect import Parameter, Signature
+from inspect import Signature
 from typing import Any
 
 #: Names of positional parameters, names of other parameters, defaults, and whether the last positional is ``*name``.
@@ -51,17 +51,10 @@ class LazySignature(Signature):
         return self._function.signature.__reduce__()
 
 
-def public_signature(
-    forward: Callable[..., Any], defaults: Mapping[str, Any], keywords: Mapping[str, Any]
-) -> Signature:
-    """Return the signature of a forward rule without the namespace, which is its first parameter, and annotations.
+def public_signature(forward: Callable[..., Any], defaults: Mapping[str, Any]) -> Signature:
+    """Return the signature of a forward rule without `xp`, its first parameter, and without annotations.
 
-    `defaults` replace those of `forward`, and `keywords`, options with their defaults, its ``**name``.
+    Where `defaults` has a parameter, that default replaces the one of `forward`.
     """
-    public = []
-    for p in list(inspect.signature(forward).parameters.values())[1:]:
-        if keywords and p.kind == p.VAR_KEYWORD:
-            public += [Parameter(name, Parameter.KEYWORD_ONLY, default=keywords[name]) for name in keywords]
-        else:
-            public.append(p.replace(default=defaults.get(p.name, p.default), annotation=p.empty))
-    return Signature(public)
+    public = list(inspect.signature(forward).parameters.values())[1:]
+    return Signature([p.replace(default=defaults.get(p.name, p.default), annotation=p.empty) for p in public])

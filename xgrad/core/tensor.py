@@ -18,7 +18,6 @@ from xgrad.core.graph import Edge, HookHandle, Leaf, Node, OutputEdge, RetainedG
 from xgrad.core.lost_gradients import user_location, warn_lost_gradient, warn_missing_gradient
 from xgrad.core.namespace import dlpack, namespace, namespace_of
 from xgrad.core.views import NO_OPTIONS, base_of, has_family, link
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -32,19 +31,33 @@ _ADVICE = {
 }
 
 
-@documented()
 class Tensor(Aliases):
     """An array on a device, with the recorded graph of its computation.
 
-    data : scalar, nested sequence, array or Tensor -- The values, which are copied. Arrays keep their dtype; Python
+    Parameters
+    ----------
+    data : scalar, nested sequence, array or Tensor
+        The values, which are copied. Arrays keep their dtype; Python
         floats become float32, ints int64.
-    dtype : dtype, optional -- By default that of `data`.
-    device : str or Device, optional -- By default that of `data`, or the `default_device` for values from the host.
-    requires_grad : bool, default False -- Whether the tensor is a leaf that gets gradients: floating dtypes only.
-    raises TypeError -- If `data` is not numeric, or a gradient is required for integers or bools.
-    raises ValueError -- If tensors in `data` require a gradient: `xgrad.asarray` keeps their graph.
-    raises DeviceError -- If the device is unknown or cannot be used.
+    dtype : dtype, optional
+        By default that of `data`.
+    device : str or Device, optional
+        By default that of `data`, or the `default_device` for values from the host.
+    requires_grad : bool, default False
+        Whether the tensor is a leaf that gets gradients: floating dtypes only.
 
+    Raises
+    ------
+    TypeError
+        If `data` is not numeric, or a gradient is required for integers or bools.
+    ValueError
+        If tensors in `data` require a gradient: `xgrad.asarray` keeps their graph.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([1.0, 2.0], requires_grad=True)
     >>> (x * x).sum().backward()
     >>> x.grad
@@ -228,12 +241,17 @@ class Tensor(Aliases):
         hooks: Any = None if self._edge is None else self._edge.hooks
         return hooks and hooks.get(RetainedGradient)  # type: ignore[no-any-return]
 
-    @documented()
     def retain_grad(self) -> None:
         """Keep the gradients of this computed tensor in ``.grad``, as for leaves, after its hooks.
 
-        raises RuntimeError -- If the tensor needs no gradient.
+        Raises
+        ------
+        RuntimeError
+            If the tensor needs no gradient.
 
+        Examples
+        --------
+        >>> import xgrad
         >>> x = xgrad.ones(2, requires_grad=True)
         >>> y = 3 * x
         >>> y.retain_grad()

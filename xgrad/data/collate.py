@@ -9,7 +9,6 @@ import numpy as np
 
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, stack
-from xgrad.support.docstrings import documented
 
 _HINT = "give collate_fn, a function of the list of samples"
 _ARRAY = np.ndarray | np.generic
@@ -18,30 +17,44 @@ _TEXT = str | bytes
 _KINDS: tuple[Any, ...] = (Tensor, _ARRAY, _NUMBER, _TEXT, Mapping, Sequence)  # np.float64 is an array, and a number
 
 
-@documented()
 def default_collate(batch: Sequence[Any]) -> Any:
     """Collate a list of samples into a batch, with a new first axis.
 
     ========================== ==========================================================================
-    samples                    their batch
-    ========================== ==========================================================================
-    tensors                    a tensor on their device
-    NumPy's arrays and scalars a tensor of their dtype on the default device
-    numbers, bools             a tensor of the default dtype of their kind: float32, int64, bool
-    str, bytes                 a list
-    tuples, named tuples       the same, of the batches of their fields
-    other sequences            a list, of the batches of their elements
-    mappings                   a dict, of the batches of their values
-    ========================== ==========================================================================
+    samples                    their batch ==========================
+    ========================================================================== tensors
+    a tensor on their device NumPy's arrays and scalars a tensor of their dtype on the default
+    device numbers, bools             a tensor of the default dtype of their kind: float32, int64,
+    bool str, bytes                 a list tuples, named tuples       the same, of the batches of
+    their fields other sequences            a list, of the batches of their elements mappings
+    a dict, of the batches of their values ==========================
+    ==========================================================================
 
-    As PyTorch's ``default_collate``, except that a tuple remains a tuple, and a float becomes float32.
+    As PyTorch's ``default_collate``, except that a tuple remains a tuple, and a float becomes
+    float32.
 
-    batch : sequence -- At least one sample, all of one structure.
-    returns Tensor, list, tuple or dict -- The batch.
-    raises TypeError -- If samples are none of the above, or of different types.
-    raises ValueError -- If there is no sample; or shapes, lengths or keys differ; or samples are nested too deep.
-    raises DeviceError
+    Parameters
+    ----------
+    batch : sequence
+        At least one sample, all of one structure.
 
+    Returns
+    -------
+    Tensor, list, tuple or dict
+        The batch.
+
+    Raises
+    ------
+    TypeError
+        If samples are none of the above, or of different types.
+    ValueError
+        If there is no sample; or shapes, lengths or keys differ; or samples are nested too deep.
+    DeviceError
+        If the tensors are on several devices.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.data.default_collate([({"x": 1}, "a"), ({"x": 2}, "b")])
     ({'x': Tensor([1, 2])}, ['a', 'b'])
     """

@@ -13,7 +13,6 @@ from xgrad.backend import DeviceError
 from xgrad.core.tensor import Tensor
 from xgrad.ops import take
 from xgrad.random import Generator, randperm
-from xgrad.support.docstrings import documented
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -52,14 +51,24 @@ class Dataset(Generic[T_co]):
         return ConcatDataset([self, other])
 
 
-@documented()
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """Samples along the first axes of tensors.
 
-    *tensors : Tensor -- At least one, of equal lengths, and on one device.
-    raises ValueError -- If there is no tensor, or lengths differ.
-    raises DeviceError
+    Parameters
+    ----------
+    *tensors : Tensor
+        At least one, of equal lengths, and on one device.
 
+    Raises
+    ------
+    ValueError
+        If there is no tensor, or lengths differ.
+    DeviceError
+        If the tensors are on several devices.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> pairs = xgrad.data.TensorDataset(xgrad.arange(3), xgrad.asarray([5, 0, 4]))
     >>> len(pairs), pairs[2]
     (3, (Tensor(2), Tensor(4)))
@@ -92,15 +101,26 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return tuple([x[key, ...] for x in self.tensors])
 
 
-@documented()
 class Subset(Dataset[T_co]):
     """The samples of a dataset at some indices.
 
-    dataset : Dataset or sequence -- Source of the samples.
-    indices : sequence of int -- Index in `dataset` of each sample of the subset, from 0 to ``len(dataset) - 1``.
-    raises TypeError -- If the dataset has no length, or an index is not an integer.
-    raises IndexError -- If an index is out of range.
+    Parameters
+    ----------
+    dataset : Dataset or sequence
+        Source of the samples.
+    indices : sequence of int
+        Index in `dataset` of each sample of the subset, from 0 to ``len(dataset) - 1``.
 
+    Raises
+    ------
+    TypeError
+        If the dataset has no length, or an index is not an integer.
+    IndexError
+        If an index is out of range.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> list(xgrad.data.Subset("abcde", [4, 0]))
     ['e', 'a']
     """
@@ -117,14 +137,24 @@ class Subset(Dataset[T_co]):
         return self.dataset[self.indices[index]]
 
 
-@documented()
 class ConcatDataset(Dataset[T_co]):
     """Several datasets, one after the other.
 
-    datasets : iterable of Dataset or sequence -- At least one, each with a length.
-    raises TypeError -- If a dataset has no length.
-    raises ValueError -- If there is no dataset.
+    Parameters
+    ----------
+    datasets : iterable of Dataset or sequence
+        At least one, each with a length.
 
+    Raises
+    ------
+    TypeError
+        If a dataset has no length.
+    ValueError
+        If there is no dataset.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> both = xgrad.data.ConcatDataset(["abc", "de"])
     >>> len(both), both[3]
     (5, 'd')
@@ -150,21 +180,37 @@ class ConcatDataset(Dataset[T_co]):
         return sample
 
 
-@documented()
 def random_split(
     dataset: SizedDataset[T_co], lengths: Sequence[int | float], generator: Generator | None = None
 ) -> list[Subset[T_co]]:
     """Split a dataset at random into subsets that share no sample.
 
-    dataset : Dataset or sequence -- Dataset to split.
-    lengths : sequence of int or float -- Numbers of samples that add up to ``len(dataset)``; or fractions that add up
-        to 1. Fractions give numbers that are rounded down; the remaining samples go to the first subsets, one each.
-    generator : xgrad.random.Generator, optional -- Source of the random order; by default that of `xgrad.manual_seed`.
+    Parameters
+    ----------
+    dataset : Dataset or sequence
+        Dataset to split.
+    lengths : sequence of int or float
+        Numbers of samples that add up to ``len(dataset)``; or fractions that add up to 1. Fractions
+        give numbers that are rounded down; the remaining samples go to the first subsets, one each.
+    generator : xgrad.random.Generator, optional
+        Source of the random order; by default that of `xgrad.manual_seed`.
         Equal seeds give equal subsets.
-    returns list of Subset -- One for each length.
-    raises TypeError -- If the dataset has no length, or `generator` is not one of xgrad.
-    raises ValueError -- If the lengths are negative or do not add up.
 
+    Returns
+    -------
+    list of Subset
+        One for each length.
+
+    Raises
+    ------
+    TypeError
+        If the dataset has no length, or `generator` is not one of xgrad.
+    ValueError
+        If the lengths are negative or do not add up.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> train, test = xgrad.data.random_split(range(10), [0.8, 0.2], xgrad.random.Generator(0))
     >>> len(train), len(test), sorted([*train, *test]) == list(range(10))
     (8, 2, True)

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xgrad.support.docstrings import documented
-
 _DTYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 CHUNK = 2**20  # bytes read at a time
 
@@ -25,17 +23,31 @@ class DataNotFoundError(DataError, FileNotFoundError):
     """A data file or data set is not found."""
 
 
-@documented()
 def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
     r"""Read one IDX file, gzip-compressed or not.
 
-    path : str or os.PathLike -- The file.
-    returns numpy.ndarray -- A new array of the file's shape and dtype, in native byte order.
-    raises DataNotFoundError -- If there is no such file.
-    raises DataError -- If it is not an IDX file, or is damaged, truncated or too long. At most the size in its header
-        is read and decompressed.
-    raises OSError -- If it cannot be read.
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
 
+    Returns
+    -------
+    numpy.ndarray
+        A new array of the file's shape and dtype, in native byte order.
+
+    Raises
+    ------
+    DataNotFoundError
+        If there is no such file.
+    DataError
+        If it is not an IDX file, or is damaged, truncated or too long. At most the size in its
+        header is read and decompressed.
+    OSError
+        If it cannot be read.
+
+    Examples
+    --------
     >>> import pathlib, tempfile, xgrad
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "labels-idx1-ubyte")

@@ -14,18 +14,23 @@ from xgrad.data.catalog import SETS
 from xgrad.data.dataset import Dataset
 from xgrad.data.idx import DataError
 from xgrad.data.image_files import read_arrays
-from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import shown
 
 
-@documented()
 @dataclass(frozen=True, eq=False, repr=False)
 class Split(Dataset[tuple[npt.NDArray[np.uint8], int]]):
     """Images and their labels: a dataset with pairs of an image and a class number as samples.
 
-    images : numpy.ndarray -- Grey values, uint8, of shape (N, H, W).
-    labels : numpy.ndarray -- Class numbers, uint8, of shape (N,).
+    Parameters
+    ----------
+    images : numpy.ndarray
+        Grey values, uint8, of shape (N, H, W).
+    labels : numpy.ndarray
+        Class numbers, uint8, of shape (N,).
 
+    Examples
+    --------
+    >>> import xgrad
     >>> test = xgrad.data.digits().test
     >>> len(test), test[0][1]
     (360, 2)
@@ -56,20 +61,34 @@ class Split(Dataset[tuple[npt.NDArray[np.uint8], int]]):
         return f"Split(images={self.images.shape}, labels={self.labels.shape})"
 
 
-@documented()
 @dataclass(frozen=True, eq=False)
 class TrainTestImages:
     """A labelled image set: training images and test images.
 
-    name : str -- Short name.
-    train, test : Split -- Images for training and for evaluation.
-    classes : int -- Number of classes; labels run from 0 to ``classes - 1``.
-    scale : float -- Largest grey value: ``images / scale`` lies in [0, 1].
-    source : str -- Authors, title and licence.
-    class_names : tuple of str -- Names of the classes, such as ``"Trouser"``; empty where they are unknown.
-    raises DataError -- If a label is out of range, the image sizes of the two parts differ, or the number of names is
-        not that of classes.
+    Parameters
+    ----------
+    name : str
+        Short name.
+    train, test : Split
+        Images for training and for evaluation.
+    classes : int
+        Number of classes; labels run from 0 to ``classes - 1``.
+    scale : float
+        Largest grey value: ``images / scale`` lies in [0, 1].
+    source : str
+        Authors, title and licence.
+    class_names : tuple of str
+        Names of the classes, such as ``"Trouser"``; empty where they are unknown.
 
+    Raises
+    ------
+    DataError
+        If a label is out of range, the image sizes of the two parts differ, or the number of names
+        is not that of classes.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.data.digits().classes
     10
     """
@@ -101,16 +120,22 @@ class TrainTestImages:
             raise DataError(f"{self.name}: expected {self.classes} class names or none, got {len(self.class_names)}")
 
 
-@documented()
 def digits() -> TrainTestImages:
     """Return the UCI handwritten digits: 1797 images of 8 by 8 pixels, which come with this package.
 
-    They are those of scikit-learn, the test part of the original set. The split is fixed: with the images of each class
-    in a fixed random order, one class after the other, every fifth is a test image. Both parts keep the original order.
-    Writers are in both parts, so that a test score does not measure generalization to new writers.
+    They are those of scikit-learn, the test part of the original set. The split is fixed: with the
+    images of each class in a fixed random order, one class after the other, every fifth is a test
+    image. Both parts keep the original order. Writers are in both parts, so that a test score does
+    not measure generalization to new writers.
 
-    returns TrainTestImages -- With 10 classes and a `scale` of 16.
+    Returns
+    -------
+    TrainTestImages
+        With 10 classes and a `scale` of 16.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.data.digits().train.images.shape
     (1437, 8, 8)
     >>> len(xgrad.data.digits().test)
@@ -139,28 +164,38 @@ def digits() -> TrainTestImages:
     )
 
 
-_SHARED = by_name(
-    "folder : str or os.PathLike, optional -- The only folder to search.",
-    "download : bool, default True -- Whether missing files may be downloaded into the cache.",
-    "DataNotFoundError -- If a file is not found, and the download fails or is not allowed.",
-    "DataError -- If a file is damaged, or belongs to another data set.",
-)
-
-
-@documented(shared=_SHARED)
 def mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> TrainTestImages:
     """Return MNIST: 60 000 training and 10 000 test images of handwritten digits, 28 by 28 pixels.
 
-    The four original IDX files are looked for in `folder` if it is given, else in the folder that the
-    environment variable ``XGRAD_DATA`` names if it is set, else in the user's cache
-    (``$XDG_CACHE_HOME/xgrad``, by default ``~/.cache/xgrad``; on Windows ``%LOCALAPPDATA%/xgrad``): in
-    its ``mnist``, its ``MNIST/raw``, and the folder itself, each file as it is or with ``.gz``. Files that
-    are not in the cache are downloaded into it. Each call verifies the SHA-256 of the contents of all files.
+    The four original IDX files are looked for in `folder` if it is given, else in the folder that
+    the environment variable ``XGRAD_DATA`` names if it is set, else in the user's cache
+    (``$XDG_CACHE_HOME/xgrad``, by default ``~/.cache/xgrad``; on Windows ``%LOCALAPPDATA%/xgrad``):
+    in its ``mnist``, its ``MNIST/raw``, and the folder itself, each file as it is or with ``.gz``.
+    Files that are not in the cache are downloaded into it. Each call verifies the SHA-256 of the
+    contents of all files.
 
-    folder, download
-    returns TrainTestImages -- With 10 classes and a `scale` of 255.
-    raises DataNotFoundError, DataError
+    Parameters
+    ----------
+    folder : str or os.PathLike, optional
+        The only folder to search.
+    download : bool, default True
+        Whether missing files may be downloaded into the cache.
 
+    Returns
+    -------
+    TrainTestImages
+        With 10 classes and a `scale` of 255.
+
+    Raises
+    ------
+    DataNotFoundError
+        If a file is not found, and the download fails or is not allowed.
+    DataError
+        If a file is damaged, or belongs to another data set.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> try:
     ...     data = xgrad.data.mnist(download=False)
     ... except xgrad.data.DataError:  # not on this machine
@@ -169,17 +204,35 @@ def mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True
     return _published("mnist", folder, download)
 
 
-@documented(shared=_SHARED)
 def fashion_mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> TrainTestImages:
     """Return Fashion-MNIST: 60 000 training and 10 000 test images of clothes, 28 by 28 pixels.
 
-    Its files have the names of MNIST's, and are looked for as by `mnist`, in the folders ``fashion-mnist`` and
-    ``FashionMNIST/raw``. Each call verifies the MD5 of the contents of all files.
+    Its files have the names of MNIST's, and are looked for as by `mnist`, in the folders
+    ``fashion-mnist`` and ``FashionMNIST/raw``. Each call verifies the MD5 of the contents of all
+    files.
 
-    folder, download
-    returns TrainTestImages -- With 10 classes and a `scale` of 255.
-    raises DataNotFoundError, DataError
+    Parameters
+    ----------
+    folder : str or os.PathLike, optional
+        The only folder to search.
+    download : bool, default True
+        Whether missing files may be downloaded into the cache.
 
+    Returns
+    -------
+    TrainTestImages
+        With 10 classes and a `scale` of 255.
+
+    Raises
+    ------
+    DataNotFoundError
+        If a file is not found, and the download fails or is not allowed.
+    DataError
+        If a file is damaged, or belongs to another data set.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> try:
     ...     data = xgrad.data.fashion_mnist(download=False)
     ... except xgrad.data.DataError:  # not on this machine
@@ -188,17 +241,35 @@ def fashion_mnist(folder: str | os.PathLike[str] | None = None, *, download: boo
     return _published("fashion-mnist", folder, download)
 
 
-@documented(shared=_SHARED)
 def kmnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> TrainTestImages:
     """Return Kuzushiji-MNIST: 60 000 training and 10 000 test images of ten hiragana, 28 by 28 pixels.
 
-    Its files have the names of MNIST's, and are looked for as by `mnist`, in the folders ``kmnist`` and ``KMNIST/raw``,
-    compressed as published. Each call verifies the SHA-256 of the compressed files.
+    Its files have the names of MNIST's, and are looked for as by `mnist`, in the folders ``kmnist``
+    and ``KMNIST/raw``, compressed as published. Each call verifies the SHA-256 of the compressed
+    files.
 
-    folder, download
-    returns TrainTestImages -- With 10 classes and a `scale` of 255.
-    raises DataNotFoundError, DataError
+    Parameters
+    ----------
+    folder : str or os.PathLike, optional
+        The only folder to search.
+    download : bool, default True
+        Whether missing files may be downloaded into the cache.
 
+    Returns
+    -------
+    TrainTestImages
+        With 10 classes and a `scale` of 255.
+
+    Raises
+    ------
+    DataNotFoundError
+        If a file is not found, and the download fails or is not allowed.
+    DataError
+        If a file is damaged, or belongs to another data set.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> try:
     ...     data = xgrad.data.kmnist(download=False)
     ... except xgrad.data.DataError:  # not on this machine
@@ -207,30 +278,49 @@ def kmnist(folder: str | os.PathLike[str] | None = None, *, download: bool = Tru
     return _published("kmnist", folder, download)
 
 
-@documented(shared=_SHARED)
 def emnist(
     split: str = "balanced", folder: str | os.PathLike[str] | None = None, *, download: bool = True
 ) -> TrainTestImages:
     """Return a split of EMNIST: images of handwritten digits and letters, 28 by 28 pixels.
 
-    - ``balanced``: digits, capitals and small letters, equally often. Small letters that look like their capitals are
-      merged with them.
+    - ``balanced``: digits, capitals and small letters, equally often. Small letters that look like
+      their capitals are merged with them.
     - ``byclass``: all 62 classes, as often as they were written.
     - ``bymerge``: the classes of ``balanced``, as often as they were written.
     - ``letters``: the 26 letters, capitals and small letters merged.
     - ``digits``: digits. ``mnist``: digits, as many as in MNIST.
 
-    Images are upright, whereas the files hold them transposed; labels of ``letters`` begin with 0, whereas the files
-    begin with 1. The published archive ``gzip.zip`` (562 MB), or files of it as they are in it, are looked for as by
-    `mnist`, in the folders ``emnist`` and ``EMNIST/raw``, and in a folder ``gzip`` of each. Each call verifies the MD5
-    of the compressed files.
+    Images are upright, whereas the files hold them transposed; labels of ``letters`` begin with 0,
+    whereas the files begin with 1. The published archive ``gzip.zip`` (562 MB), or files of it as
+    they are in it, are looked for as by `mnist`, in the folders ``emnist`` and ``EMNIST/raw``, and
+    in a folder ``gzip`` of each. Each call verifies the MD5 of the compressed files.
 
-    split : str, default "balanced" -- One of the above.
-    folder, download
-    returns TrainTestImages -- With 47, 62, 47, 26, 10 or 10 classes and a `scale` of 255.
-    raises ValueError -- If there is no such split.
-    raises DataNotFoundError, DataError
+    Parameters
+    ----------
+    split : str, default "balanced"
+        One of the above.
+    folder : str or os.PathLike, optional
+        The only folder to search.
+    download : bool, default True
+        Whether missing files may be downloaded into the cache.
 
+    Returns
+    -------
+    TrainTestImages
+        With 47, 62, 47, 26, 10 or 10 classes and a `scale` of 255.
+
+    Raises
+    ------
+    ValueError
+        If there is no such split.
+    DataNotFoundError
+        If a file is not found, and the download fails or is not allowed.
+    DataError
+        If a file is damaged, or belongs to another data set.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> try:
     ...     names = xgrad.data.emnist("letters", download=False).class_names
     ... except xgrad.data.DataError:  # not on this machine

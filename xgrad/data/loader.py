@@ -18,7 +18,6 @@ from xgrad.data.prefetch import END, Jobs, prefetch, run
 from xgrad.ops import asarray
 from xgrad.random import manual_seed, randint, randperm
 from xgrad.random.generator import generator_of, replaying
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 Batches = Generator[Any, None, None]
@@ -40,36 +39,56 @@ class _Position:
     batches: int = 0
 
 
-@documented()
 class DataLoader:
     """Iterable of the batches of a dataset, in order or shuffled anew at each iteration.
 
-    Batches of a `TensorDataset`, or of a `Subset` of one, are tuples of tensors, gathered on their device, without
-    workers. Samples of any other dataset are read by index, or by iteration if it has no indices, and `collate_fn`
-    makes a batch of them. Equal seeds give equal batches on every device and with any number of workers, also if the
-    dataset draws numbers from `xgrad.random`: each batch is loaded in a copy of the context with a seed of its own,
-    derived from a number that each iteration draws from `generator`. (Numbers of NumPy's and Python's global generators
-    depend on the order in which threads draw them.)
+    Batches of a `TensorDataset`, or of a `Subset` of one, are tuples of tensors, gathered on their
+    device, without workers. Samples of any other dataset are read by index, or by iteration if it
+    has no indices, and `collate_fn` makes a batch of them. Equal seeds give equal batches on every
+    device and with any number of workers, also if the dataset draws numbers from `xgrad.random`:
+    each batch is loaded in a copy of the context with a seed of its own, derived from a number that
+    each iteration draws from `generator`. (Numbers of NumPy's and Python's global generators depend
+    on the order in which threads draw them.)
 
-    dataset : TensorDataset, Dataset, sequence, or iterable -- Any object with ``__len__`` and ``__getitem__``, such as
+    Parameters
+    ----------
+    dataset : TensorDataset, Dataset, sequence, or iterable
+        Any object with ``__len__`` and ``__getitem__``, such as
         a `Dataset` or a list; else an iterable.
-    batch_size : int, default 1 -- Number of samples in a batch.
-    shuffle : bool, default False -- Whether every iteration draws a new order.
-    sampler : iterable of int, optional -- Indices of the samples, in order, in place of `shuffle`.
-    num_workers : int, default 0 -- Number of threads that load batches ahead; with 0, each is loaded on request.
-        Threads need no pickling and share memory. They work in parallel in file reading, image decoding and NumPy,
-        which release Python's lock. One thread reads the elements of an iterable.
-    collate_fn : callable, optional -- Function that makes a batch of a list of samples; by default `default_collate`.
-    drop_last : bool, default False -- Whether to omit a last batch of fewer samples.
-    generator : xgrad.random.Generator, optional -- Source of the random order; by default that of `xgrad.manual_seed`.
-    prefetch_factor : int, default 2 -- Number of batches that each worker loads ahead.
-    ranks : Communicator, optional -- Processes that share each batch: this one loads its part. Their generators must
+    batch_size : int, default 1
+        Number of samples in a batch.
+    shuffle : bool, default False
+        Whether every iteration draws a new order.
+    sampler : iterable of int, optional
+        Indices of the samples, in order, in place of `shuffle`.
+    num_workers : int, default 0
+        Number of threads that load batches ahead; with 0, each is loaded on request. Threads need
+        no pickling and share memory. They work in parallel in file reading, image decoding and
+        NumPy, which release Python's lock. One thread reads the elements of an iterable.
+    collate_fn : callable, optional
+        Function that makes a batch of a list of samples; by default `default_collate`.
+    drop_last : bool, default False
+        Whether to omit a last batch of fewer samples.
+    generator : xgrad.random.Generator, optional
+        Source of the random order; by default that of `xgrad.manual_seed`.
+    prefetch_factor : int, default 2
+        Number of batches that each worker loads ahead.
+    ranks : Communicator, optional
+        Processes that share each batch: this one loads its part. Their generators must
         have equal states.
-    raises TypeError, ValueError -- If an argument is none of the above, or the dataset is an iterator that an earlier
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is none of the above, or the dataset is an iterator that an earlier
         iteration exhausted; if a batch has fewer samples than there are ranks.
-    raises Exception -- Any exception of the dataset or `collate_fn`, at the batch, with a note of the index of the
+    Exception
+        Any exception of the dataset or `collate_fn`, at the batch, with a note of the index of the
         sample.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> pairs = xgrad.data.TensorDataset(xgrad.arange(5), xgrad.zeros((5, 2)))
     >>> [x.tolist() for x, _ in xgrad.data.DataLoader(pairs, batch_size=2)]
     [[0, 1], [2, 3], [4]]

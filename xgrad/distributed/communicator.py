@@ -9,7 +9,6 @@ from typing import Any
 from xgrad import random
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor, from_array
-from xgrad.support.docstrings import documented
 
 #: Calls at an end, of which the first is the end of most.
 ENDS = (END_OF_PROCESS, END_OF_BLOCK, END_OF_EPOCH) = (
@@ -23,16 +22,24 @@ class RankError(RuntimeError):
     """An error of one rank that every rank raises, so that none waits for another."""
 
 
-@documented()
 class Communicator:
-    """The processes of a job, which call its methods in the same order: here one process, for which they do nothing.
+    """The processes of a job, each of which calls the same methods in the same order.
 
-    If ranks make different calls, or the same with arrays of different shapes or dtypes, all of them raise a
-    `RankError` that names the ranks and the calls.
+    This class is a job of one process, for which the methods do nothing.
 
-    attribute rank : int -- The number of this process, from 0.
-    attribute size : int -- The number of processes.
+    If ranks make different calls, or the same with arrays of different shapes or dtypes, all of
+    them raise a `RankError` that names the ranks and the calls.
 
+    Attributes
+    ----------
+    rank : int
+        The number of this process, from 0.
+    size : int
+        The number of processes.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> communicator = xgrad.distributed.Communicator()
     >>> communicator.rank, communicator.size
     (0, 1)
@@ -72,8 +79,10 @@ class Communicator:
 
     @contextmanager
     def own_random_numbers(self) -> Iterator[None]:
-        """Draw within other numbers of the default generator than other ranks, as many as they; those of one process
-        on rank 0. Afterwards the generator is in a common state again.
+        """Draw different numbers on each rank, from the default generator.
+
+        Each rank draws as many numbers, and rank 0 the numbers that a single process would draw.
+        Afterwards the generators of all ranks are in one state again.
         """
         start = random.get_state()
         random.set_state(start | {"seed": (start["seed"] + self.rank) % 2**64})

@@ -17,7 +17,6 @@ from xgrad.distributed.communicator import Communicator, RankError
 from xgrad.nn.module import Module
 from xgrad.optim.flat import FlatParameters, State, Update
 from xgrad.optim.optimizer import Optimizer
-from xgrad.support.docstrings import documented
 
 CHECKED_STEPS = 100  # after which ranks compare their weights
 
@@ -63,25 +62,42 @@ def check_not_captured(what: str) -> None:
     refuse(f"{what} waits for other processes: capture the parts of the step before and after it")
 
 
-@documented()
 class DataParallel:
     """The training of one model by all ranks, each with a part of each batch.
 
-    All ranks begin with the model and optimizer of rank 0. After the backward pass, `reduce_gradients` makes the
-    gradients of the parts those of the whole batch, in one message for each buffer of parameters; the step of the
-    optimizer is then that of one process, to rounding. Several backward passes may precede it, to accumulate gradients.
+    All ranks begin with the model and optimizer of rank 0. After the backward pass,
+    `reduce_gradients` makes the gradients of the parts those of the whole batch, in one message for
+    each buffer of parameters; the step of the optimizer is then that of one process, to rounding.
+    Several backward passes may precede it, to accumulate gradients.
 
-    model : Module -- The model, with equal parameters on all ranks. Statistics of batch normalization are those of the
-        parts.
-    optimizer : Optimizer -- Of its parameters.
-    communicator : Communicator -- The ranks: see `world`.
-    shard_state : bool, default False -- Whether each rank has the state of a part of the parameters only, updates that
-        part, and takes the others from their ranks [1]_ (stage 1). Then `optimizer.step` and `optimizer.state_dict`,
-        which returns the whole state, are to be called by all ranks, and LBFGS and Muon are refused.
-    raises ValueError -- If the state of this optimizer cannot be sharded.
+    Parameters
+    ----------
+    model : Module
+        The model, with equal parameters on all ranks. Statistics of batch normalization are those
+        of the parts.
+    optimizer : Optimizer
+        Of its parameters.
+    communicator : Communicator
+        The ranks: see `world`.
+    shard_state : bool, default False
+        Whether each rank has the state of a part of the parameters only, updates that part, and
+        takes the others from their ranks [1]_ (stage 1). Then `optimizer.step` and
+        `optimizer.state_dict`, which returns the whole state, are to be called by all ranks, and
+        LBFGS and Muon are refused.
 
-    .. [1] S. Rajbhandari et al., "ZeRO: memory optimizations toward training trillion parameter models", SC 2020.
+    Raises
+    ------
+    ValueError
+        If the state of this optimizer cannot be sharded.
 
+    References
+    ----------
+    .. [1] S. Rajbhandari et al., "ZeRO: memory optimizations toward training trillion parameter
+       models", SC 2020.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> model = xgrad.nn.Linear(2, 1)
     >>> optimizer = xgrad.optim.Adam(model.parameters())
     >>> with xgrad.distributed.world() as ranks:

@@ -76,8 +76,10 @@ def supervise() -> bool:
 
 
 def _end_job(status: int) -> None:
-    """Let the launcher end the other ranks, as it does by itself for a rank that had initialized MPI, and for others
-    in Slurm and Open MPI. To MPICH's launcher it is a line of the protocol PMI-1.
+    """Let the launcher end the other ranks.
+
+    It does so by itself for a rank that had initialized MPI, and for all ranks in Slurm and Open
+    MPI. To MPICH's launcher this is a line of the protocol PMI-1.
     """
     with suppress(KeyError, ValueError, OSError):
         os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={status}\n".encode())

@@ -14,7 +14,6 @@ from xgrad.backend.device import Placement
 from xgrad.core.graph import Edge, Leaf, MultiOutputNode, Node, OutputEdge
 from xgrad.core.tensor import Tensor
 from xgrad.inspection import dot, tree
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 #: The largest number of boxes that is not folded by default, and that a notebook draws.
@@ -101,28 +100,48 @@ class Graph:
         return dot.scrollable(self._repr_svg_(), repr(self))
 
 
-@documented()
 def graph(
     output: Tensor, module: Any = None, *, depth: int | None = None, values: bool = False, **named: Tensor
 ) -> Graph:
     """Return the recorded graph behind a tensor, for a terminal, a notebook, or a file.
 
-    The text reads from the result to the leaves: an op continues in the line below, and its other inputs are branches.
-    ``.dot()`` and ``.svg()`` return a picture in DOT and SVG; the latter needs ``pip install 'xgrad[graph]'`` and the
-    program ``dot`` of Graphviz. Look at a graph before the backward pass, which frees it.
+    The text reads from the result to the leaves: an op continues in the line below, and its other
+    inputs are branches. ``.dot()`` and ``.svg()`` return a picture in DOT and SVG; the latter needs
+    ``pip install 'xgrad[graph]'`` and the program ``dot`` of Graphviz. Look at a graph before the
+    backward pass, which frees it.
 
-    output : Tensor -- A tensor with a graph.
-    module : Module, optional -- The model. Its parameters are shown by name, and large graphs folded: the ops of a
-        module become one box. An op without parameters belongs to the innermost module that has parameters both in an
-        earlier and in a later op.
-    depth : int, optional -- Modules this deep in the model are folded: 1 for the layers of a `Sequential`. By default
-        the largest depth that leaves up to 40 boxes, if those are at least 4; no folding in a small graph.
-    values : bool, default False -- Whether to show the values, or their range, of tensors that are saved for backward.
-    named : Tensor -- Tensors to be shown by these names.
-    returns Graph -- With ``dot()``, ``svg()``, and ``boxes``.
-    raises TypeError -- If `output` is no tensor, or `module` no module.
-    raises ValueError -- If `output` has no graph, or `depth` is below 1.
+    Parameters
+    ----------
+    output : Tensor
+        A tensor with a graph.
+    module : Module, optional
+        The model. Its parameters are shown by name, and large graphs folded: the ops of a module
+        become one box. An op without parameters belongs to the innermost module that has parameters
+        both in an earlier and in a later op.
+    depth : int, optional
+        Modules this deep in the model are folded: 1 for the layers of a `Sequential`. By default
+        the largest depth that leaves up to 40 boxes, if those are at least 4; no folding in a small
+        graph.
+    values : bool, default False
+        Whether to show the values, or their range, of tensors that are saved for backward.
+    named : Tensor
+        Tensors to be shown by these names.
 
+    Returns
+    -------
+    Graph
+        With ``dot()``, ``svg()``, and ``boxes``.
+
+    Raises
+    ------
+    TypeError
+        If `output` is no tensor, or `module` no module.
+    ValueError
+        If `output` has no graph, or `depth` is below 1.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x, w = xgrad.ones((4, 3)), xgrad.ones((3, 2), requires_grad=True)
     >>> xgrad.graph(xgrad.tanh(x @ w).sum(), w=w)
     3 ops, 1 leaf; float32 on cpu

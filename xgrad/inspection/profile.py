@@ -17,7 +17,6 @@ from xgrad.backend.recording import refuse
 from xgrad.core.interception import RuleInterceptor, WatchedRule
 from xgrad.core.lost_gradients import line_of, user_frame
 from xgrad.core.tensor import Tensor
-from xgrad.support.docstrings import documented
 from xgrad.support.scopes import Scope
 from xgrad.support.units import duration, size
 
@@ -25,16 +24,19 @@ FORWARD, BACKWARD = "forward", "backward"
 EARLIER = "before the profile"  # in place of a line
 
 
-@documented()
 class profile(Scope[Any]):
     """Measure time and memory of ops and of their derivative rules, in a ``with`` block.
 
-    The result is printed as a table, and has ``by_op()``, ``by_line()``, ``chrome_trace()``, ``events`` and
-    ``seconds``. The time of a derivative belongs to the line that called the op. Captured steps run eagerly in the
-    block. What is no op counts as "outside of ops": the sums of gradients, the updates of optimizers, Python itself. On
-    a device with a queue, such as CUDA, the time on the device is measured by events, too. The setting belongs to the
-    thread or task that made it.
+    The result is printed as a table, and has ``by_op()``, ``by_line()``, ``chrome_trace()``,
+    ``events`` and ``seconds``. The time of a derivative belongs to the line that called the op.
+    Captured steps run eagerly in the block. What is no op counts as "outside of ops": the sums of
+    gradients, the updates of optimizers, Python itself. On a device with a queue, such as CUDA, the
+    time on the device is measured by events, too. The setting belongs to the thread or task that
+    made it.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.ones((100, 100), requires_grad=True)
     >>> with xgrad.profile() as prof:
     ...     (x @ x).sum().backward()

@@ -13,7 +13,6 @@ from xgrad.nn.init import constant_
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
@@ -38,10 +37,12 @@ class _Activation(Module):
         return ", ".join([f"{name}={shown(getattr(self, name))}" for name in self.options])
 
 
-@documented()
 class ReLU(_Activation):
     """The positive part of each element.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.ReLU()(xgrad.asarray([-1.0, 2.0]))
     Tensor([0., 2.])
     """
@@ -49,10 +50,12 @@ class ReLU(_Activation):
     function = staticmethod(F.relu)
 
 
-@documented()
 class Sigmoid(_Activation):
     """The logistic function of each element.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Sigmoid()(xgrad.asarray([0.0]))
     Tensor([0.5])
     """
@@ -60,10 +63,12 @@ class Sigmoid(_Activation):
     function = staticmethod(F.sigmoid)
 
 
-@documented()
 class Tanh(_Activation):
     """The hyperbolic tangent of each element.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Tanh()(xgrad.asarray([0.0]))
     Tensor([0.])
     """
@@ -71,13 +76,22 @@ class Tanh(_Activation):
     function = staticmethod(F.tanh)
 
 
-@documented()
 class GELU(_Activation):
     """``input * P(X <= input)`` for a standard normal X: see `functional.gelu`.
 
-    approximate : {"none", "tanh"}, default "none" -- Whether to approximate the probability by a tanh, which is faster.
-    raises ValueError -- In the call, if `approximate` is unknown.
+    Parameters
+    ----------
+    approximate : {"none", "tanh"}, default "none"
+        Whether to approximate the probability by a tanh, which is faster.
 
+    Raises
+    ------
+    ValueError
+        In the call, if `approximate` is unknown.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.GELU()(xgrad.asarray([0.0, 10.0]))
     Tensor([ 0., 10.])
     """
@@ -88,10 +102,12 @@ class GELU(_Activation):
         super().__init__(approximate=approximate)
 
 
-@documented()
 class SiLU(_Activation):
     """``input * sigmoid(input)``, also known as swish.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.SiLU()(xgrad.asarray([0.0, 100.0]))
     Tensor([  0., 100.])
     """
@@ -99,10 +115,12 @@ class SiLU(_Activation):
     function = staticmethod(F.silu)
 
 
-@documented()
 class Mish(_Activation):
     """``input * tanh(softplus(input))``.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Mish()(xgrad.asarray([0.0, 100.0]))
     Tensor([  0., 100.])
     """
@@ -110,12 +128,17 @@ class Mish(_Activation):
     function = staticmethod(F.mish)
 
 
-@documented()
 class ELU(_Activation):
     """Positive numbers as they are, and ``alpha * (exp(input) - 1)`` of others.
 
-    alpha : float, default 1 -- Minus the limit far below 0.
+    Parameters
+    ----------
+    alpha : float, default 1
+        Minus the limit far below 0.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.ELU(2.0)(xgrad.asarray([-100.0, 1.0]))
     Tensor([-2.,  1.])
     """
@@ -126,10 +149,12 @@ class ELU(_Activation):
         super().__init__(alpha=alpha)
 
 
-@documented()
 class SELU(_Activation):
     """`ELU` with constants that keep the mean 0 and the variance 1: see `functional.selu`.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.SELU()(xgrad.asarray([0.0]))
     Tensor([0.])
     """
@@ -137,13 +162,22 @@ class SELU(_Activation):
     function = staticmethod(F.selu)
 
 
-@documented()
 class CELU(_Activation):
     """Positive numbers as they are, and ``alpha * (exp(input / alpha) - 1)`` of others.
 
-    alpha : float, default 1 -- Minus the limit far below 0; not 0.
-    raises ValueError -- In the call, if `alpha` is 0.
+    Parameters
+    ----------
+    alpha : float, default 1
+        Minus the limit far below 0; not 0.
 
+    Raises
+    ------
+    ValueError
+        In the call, if `alpha` is 0.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.CELU(2.0)(xgrad.asarray([-100.0, 1.0]))
     Tensor([-2.,  1.])
     """
@@ -154,12 +188,17 @@ class CELU(_Activation):
         super().__init__(alpha=alpha)
 
 
-@documented()
 class LeakyReLU(_Activation):
     """Positive numbers as they are, and others times `negative_slope`.
 
-    negative_slope : float, default 0.01 -- The slope of negative numbers.
+    Parameters
+    ----------
+    negative_slope : float, default 0.01
+        The slope of negative numbers.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.LeakyReLU(0.5)(xgrad.asarray([-1.0, 2.0]))
     Tensor([-0.5,  2. ])
     """
@@ -170,10 +209,12 @@ class LeakyReLU(_Activation):
         super().__init__(negative_slope=negative_slope)
 
 
-@documented()
 class ReLU6(_Activation):
     """Numbers limited to those from 0 to 6.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.ReLU6()(xgrad.asarray([-1.0, 2.0, 9.0]))
     Tensor([0., 2., 6.])
     """
@@ -181,13 +222,22 @@ class ReLU6(_Activation):
     function = staticmethod(F.relu6)
 
 
-@documented()
 class Hardtanh(_Activation):
     """Numbers limited to an interval.
 
-    min_val, max_val : float -- The ends, by default -1 and 1.
-    raises ValueError -- In the call, if `min_val` is not below `max_val`.
+    Parameters
+    ----------
+    min_val, max_val : float
+        The ends, by default -1 and 1.
 
+    Raises
+    ------
+    ValueError
+        In the call, if `min_val` is not below `max_val`.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Hardtanh()(xgrad.asarray([-2.0, 0.5, 2.0]))
     Tensor([-1. ,  0.5,  1. ])
     """
@@ -198,10 +248,12 @@ class Hardtanh(_Activation):
         super().__init__(min_val=min_val, max_val=max_val)
 
 
-@documented()
 class Hardsigmoid(_Activation):
     """``input / 6 + 1 / 2``, limited to numbers from 0 to 1.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Hardsigmoid()(xgrad.asarray([-4.0, 0.0, 1.5]))
     Tensor([0.  , 0.5 , 0.75])
     """
@@ -209,10 +261,12 @@ class Hardsigmoid(_Activation):
     function = staticmethod(F.hardsigmoid)
 
 
-@documented()
 class Hardswish(_Activation):
     """``input * hardsigmoid(input)``.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Hardswish()(xgrad.asarray([0.0, 1.5, 4.0]))
     Tensor([0.   , 1.125, 4.   ])
     """
@@ -220,14 +274,24 @@ class Hardswish(_Activation):
     function = staticmethod(F.hardswish)
 
 
-@documented()
 class Softplus(_Activation):
     """``log(1 + exp(beta * input)) / beta``, which is positive.
 
-    beta : float, default 1 -- The sharpness; not 0.
-    threshold : float, default 20 -- Where ``beta * input`` is larger, the input is returned.
-    raises ValueError -- In the call, if `beta` is 0.
+    Parameters
+    ----------
+    beta : float, default 1
+        The sharpness; not 0.
+    threshold : float, default 20
+        Where ``beta * input`` is larger, the input is returned.
 
+    Raises
+    ------
+    ValueError
+        In the call, if `beta` is 0.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Softplus()(xgrad.asarray([-1e4, 1e4]))
     Tensor([    0., 10000.])
     """
@@ -238,10 +302,12 @@ class Softplus(_Activation):
         super().__init__(beta=beta, threshold=threshold)
 
 
-@documented()
 class Softsign(_Activation):
     """``input / (1 + abs(input))``.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Softsign()(xgrad.asarray([-1.0, 3.0]))
     Tensor([-0.5 ,  0.75])
     """
@@ -249,10 +315,12 @@ class Softsign(_Activation):
     function = staticmethod(F.softsign)
 
 
-@documented()
 class LogSigmoid(_Activation):
     """The logarithm of the logistic function of each element.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.LogSigmoid()(xgrad.asarray([-100.0]))
     Tensor([-100.])
     """
@@ -260,10 +328,12 @@ class LogSigmoid(_Activation):
     function = staticmethod(F.logsigmoid)
 
 
-@documented()
 class Tanhshrink(_Activation):
     """``input - tanh(input)``.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Tanhshrink()(xgrad.asarray([0.0, 100.0]))
     Tensor([ 0., 99.])
     """
@@ -271,13 +341,22 @@ class Tanhshrink(_Activation):
     function = staticmethod(F.tanhshrink)
 
 
-@documented()
 class Softshrink(_Activation):
     """Numbers moved towards 0 by `lambd`, or 0 for those that are nearer.
 
-    lambd : float, default 0.5 -- The distance, 0 or more.
-    raises ValueError -- In the call, if `lambd` is negative.
+    Parameters
+    ----------
+    lambd : float, default 0.5
+        The distance, 0 or more.
 
+    Raises
+    ------
+    ValueError
+        In the call, if `lambd` is negative.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Softshrink()(xgrad.asarray([-2.0, 0.25, 1.0]))
     Tensor([-1.5,  0. ,  0.5])
     """
@@ -288,13 +367,22 @@ class Softshrink(_Activation):
         super().__init__(lambd=lambd)
 
 
-@documented()
 class Hardshrink(_Activation):
     """Numbers as they are, but 0 for those from ``-lambd`` to ``lambd``.
 
-    lambd : float, default 0.5 -- The bound, 0 or more.
-    raises ValueError -- In the call, if `lambd` is negative.
+    Parameters
+    ----------
+    lambd : float, default 0.5
+        The bound, 0 or more.
 
+    Raises
+    ------
+    ValueError
+        In the call, if `lambd` is negative.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Hardshrink()(xgrad.asarray([-2.0, 0.25, 1.0]))
     Tensor([-2.,  0.,  1.])
     """
@@ -305,12 +393,17 @@ class Hardshrink(_Activation):
         super().__init__(lambd=lambd)
 
 
-@documented()
 class Threshold(_Activation):
     """Numbers as they are, but `value` for those that are not above `threshold`.
 
-    threshold, value : float -- The threshold, and the value.
+    Parameters
+    ----------
+    threshold, value : float
+        The threshold, and the value.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Threshold(1.0, 7.0)(xgrad.asarray([0.5, 1.0, 1.5]))
     Tensor([7. , 7. , 1.5])
     """
@@ -321,13 +414,22 @@ class Threshold(_Activation):
         super().__init__(threshold=threshold, value=value)
 
 
-@documented()
 class Softmax(_Activation):
     """Exponentials scaled to a sum of 1 along an axis.
 
-    axis : int, default -1 -- The axis along which they sum to 1.
-    raises IndexError -- In the call, if there is no such axis.
+    Parameters
+    ----------
+    axis : int, default -1
+        The axis along which they sum to 1.
 
+    Raises
+    ------
+    IndexError
+        In the call, if there is no such axis.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Softmax()(xgrad.asarray([1e4, 1e4]))
     Tensor([0.5, 0.5])
     """
@@ -338,13 +440,22 @@ class Softmax(_Activation):
         super().__init__(axis=axis)
 
 
-@documented()
 class LogSoftmax(_Activation):
     """The logarithm of `Softmax`, without loss of small probabilities.
 
-    axis : int, default -1 -- The axis along which probabilities sum to 1.
-    raises IndexError -- In the call, if there is no such axis.
+    Parameters
+    ----------
+    axis : int, default -1
+        The axis along which probabilities sum to 1.
 
+    Raises
+    ------
+    IndexError
+        In the call, if there is no such axis.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.LogSoftmax()(xgrad.asarray([0.0, 1e4]))
     Tensor([-10000.,      0.])
     """
@@ -355,14 +466,24 @@ class LogSoftmax(_Activation):
         super().__init__(axis=axis)
 
 
-@documented()
 class GLU(_Activation):
     """``a * sigmoid(b)`` of the halves ``a`` and ``b`` of an axis.
 
-    axis : int, default -1 -- The axis, of even length.
-    raises ValueError -- In the call, if the length of the axis is odd.
-    raises IndexError -- In the call, if there is no such axis.
+    Parameters
+    ----------
+    axis : int, default -1
+        The axis, of even length.
 
+    Raises
+    ------
+    ValueError
+        In the call, if the length of the axis is odd.
+    IndexError
+        In the call, if there is no such axis.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.GLU()(xgrad.asarray([2.0, 4.0, 0.0, 0.0]))
     Tensor([1., 2.])
     """
@@ -373,18 +494,36 @@ class GLU(_Activation):
         super().__init__(axis=axis)
 
 
-@documented()
 class PReLU(Module):
     """Positive numbers as they are, and others times a trained weight: see `functional.prelu`.
 
-    num_parameters : int, default 1 -- The number of weights: 1, or the number of channels.
-    init : float, default 0.25 -- The first value of the weights.
-    device, dtype
-    attribute weight : Parameter -- Of shape (num_parameters,).
-    raises ValueError -- If `num_parameters` is not an int above 0; in the call, if it is neither 1 nor the number of
-        channels.
-    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+    Parameters
+    ----------
+    num_parameters : int, default 1
+        The number of weights: 1, or the number of channels.
+    init : float, default 0.25
+        The first value of the weights.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight : Parameter
+        Of shape (num_parameters,).
+
+    Raises
+    ------
+    ValueError
+        If `num_parameters` is not an int above 0; in the call, if it is neither 1 nor the number of
+        channels.
+    TypeError
+        In the call, if the dtype of the input is not that of the weight.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.PReLU(2)
     >>> layer(xgrad.asarray([[-1.0, 2.0]])).tolist()
     [[-0.25, 2.0]]

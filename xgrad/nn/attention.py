@@ -17,37 +17,63 @@ from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty, expand_dims, eye, mean, permute_dims, reshape, squeeze, unstack
 from xgrad.ops.attention import additive_mask
 from xgrad.ops.dropout import check_probability
-from xgrad.support.docstrings import documented
 
 
-@documented()
 class MultiheadAttention(Module):
     """Scaled dot-product attention of several heads: see `functional.scaled_dot_product_attention`.
 
-    Queries, keys and values are projected and split into heads; the results of all heads are concatenated and projected
-    again.
+    Queries, keys and values are projected and split into heads; the results of all heads are
+    concatenated and projected again.
 
     A. Vaswani et al., "Attention is all you need", NeurIPS, 2017.
 
-    embed_dim : int -- The length of the last axis of the queries and of the output.
-    num_heads : int -- The number of heads, a divisor of `embed_dim`.
-    dropout : float, default 0 -- The dropout probability of the weights of the values.
-    bias : bool, default True -- Whether the projections add biases.
-    add_bias_kv, add_zero_attn : bool, default False -- Only False: keys and values that are not in the input are not
+    Parameters
+    ----------
+    embed_dim : int
+        The length of the last axis of the queries and of the output.
+    num_heads : int
+        The number of heads, a divisor of `embed_dim`.
+    dropout : float, default 0
+        The dropout probability of the weights of the values.
+    bias : bool, default True
+        Whether the projections add biases.
+    add_bias_kv, add_zero_attn : bool, default False
+        Only False: keys and values that are not in the input are not
         supported.
-    kdim, vdim : int, optional -- The lengths of the last axes of keys and values; by default `embed_dim`.
-    batch_first : bool, default False -- Whether the first axis of inputs and output is the batch, and not the sequence.
-    device, dtype
-    attribute in_proj_weight : Parameter or None -- Of shape (3 embed_dim, embed_dim), the rows of queries, keys and
-        values. If their lengths differ, it is None, and in its place are ``q_proj_weight``, ``k_proj_weight`` and
-        ``v_proj_weight``, of shapes (embed_dim, embed_dim), (embed_dim, kdim) and (embed_dim, vdim).
-    attribute in_proj_bias : Parameter or None -- Of shape (3 embed_dim,).
-    attribute out_proj : Linear -- The projection of the output.
-    raises ValueError -- If a length is not an int above 0, `num_heads` is no divisor of `embed_dim`, or an option is
-        not supported; in the call, if the shapes do not fit.
-    raises TypeError -- In the call, if a dtype is not that of the weights, or a mask is of integers.
-    raises DeviceError -- If the device is unknown or cannot be used; in the call, if the inputs are on another one.
+    kdim, vdim : int, optional
+        The lengths of the last axes of keys and values; by default `embed_dim`.
+    batch_first : bool, default False
+        Whether the first axis of inputs and output is the batch, and not the sequence.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    in_proj_weight : Parameter or None
+        Of shape (3 embed_dim, embed_dim), the rows of queries, keys and values. If their lengths
+        differ, it is None, and in its place are ``q_proj_weight``, ``k_proj_weight`` and
+        ``v_proj_weight``, of shapes (embed_dim, embed_dim), (embed_dim, kdim) and (embed_dim,
+        vdim).
+    in_proj_bias : Parameter or None
+        Of shape (3 embed_dim,).
+    out_proj : Linear
+        The projection of the output.
+
+    Raises
+    ------
+    ValueError
+        If a length is not an int above 0, `num_heads` is no divisor of `embed_dim`, or an option is
+        not supported; in the call, if the shapes do not fit.
+    TypeError
+        In the call, if a dtype is not that of the weights, or a mask is of integers.
+    DeviceError
+        If the device is unknown or cannot be used; in the call, if the inputs are on another one.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.MultiheadAttention(8, num_heads=2, batch_first=True)
     >>> x = xgrad.ones((5, 3, 8))
     >>> output, weights = layer(x, x, x)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from xgrad.nn.backward_hooks import BackwardHooks
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
@@ -79,20 +78,36 @@ class CallableModule:
                 output = output if changed is None else changed
         return watch.output(output, inputs, arrays) if watch else output
 
-    @documented()
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> ModuleHookHandle:
         """Call ``hook(module, args)`` before every call of this module.
 
-        hook : callable -- It returns None, or other positional arguments: a tuple, or an object that is the only one.
-        prepend : bool, default False -- Whether it is called before the hooks that exist, not after them.
-        with_kwargs : bool, default False -- Whether the call is ``hook(module, args, kwargs)``, which returns None or a
+        Parameters
+        ----------
+        hook : callable
+            It returns None, or other positional arguments: a tuple, or an object that is the only
+            one.
+        prepend : bool, default False
+            Whether it is called before the hooks that exist, not after them.
+        with_kwargs : bool, default False
+            Whether the call is ``hook(module, args, kwargs)``, which returns None or a
             pair (args, kwargs).
-        returns ModuleHookHandle -- Its method ``remove()`` removes the hook.
-        raises TypeError -- If `hook` cannot be called; in a call of the module, if a hook with kwargs returns another
-            object than None or a pair.
 
+        Returns
+        -------
+        ModuleHookHandle
+            Its method ``remove()`` removes the hook.
+
+        Raises
+        ------
+        TypeError
+            If `hook` cannot be called; in a call of the module, if a hook with kwargs returns
+            another object than None or a pair.
+
+        Examples
+        --------
+        >>> import xgrad
         >>> layer = xgrad.nn.Identity()
         >>> handle = layer.register_forward_pre_hook(lambda module, args: 2 * args[0])
         >>> layer(xgrad.ones(2))
@@ -100,21 +115,36 @@ class CallableModule:
         """
         return self._register_hook("register_forward_pre_hook", Hook(hook, "before", with_kwargs), prepend)
 
-    @documented()
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> ModuleHookHandle:
         """Call ``hook(module, args, output)`` after every call of this module.
 
-        In a captured step, hooks run during the trace, and their ops are part of the program. A new or removed hook
-        causes a new trace.
+        In a captured step, hooks run during the trace, and their ops are part of the program. A new
+        or removed hook causes a new trace.
 
-        hook : callable -- It returns None, or another output.
-        prepend : bool, default False -- Whether it is called before the hooks that exist, not after them.
-        with_kwargs : bool, default False -- Whether the call is ``hook(module, args, kwargs, output)``.
-        returns ModuleHookHandle -- Its method ``remove()`` removes the hook.
-        raises TypeError -- If `hook` cannot be called.
+        Parameters
+        ----------
+        hook : callable
+            It returns None, or another output.
+        prepend : bool, default False
+            Whether it is called before the hooks that exist, not after them.
+        with_kwargs : bool, default False
+            Whether the call is ``hook(module, args, kwargs, output)``.
 
+        Returns
+        -------
+        ModuleHookHandle
+            Its method ``remove()`` removes the hook.
+
+        Raises
+        ------
+        TypeError
+            If `hook` cannot be called.
+
+        Examples
+        --------
+        >>> import xgrad
         >>> net = xgrad.nn.MLP([3, 4, 2])
         >>> shapes = []
         >>> handle = net[0].register_forward_hook(lambda module, args, output: shapes.append(output.shape))
@@ -125,25 +155,46 @@ class CallableModule:
         """
         return self._register_hook("register_forward_hook", Hook(hook, "after", with_kwargs), prepend)
 
-    @documented()
     def register_full_backward_hook(self, hook: Callable[..., Any], *, prepend: bool = False) -> ModuleHookHandle:
-        """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs of a call are complete.
+        """Call ``hook(module, grad_input, grad_output)`` when the input gradients are complete.
 
-        Both gradients are tuples: `grad_input` has one for each positional argument of the call, None for one that
-        requires no gradient, and `grad_output` one for the output, or for each element of a tuple. The gradients of
-        elements that nothing depends on are zeros. If no argument requires a gradient, the hook is called as soon as
-        `grad_output` is known. Gradients of parameters are not changed by what it returns.
+        Both gradients are tuples: `grad_input` has one for each positional argument of the call,
+        None for one that requires no gradient, and `grad_output` one for the output, or for each
+        element of a tuple. The gradients of elements that nothing depends on are zeros. If no
+        argument requires a gradient, the hook is called as soon as `grad_output` is known.
+        Gradients of parameters are not changed by what it returns.
 
-        hook : callable -- It returns None, or other gradients of the arguments: a tuple as `grad_input`.
-        prepend : bool, default False -- Whether it is called before the hooks that exist, not after them.
-        returns ModuleHookHandle -- Its method ``remove()`` removes the hook from later calls of the module.
-        raises TypeError -- If `hook` cannot be called; in a backward pass, if it returns another object than None or
-            such a tuple.
-        raises ValueError -- In a backward pass, if a gradient has another shape, dtype or device than the argument.
-        raises RuntimeError -- In a call of the module, if it writes to an argument that requires a gradient.
-        warns UserWarning -- In a call of the module, if its output is neither a tensor nor a tuple: the hook is not
+        Parameters
+        ----------
+        hook : callable
+            It returns None, or other gradients of the arguments: a tuple as `grad_input`.
+        prepend : bool, default False
+            Whether it is called before the hooks that exist, not after them.
+
+        Returns
+        -------
+        ModuleHookHandle
+            Its method ``remove()`` removes the hook from later calls of the module.
+
+        Raises
+        ------
+        TypeError
+            If `hook` cannot be called; in a backward pass, if it returns another object than None
+            or such a tuple.
+        ValueError
+            In a backward pass, if a gradient has another shape, dtype or device than the argument.
+        RuntimeError
+            In a call of the module, if it writes to an argument that requires a gradient.
+
+        Warns
+        -----
+        UserWarning
+            In a call of the module, if its output is neither a tensor nor a tuple: the hook is not
             called.
 
+        Examples
+        --------
+        >>> import xgrad
         >>> layer, x = xgrad.nn.Tanh(), xgrad.zeros(2, requires_grad=True)
         >>> handle = layer.register_full_backward_hook(lambda module, grad_input, grad_output: (3 * grad_input[0],))
         >>> layer(x).sum().backward()

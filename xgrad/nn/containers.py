@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 from xgrad.nn.module import Module
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 T = TypeVar("T")
@@ -139,13 +138,21 @@ class DictContainer(Container[T]):
             delattr(self, key)
 
 
-@documented()
 class ModuleList(ListContainer[Module]):
     """A list of modules, which are registered as attributes are: those in a plain list are not.
 
-    modules : iterable of Module, optional -- The modules in order; their names are their indices.
-    raises TypeError -- If a value is not a module.
+    Parameters
+    ----------
+    modules : iterable of Module, optional
+        The modules in order; their names are their indices.
 
+    Raises
+    ------
+    TypeError
+        If a value is not a module.
+
+    Examples
+    --------
     >>> from xgrad import nn
     >>> layers = nn.ModuleList([nn.Linear(3, 4)])
     >>> layers.append(nn.Linear(4, 2))
@@ -170,14 +177,23 @@ class ModuleList(ListContainer[Module]):
         return chosen if isinstance(chosen, Module) else ModuleList(chosen)
 
 
-@documented()
 class ModuleDict(DictContainer[Module]):
     """A dictionary of modules, which are registered as attributes are: those in a plain dict are not.
 
-    modules : mapping of str to Module, or iterable of pairs, optional -- The modules by name.
-    raises TypeError -- If a value is not a module.
-    raises ValueError -- If a name has a dot, is empty, or is an attribute of every module, such as "forward".
+    Parameters
+    ----------
+    modules : mapping of str to Module, or iterable of pairs, optional
+        The modules by name.
 
+    Raises
+    ------
+    TypeError
+        If a value is not a module.
+    ValueError
+        If a name has a dot, is empty, or is an attribute of every module, such as "forward".
+
+    Examples
+    --------
     >>> from xgrad import nn
     >>> heads = nn.ModuleDict({"digit": nn.Linear(3, 10), "sign": nn.Linear(3, 2)})
     >>> heads["sign"], list(heads), "digit" in heads
@@ -189,15 +205,24 @@ class ModuleDict(DictContainer[Module]):
         self.update(modules)
 
 
-@documented()
 class Sequential(ModuleList):
     """A chain of modules: each is called with the result of the one before.
 
-    *modules : Module, or mapping of str to Module -- The modules in order; their names are their indices. Or a single
+    Parameters
+    ----------
+    *modules : Module, or mapping of str to Module
+        The modules in order; their names are their indices. Or a single
         mapping, by which they are named.
-    raises TypeError -- If a value is not a module.
-    raises ValueError -- If a name has a dot, is empty, or is an attribute of every module, such as "forward".
 
+    Raises
+    ------
+    TypeError
+        If a value is not a module.
+    ValueError
+        If a name has a dot, is empty, or is an attribute of every module, such as "forward".
+
+    Examples
+    --------
     >>> import xgrad
     >>> from xgrad import nn
     >>> net = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
@@ -253,16 +278,25 @@ class Sequential(ModuleList):
         return input
 
 
-@documented()
 class Residual(Module):
     """A module or function with a shortcut around it: ``input + fn(input)``.
 
     K. He, X. Zhang, S. Ren, J. Sun, "Deep residual learning for image recognition", CVPR, 2016.
 
-    fn : Module or callable -- The module, or function, whose result has the shape of its input.
-    raises TypeError -- If `fn` cannot be called, or is the class of a module.
-    raises ValueError -- In the call, if the result has another shape than the input.
+    Parameters
+    ----------
+    fn : Module or callable
+        The module, or function, whose result has the shape of its input.
 
+    Raises
+    ------
+    TypeError
+        If `fn` cannot be called, or is the class of a module.
+    ValueError
+        In the call, if the result has another shape than the input.
+
+    Examples
+    --------
     >>> import xgrad
     >>> from xgrad import nn
     >>> block = nn.Residual(nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 4)))

@@ -14,28 +14,7 @@ from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty
 from xgrad.ops.convolution import PADDING_MODES, convolve, convolve_transposed
 from xgrad.ops.windows import Lengths, lengths
-from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import shown
-
-_SHARED = by_name(
-    "in_channels, out_channels : int -- The numbers of channels of the input and of the output.",
-    "kernel_size : int or tuple of int -- The length of the kernel along each axis.",
-    "stride : int or tuple of int, default 1 -- The distance from window to window.",
-    "padding : int, tuple of int, 'valid' or 'same', default 0 -- The number of zeros before and after each axis: with "
-    "``'valid'`` none, with ``'same'``, for a stride of 1, as many as preserve the lengths.",
-    "dilation : int or tuple of int, default 1 -- The distance between elements under the kernel.",
-    "groups : int, default 1 -- The number of groups of channels, each of which is convolved with its own; it divides "
-    "both numbers of channels.",
-    "bias : bool, default True -- Whether to add a bias for each output channel.",
-    "padding_mode : {'zeros', 'reflect', 'replicate', 'circular'}, default 'zeros' -- The elements of the padding: "
-    "zeros, the elements in reverse order, that at the edge, or those of the other end.",
-    "output_padding : int or tuple of int, default 0 -- The elements added after each axis, fewer than `stride` or "
-    "`dilation`.",
-    "attribute bias : Parameter or None -- Of shape (out_channels,).",
-    "ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.",
-    "TypeError -- In the call, if the dtype of the input is not that of the weight.",
-    "DeviceError -- If the device is unknown or cannot be used; in the call, if the input is on another one.",
-)
 
 
 class _Convolution(Module):
@@ -169,19 +148,58 @@ class _Transposed(_Convolution):
         super().__init__(*sizes, groups, bias, padding_mode, device, dtype)
 
 
-@documented(shared=_SHARED)
 class Conv1d(_Direct):
     """Cross-correlation of sequences with kernels, summed over channels, plus a bias.
 
-    The input has shape (N, in_channels, L) or (in_channels, L), and the output (N, out_channels, L') with
-    L' = ⌊(L + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Weight and bias are initialized
-    uniformly over ±1/√(in_channels / groups · kernel), as in PyTorch.
+    The input has shape (N, in_channels, L) or (in_channels, L), and the output (N, out_channels,
+    L') with L' = ⌊(L + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Weight and bias
+    are initialized uniformly over ±1/√(in_channels / groups · kernel), as in PyTorch.
 
-    in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
-    attribute weight : Parameter -- Of shape (out_channels, in_channels / groups, K).
-    attribute bias
-    raises ValueError, TypeError, DeviceError
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        The numbers of channels of the input and of the output.
+    kernel_size : int or tuple of int
+        The length of the kernel along each axis.
+    stride : int or tuple of int, default 1
+        The distance from window to window.
+    padding : int, tuple of int, 'valid' or 'same', default 0
+        The number of zeros before and after each axis: with ``'valid'`` none, with ``'same'``, for
+        a stride of 1, as many as preserve the lengths.
+    dilation : int or tuple of int, default 1
+        The distance between elements under the kernel.
+    groups : int, default 1
+        The number of groups of channels, each of which is convolved with its own; it divides both
+        numbers of channels.
+    bias : bool, default True
+        Whether to add a bias for each output channel.
+    padding_mode : {'zeros', 'reflect', 'replicate', 'circular'}, default 'zeros'
+        The elements of the padding: zeros, the elements in reverse order, that at the edge, or
+        those of the other end.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight : Parameter
+        Of shape (out_channels, in_channels / groups, K).
+    bias : bool, default True
+        Whether to add a bias for each output channel.
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above; in the call, if the shape of the input does not fit.
+    TypeError
+        In the call, if the dtype of the input is not that of the weight.
+    DeviceError
+        If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.Conv1d(3, 8, kernel_size=5, padding=2)
     >>> layer(xgrad.ones((4, 3, 100))).shape
     (4, 8, 100)
@@ -192,23 +210,59 @@ class Conv1d(_Direct):
     ndim = 1
 
 
-@documented(shared=_SHARED)
 class ConvTranspose1d(_Transposed):
     """Transposed convolution of sequences: the gradient of `Conv1d` for its input, plus a bias.
 
-    The input has shape (N, in_channels, L) or (in_channels, L), and the output (N, out_channels, L') with
-    L' = (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1. Weight and bias are
-    initialized uniformly over ±1/√(out_channels / groups · kernel), as in PyTorch.
+    The input has shape (N, in_channels, L) or (in_channels, L), and the output (N, out_channels,
+    L') with L' = (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1.
+    Weight and bias are initialized uniformly over ±1/√(out_channels / groups · kernel), as in
+    PyTorch.
 
-    in_channels, out_channels, kernel_size, stride
-    padding : int or tuple of int, default 0 -- That of the convolution; the output is shorter by it at both ends.
-    output_padding, groups, bias, dilation
-    padding_mode : {'zeros'} -- The only one.
-    device, dtype
-    attribute weight : Parameter -- Of shape (in_channels, out_channels / groups, K).
-    attribute bias
-    raises ValueError, TypeError, DeviceError
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        The numbers of channels of the input and of the output.
+    kernel_size : int or tuple of int
+        The length of the kernel along each axis.
+    stride : int or tuple of int, default 1
+        The distance from window to window.
+    padding : int or tuple of int, default 0
+        That of the convolution; the output is shorter by it at both ends.
+    output_padding : int or tuple of int, default 0
+        The elements added after each axis, fewer than `stride` or `dilation`.
+    groups : int, default 1
+        The number of groups of channels, each of which is convolved with its own; it divides both
+        numbers of channels.
+    bias : bool, default True
+        Whether to add a bias for each output channel.
+    dilation : int or tuple of int, default 1
+        The distance between elements under the kernel.
+    padding_mode : {'zeros'}
+        The only one.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight : Parameter
+        Of shape (in_channels, out_channels / groups, K).
+    bias : bool, default True
+        Whether to add a bias for each output channel.
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above; in the call, if the shape of the input does not fit.
+    TypeError
+        In the call, if the dtype of the input is not that of the weight.
+    DeviceError
+        If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.ConvTranspose1d(8, 3, kernel_size=2, stride=2)
     >>> layer(xgrad.ones((4, 8, 50))).shape
     (4, 3, 100)
@@ -217,19 +271,59 @@ class ConvTranspose1d(_Transposed):
     ndim = 1
 
 
-@documented(shared=_SHARED)
 class Conv2d(_Direct):
     """Cross-correlation of images with kernels, summed over channels, plus a bias.
 
-    The input has shape (N, in_channels, H, W) or (in_channels, H, W), and the output (N, out_channels, H', W') with
-    H' = ⌊(H + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Weight and bias are initialized
-    uniformly over ±1/√(in_channels / groups · kernel), as in PyTorch.
+    The input has shape (N, in_channels, H, W) or (in_channels, H, W), and the output (N,
+    out_channels, H', W') with H' = ⌊(H + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1.
+    Weight and bias are initialized uniformly over ±1/√(in_channels / groups · kernel), as in
+    PyTorch.
 
-    in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
-    attribute weight : Parameter -- Of shape (out_channels, in_channels / groups, K, K').
-    attribute bias
-    raises ValueError, TypeError, DeviceError
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        The numbers of channels of the input and of the output.
+    kernel_size : int or tuple of int
+        The length of the kernel along each axis.
+    stride : int or tuple of int, default 1
+        The distance from window to window.
+    padding : int, tuple of int, 'valid' or 'same', default 0
+        The number of zeros before and after each axis: with ``'valid'`` none, with ``'same'``, for
+        a stride of 1, as many as preserve the lengths.
+    dilation : int or tuple of int, default 1
+        The distance between elements under the kernel.
+    groups : int, default 1
+        The number of groups of channels, each of which is convolved with its own; it divides both
+        numbers of channels.
+    bias : bool, default True
+        Whether to add a bias for each output channel.
+    padding_mode : {'zeros', 'reflect', 'replicate', 'circular'}, default 'zeros'
+        The elements of the padding: zeros, the elements in reverse order, that at the edge, or
+        those of the other end.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight : Parameter
+        Of shape (out_channels, in_channels / groups, K, K').
+    bias : bool, default True
+        Whether to add a bias for each output channel.
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above; in the call, if the shape of the input does not fit.
+    TypeError
+        In the call, if the dtype of the input is not that of the weight.
+    DeviceError
+        If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.Conv2d(3, 8, kernel_size=5, padding=2)
     >>> layer(xgrad.ones((4, 3, 28, 28))).shape
     (4, 8, 28, 28)
@@ -240,23 +334,59 @@ class Conv2d(_Direct):
     ndim = 2
 
 
-@documented(shared=_SHARED)
 class ConvTranspose2d(_Transposed):
     """Transposed convolution of images: the gradient of `Conv2d` for its input, plus a bias.
 
-    The input has shape (N, in_channels, H, W) or (in_channels, H, W), and the output (N, out_channels, H', W') with
-    H' = (H - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1. Weight and bias are
-    initialized uniformly over ±1/√(out_channels / groups · kernel), as in PyTorch.
+    The input has shape (N, in_channels, H, W) or (in_channels, H, W), and the output (N,
+    out_channels, H', W') with H' = (H - 1) stride - 2 padding + dilation (kernel_size - 1) +
+    output_padding + 1. Weight and bias are initialized uniformly over ±1/√(out_channels / groups ·
+    kernel), as in PyTorch.
 
-    in_channels, out_channels, kernel_size, stride
-    padding : int or tuple of int, default 0 -- That of the convolution; the output is shorter by it at both ends.
-    output_padding, groups, bias, dilation
-    padding_mode : {'zeros'} -- The only one.
-    device, dtype
-    attribute weight : Parameter -- Of shape (in_channels, out_channels / groups, K, K').
-    attribute bias
-    raises ValueError, TypeError, DeviceError
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        The numbers of channels of the input and of the output.
+    kernel_size : int or tuple of int
+        The length of the kernel along each axis.
+    stride : int or tuple of int, default 1
+        The distance from window to window.
+    padding : int or tuple of int, default 0
+        That of the convolution; the output is shorter by it at both ends.
+    output_padding : int or tuple of int, default 0
+        The elements added after each axis, fewer than `stride` or `dilation`.
+    groups : int, default 1
+        The number of groups of channels, each of which is convolved with its own; it divides both
+        numbers of channels.
+    bias : bool, default True
+        Whether to add a bias for each output channel.
+    dilation : int or tuple of int, default 1
+        The distance between elements under the kernel.
+    padding_mode : {'zeros'}
+        The only one.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight : Parameter
+        Of shape (in_channels, out_channels / groups, K, K').
+    bias : bool, default True
+        Whether to add a bias for each output channel.
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above; in the call, if the shape of the input does not fit.
+    TypeError
+        In the call, if the dtype of the input is not that of the weight.
+    DeviceError
+        If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.ConvTranspose2d(8, 3, kernel_size=2, stride=2)
     >>> layer(xgrad.ones((4, 8, 14, 14))).shape
     (4, 3, 28, 28)

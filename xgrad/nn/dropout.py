@@ -6,18 +6,27 @@ from xgrad.core.tensor import Tensor
 from xgrad.nn.functional import dropout, dropout1d, dropout2d
 from xgrad.nn.module import Module
 from xgrad.ops.dropout import check_probability
-from xgrad.support.docstrings import documented
 
 
-@documented()
 class Dropout(Module):
-    """Random zeros in training mode, and the input as it is in evaluation mode: see `functional.dropout`.
+    """Random zeros in training mode, the input itself in evaluation mode: `functional.dropout`.
 
-    p : float, default 0.5 -- The probability with which each element is replaced by 0, from 0 to 1. The others are
+    Parameters
+    ----------
+    p : float, default 0.5
+        The probability with which each element is replaced by 0, from 0 to 1. The others are
         divided by ``1 - p``.
-    raises ValueError -- If `p` is below 0 or above 1.
-    raises TypeError -- If `p` is not a number; in the call, if the input is not floating.
 
+    Raises
+    ------
+    ValueError
+        If `p` is below 0 or above 1.
+    TypeError
+        If `p` is not a number; in the call, if the input is not floating.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.Dropout(0.75)
     >>> sorted(set(layer(xgrad.ones(100)).tolist()))
     [0.0, 4.0]
@@ -38,15 +47,25 @@ class Dropout(Module):
         return f"p={self.p}"
 
 
-@documented()
 class Dropout1d(Dropout):
     """Dropout of whole channels of sequences: see `functional.dropout1d`.
 
-    p : float, default 0.5 -- The probability with which each channel is replaced by 0, from 0 to 1.
-    raises ValueError -- If `p` is below 0 or above 1; in the call, if the input is not of shape (channels, length) or
-        (batch, channels, length).
-    raises TypeError -- If `p` is not a number; in the call, if the input is not floating.
+    Parameters
+    ----------
+    p : float, default 0.5
+        The probability with which each channel is replaced by 0, from 0 to 1.
 
+    Raises
+    ------
+    ValueError
+        If `p` is below 0 or above 1; in the call, if the input is not of shape (channels, length)
+        or (batch, channels, length).
+    TypeError
+        If `p` is not a number; in the call, if the input is not floating.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> y = xgrad.nn.Dropout1d(0.75)(xgrad.ones((1, 100, 2)))
     >>> sorted(set(map(tuple, y[0].tolist())))
     [(0.0, 0.0), (4.0, 4.0)]
@@ -57,15 +76,25 @@ class Dropout1d(Dropout):
         return dropout1d(input, self.p, self.training)
 
 
-@documented()
 class Dropout2d(Dropout):
     """Dropout of whole channels of images: see `functional.dropout2d`.
 
-    p : float, default 0.5 -- The probability with which each channel is replaced by 0, from 0 to 1.
-    raises ValueError -- If `p` is below 0 or above 1; in the call, if the input is not of shape (batch, channels,
-        height, width).
-    raises TypeError -- If `p` is not a number; in the call, if the input is not floating.
+    Parameters
+    ----------
+    p : float, default 0.5
+        The probability with which each channel is replaced by 0, from 0 to 1.
 
+    Raises
+    ------
+    ValueError
+        If `p` is below 0 or above 1; in the call, if the input is not of shape (batch, channels,
+        height, width).
+    TypeError
+        If `p` is not a number; in the call, if the input is not floating.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Dropout2d().eval()(xgrad.ones((1, 1, 1, 2)))
     Tensor([[[[1., 1.]]]])
     """

@@ -14,25 +14,45 @@ from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty
 from xgrad.ops.embedding import front_index
-from xgrad.support.docstrings import documented
 
 
-@documented()
 class Embedding(Module):
     """A row of a trained matrix for each number, such as that of a word: see `functional.embedding`.
 
     The rows are initialized by standard normal numbers, as in PyTorch.
 
-    num_embeddings, embedding_dim : int -- The number of rows, and their length.
-    padding_idx : int, optional -- The number of a row that is 0 at first, and gets no gradient.
-    device, dtype
-    attribute weight : Parameter -- Of shape (num_embeddings, embedding_dim).
-    raises ValueError -- If a length is not an int above 0, or `padding_idx` not the number of a row.
-    raises TypeError -- In the call, if the input is not of integers.
-    raises IndexError -- In the call, if there is no such row; not checked on ``cuda``.
+    Parameters
+    ----------
+    num_embeddings, embedding_dim : int
+        The number of rows, and their length.
+    padding_idx : int, optional
+        The number of a row that is 0 at first, and gets no gradient.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight : Parameter
+        Of shape (num_embeddings, embedding_dim).
+
+    Raises
+    ------
+    ValueError
+        If a length is not an int above 0, or `padding_idx` not the number of a row.
+    TypeError
+        In the call, if the input is not of integers.
+    IndexError
+        In the call, if there is no such row; not checked on ``cuda``.
+
+    Notes
+    -----
     Options of PyTorch for normalized rows (`max_norm`), scaled or sparse gradients do not exist.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.Embedding(10, 3)
     >>> layer(xgrad.asarray([[1, 2], [4, 4]])).shape
     (2, 2, 3)

@@ -13,30 +13,49 @@ from xgrad.core.tensor import Tensor, from_placement
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.nn.state_dict import as_state
-from xgrad.support.docstrings import documented
 
 
-@documented()
 def functional_call(
     module: Module, params: Mapping[str, Any], args: Any = (), kwargs: Mapping[str, Any] | None = None
 ) -> Any:
     """Call a module with other values for its parameters and buffers, as a function of them.
 
-    module : Module -- The module, which is not changed: a copy is called, which shares all else with it. So several
-        threads may do this at a time, and what the module assigns to its own attributes is lost.
-    params : mapping of str to Tensor or array -- Values by the names of `Module.named_parameters` and
-        `Module.named_buffers`; others are those of the module. A shared parameter is replaced wherever it is used.
-    args : tuple or object -- The positional arguments of the call; an object that is not a tuple is the only one.
-    kwargs : mapping of str to object, optional -- The keyword arguments.
-    returns object -- The result of the module. Gradients flow to `params`.
-    raises ValueError -- If a name is unknown, a shape differs, or the module is nested too deep.
-    raises TypeError -- If a value is not a tensor, or `module` is not a module; or if an attribute of the module is
-        another object that has one of these parameters, or a module with one, as an attribute: it would use the old
-        value.
+    Parameters
+    ----------
+    module : Module
+        The module, which is not changed: a copy is called, which shares all else with it. So
+        several threads may do this at a time, and what the module assigns to its own attributes is
+        lost.
+    params : mapping of str to Tensor or array
+        Values by the names of `Module.named_parameters` and `Module.named_buffers`; others are
+        those of the module. A shared parameter is replaced wherever it is used.
+    args : tuple or object
+        The positional arguments of the call; an object that is not a tuple is the only one.
+    kwargs : mapping of str to object, optional
+        The keyword arguments.
 
-    The signature is that of ``torch.func.functional_call``. Detach the values of a derivative, as here: the gradient
-    with respect to a leaf that requires one has itself a graph, which takes time and memory.
+    Returns
+    -------
+    object
+        The result of the module. Gradients flow to `params`.
 
+    Raises
+    ------
+    ValueError
+        If a name is unknown, a shape differs, or the module is nested too deep.
+    TypeError
+        If a value is not a tensor, or `module` is not a module; or if an attribute of the module is
+        another object that has one of these parameters, or a module with one, as an attribute: it
+        would use the old value.
+
+    Notes
+    -----
+    The signature is that of ``torch.func.functional_call``. Detach the values of a derivative, as
+    here: the gradient with respect to a leaf that requires one has itself a graph, which takes time
+    and memory.
+
+    Examples
+    --------
     >>> import xgrad
     >>> from xgrad import nn
     >>> net = nn.MLP([2, 3, 1])

@@ -13,7 +13,6 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops import full_like
 from xgrad.random import Generator, normal, uniform
 from xgrad.support import hints
-from xgrad.support.docstrings import by_name, documented
 
 __all__ = [
     "calculate_gain",
@@ -29,18 +28,6 @@ __all__ = [
 ]
 hints.install(__name__)
 
-_SHARED = by_name(
-    "tensor : Tensor -- Of any shape, float32 or float64.",
-    "Tensor -- The same `tensor`.",
-    "TypeError -- If the dtype is neither float32 nor float64.",
-)
-_OF_WEIGHTS = _SHARED | by_name(
-    "tensor : Tensor -- Of shape (out, in, ...), float32 or float64; further axes multiply both numbers.",
-    "gain : float, default 1 -- See `calculate_gain`.",
-    "a : float, default 0 -- The slope below 0 of a ``'leaky_relu'`` after the weight.",
-    "mode : {'fan_in', 'fan_out'}, default 'fan_in' -- Whether the variance is kept forward or backward.",
-    "nonlinearity : str, default 'leaky_relu' -- The nonlinearity after the weight: see `calculate_gain`.",
-)
 _GAINS = {
     "linear": 1.0,
     "sigmoid": 1.0,
@@ -51,16 +38,31 @@ _GAINS = {
 }
 
 
-@documented()
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """Return the factor of weights before a nonlinearity that keeps the variance from layer to layer.
 
-    nonlinearity : {"linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"} -- The nonlinearity after the weights.
-    param : float, optional -- Of ``"leaky_relu"`` the slope below 0, by default 0.01.
-    returns float -- The gain: 1, 1, 5/3, √2, √(2 / (1 + param²)) and 3/4.
-    raises ValueError -- If the nonlinearity is unknown.
-    raises TypeError -- If `param` is not a real number.
+    Parameters
+    ----------
+    nonlinearity : {"linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"}
+        The nonlinearity after the weights.
+    param : float, optional
+        Of ``"leaky_relu"`` the slope below 0, by default 0.01.
 
+    Returns
+    -------
+    float
+        The gain: 1, 1, 5/3, √2, √(2 / (1 + param²)) and 3/4.
+
+    Raises
+    ------
+    ValueError
+        If the nonlinearity is unknown.
+    TypeError
+        If `param` is not a real number.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.init.calculate_gain("leaky_relu", 1.0)
     1.0
     """
@@ -73,17 +75,33 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return _GAINS[nonlinearity]
 
 
-@documented(shared=_SHARED)
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill a tensor from the uniform distribution between `a` and `b`.
 
-    tensor
-    a, b : float -- The bounds, by default 0 and 1.
-    generator
-    returns Tensor
-    raises TypeError
-    raises ValueError -- If `a` is above `b`.
+    Parameters
+    ----------
+    tensor : Tensor
+        Of any shape, float32 or float64.
+    a, b : float
+        The bounds, by default 0 and 1.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
 
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Raises
+    ------
+    TypeError
+        If the dtype is neither float32 nor float64.
+    ValueError
+        If `a` is above `b`.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.init.uniform_(xgrad.zeros(2), 3.0, 3.0)
     Tensor([3., 3.])
     """
@@ -92,17 +110,33 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
     return tensor
 
 
-@documented(shared=_SHARED)
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill a tensor from a normal distribution.
 
-    tensor
-    mean, std : float -- The mean and the standard deviation, by default 0 and 1.
-    generator
-    returns Tensor
-    raises TypeError
-    raises ValueError -- If `std` is negative.
+    Parameters
+    ----------
+    tensor : Tensor
+        Of any shape, float32 or float64.
+    mean, std : float
+        The mean and the standard deviation, by default 0 and 1.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
 
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Raises
+    ------
+    TypeError
+        If the dtype is neither float32 nor float64.
+    ValueError
+        If `std` is negative.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.init.normal_(xgrad.zeros(2), 3.0, 0.0)
     Tensor([3., 3.])
     """
@@ -111,14 +145,24 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
     return tensor
 
 
-@documented(shared=_SHARED)
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill a tensor with one value.
 
-    tensor : Tensor -- Of any shape and dtype.
-    val : scalar -- The value.
-    returns Tensor
+    Parameters
+    ----------
+    tensor : Tensor
+        Of any shape and dtype.
+    val : scalar
+        The value.
 
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.init.constant_(xgrad.zeros(2), 3)
     Tensor([3., 3.])
     """
@@ -127,38 +171,62 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     return tensor
 
 
-@documented()
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill a tensor of any dtype with zeros, and return it.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.init.zeros_(xgrad.ones(2))
     Tensor([0., 0.])
     """
     return constant_(tensor, 0)
 
 
-@documented()
 def ones_(tensor: Tensor) -> Tensor:
     """Fill a tensor of any dtype with ones, and return it.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.init.ones_(xgrad.zeros(2))
     Tensor([1., 1.])
     """
     return constant_(tensor, 1)
 
 
-@documented(shared=_OF_WEIGHTS)
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill a weight uniformly over ±gain √(6 / (in + out)), which keeps the variance in both directions.
+    """Fill a weight uniformly over ±gain √(6 / (in + out)).
 
-    X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010,
-    equation 16.
+    This keeps the variance, forward and backward.
 
-    tensor, gain, generator
-    returns Tensor
-    raises ValueError -- If the tensor has fewer than two axes.
-    raises TypeError
+    X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural
+    networks", AISTATS 2010, equation 16.
 
+    Parameters
+    ----------
+    tensor : Tensor
+        Of shape (out, in, ...), float32 or float64; further axes multiply both numbers.
+    gain : float, default 1
+        See `calculate_gain`.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Raises
+    ------
+    ValueError
+        If the tensor has fewer than two axes.
+    TypeError
+        If the dtype is neither float32 nor float64.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> w = xgrad.nn.init.xavier_uniform_(xgrad.zeros((2, 4)))
     >>> bool(xgrad.all(xgrad.abs(w) <= 1))
     True
@@ -167,24 +235,41 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
     return uniform_(tensor, -bound, bound, generator)
 
 
-@documented(shared=_OF_WEIGHTS)
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill a weight from the normal distribution with standard deviation gain √(2 / (in + out)).
 
     That is equation 12 of the paper of `xavier_uniform_`.
 
-    tensor, gain, generator
-    returns Tensor
-    raises ValueError -- If the tensor has fewer than two axes.
-    raises TypeError
+    Parameters
+    ----------
+    tensor : Tensor
+        Of shape (out, in, ...), float32 or float64; further axes multiply both numbers.
+    gain : float, default 1
+        See `calculate_gain`.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
 
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Raises
+    ------
+    ValueError
+        If the tensor has fewer than two axes.
+    TypeError
+        If the dtype is neither float32 nor float64.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.init.xavier_normal_(xgrad.ones((1, 2)), gain=0.0)
     Tensor([[0., 0.]])
     """
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans("xavier_normal_", tensor))), generator)
 
 
-@documented(shared=_OF_WEIGHTS)
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0.0,
@@ -194,14 +279,37 @@ def kaiming_uniform_(
 ) -> Tensor:
     """Fill a weight uniformly over ±gain √(3 / fan), which keeps the variance through rectifiers.
 
-    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level performance on ImageNet
-    classification", ICCV 2015, section 2.2.
+    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level
+    performance on ImageNet classification", ICCV 2015, section 2.2.
 
-    tensor, a, mode, nonlinearity, generator
-    returns Tensor
-    raises ValueError -- If the tensor has fewer than two axes, or the mode or the nonlinearity is unknown.
-    raises TypeError
+    Parameters
+    ----------
+    tensor : Tensor
+        Of shape (out, in, ...), float32 or float64; further axes multiply both numbers.
+    a : float, default 0
+        The slope below 0 of a ``'leaky_relu'`` after the weight.
+    mode : {'fan_in', 'fan_out'}, default 'fan_in'
+        Whether the variance is kept forward or backward.
+    nonlinearity : str, default 'leaky_relu'
+        The nonlinearity after the weight: see `calculate_gain`.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
 
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Raises
+    ------
+    ValueError
+        If the tensor has fewer than two axes, or the mode or the nonlinearity is unknown.
+    TypeError
+        If the dtype is neither float32 nor float64.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> w = xgrad.nn.init.kaiming_uniform_(xgrad.zeros((2, 6)))
     >>> bool(xgrad.all(xgrad.abs(w) <= 1))
     True
@@ -210,7 +318,6 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
-@documented(shared=_OF_WEIGHTS)
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0.0,
@@ -218,13 +325,38 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill a weight from the normal distribution with standard deviation gain / √fan, as in `kaiming_uniform_`.
+    """Fill a weight from the normal distribution with standard deviation gain / √fan.
 
-    tensor, a, mode, nonlinearity, generator
-    returns Tensor
-    raises ValueError -- If the tensor has fewer than two axes, or the mode or the nonlinearity is unknown.
-    raises TypeError
+    The options are the same as in `kaiming_uniform_`.
 
+    Parameters
+    ----------
+    tensor : Tensor
+        Of shape (out, in, ...), float32 or float64; further axes multiply both numbers.
+    a : float, default 0
+        The slope below 0 of a ``'leaky_relu'`` after the weight.
+    mode : {'fan_in', 'fan_out'}, default 'fan_in'
+        Whether the variance is kept forward or backward.
+    nonlinearity : str, default 'leaky_relu'
+        The nonlinearity after the weight: see `calculate_gain`.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        The same `tensor`.
+
+    Raises
+    ------
+    ValueError
+        If the tensor has fewer than two axes, or the mode or the nonlinearity is unknown.
+    TypeError
+        If the dtype is neither float32 nor float64.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.init.kaiming_normal_(xgrad.zeros((2, 6))).shape
     (2, 6)
     """

@@ -13,25 +13,44 @@ from xgrad.nn.functional import linear
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty
-from xgrad.support.docstrings import documented
 
 
-@documented()
 class Linear(Module):
     """``input @ weight.T + bias``.
 
     Weight and bias are initialized uniformly over ±1/√in, as in PyTorch.
 
-    in_features, out_features : int -- The lengths of the last axis of the input and of the output.
-    bias : bool, default True -- Whether to add a bias.
-    device, dtype
-    attribute weight : Parameter -- Of shape (out_features, in_features).
-    attribute bias : Parameter or None -- Of shape (out_features,).
-    raises ValueError -- If a length is not an int above 0; in the call, if the input is not of shape (...,
-        in_features).
-    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
-    raises DeviceError -- If the device is unknown or cannot be used; in the call, if the input is on another one.
+    Parameters
+    ----------
+    in_features, out_features : int
+        The lengths of the last axis of the input and of the output.
+    bias : bool, default True
+        Whether to add a bias.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight : Parameter
+        Of shape (out_features, in_features).
+    bias : Parameter or None
+        Of shape (out_features,).
+
+    Raises
+    ------
+    ValueError
+        If a length is not an int above 0; in the call, if the input is not of shape (...,
+        in_features).
+    TypeError
+        In the call, if the dtype of the input is not that of the weight.
+    DeviceError
+        If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.Linear(3, 2)
     >>> layer(xgrad.ones((5, 3))).shape
     (5, 2)

@@ -9,15 +9,6 @@ from xgrad.core.tensor import Tensor
 from xgrad.nn import functional as F
 from xgrad.nn.module import Module
 from xgrad.ops.loss_reductions import check_options
-from xgrad.support.docstrings import by_name, documented
-
-_SHARED = by_name(
-    'reduction : {"mean", "sum", "none"}, default "mean" -- The reduction of the losses.',
-    "weight : Tensor, optional -- Of each class, of shape (classes,); a buffer.",
-    "ignore_index : int, optional -- The class of targets that do not count; by default -100, which on ``cuda`` has to "
-    "be given.",
-    "TypeError, ValueError -- If an option is of another type, or out of range.",
-)
 
 
 class _Loss(Module):
@@ -44,18 +35,33 @@ class _Loss(Module):
         return type(self).function(*inputs, **named_inputs, **{name: named[name] for name in self.options})
 
 
-@documented(shared=_SHARED)
 class CrossEntropyLoss(_Loss):
     """The cross-entropy between softmax probabilities and classes or probabilities, in nats.
 
     See `functional.cross_entropy`.
 
-    weight, ignore_index, reduction
-    label_smoothing : float, default 0 -- The share of the target probability that is distributed evenly over all
+    Parameters
+    ----------
+    weight : Tensor, optional
+        Of each class, of shape (classes,); a buffer.
+    ignore_index : int, optional
+        The class of targets that do not count; by default -100, which on ``cuda`` has to be given.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
+    label_smoothing : float, default 0
+        The share of the target probability that is distributed evenly over all
         classes, from 0 to 1.
-    raises TypeError, ValueError
-    raises ValueError, TypeError, IndexError -- In the call, as `functional.cross_entropy`.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError, TypeError, IndexError
+        In the call, as `functional.cross_entropy`.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> loss = xgrad.nn.CrossEntropyLoss()
     >>> loss(xgrad.zeros((5, 2)), xgrad.asarray([0, 1, 0, 1, 1]))
     Tensor(0.6931472)
@@ -74,14 +80,28 @@ class CrossEntropyLoss(_Loss):
         super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
 
 
-@documented(shared=_SHARED)
 class NLLLoss(_Loss):
     """The negative logarithm of the probability of classes: see `functional.nll_loss`.
 
-    weight, ignore_index, reduction
-    raises TypeError, ValueError
-    raises ValueError, TypeError, IndexError -- In the call, as `functional.nll_loss`.
+    Parameters
+    ----------
+    weight : Tensor, optional
+        Of each class, of shape (classes,); a buffer.
+    ignore_index : int, optional
+        The class of targets that do not count; by default -100, which on ``cuda`` has to be given.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError, TypeError, IndexError
+        In the call, as `functional.nll_loss`.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.NLLLoss()(xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([1]))
     Tensor(2.)
     """
@@ -94,14 +114,24 @@ class NLLLoss(_Loss):
         super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction)
 
 
-@documented(shared=_SHARED)
 class MSELoss(_Loss):
     """The squared error: see `functional.mse_loss`.
 
-    reduction
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes differ.
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes differ.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.MSELoss("sum")(xgrad.ones(3), xgrad.zeros(3))
     Tensor(3.)
     """
@@ -112,14 +142,24 @@ class MSELoss(_Loss):
         super().__init__(reduction=reduction)
 
 
-@documented(shared=_SHARED)
 class L1Loss(_Loss):
     """The absolute error: see `functional.l1_loss`.
 
-    reduction
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes differ.
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes differ.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.L1Loss()(xgrad.ones(3), xgrad.zeros(3))
     Tensor(1.)
     """
@@ -130,15 +170,26 @@ class L1Loss(_Loss):
         super().__init__(reduction=reduction)
 
 
-@documented(shared=_SHARED)
 class SmoothL1Loss(_Loss):
     """The absolute error, smooth near 0: see `functional.smooth_l1_loss`.
 
-    reduction
-    beta : float, default 1 -- The error from which the loss is linear, 0 or more.
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes differ.
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
+    beta : float, default 1
+        The error from which the loss is linear, 0 or more.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes differ.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.SmoothL1Loss()(xgrad.ones(3), xgrad.zeros(3))
     Tensor(0.5)
     """
@@ -149,15 +200,26 @@ class SmoothL1Loss(_Loss):
         super().__init__(reduction=reduction, beta=beta)
 
 
-@documented(shared=_SHARED)
 class HuberLoss(_Loss):
     """Half the squared error, linear beyond `delta`: see `functional.huber_loss`.
 
-    reduction
-    delta : float, default 1 -- The error from which the loss is linear, above 0.
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes differ.
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
+    delta : float, default 1
+        The error from which the loss is linear, above 0.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes differ.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.HuberLoss()(xgrad.ones(3), xgrad.zeros(3))
     Tensor(0.5)
     """
@@ -168,16 +230,28 @@ class HuberLoss(_Loss):
         super().__init__(reduction=reduction, delta=delta)
 
 
-@documented(shared=_SHARED)
 class BCEWithLogitsLoss(_Loss):
     """The cross-entropy of two classes: see `functional.binary_cross_entropy_with_logits`.
 
-    weight : Tensor, optional -- Of each loss, of a shape that broadcasts; a buffer.
-    reduction
-    pos_weight : Tensor, optional -- Of the positive class, of a shape that broadcasts; a buffer.
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes differ.
+    Parameters
+    ----------
+    weight : Tensor, optional
+        Of each loss, of a shape that broadcasts; a buffer.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
+    pos_weight : Tensor, optional
+        Of the positive class, of a shape that broadcasts; a buffer.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes differ.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.BCEWithLogitsLoss()(xgrad.zeros(3), xgrad.ones(3))
     Tensor(0.6931472)
     """
@@ -190,15 +264,26 @@ class BCEWithLogitsLoss(_Loss):
         super().__init__(weight=weight, reduction=reduction, pos_weight=pos_weight)
 
 
-@documented(shared=_SHARED)
 class KLDivLoss(_Loss):
     """The Kullback-Leibler divergence: see `functional.kl_div`.
 
-    reduction : {"mean", "sum", "batchmean", "none"}, default "mean" -- The reduction; "batchmean" is the divergence.
-    log_target : bool, default False -- Whether the target has logarithms.
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes differ.
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "batchmean", "none"}, default "mean"
+        The reduction; "batchmean" is the divergence.
+    log_target : bool, default False
+        Whether the target has logarithms.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes differ.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.KLDivLoss("batchmean")(xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([[0.0, 1.0]]))
     Tensor(2.)
     """
@@ -209,15 +294,26 @@ class KLDivLoss(_Loss):
         super().__init__(reduction=reduction, log_target=log_target)
 
 
-@documented(shared=_SHARED)
 class BCELoss(_Loss):
     """The cross-entropy of probabilities of two classes: see `functional.binary_cross_entropy`.
 
-    weight : Tensor, optional -- Of each loss, of a shape that broadcasts; a buffer.
-    reduction
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes differ, or inputs are not from 0 to 1.
+    Parameters
+    ----------
+    weight : Tensor, optional
+        Of each loss, of a shape that broadcasts; a buffer.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes differ, or inputs are not from 0 to 1.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.BCELoss()(xgrad.asarray([0.5]), xgrad.ones(1))
     Tensor(0.6931472)
     """
@@ -228,17 +324,30 @@ class BCELoss(_Loss):
         super().__init__(weight=weight, reduction=reduction)
 
 
-@documented(shared=_SHARED)
 class PoissonNLLLoss(_Loss):
     """The negative log-likelihood of counts: see `functional.poisson_nll_loss`.
 
-    log_input : bool, default True -- Whether the input has logarithms of rates, not rates.
-    full : bool, default False -- Whether to add ``log(target!)``, approximately.
-    eps : float, default 1e-8 -- Added to a rate before its logarithm, 0 or more.
-    reduction
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes differ.
+    Parameters
+    ----------
+    log_input : bool, default True
+        Whether the input has logarithms of rates, not rates.
+    full : bool, default False
+        Whether to add ``log(target!)``, approximately.
+    eps : float, default 1e-8
+        Added to a rate before its logarithm, 0 or more.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes differ.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.PoissonNLLLoss()(xgrad.zeros(3), xgrad.ones(3))
     Tensor(1.)
     """
@@ -251,18 +360,30 @@ class PoissonNLLLoss(_Loss):
         super().__init__(log_input=log_input, full=full, eps=eps, reduction=reduction)
 
 
-@documented(shared=_SHARED)
 class GaussianNLLLoss(_Loss):
     """The negative log-likelihood of normal distributions: see `functional.gaussian_nll_loss`.
 
     It is called with the means, samples and variances.
 
-    full : bool, default False -- Whether to add the constant ``log(2 pi) / 2``.
-    eps : float, default 1e-6 -- The least variance, 0 or more.
-    reduction
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes do not fit, or a variance is negative.
+    Parameters
+    ----------
+    full : bool, default False
+        Whether to add the constant ``log(2 pi) / 2``.
+    eps : float, default 1e-6
+        The least variance, 0 or more.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes do not fit, or a variance is negative.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.GaussianNLLLoss()(xgrad.zeros(3), xgrad.ones(3), xgrad.ones(3))
     Tensor(0.5)
     """
@@ -273,15 +394,26 @@ class GaussianNLLLoss(_Loss):
         super().__init__(full=full, eps=eps, reduction=reduction)
 
 
-@documented(shared=_SHARED)
 class HingeEmbeddingLoss(_Loss):
     """The distances of similar pairs, and a hinge of others: see `functional.hinge_embedding_loss`.
 
-    margin : float, default 1 -- The distance from which the loss of other pairs is 0.
-    reduction
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes differ.
+    Parameters
+    ----------
+    margin : float, default 1
+        The distance from which the loss of other pairs is 0.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes differ.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.HingeEmbeddingLoss()(xgrad.asarray([0.25]), xgrad.asarray([-1]))
     Tensor(0.75)
     """
@@ -292,15 +424,26 @@ class HingeEmbeddingLoss(_Loss):
         super().__init__(margin=margin, reduction=reduction)
 
 
-@documented(shared=_SHARED)
 class CosineEmbeddingLoss(_Loss):
-    """A loss of the cosine of similar and of other pairs of vectors: see `functional.cosine_embedding_loss`.
+    """The loss of the cosine of two vectors: see `functional.cosine_embedding_loss`.
 
-    margin : float, default 0 -- The cosine up to which the loss of other pairs is 0.
-    reduction
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes do not fit.
+    Parameters
+    ----------
+    margin : float, default 0
+        The cosine up to which the loss of other pairs is 0.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.asarray([[1.0, 0.0]])
     >>> xgrad.nn.CosineEmbeddingLoss()(x, xgrad.asarray([[0.0, 1.0]]), xgrad.asarray([1]))
     Tensor(1.)
@@ -312,15 +455,26 @@ class CosineEmbeddingLoss(_Loss):
         super().__init__(margin=margin, reduction=reduction)
 
 
-@documented(shared=_SHARED)
 class MarginRankingLoss(_Loss):
     """A hinge of the differences of scores: see `functional.margin_ranking_loss`.
 
-    margin : float, default 0 -- The difference from which the loss is 0.
-    reduction
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes differ.
+    Parameters
+    ----------
+    margin : float, default 0
+        The difference from which the loss is 0.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes differ.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.MarginRankingLoss()(xgrad.zeros(3), xgrad.ones(3), xgrad.ones(3))
     Tensor(1.)
     """
@@ -331,14 +485,24 @@ class MarginRankingLoss(_Loss):
         super().__init__(margin=margin, reduction=reduction)
 
 
-@documented(shared=_SHARED)
 class SoftMarginLoss(_Loss):
     """The cross-entropy of the classes 1 and -1: see `functional.soft_margin_loss`.
 
-    reduction
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes differ.
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes differ.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.SoftMarginLoss()(xgrad.zeros(2), xgrad.asarray([1, -1]))
     Tensor(0.6931472)
     """
@@ -349,18 +513,32 @@ class SoftMarginLoss(_Loss):
         super().__init__(reduction=reduction)
 
 
-@documented(shared=_SHARED)
 class TripletMarginLoss(_Loss):
-    """A hinge of the distances of a vector from similar and other ones: see `functional.triplet_margin_loss`.
+    """The hinge loss of two distances: see `functional.triplet_margin_loss`.
 
-    margin : float, default 1 -- The difference of the distances from which the loss is 0; above 0.
-    p : float, default 2 -- The order of the norm.
-    eps : float, default 1e-6 -- Added to each difference, 0 or more.
-    swap : bool, default False -- Whether the smaller distance of the other one counts.
-    reduction
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes differ.
+    Parameters
+    ----------
+    margin : float, default 1
+        The difference of the distances from which the loss is 0; above 0.
+    p : float, default 2
+        The order of the norm.
+    eps : float, default 1e-6
+        Added to each difference, 0 or more.
+    swap : bool, default False
+        Whether the smaller distance of the other one counts.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes differ.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.zeros((1, 2))
     >>> xgrad.nn.TripletMarginLoss()(x, x, x)
     Tensor(1.)
@@ -374,16 +552,30 @@ class TripletMarginLoss(_Loss):
         super().__init__(margin=margin, p=p, eps=eps, swap=swap, reduction=reduction)
 
 
-@documented(shared=_SHARED)
 class MultiMarginLoss(_Loss):
     """The hinge loss of classes: see `functional.multi_margin_loss`.
 
-    p : {1, 2}, default 1 -- The power.
-    margin : float, default 1 -- The difference of scores from which the loss is 0.
-    weight, reduction
-    raises TypeError, ValueError
-    raises ValueError, TypeError, IndexError -- In the call, as `functional.multi_margin_loss`.
+    Parameters
+    ----------
+    p : {1, 2}, default 1
+        The power.
+    margin : float, default 1
+        The difference of scores from which the loss is 0.
+    weight : Tensor, optional
+        Of each class, of shape (classes,); a buffer.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError, TypeError, IndexError
+        In the call, as `functional.multi_margin_loss`.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.MultiMarginLoss()(xgrad.asarray([[0.5, 0.0, 2.0]]), xgrad.asarray([0]))
     Tensor(1.)
     """
@@ -396,14 +588,26 @@ class MultiMarginLoss(_Loss):
         super().__init__(p=p, margin=margin, weight=weight, reduction=reduction)
 
 
-@documented(shared=_SHARED)
 class MultiLabelSoftMarginLoss(_Loss):
-    """The cross-entropy of classes that do not exclude each other: see `functional.multilabel_soft_margin_loss`.
+    """The cross-entropy of several labels a sample: `functional.multilabel_soft_margin_loss`.
 
-    weight, reduction
-    raises TypeError, ValueError
-    raises ValueError -- In the call, if the shapes do not fit.
+    Parameters
+    ----------
+    weight : Tensor, optional
+        Of each class, of shape (classes,); a buffer.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        The reduction of the losses.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is of another type, or out of range.
+    ValueError
+        In the call, if the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.MultiLabelSoftMarginLoss()(xgrad.zeros((1, 3)), xgrad.ones((1, 3)))
     Tensor(0.6931472)
     """

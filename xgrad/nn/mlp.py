@@ -13,27 +13,43 @@ from xgrad.nn.dropout import Dropout
 from xgrad.nn.linear import Linear
 from xgrad.nn.module import Module
 from xgrad.ops.dropout import check_probability
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 _ACTIVATIONS: dict[str, Callable[[], Module]] = {"relu": ReLU, "sigmoid": Sigmoid, "tanh": Tanh}
 
 
-@documented()
 class MLP(Sequential):
-    """A multilayer perceptron: `Linear` layers, with an activation between them and none after the last.
+    """A multilayer perceptron: `Linear` layers with an activation between them.
+
+    There is no activation after the last layer.
 
     With dropout, a `Dropout` follows every activation.
 
-    sizes : sequence of int -- The numbers of inputs, of hidden units in each layer, and of outputs.
-    activation : type of Module, callable or str, default ReLU -- The class of the activation, or its name: ``"relu"``,
+    Parameters
+    ----------
+    sizes : sequence of int
+        The numbers of inputs, of hidden units in each layer, and of outputs.
+    activation : type of Module, callable or str, default ReLU
+        The class of the activation, or its name: ``"relu"``,
         ``"sigmoid"`` or ``"tanh"``.
-    dropout : float, default 0 -- The dropout probability of hidden units.
-    device, dtype
-    raises ValueError -- If `sizes` are fewer than two ints above 0, the activation is unknown, or `dropout` is not from
-        0 to 1.
-    raises TypeError -- If `activation` does not return modules, or `dropout` is not a number.
+    dropout : float, default 0
+        The dropout probability of hidden units.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Raises
+    ------
+    ValueError
+        If `sizes` are fewer than two ints above 0, the activation is unknown, or `dropout` is not
+        from 0 to 1.
+    TypeError
+        If `activation` does not return modules, or `dropout` is not a number.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> net = xgrad.nn.MLP([784, 128, 10])
     >>> net(xgrad.ones((2, 784))).shape
     (2, 10)

@@ -14,7 +14,6 @@ from xgrad.nn.state_dict import IncompatibleKeys, load_state
 from xgrad.nn.summary import Summary, summarize
 from xgrad.nn.unregistered import warn_of_unregistered
 from xgrad.ops import asarray
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
@@ -27,19 +26,28 @@ class Edits:
 edits = Edits()
 
 
-@documented()
 class Module(CallableModule):
     """The base class of layers, models and losses: a function with state.
 
-    Subclass it, call ``super().__init__()``, set attributes, and define ``forward``. Attributes of type `Parameter` or
-    `Module` are registered, in the order in which they were first set. Their names are those of the attributes, joined
-    by dots. What is in lists or dicts is not registered: use `nn.ModuleList`.
+    Subclass it, call ``super().__init__()``, set attributes, and define ``forward``. Attributes of
+    type `Parameter` or `Module` are registered, in the order in which they were first set. Their
+    names are those of the attributes, joined by dots. What is in lists or dicts is not registered:
+    use `nn.ModuleList`.
 
-    attribute training : bool -- Whether the module is in training mode, which matters to layers such as dropout: see
+    Attributes
+    ----------
+    training : bool
+        Whether the module is in training mode, which matters to layers such as dropout: see
         `train` and `eval`.
-    warns UserWarning -- If parameters or buffers are collected while a list, tuple or dict among the attributes has
+
+    Warns
+    -----
+    UserWarning
+        If parameters or buffers are collected while a list, tuple or dict among the attributes has
         modules or parameters that are not registered.
 
+    Examples
+    --------
     >>> import xgrad
     >>> from xgrad import nn
     >>> class Scale(nn.Module):
@@ -94,16 +102,28 @@ class Module(CallableModule):
             title = method or type(self).__name__
             raise ValueError(f"{title}: expected a name that is free and has no dot, got {shown(name)}")
 
-    @documented()
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Set an attribute that is part of the state but not trained, such as a running mean.
 
-        name : str -- The name of the attribute, which can be assigned to as any other.
-        tensor : Tensor or None -- The value, of any shape, dtype and device.
-        persistent : bool, default True -- Whether it is part of `state_dict`.
-        raises TypeError -- If `tensor` is neither a tensor nor None.
-        raises ValueError -- If the name is taken, or contains a dot.
+        Parameters
+        ----------
+        name : str
+            The name of the attribute, which can be assigned to as any other.
+        tensor : Tensor or None
+            The value, of any shape, dtype and device.
+        persistent : bool, default True
+            Whether it is part of `state_dict`.
 
+        Raises
+        ------
+        TypeError
+            If `tensor` is neither a tensor nor None.
+        ValueError
+            If the name is taken, or contains a dot.
+
+        Examples
+        --------
+        >>> import xgrad
         >>> module = xgrad.nn.Module()
         >>> module.register_buffer("mean", xgrad.zeros(2))
         >>> module.register_buffer("mask", xgrad.ones(2), persistent=False)
@@ -115,15 +135,26 @@ class Module(CallableModule):
         self._non_persistent = self._non_persistent - {name} if persistent else self._non_persistent | {name}
         setattr(self, name, tensor)
 
-    @documented()
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Set an attribute to a parameter, as an assignment does.
 
-        name : str -- The name of the attribute.
-        parameter : Parameter or None -- The parameter, or None in place of one.
-        raises TypeError -- If `parameter` is neither a parameter nor None.
-        raises ValueError -- If the name is taken, or contains a dot.
+        Parameters
+        ----------
+        name : str
+            The name of the attribute.
+        parameter : Parameter or None
+            The parameter, or None in place of one.
 
+        Raises
+        ------
+        TypeError
+            If `parameter` is neither a parameter nor None.
+        ValueError
+            If the name is taken, or contains a dot.
+
+        Examples
+        --------
+        >>> import xgrad
         >>> module = xgrad.nn.Module()
         >>> module.register_parameter("scale", xgrad.nn.Parameter(1.0))
         >>> list(module.state_dict())
@@ -137,15 +168,26 @@ class Module(CallableModule):
             )
         setattr(self, name, parameter)
 
-    @documented()
     def add_module(self, name: str, module: Module | None) -> None:
         """Set an attribute to a module, as an assignment does.
 
-        name : str -- The name of the attribute.
-        module : Module or None -- The module, or None in place of one.
-        raises TypeError -- If `module` is neither a module nor None.
-        raises ValueError -- If the name is taken, or contains a dot.
+        Parameters
+        ----------
+        name : str
+            The name of the attribute.
+        module : Module or None
+            The module, or None in place of one.
 
+        Raises
+        ------
+        TypeError
+            If `module` is neither a module nor None.
+        ValueError
+            If the name is taken, or contains a dot.
+
+        Examples
+        --------
+        >>> import xgrad
         >>> module = xgrad.nn.Module()
         >>> module.add_module("head", xgrad.nn.Linear(3, 2))
         >>> module
@@ -196,14 +238,24 @@ class Module(CallableModule):
         """Return this module and all modules in it at any depth, each once."""
         return (module for _, module in self.named_modules())
 
-    @documented()
     def get_submodule(self, path: str) -> Module:
         """Return the module of a name of `named_modules`, or of another path of attributes.
 
-        path : str -- Names of attributes, joined by dots; "" is this module.
-        raises AttributeError -- If there is no module at the path.
-        raises TypeError -- If the path is not a str.
+        Parameters
+        ----------
+        path : str
+            Names of attributes, joined by dots; "" is this module.
 
+        Raises
+        ------
+        AttributeError
+            If there is no module at the path.
+        TypeError
+            If the path is not a str.
+
+        Examples
+        --------
+        >>> import xgrad
         >>> net = xgrad.nn.Sequential(xgrad.nn.MLP([3, 2]), xgrad.nn.ReLU())
         >>> net.get_submodule("0.0")
         Linear(in_features=3, out_features=2, bias=True)
@@ -312,17 +364,29 @@ class Module(CallableModule):
                 within.add(id(child))
         return self
 
-    @documented()
     def to(self, device: str | Device | None = None, dtype: Any = None) -> Self:
-        """Move parameters and buffers to another device, to another dtype, or both, and return this module.
+        """Move parameters and buffers to another device or dtype, and return this module.
 
-        The parameters remain the same objects, so that optimizers keep working; their gradients move along.
+        The parameters remain the same objects, so that optimizers keep working; their gradients
+        move along.
 
-        device : str or Device, optional -- The device.
-        dtype : dtype, optional -- A floating dtype, for parameters and buffers of floating dtypes.
-        raises DeviceError -- If the device is unknown or cannot be used.
-        raises TypeError -- If the dtype is not floating.
+        Parameters
+        ----------
+        device : str or Device, optional
+            The device.
+        dtype : dtype, optional
+            A floating dtype, for parameters and buffers of floating dtypes.
 
+        Raises
+        ------
+        DeviceError
+            If the device is unknown or cannot be used.
+        TypeError
+            If the dtype is not floating.
+
+        Examples
+        --------
+        >>> import xgrad
         >>> xgrad.nn.MLP([3, 2]).to("cpu", xgrad.float64)[0].weight.dtype
         dtype('float64')
         """
@@ -364,18 +428,33 @@ class Module(CallableModule):
         """
         return {name: asarray(x._without_history(), copy=True) for name, x in self._persistent_state().items()}
 
-    @documented()
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
-        """Set parameters and buffers to the values of a `state_dict`: all of them, or none if one is wrong.
+        """Set parameters and buffers from a `state_dict`: all of them, or none if one is wrong.
 
-        state : mapping of str to Tensor or array -- The values by name, on any device. They are copied, to the device
+        Parameters
+        ----------
+        state : mapping of str to Tensor or array
+            The values by name, on any device. They are copied, to the device
             and dtype of those that they replace. A shared tensor may have any of its names.
-        strict : bool, default True -- Whether the names must be exactly those of this module's state.
-        returns IncompatibleKeys -- The missing and the unexpected names: none if `strict`.
-        raises TypeError -- If `state` is not a mapping of names to arrays.
-        raises ValueError -- If a name is missing or unexpected, or a shape or kind of dtype does not match: the message
-            lists all.
+        strict : bool, default True
+            Whether the names must be exactly those of this module's state.
 
+        Returns
+        -------
+        IncompatibleKeys
+            The missing and the unexpected names: none if `strict`.
+
+        Raises
+        ------
+        TypeError
+            If `state` is not a mapping of names to arrays.
+        ValueError
+            If a name is missing or unexpected, or a shape or kind of dtype does not match: the
+            message lists all.
+
+        Examples
+        --------
+        >>> import xgrad
         >>> a, b = xgrad.nn.MLP([3, 2]), xgrad.nn.MLP([3, 2])
         >>> b.load_state_dict(a.state_dict())
         IncompatibleKeys(missing_keys=[], unexpected_keys=[])
@@ -394,16 +473,26 @@ class Module(CallableModule):
 
     # The representation
 
-    @documented()
     def summary(self, *inputs: Any, **options: Any) -> Summary:
         """Return a table of the layers: output shapes, parameters, and memory.
 
-        This module is called once, in evaluation mode and without gradients; modes and hooks are restored.
+        This module is called once, in evaluation mode and without gradients; modes and hooks are
+        restored.
 
-        *inputs, **options : object -- The arguments of the call.
-        returns Summary -- Its text is the table. ``.layers`` are the rows, ``.total("parameters")`` sums a column. The
-            activations of a layer are the tensors that it returned, without views of others.
+        Parameters
+        ----------
+        *inputs, **options : object
+            The arguments of the call.
 
+        Returns
+        -------
+        Summary
+            Its text is the table. ``.layers`` are the rows, ``.total("parameters")`` sums a column.
+            The activations of a layer are the tensors that it returned, without views of others.
+
+        Examples
+        --------
+        >>> import xgrad
         >>> xgrad.nn.MLP([784, 128, 10]).summary(xgrad.zeros((32, 784)))
         layer  class   output     parameters    memory  activations
                MLP     (32, 10)

@@ -15,7 +15,6 @@ from xgrad.nn.functional import batch_norm, group_norm, instance_norm, layer_nor
 from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty, expand_dims, ones, squeeze, zeros
-from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import shown
 
 
@@ -62,22 +61,43 @@ class _OverLast(_Normalization):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
-@documented()
 class LayerNorm(_OverLast):
     """``(input - mean) / sqrt(variance + eps) * weight + bias``, with statistics of the last axes.
 
     See `functional.layer_norm`.
 
-    normalized_shape : int or tuple of int -- The lengths of the last axes.
-    eps : float, default 1e-5 -- Added to the variance.
-    elementwise_affine : bool, default True -- Whether to scale by a weight, and to add a bias.
-    bias : bool, default True -- Whether there is a bias beside the weight.
-    device, dtype
-    attribute weight : Parameter or None -- Of shape `normalized_shape`; 1 at first.
-    attribute bias : Parameter or None -- Of shape `normalized_shape`; 0 at first.
-    raises ValueError -- If a length is not an int above 0; in the call, if the last axes have other lengths.
-    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+    Parameters
+    ----------
+    normalized_shape : int or tuple of int
+        The lengths of the last axes.
+    eps : float, default 1e-5
+        Added to the variance.
+    elementwise_affine : bool, default True
+        Whether to scale by a weight, and to add a bias.
+    bias : bool, default True
+        Whether there is a bias beside the weight.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight : Parameter or None
+        Of shape `normalized_shape`; 1 at first.
+    bias : Parameter or None
+        Of shape `normalized_shape`; 0 at first.
+
+    Raises
+    ------
+    ValueError
+        If a length is not an int above 0; in the call, if the last axes have other lengths.
+    TypeError
+        In the call, if the dtype of the input is not that of the weight.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.LayerNorm(2)
     >>> layer(xgrad.asarray([[1.0, 3.0]]))
     Tensor([[-0.999995,  0.999995]], grad_fn=<normalize>)
@@ -107,18 +127,39 @@ class LayerNorm(_OverLast):
         return layer_norm(self._checked(input), self.normalized_shape, self.weight, self.bias, self.eps)
 
 
-@documented()
 class RMSNorm(_OverLast):
-    """``input / sqrt(mean(input**2) + eps) * weight``, with means over the last axes: see `functional.rms_norm`.
+    """``input / sqrt(mean(input**2) + eps) * weight``: see `functional.rms_norm`.
 
-    normalized_shape : int or tuple of int -- The lengths of the last axes.
-    eps : float, optional -- Added to the mean square; by default the machine epsilon of the dtype.
-    elementwise_affine : bool, default True -- Whether to scale by a weight.
-    device, dtype
-    attribute weight : Parameter or None -- Of shape `normalized_shape`; 1 at first.
-    raises ValueError -- If a length is not an int above 0; in the call, if the last axes have other lengths.
-    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+    The mean is over the last axes.
 
+    Parameters
+    ----------
+    normalized_shape : int or tuple of int
+        The lengths of the last axes.
+    eps : float, optional
+        Added to the mean square; by default the machine epsilon of the dtype.
+    elementwise_affine : bool, default True
+        Whether to scale by a weight.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
+
+    Attributes
+    ----------
+    weight : Parameter or None
+        Of shape `normalized_shape`; 1 at first.
+
+    Raises
+    ------
+    ValueError
+        If a length is not an int above 0; in the call, if the last axes have other lengths.
+    TypeError
+        In the call, if the dtype of the input is not that of the weight.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.RMSNorm(2, elementwise_affine=False)(xgrad.asarray([1.0, 7.0]))
     Tensor([0.2, 1.4])
     """
@@ -141,22 +182,42 @@ class RMSNorm(_OverLast):
         return rms_norm(self._checked(input), self.normalized_shape, self.weight, self.eps)
 
 
-@documented()
 class GroupNorm(_Normalization):
-    """``(input - mean) / sqrt(variance + eps) * weight + bias``, with statistics of groups of channels.
+    """``(input - mean) / sqrt(variance + eps) * weight + bias`` of groups of channels.
 
     See `functional.group_norm`.
 
-    num_groups, num_channels : int -- The numbers of groups and of channels, a multiple.
-    eps : float, default 1e-5 -- Added to the variance.
-    affine : bool, default True -- Whether to scale by a weight, and to add a bias.
-    device, dtype
-    attribute weight : Parameter or None -- Of shape (num_channels,); 1 at first.
-    attribute bias : Parameter or None -- Of shape (num_channels,); 0 at first.
-    raises ValueError -- If a number is not an int above 0, or the groups do not divide the channels; in the call, if
-        the input is not of shape (batch, num_channels, ...).
-    raises TypeError -- In the call, if the dtype of the input is not that of the weight.
+    Parameters
+    ----------
+    num_groups, num_channels : int
+        The numbers of groups and of channels, a multiple.
+    eps : float, default 1e-5
+        Added to the variance.
+    affine : bool, default True
+        Whether to scale by a weight, and to add a bias.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight : Parameter or None
+        Of shape (num_channels,); 1 at first.
+    bias : Parameter or None
+        Of shape (num_channels,); 0 at first.
+
+    Raises
+    ------
+    ValueError
+        If a number is not an int above 0, or the groups do not divide the channels; in the call, if
+        the input is not of shape (batch, num_channels, ...).
+    TypeError
+        In the call, if the dtype of the input is not that of the weight.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.GroupNorm(2, 4, affine=False)(xgrad.asarray([[1.0, 3.0, 5.0, 5.0]]))
     Tensor([[-0.999995,  0.999995,  0.      ,  0.      ]])
     """
@@ -192,30 +253,6 @@ class GroupNorm(_Normalization):
 
     def extra_repr(self) -> str:
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
-
-
-_SHARED = by_name(
-    "num_features : int -- The number of channels.",
-    "eps : float, default 1e-5 -- Added to the variance.",
-    "weight : Parameter or None -- Of shape (num_features,); 1 at first.",
-    "bias : Parameter or None -- Of shape (num_features,); 0 at first.",
-    "running_mean, running_var : Tensor or None -- Of shape (num_features,); 0 and 1 at first.",
-    "num_batches_tracked : Tensor or None -- The number of batches in the running statistics.",
-    "TypeError -- In the call, if the dtype of the input is not that of the weight.",
-)
-_BATCH = _SHARED | by_name(
-    "momentum : float or None, default 0.1 -- The weight of a batch in the running statistics; None for the mean of "
-    "all.",
-    "affine : bool, default True -- Whether to scale by a weight, and to add a bias.",
-    "track_running_stats : bool, default True -- Whether there are running statistics; without, evaluation mode takes "
-    "those of the batch too.",
-)
-_INSTANCE = _SHARED | by_name(
-    "momentum : float, default 0.1 -- The weight of a batch in the running statistics.",
-    "affine : bool, default False -- Whether to scale by a weight, and to add a bias.",
-    "track_running_stats : bool, default False -- Whether there are running statistics; without, evaluation mode takes "
-    "those of the input too.",
-)
 
 
 class _Running(_Normalization):
@@ -314,19 +351,51 @@ class _BatchNorm(_Running):
         return out
 
 
-@documented(shared=_BATCH)
 class BatchNorm1d(_BatchNorm):
     """Batch normalization of rows, or of sequences.
 
-    In training mode the statistics of each channel are those of the batch, and running ones move towards them; in
-    evaluation mode they are the running ones. See `functional.batch_norm`.
+    In training mode the statistics of each channel are those of the batch, and running ones move
+    towards them; in evaluation mode they are the running ones. See `functional.batch_norm`.
 
-    num_features, eps, momentum, affine, track_running_stats, device, dtype
-    attribute weight, bias, running_mean, running_var, num_batches_tracked
-    raises ValueError -- If an option is out of range, the shape of the input does not fit, or there is only one value
-        for each channel in training.
-    raises TypeError
+    Parameters
+    ----------
+    num_features : int
+        The number of channels.
+    eps : float, default 1e-5
+        Added to the variance.
+    momentum : float or None, default 0.1
+        The weight of a batch in the running statistics; None for the mean of all.
+    affine : bool, default True
+        Whether to scale by a weight, and to add a bias.
+    track_running_stats : bool, default True
+        Whether there are running statistics; without, evaluation mode takes those of the batch too.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight : Parameter or None
+        Of shape (num_features,); 1 at first.
+    bias : Parameter or None
+        Of shape (num_features,); 0 at first.
+    running_mean, running_var : Tensor or None
+        Of shape (num_features,); 0 and 1 at first.
+    num_batches_tracked : Tensor or None
+        The number of batches in the running statistics.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range, the shape of the input does not fit, or there is only one
+        value for each channel in training.
+    TypeError
+        In the call, if the dtype of the input is not that of the weight.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.BatchNorm1d(1, momentum=0.5)
     >>> layer(xgrad.asarray([[1.0], [3.0]])).tolist()
     [[-0.9999949932098389], [0.9999949932098389]]
@@ -339,19 +408,51 @@ class BatchNorm1d(_BatchNorm):
     shapes = (("batch", "channels"), ("batch", "channels", "length"))
 
 
-@documented(shared=_BATCH)
 class BatchNorm2d(_BatchNorm):
     """Batch normalization of images.
 
-    In training mode the statistics of each channel are those of the batch, and running ones move towards them; in
-    evaluation mode they are the running ones. See `functional.batch_norm`.
+    In training mode the statistics of each channel are those of the batch, and running ones move
+    towards them; in evaluation mode they are the running ones. See `functional.batch_norm`.
 
-    num_features, eps, momentum, affine, track_running_stats, device, dtype
-    attribute weight, bias, running_mean, running_var, num_batches_tracked
-    raises ValueError -- If an option is out of range, the shape of the input does not fit, or there is only one value
-        for each channel in training.
-    raises TypeError
+    Parameters
+    ----------
+    num_features : int
+        The number of channels.
+    eps : float, default 1e-5
+        Added to the variance.
+    momentum : float or None, default 0.1
+        The weight of a batch in the running statistics; None for the mean of all.
+    affine : bool, default True
+        Whether to scale by a weight, and to add a bias.
+    track_running_stats : bool, default True
+        Whether there are running statistics; without, evaluation mode takes those of the batch too.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight : Parameter or None
+        Of shape (num_features,); 1 at first.
+    bias : Parameter or None
+        Of shape (num_features,); 0 at first.
+    running_mean, running_var : Tensor or None
+        Of shape (num_features,); 0 and 1 at first.
+    num_batches_tracked : Tensor or None
+        The number of batches in the running statistics.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range, the shape of the input does not fit, or there is only one
+        value for each channel in training.
+    TypeError
+        In the call, if the dtype of the input is not that of the weight.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.BatchNorm2d(3)
     >>> layer(xgrad.ones((2, 3, 4, 4))).shape
     (2, 3, 4, 4)
@@ -392,18 +493,50 @@ class _InstanceNorm(_Running):
         return out if batch is input else squeeze(out, axis=0)
 
 
-@documented(shared=_INSTANCE)
 class InstanceNorm1d(_InstanceNorm):
     """Instance normalization of sequences.
 
     The statistics are those of each channel of each sample. See `functional.instance_norm`.
 
-    num_features, eps, momentum, affine, track_running_stats, device, dtype
-    attribute weight, bias, running_mean, running_var, num_batches_tracked
-    raises ValueError -- If an option is out of range, the shape of the input does not fit, or there is only one value
-        for each channel of a sample.
-    raises TypeError
+    Parameters
+    ----------
+    num_features : int
+        The number of channels.
+    eps : float, default 1e-5
+        Added to the variance.
+    momentum : float, default 0.1
+        The weight of a batch in the running statistics.
+    affine : bool, default False
+        Whether to scale by a weight, and to add a bias.
+    track_running_stats : bool, default False
+        Whether there are running statistics; without, evaluation mode takes those of the input too.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight : Parameter or None
+        Of shape (num_features,); 1 at first.
+    bias : Parameter or None
+        Of shape (num_features,); 0 at first.
+    running_mean, running_var : Tensor or None
+        Of shape (num_features,); 0 and 1 at first.
+    num_batches_tracked : Tensor or None
+        The number of batches in the running statistics.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range, the shape of the input does not fit, or there is only one
+        value for each channel of a sample.
+    TypeError
+        In the call, if the dtype of the input is not that of the weight.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.InstanceNorm1d(1)(xgrad.asarray([[[1.0, 3.0]], [[5.0, 5.0]]]))
     Tensor([[[-0.999995,  0.999995]],
     <BLANKLINE>
@@ -413,18 +546,50 @@ class InstanceNorm1d(_InstanceNorm):
     shapes = (("batch", "channels", "length"), ("channels", "length"))
 
 
-@documented(shared=_INSTANCE)
 class InstanceNorm2d(_InstanceNorm):
     """Instance normalization of images.
 
     The statistics are those of each channel of each sample. See `functional.instance_norm`.
 
-    num_features, eps, momentum, affine, track_running_stats, device, dtype
-    attribute weight, bias, running_mean, running_var, num_batches_tracked
-    raises ValueError -- If an option is out of range, the shape of the input does not fit, or there is only one value
-        for each channel of a sample.
-    raises TypeError
+    Parameters
+    ----------
+    num_features : int
+        The number of channels.
+    eps : float, default 1e-5
+        Added to the variance.
+    momentum : float, default 0.1
+        The weight of a batch in the running statistics.
+    affine : bool, default False
+        Whether to scale by a weight, and to add a bias.
+    track_running_stats : bool, default False
+        Whether there are running statistics; without, evaluation mode takes those of the input too.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight : Parameter or None
+        Of shape (num_features,); 1 at first.
+    bias : Parameter or None
+        Of shape (num_features,); 0 at first.
+    running_mean, running_var : Tensor or None
+        Of shape (num_features,); 0 and 1 at first.
+    num_batches_tracked : Tensor or None
+        The number of batches in the running statistics.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range, the shape of the input does not fit, or there is only one
+        value for each channel of a sample.
+    TypeError
+        In the call, if the dtype of the input is not that of the weight.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.InstanceNorm2d(3, affine=True)(xgrad.ones((2, 3, 4, 4))).shape
     (2, 3, 4, 4)
     """

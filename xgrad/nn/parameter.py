@@ -6,21 +6,33 @@ from typing import Any
 
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor
-from xgrad.support.docstrings import documented
 
 
-@documented()
 class Parameter(Tensor):
     """A trainable tensor, which a `Module` registers when it is set as an attribute.
 
-    data : scalar, nested sequence, array or Tensor -- The values, which are copied and detached. Arrays keep their
+    Parameters
+    ----------
+    data : scalar, nested sequence, array or Tensor
+        The values, which are copied and detached. Arrays keep their
         dtype; Python floats become float32.
-    dtype : dtype, optional -- By default that of `data`.
-    device : str or Device, optional -- By default that of `data`, or the `default_device` for values from the host.
-    requires_grad : bool, default True -- Whether gradients are wanted: floating dtypes only.
-    raises TypeError -- If `data` is not numeric, or gradients are wanted of integers or bools.
-    raises DeviceError -- If the device is unknown or cannot be used.
+    dtype : dtype, optional
+        By default that of `data`.
+    device : str or Device, optional
+        By default that of `data`, or the `default_device` for values from the host.
+    requires_grad : bool, default True
+        Whether gradients are wanted: floating dtypes only.
 
+    Raises
+    ------
+    TypeError
+        If `data` is not numeric, or gradients are wanted of integers or bools.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Parameter([1.0, 2.0])
     Parameter([1., 2.], requires_grad=True)
     """

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, overload
 from xgrad.core.tensor import Tensor
 from xgrad.nn.containers import Container, DictContainer, ListContainer
 from xgrad.nn.parameter import Parameter
-from xgrad.support.docstrings import documented
 
 
 class _ParameterContainer(Container[Parameter]):
@@ -25,14 +24,22 @@ class _ParameterContainer(Container[Parameter]):
         return "\n".join(lines)
 
 
-@documented()
 class ParameterList(_ParameterContainer, ListContainer[Parameter]):
     """A list of parameters, which are registered as attributes are: those in a plain list are not.
 
-    parameters : iterable of Parameter or Tensor, optional -- The parameters in order; their names are their indices.
+    Parameters
+    ----------
+    parameters : iterable of Parameter or Tensor, optional
+        The parameters in order; their names are their indices.
         Tensors are copied to parameters.
-    raises TypeError -- If a value is not a tensor.
 
+    Raises
+    ------
+    TypeError
+        If a value is not a tensor.
+
+    Examples
+    --------
     >>> import xgrad
     >>> scales = xgrad.nn.ParameterList([xgrad.ones(2), xgrad.ones(3)])
     >>> [(name, p.shape) for name, p in scales.named_parameters()]
@@ -52,15 +59,24 @@ class ParameterList(_ParameterContainer, ListContainer[Parameter]):
         return ParameterList(chosen) if isinstance(chosen, list) else chosen
 
 
-@documented()
 class ParameterDict(_ParameterContainer, DictContainer[Parameter]):
-    """A dictionary of parameters, which are registered as attributes are: those in a plain dict are not.
+    """A dictionary whose values are registered as parameters, unlike the values of a plain dict.
 
-    parameters : mapping of str to Parameter or Tensor, or iterable of pairs, optional -- The parameters by name.
+    Parameters
+    ----------
+    parameters : mapping of str to Parameter or Tensor, or iterable of pairs, optional
+        The parameters by name.
         Tensors are copied to parameters.
-    raises TypeError -- If a value is not a tensor.
-    raises ValueError -- If a name has a dot, is empty, or is an attribute of every module, such as "forward".
 
+    Raises
+    ------
+    TypeError
+        If a value is not a tensor.
+    ValueError
+        If a name has a dot, is empty, or is an attribute of every module, such as "forward".
+
+    Examples
+    --------
     >>> import xgrad
     >>> scales = xgrad.nn.ParameterDict({"left": xgrad.ones(2)})
     >>> scales["right"] = xgrad.zeros(1)

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 from xgrad.core.tensor import Tensor
 from xgrad.nn.module import Module
-from xgrad.ops.pooling import AVERAGE, MAXIMUM, adapt_average, adapt_maximum, pool_average, pool_maximum
+from xgrad.ops.pooling import adapt_average, adapt_maximum, pool_average, pool_maximum
 from xgrad.ops.windows import Lengths, lengths
-from xgrad.support.docstrings import documented
 
 
 class _Pool(Module):
@@ -98,17 +97,34 @@ class _AdaptivePool(Module):
         return f"output_size={self.output_size}"
 
 
-@documented(shared=MAXIMUM)
 class MaxPool1d(_MaxPool):
     """The largest element of each window over one axis.
 
-    The input has shape (N, C, L) or (C, L), and the output L' in the place of L, with
-    L' = ⌊(L + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Of equal elements the first gets
-    the gradient.
+    The input has shape (N, C, L) or (C, L), and the output L' in the place of L, with L' = ⌊(L + 2
+    padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Of equal elements the first gets the
+    gradient.
 
-    kernel_size, stride, padding, dilation, ceil_mode
-    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
+    Parameters
+    ----------
+    kernel_size : int or tuple of int
+        The length of a window along each axis.
+    stride : int or tuple of int, optional
+        The distance from window to window, by default `kernel_size`.
+    padding : int or tuple of int, default 0
+        The elements before and after each axis, which are never the largest.
+    dilation : int or tuple of int, default 1
+        The distance between elements of a window.
+    ceil_mode : bool, default False
+        Whether elements after the last whole window get a window too.
 
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above; in the call, if the shape of the input does not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.MaxPool1d(2)(xgrad.ones((4, 3, 28))).shape
     (4, 3, 14)
     """
@@ -116,16 +132,33 @@ class MaxPool1d(_MaxPool):
     ndim = 1
 
 
-@documented(shared=AVERAGE)
 class AvgPool1d(_AvgPool):
     """The average of each window over one axis.
 
     The input has shape (N, C, L) or (C, L), and the output L' in the place of L, with
     L' = ⌊(L + 2 padding - kernel_size) / stride⌋ + 1.
 
-    kernel_size, stride, padding, ceil_mode, count_include_pad
-    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
+    Parameters
+    ----------
+    kernel_size : int or tuple of int
+        The length of a window along each axis.
+    stride : int or tuple of int, optional
+        The distance from window to window, by default `kernel_size`.
+    padding : int or tuple of int, default 0
+        The zeros before and after each axis.
+    ceil_mode : bool, default False
+        Whether elements after the last whole window get a window too.
+    count_include_pad : bool, default True
+        Whether zeros of the padding count as elements.
 
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above; in the call, if the shape of the input does not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.AvgPool1d(2)(xgrad.ones((4, 3, 28))).shape
     (4, 3, 14)
     """
@@ -133,16 +166,25 @@ class AvgPool1d(_AvgPool):
     ndim = 1
 
 
-@documented()
 class AdaptiveAvgPool1d(_AdaptivePool):
     """The average of each of `output_size` bins of one axis.
 
-    The input has shape (N, C, L) or (C, L). Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an
-    axis of length L: bins may overlap.
+    The input has shape (N, C, L) or (C, L). Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i +
+    1) L / n⌉ of an axis of length L: bins may overlap.
 
-    output_size : int or None -- The number of bins; None for as many as elements.
-    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
+    Parameters
+    ----------
+    output_size : int or None
+        The number of bins; None for as many as elements.
 
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above; in the call, if the shape of the input does not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.AdaptiveAvgPool1d(5)(xgrad.ones((4, 3, 28))).shape
     (4, 3, 5)
     """
@@ -150,16 +192,25 @@ class AdaptiveAvgPool1d(_AdaptivePool):
     ndim, pool = 1, staticmethod(adapt_average)
 
 
-@documented()
 class AdaptiveMaxPool1d(_AdaptivePool):
     """The largest element of each of `output_size` bins of one axis.
 
-    The input has shape (N, C, L) or (C, L). Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an
-    axis of length L: bins may overlap.
+    The input has shape (N, C, L) or (C, L). Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i +
+    1) L / n⌉ of an axis of length L: bins may overlap.
 
-    output_size : int or None -- The number of bins; None for as many as elements.
-    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
+    Parameters
+    ----------
+    output_size : int or None
+        The number of bins; None for as many as elements.
 
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above; in the call, if the shape of the input does not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.AdaptiveMaxPool1d(5)(xgrad.ones((4, 3, 28))).shape
     (4, 3, 5)
     """
@@ -167,17 +218,34 @@ class AdaptiveMaxPool1d(_AdaptivePool):
     ndim, pool = 1, staticmethod(adapt_maximum)
 
 
-@documented(shared=MAXIMUM)
 class MaxPool2d(_MaxPool):
     """The largest element of each window over two axes.
 
     The input has shape (N, C, H, W) or (C, H, W), and the output H', W' in the place of H, W, with
-    H' = ⌊(H + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Of equal elements the first gets
-    the gradient.
+    H' = ⌊(H + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Of equal elements the
+    first gets the gradient.
 
-    kernel_size, stride, padding, dilation, ceil_mode
-    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
+    Parameters
+    ----------
+    kernel_size : int or tuple of int
+        The length of a window along each axis.
+    stride : int or tuple of int, optional
+        The distance from window to window, by default `kernel_size`.
+    padding : int or tuple of int, default 0
+        The elements before and after each axis, which are never the largest.
+    dilation : int or tuple of int, default 1
+        The distance between elements of a window.
+    ceil_mode : bool, default False
+        Whether elements after the last whole window get a window too.
 
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above; in the call, if the shape of the input does not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.MaxPool2d(2)(xgrad.ones((4, 3, 28, 28))).shape
     (4, 3, 14, 14)
     """
@@ -185,16 +253,33 @@ class MaxPool2d(_MaxPool):
     ndim = 2
 
 
-@documented(shared=AVERAGE)
 class AvgPool2d(_AvgPool):
     """The average of each window over two axes.
 
     The input has shape (N, C, H, W) or (C, H, W), and the output H', W' in the place of H, W, with
     H' = ⌊(H + 2 padding - kernel_size) / stride⌋ + 1.
 
-    kernel_size, stride, padding, ceil_mode, count_include_pad
-    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
+    Parameters
+    ----------
+    kernel_size : int or tuple of int
+        The length of a window along each axis.
+    stride : int or tuple of int, optional
+        The distance from window to window, by default `kernel_size`.
+    padding : int or tuple of int, default 0
+        The zeros before and after each axis.
+    ceil_mode : bool, default False
+        Whether elements after the last whole window get a window too.
+    count_include_pad : bool, default True
+        Whether zeros of the padding count as elements.
 
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above; in the call, if the shape of the input does not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.AvgPool2d(2)(xgrad.ones((4, 3, 28, 28))).shape
     (4, 3, 14, 14)
     """
@@ -202,16 +287,25 @@ class AvgPool2d(_AvgPool):
     ndim = 2
 
 
-@documented()
 class AdaptiveAvgPool2d(_AdaptivePool):
     """The average of each of `output_size` bins along two axes.
 
-    The input has shape (N, C, H, W) or (C, H, W). Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an
-    axis of length L: bins may overlap.
+    The input has shape (N, C, H, W) or (C, H, W). Bin i of n holds the elements from ⌊i L / n⌋ to
+    ⌈(i + 1) L / n⌉ of an axis of length L: bins may overlap.
 
-    output_size : int, None, or a tuple of them -- The number of bins; None for as many as elements.
-    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
+    Parameters
+    ----------
+    output_size : int, None, or a tuple of them
+        The number of bins; None for as many as elements.
 
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above; in the call, if the shape of the input does not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.AdaptiveAvgPool2d((5, 1))(xgrad.ones((4, 3, 28, 28))).shape
     (4, 3, 5, 1)
     """
@@ -219,16 +313,25 @@ class AdaptiveAvgPool2d(_AdaptivePool):
     ndim, pool = 2, staticmethod(adapt_average)
 
 
-@documented()
 class AdaptiveMaxPool2d(_AdaptivePool):
     """The largest element of each of `output_size` bins along two axes.
 
-    The input has shape (N, C, H, W) or (C, H, W). Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an
-    axis of length L: bins may overlap.
+    The input has shape (N, C, H, W) or (C, H, W). Bin i of n holds the elements from ⌊i L / n⌋ to
+    ⌈(i + 1) L / n⌉ of an axis of length L: bins may overlap.
 
-    output_size : int, None, or a tuple of them -- The number of bins; None for as many as elements.
-    raises ValueError -- If an argument is none of the above; in the call, if the shape of the input does not fit.
+    Parameters
+    ----------
+    output_size : int, None, or a tuple of them
+        The number of bins; None for as many as elements.
 
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above; in the call, if the shape of the input does not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.AdaptiveMaxPool2d((5, 1))(xgrad.ones((4, 3, 28, 28))).shape
     (4, 3, 5, 1)
     """

@@ -11,10 +11,9 @@ from xgrad.core.tensor import Tensor
 from xgrad.nn.checks import positive_int
 from xgrad.nn.functional import dropout
 from xgrad.nn.parameter import Parameter
-from xgrad.nn.recurrent_cells import SHARED, GatedUnit, LongShortUnit, PlainUnit, RecurrentWeights, States
+from xgrad.nn.recurrent_cells import GatedUnit, LongShortUnit, PlainUnit, RecurrentWeights, States
 from xgrad.ops import concat, expand_dims, permute_dims, squeeze, stack
 from xgrad.ops.dropout import check_probability
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
@@ -90,22 +89,61 @@ class _Layers(RecurrentWeights):
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *changed])
 
 
-@documented(shared=SHARED)
 class RNN(PlainUnit, _Layers):
     """Recurrent layers without gates: h = tanh(W_ih x + b_ih + W_hh h + b_hh) at each step.
 
     J. Elman, "Finding structure in time", Cognitive Science 14, 1990.
 
-    input_size, hidden_size, num_layers
-    nonlinearity : {"tanh", "relu"}, default "tanh" -- The nonlinearity.
-    bias, batch_first, dropout, bidirectional, device, dtype
-    attribute weight_ih_l0 : Parameter -- Of shape (hidden, in); ``weight_ih_l1`` that of the second layer, and
-        ``weight_ih_l0_reverse`` that of the other direction.
-    attribute weight_hh_l0 : Parameter -- Of shape (hidden, hidden).
-    attribute bias_ih_l0, bias_hh_l0 : Parameter -- Of shape (hidden,).
-    raises ValueError, TypeError, DeviceError
-    warns UserWarning -- If there is one layer, so that `dropout` has no effect.
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        The lengths of the last axis of the input and of the hidden state.
+    num_layers : int, default 1
+        The number of layers; each but the first takes the output of the one before.
+    nonlinearity : {"tanh", "relu"}, default "tanh"
+        The nonlinearity.
+    bias : bool, default True
+        Whether to add biases.
+    batch_first : bool, default False
+        Whether the first axis of input and output is the batch, and not time.
+    dropout : float, default 0
+        The dropout probability of the output of each layer but the last.
+    bidirectional : bool, default False
+        Whether each layer also reads the sequence backward; the outputs of both
+        directions are concatenated.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight_ih_l0 : Parameter
+        Of shape (hidden, in); ``weight_ih_l1`` that of the second layer, and
+        ``weight_ih_l0_reverse`` that of the other direction.
+    weight_hh_l0 : Parameter
+        Of shape (hidden, hidden).
+    bias_ih_l0, bias_hh_l0 : Parameter
+        Of shape (hidden,).
+
+    Raises
+    ------
+    ValueError
+        If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape
+        does not fit.
+    TypeError
+        In the call, if a dtype is not that of the weights.
+    DeviceError
+        If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Warns
+    -----
+    UserWarning
+        If there is one layer, so that `dropout` has no effect.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.RNN(3, 4, num_layers=2)
     >>> output, h = layer(xgrad.ones((7, 5, 3)))
     >>> output.shape, h.shape
@@ -142,7 +180,6 @@ class RNN(PlainUnit, _Layers):
         return out, h
 
 
-@documented(shared=SHARED)
 class GRU(GatedUnit, _Layers):
     """Gated recurrent units.
 
@@ -153,17 +190,58 @@ class GRU(GatedUnit, _Layers):
         n = tanh(W_in x + b_in + r * (W_hn h + b_hn))
         h = (1 - z) * n + z * h
 
-    K. Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical machine translation",
-    EMNLP, 2014; with the reset gate after the product, as in cuDNN and PyTorch.
+    K. Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical
+    machine translation", EMNLP, 2014; with the reset gate after the product, as in cuDNN and
+    PyTorch.
 
-    input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
-    attribute weight_ih_l0 : Parameter -- Of shape (3 hidden, in), the rows of r, z and n; ``weight_ih_l1`` that of the
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        The lengths of the last axis of the input and of the hidden state.
+    num_layers : int, default 1
+        The number of layers; each but the first takes the output of the one before.
+    bias : bool, default True
+        Whether to add biases.
+    batch_first : bool, default False
+        Whether the first axis of input and output is the batch, and not time.
+    dropout : float, default 0
+        The dropout probability of the output of each layer but the last.
+    bidirectional : bool, default False
+        Whether each layer also reads the sequence backward; the outputs of both
+        directions are concatenated.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
+
+    Attributes
+    ----------
+    weight_ih_l0 : Parameter
+        Of shape (3 hidden, in), the rows of r, z and n; ``weight_ih_l1`` that of the
         second layer, and ``weight_ih_l0_reverse`` that of the other direction.
-    attribute weight_hh_l0 : Parameter -- Of shape (3 hidden, hidden).
-    attribute bias_ih_l0, bias_hh_l0 : Parameter -- Of shape (3 hidden,).
-    raises ValueError, TypeError, DeviceError
-    warns UserWarning -- If there is one layer, so that `dropout` has no effect.
+    weight_hh_l0 : Parameter
+        Of shape (3 hidden, hidden).
+    bias_ih_l0, bias_hh_l0 : Parameter
+        Of shape (3 hidden,).
 
+    Raises
+    ------
+    ValueError
+        If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape
+        does not fit.
+    TypeError
+        In the call, if a dtype is not that of the weights.
+    DeviceError
+        If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Warns
+    -----
+    UserWarning
+        If there is one layer, so that `dropout` has no effect.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.GRU(3, 4, bidirectional=True)
     >>> output, h = layer(xgrad.ones((7, 5, 3)))
     >>> output.shape, h.shape
@@ -179,7 +257,6 @@ class GRU(GatedUnit, _Layers):
         return out, h
 
 
-@documented(shared=SHARED)
 class LSTM(LongShortUnit, _Layers):
     """Long short-term memory.
 
@@ -192,20 +269,60 @@ class LSTM(LongShortUnit, _Layers):
         c = f * c + i * g
         h = o * tanh(c)
 
-    S. Hochreiter, J. Schmidhuber, "Long short-term memory", Neural Computation 9, 1997; the forget gate is that of
-    F. Gers, J. Schmidhuber, F. Cummins, "Learning to forget: continual prediction with LSTM", Neural Computation 12,
-    2000.
+    S. Hochreiter, J. Schmidhuber, "Long short-term memory", Neural Computation 9, 1997; the forget
+    gate is that of F. Gers, J. Schmidhuber, F. Cummins, "Learning to forget: continual prediction
+    with LSTM", Neural Computation 12, 2000.
 
-    input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
-    proj_size : int, default 0 -- Only 0: projections of the hidden state are not supported.
-    device, dtype
-    attribute weight_ih_l0 : Parameter -- Of shape (4 hidden, in), the rows of i, f, g and o; ``weight_ih_l1`` that of
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        The lengths of the last axis of the input and of the hidden state.
+    num_layers : int, default 1
+        The number of layers; each but the first takes the output of the one before.
+    bias : bool, default True
+        Whether to add biases.
+    batch_first : bool, default False
+        Whether the first axis of input and output is the batch, and not time.
+    dropout : float, default 0
+        The dropout probability of the output of each layer but the last.
+    bidirectional : bool, default False
+        Whether each layer also reads the sequence backward; the outputs of both
+        directions are concatenated.
+    proj_size : int, default 0
+        Only 0: projections of the hidden state are not supported.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
+
+    Attributes
+    ----------
+    weight_ih_l0 : Parameter
+        Of shape (4 hidden, in), the rows of i, f, g and o; ``weight_ih_l1`` that of
         the second layer, and ``weight_ih_l0_reverse`` that of the other direction.
-    attribute weight_hh_l0 : Parameter -- Of shape (4 hidden, hidden).
-    attribute bias_ih_l0, bias_hh_l0 : Parameter -- Of shape (4 hidden,).
-    raises ValueError, TypeError, DeviceError
-    warns UserWarning -- If there is one layer, so that `dropout` has no effect.
+    weight_hh_l0 : Parameter
+        Of shape (4 hidden, hidden).
+    bias_ih_l0, bias_hh_l0 : Parameter
+        Of shape (4 hidden,).
 
+    Raises
+    ------
+    ValueError
+        If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape
+        does not fit.
+    TypeError
+        In the call, if a dtype is not that of the weights.
+    DeviceError
+        If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Warns
+    -----
+    UserWarning
+        If there is one layer, so that `dropout` has no effect.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.LSTM(3, 4, batch_first=True)
     >>> output, (h, c) = layer(xgrad.ones((5, 7, 3)))
     >>> output.shape, h.shape, c.shape

@@ -15,25 +15,9 @@ from xgrad.nn.module import Module
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty, expand_dims, squeeze, zeros
 from xgrad.ops.recurrent import gru, lstm, rnn
-from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import shown
 
 States = list[Tensor]
-
-#: Entries of docstrings.
-SHARED = by_name(
-    "input_size, hidden_size : int -- The lengths of the last axis of the input and of the hidden state.",
-    "num_layers : int, default 1 -- The number of layers; each but the first takes the output of the one before.",
-    "bias : bool, default True -- Whether to add biases.",
-    "batch_first : bool, default False -- Whether the first axis of input and output is the batch, and not time.",
-    "dropout : float, default 0 -- The dropout probability of the output of each layer but the last.",
-    "bidirectional : bool, default False -- Whether each layer also reads the sequence backward; the outputs of both"
-    "\n    directions are concatenated.",
-    "ValueError -- If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape does not"
-    "\n    fit.",
-    "TypeError -- In the call, if a dtype is not that of the weights.",
-    "DeviceError -- If the device is unknown or cannot be used; in the call, if the input is on another one.",
-)
 
 
 class RecurrentWeights(Module):
@@ -175,18 +159,44 @@ class _Cell(RecurrentWeights):
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
 
 
-@documented(shared=SHARED)
 class RNNCell(PlainUnit, _Cell):
     """One step of `RNN`.
 
-    input_size, hidden_size, bias
-    nonlinearity : {"tanh", "relu"}, default "tanh" -- The nonlinearity.
-    device, dtype
-    attribute weight_ih : Parameter -- Of shape (hidden, in).
-    attribute weight_hh : Parameter -- Of shape (hidden, hidden).
-    attribute bias_ih, bias_hh : Parameter -- Of shape (hidden,).
-    raises ValueError, TypeError, DeviceError
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        The lengths of the last axis of the input and of the hidden state.
+    bias : bool, default True
+        Whether to add biases.
+    nonlinearity : {"tanh", "relu"}, default "tanh"
+        The nonlinearity.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight_ih : Parameter
+        Of shape (hidden, in).
+    weight_hh : Parameter
+        Of shape (hidden, hidden).
+    bias_ih, bias_hh : Parameter
+        Of shape (hidden,).
+
+    Raises
+    ------
+    ValueError
+        If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape
+        does not fit.
+    TypeError
+        In the call, if a dtype is not that of the weights.
+    DeviceError
+        If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> cell, h = xgrad.nn.RNNCell(3, 4), None
     >>> for x in xgrad.ones((7, 5, 3)):
     ...     h = cell(x, h)
@@ -216,16 +226,42 @@ class RNNCell(PlainUnit, _Cell):
         return self._forward(input, hx)[0]
 
 
-@documented(shared=SHARED)
 class GRUCell(GatedUnit, _Cell):
     """One step of `GRU`.
 
-    input_size, hidden_size, bias, device, dtype
-    attribute weight_ih : Parameter -- Of shape (3 hidden, in), the rows of r, z and n.
-    attribute weight_hh : Parameter -- Of shape (3 hidden, hidden).
-    attribute bias_ih, bias_hh : Parameter -- Of shape (3 hidden,).
-    raises ValueError, TypeError, DeviceError
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        The lengths of the last axis of the input and of the hidden state.
+    bias : bool, default True
+        Whether to add biases.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight_ih : Parameter
+        Of shape (3 hidden, in), the rows of r, z and n.
+    weight_hh : Parameter
+        Of shape (3 hidden, hidden).
+    bias_ih, bias_hh : Parameter
+        Of shape (3 hidden,).
+
+    Raises
+    ------
+    ValueError
+        If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape
+        does not fit.
+    TypeError
+        In the call, if a dtype is not that of the weights.
+    DeviceError
+        If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.GRUCell(3, 4)(xgrad.ones((5, 3))).shape
     (5, 4)
     """
@@ -235,16 +271,42 @@ class GRUCell(GatedUnit, _Cell):
         return self._forward(input, hx)[0]
 
 
-@documented(shared=SHARED)
 class LSTMCell(LongShortUnit, _Cell):
     """One step of `LSTM`.
 
-    input_size, hidden_size, bias, device, dtype
-    attribute weight_ih : Parameter -- Of shape (4 hidden, in), the rows of i, f, g and o.
-    attribute weight_hh : Parameter -- Of shape (4 hidden, hidden).
-    attribute bias_ih, bias_hh : Parameter -- Of shape (4 hidden,).
-    raises ValueError, TypeError, DeviceError
+    Parameters
+    ----------
+    input_size, hidden_size : int
+        The lengths of the last axis of the input and of the hidden state.
+    bias : bool, default True
+        Whether to add biases.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    weight_ih : Parameter
+        Of shape (4 hidden, in), the rows of i, f, g and o.
+    weight_hh : Parameter
+        Of shape (4 hidden, hidden).
+    bias_ih, bias_hh : Parameter
+        Of shape (4 hidden,).
+
+    Raises
+    ------
+    ValueError
+        If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape
+        does not fit.
+    TypeError
+        In the call, if a dtype is not that of the weights.
+    DeviceError
+        If the device is unknown or cannot be used; in the call, if the input is on another one.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> h, c = xgrad.nn.LSTMCell(3, 4)(xgrad.ones((5, 3)))
     >>> h.shape, c.shape
     ((5, 4), (5, 4))

@@ -7,7 +7,6 @@ import math
 from xgrad.core.arguments import as_int, as_tensor, front_axis
 from xgrad.core.tensor import Tensor
 from xgrad.nn.module import Module
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
@@ -26,14 +25,24 @@ class Identity(Module):
         return input
 
 
-@documented()
 class Flatten(Module):
     """Several adjacent axes as one.
 
-    start_axis, end_axis : int -- The first and the last of them, by default all but the batch axis.
-    raises ValueError -- In the call, if the input has no such axes.
-    raises TypeError -- If an axis is not an int.
+    Parameters
+    ----------
+    start_axis, end_axis : int
+        The first and the last of them, by default all but the batch axis.
 
+    Raises
+    ------
+    ValueError
+        In the call, if the input has no such axes.
+    TypeError
+        If an axis is not an int.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Flatten()(xgrad.ones((5, 28, 28))).shape
     (5, 784)
     """
@@ -60,17 +69,29 @@ class Flatten(Module):
         return f"start_axis={self.start_axis}, end_axis={self.end_axis}"
 
 
-@documented()
 class Unflatten(Module):
     """An axis as several: the inverse of `Flatten`.
 
-    axis : int -- The axis.
-    unflattened_size : tuple of int -- The lengths of the axes that replace it; one of them may be -1, for what remains.
-    raises TypeError -- If `axis` or a length is not an int.
-    raises ValueError -- If more than one length is -1, or one is below; in the call, if the product of the lengths is
-        not that of the axis.
-    raises IndexError -- In the call, if there is no such axis.
+    Parameters
+    ----------
+    axis : int
+        The axis.
+    unflattened_size : tuple of int
+        The lengths of the axes that replace it; one of them may be -1, for what remains.
 
+    Raises
+    ------
+    TypeError
+        If `axis` or a length is not an int.
+    ValueError
+        If more than one length is -1, or one is below; in the call, if the product of the lengths
+        is not that of the axis.
+    IndexError
+        In the call, if there is no such axis.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.Unflatten(1, (1, 28, 28))
     >>> layer(xgrad.ones((5, 784))).shape
     (5, 1, 28, 28)

@@ -9,16 +9,21 @@ import numpy as np
 
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray
-from xgrad.support.docstrings import documented
 
 
-@documented()
 class IncompatibleKeys(NamedTuple):
     """The names that `Module.load_state_dict` ignored.
 
-    attribute missing_keys : list of str -- Names of the module that were not given; their values are kept.
-    attribute unexpected_keys : list of str -- Names that were given, and that the module does not have.
+    Attributes
+    ----------
+    missing_keys : list of str
+        Names of the module that were not given; their values are kept.
+    unexpected_keys : list of str
+        Names that were given, and that the module does not have.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.Linear(2, 1).load_state_dict({"weight": xgrad.ones((1, 2))}, strict=False)
     IncompatibleKeys(missing_keys=['bias'], unexpected_keys=[])
     """

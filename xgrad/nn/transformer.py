@@ -21,39 +21,67 @@ from xgrad.nn.module import Module
 from xgrad.nn.normalization import LayerNorm
 from xgrad.nn.parameter import Parameter
 from xgrad.ops import asarray, empty, expand_dims
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": relu, "gelu": gelu}
 
 
-@documented()
 class TransformerEncoderLayer(Module):
-    """Self-attention, and two linear layers with an activation between them, each with a residual and a `LayerNorm`.
+    """Self-attention and two linear layers, each with a residual and a `LayerNorm`.
 
-    ``x = norm1(x + self_attn(x))``, then ``norm2(x + linear2(activation(linear1(x))))``; with `norm_first`, the
-    normalizations are applied to the inputs of the two parts instead.
+    An activation is between the linear layers.
 
-    A. Vaswani et al., "Attention is all you need", NeurIPS, 2017; with `norm_first`, R. Xiong et al., "On layer
-    normalization in the transformer architecture", ICML, 2020.
+    ``x = norm1(x + self_attn(x))``, then ``norm2(x + linear2(activation(linear1(x))))``; with
+    `norm_first`, the normalizations are applied to the inputs of the two parts instead.
 
-    d_model, nhead : int -- The length of the last axis, and the number of heads, a divisor of it.
-    dim_feedforward : int, default 2048 -- The number of hidden units between the linear layers.
-    dropout : float, default 0.1 -- The dropout probability of attention, activation, and both parts.
-    activation : {"relu", "gelu"} or callable, default "relu" -- The activation.
-    layer_norm_eps : float, default 1e-5 -- Added to the variance.
-    batch_first : bool, default False -- Whether the first axis of the input is the batch, and not the sequence.
-    norm_first : bool, default False -- Whether to normalize before each part.
-    bias : bool, default True -- Whether linear layers and normalizations add biases.
-    device, dtype
-    attribute self_attn : MultiheadAttention -- The attention.
-    attribute linear1, linear2 : Linear -- The linear layers.
-    attribute norm1, norm2 : LayerNorm -- The normalizations.
-    raises ValueError -- If a length is not an int above 0, `nhead` is no divisor of `d_model`, or the activation is
+    A. Vaswani et al., "Attention is all you need", NeurIPS, 2017; with `norm_first`, R. Xiong et
+    al., "On layer normalization in the transformer architecture", ICML, 2020.
+
+    Parameters
+    ----------
+    d_model, nhead : int
+        The length of the last axis, and the number of heads, a divisor of it.
+    dim_feedforward : int, default 2048
+        The number of hidden units between the linear layers.
+    dropout : float, default 0.1
+        The dropout probability of attention, activation, and both parts.
+    activation : {"relu", "gelu"} or callable, default "relu"
+        The activation.
+    layer_norm_eps : float, default 1e-5
+        Added to the variance.
+    batch_first : bool, default False
+        Whether the first axis of the input is the batch, and not the sequence.
+    norm_first : bool, default False
+        Whether to normalize before each part.
+    bias : bool, default True
+        Whether linear layers and normalizations add biases.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
+
+    Attributes
+    ----------
+    self_attn : MultiheadAttention
+        The attention.
+    linear1, linear2 : Linear
+        The linear layers.
+    norm1, norm2 : LayerNorm
+        The normalizations.
+
+    Raises
+    ------
+    ValueError
+        If a length is not an int above 0, `nhead` is no divisor of `d_model`, or the activation is
         unknown; in the call, if the shapes do not fit.
-    raises TypeError -- In the call, if the dtype of the input is not that of the weights.
-    raises DeviceError -- If the device is unknown or cannot be used; in the call, if the input is on another one.
+    TypeError
+        In the call, if the dtype of the input is not that of the weights.
+    DeviceError
+        If the device is unknown or cannot be used; in the call, if the input is on another one.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
     >>> layer(xgrad.ones((5, 3, 8)), is_causal=True).shape
     (5, 3, 8)
@@ -119,17 +147,33 @@ class TransformerEncoderLayer(Module):
         return out
 
 
-@documented()
 class TransformerEncoder(Module):
     """Several encoder layers, one after the other.
 
-    encoder_layer : Module -- The layer, such as a `TransformerEncoderLayer`; it is copied, weights included.
-    num_layers : int -- The number of layers.
-    norm : Module, optional -- Applied to the output of the last layer, as is usual with `norm_first`.
-    attribute layers : ModuleList -- The layers.
-    raises ValueError -- If `num_layers` is not an int above 0.
-    raises TypeError -- If `encoder_layer` is not a module.
+    Parameters
+    ----------
+    encoder_layer : Module
+        The layer, such as a `TransformerEncoderLayer`; it is copied, weights included.
+    num_layers : int
+        The number of layers.
+    norm : Module, optional
+        Applied to the output of the last layer, as is usual with `norm_first`.
 
+    Attributes
+    ----------
+    layers : ModuleList
+        The layers.
+
+    Raises
+    ------
+    ValueError
+        If `num_layers` is not an int above 0.
+    TypeError
+        If `encoder_layer` is not a module.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
     >>> xgrad.nn.TransformerEncoder(layer, num_layers=3)(xgrad.ones((5, 3, 8))).shape
     (5, 3, 8)
@@ -157,27 +201,50 @@ class TransformerEncoder(Module):
         return src if self.norm is None else self.norm(src)
 
 
-@documented()
 class PositionalEncoding(Module):
-    """The input plus a vector for each position: sines and cosines of wavelengths from 2π to 20000π, or learned ones.
+    """The input plus a vector for each position.
+
+    The vectors are learned, or sines and cosines of wavelengths from 2π to 20000π.
 
     Channels 2i and 2i + 1 of position t are the sine and the cosine of t / 10000^(2i / d_model).
 
     A. Vaswani et al., "Attention is all you need", NeurIPS, 2017.
 
-    d_model : int -- The length of the last axis.
-    max_length : int, default 5000 -- The number of positions.
-    dropout : float, default 0 -- The dropout probability of the sum.
-    learned : bool, default False -- Whether the vectors are a parameter, normal random numbers of deviation 0.02 at
+    Parameters
+    ----------
+    d_model : int
+        The length of the last axis.
+    max_length : int, default 5000
+        The number of positions.
+    dropout : float, default 0
+        The dropout probability of the sum.
+    learned : bool, default False
+        Whether the vectors are a parameter, normal random numbers of deviation 0.02 at
         first.
-    batch_first : bool, default False -- Whether the first axis of the input is the batch, and not the sequence.
-    device, dtype
-    attribute encoding : Tensor or Parameter -- Of shape (max_length, d_model); unless learned, a buffer that is not in
-        `state_dict`.
-    raises ValueError -- If a length is not an int above 0, or `dropout` is not from 0 to 1; in the call, if the input
-        is longer than `max_length`, or its shape does not fit.
-    raises TypeError -- In the call, if the dtype of the input is not that of the encoding.
+    batch_first : bool, default False
+        Whether the first axis of the input is the batch, and not the sequence.
+    device : str or Device, optional
+        By default the `default_device`.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
 
+    Attributes
+    ----------
+    encoding : Tensor or Parameter
+        Of shape (max_length, d_model); unless learned, a buffer that is not in
+        `state_dict`.
+
+    Raises
+    ------
+    ValueError
+        If a length is not an int above 0, or `dropout` is not from 0 to 1; in the call, if the
+        input is longer than `max_length`, or its shape does not fit.
+    TypeError
+        In the call, if the dtype of the input is not that of the encoding.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.PositionalEncoding(4, max_length=10)
     >>> layer(xgrad.zeros((2, 4)))
     Tensor([[0.        , 1.        , 0.        , 1.        ],

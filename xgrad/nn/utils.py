@@ -31,7 +31,6 @@ from xgrad.ops import (
     zeros,
 )
 from xgrad.support import hints
-from xgrad.support.docstrings import documented
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "functional_call", "parameters_to_vector", "vector_to_parameters"]
 hints.install(__name__)
@@ -41,25 +40,45 @@ Parameters = Tensor | Iterable[Tensor]
 
 
 @no_grad()
-@documented()
 def clip_grad_norm_(
     parameters: Parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
     """Scale gradients down so that their norm, as one vector, is at most `max_norm` [1]_.
 
-    parameters : Tensor or iterable of Tensor -- On one device. Those without a gradient are ignored.
-    max_norm : float -- The maximal norm.
-    norm_type : float, default 2 -- The order p of the norm ``(Σ |g|^p)^(1/p)``; ``inf`` for the largest component.
-    error_if_nonfinite : bool, default False -- Whether to check the norm, for which a device has to be waited for.
-    returns Tensor -- The norm before, a scalar on their device; of float16 in float32. If it is not finite, neither are
-        the gradients.
-    raises ValueError -- If `max_norm` is negative, or `norm_type` not above 0.
-    raises RuntimeError -- If `error_if_nonfinite` and the norm is not finite; then the gradients are left alone.
-    raises DeviceError -- If the gradients are on several devices.
+    Parameters
+    ----------
+    parameters : Tensor or iterable of Tensor
+        On one device. Those without a gradient are ignored.
+    max_norm : float
+        The maximal norm.
+    norm_type : float, default 2
+        The order p of the norm ``(Σ |g|^p)^(1/p)``; ``inf`` for the largest component.
+    error_if_nonfinite : bool, default False
+        Whether to check the norm, for which a device has to be waited for.
 
-    .. [1] R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training recurrent neural networks", ICML 2013,
-       algorithm 1.
+    Returns
+    -------
+    Tensor
+        The norm before, a scalar on their device; of float16 in float32. If it is not finite,
+        neither are the gradients.
 
+    Raises
+    ------
+    ValueError
+        If `max_norm` is negative, or `norm_type` not above 0.
+    RuntimeError
+        If `error_if_nonfinite` and the norm is not finite; then the gradients are left alone.
+    DeviceError
+        If the gradients are on several devices.
+
+    References
+    ----------
+    .. [1] R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training recurrent neural
+       networks", ICML 2013, algorithm 1.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([3.0, 4.0], requires_grad=True)
     >>> (x * x / 2).sum().backward()
     >>> xgrad.nn.utils.clip_grad_norm_(x, 1.0)
@@ -96,15 +115,26 @@ def _norm(arrays: list[Tensor], order: float) -> Tensor:
 
 
 @no_grad()
-@documented()
 def clip_grad_value_(parameters: Parameters, clip_value: float) -> None:
     """Clip each component of the gradients to between ``-clip_value`` and `clip_value`.
 
-    parameters : Tensor or iterable of Tensor -- On one device. Those without a gradient are ignored.
-    clip_value : float -- The largest absolute value.
-    raises ValueError -- If `clip_value` is negative.
-    raises DeviceError -- If the gradients are on several devices.
+    Parameters
+    ----------
+    parameters : Tensor or iterable of Tensor
+        On one device. Those without a gradient are ignored.
+    clip_value : float
+        The largest absolute value.
 
+    Raises
+    ------
+    ValueError
+        If `clip_value` is negative.
+    DeviceError
+        If the gradients are on several devices.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([3.0, -0.5], requires_grad=True)
     >>> (x * x).sum().backward()
     >>> xgrad.nn.utils.clip_grad_value_(x, 2.0)
@@ -152,15 +182,29 @@ def _scale(device: Any, x: Any, factor: Any) -> None:
     x *= factor
 
 
-@documented()
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """Return parameters as one vector, one after the other; differentiable.
 
-    parameters : iterable of Tensor -- At least one, on one device.
-    returns Tensor -- Of one axis.
-    raises DeviceError -- If the parameters are on several devices.
-    raises ValueError -- If there are none.
+    Parameters
+    ----------
+    parameters : iterable of Tensor
+        At least one, on one device.
 
+    Returns
+    -------
+    Tensor
+        Of one axis.
+
+    Raises
+    ------
+    DeviceError
+        If the parameters are on several devices.
+    ValueError
+        If there are none.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.utils.parameters_to_vector(xgrad.nn.Linear(3, 2).parameters()).shape
     (8,)
     """
@@ -171,14 +215,26 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 @no_grad()
-@documented()
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Assign the parts of a vector to parameters, in the order of `parameters_to_vector`; not recorded.
+    """Assign the parts of a vector to parameters, in the order of `parameters_to_vector`.
 
-    vec : Tensor -- Of one axis, as long as the parameters have elements, on their device.
-    parameters : iterable of Tensor -- They keep their dtypes.
-    raises ValueError -- If the shape is another.
+    The assignment is not recorded.
 
+    Parameters
+    ----------
+    vec : Tensor
+        Of one axis, as long as the parameters have elements, on their device.
+    parameters : iterable of Tensor
+        They keep their dtypes.
+
+    Raises
+    ------
+    ValueError
+        If the shape is another.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> layer = xgrad.nn.Linear(1, 2)
     >>> xgrad.nn.utils.vector_to_parameters(xgrad.arange(4.0), layer.parameters())
     >>> layer.bias.detach()

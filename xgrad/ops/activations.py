@@ -17,11 +17,9 @@ from xgrad.ops.elementwise import abs, clip, sigmoid
 from xgrad.ops.manipulation import reshape
 from xgrad.ops.searching import where
 from xgrad.ops.tensor_conversion import astype
-from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import shown
 
 REAL: dict[str, Any] = {"kind": FLOATING, "highest": FLOATING}
-_SHARED = by_name("x : Tensor -- Of any shape; integers count as float32.")
 
 
 def _floating(op: str, x: Any) -> Tensor:
@@ -35,16 +33,25 @@ def _silu_rule(g: Any, xp: Any, x: Any, weight: Any) -> Any:
 
 
 @derivative(_silu_rule, **REAL, residual="weight")
-@documented(shared=_SHARED)
 def silu(xp: Any, x: Any, /) -> Any:
     """Return ``x * sigmoid(x)``, also known as swish.
 
-    S. Elfwing, E. Uchibe, K. Doya, "Sigmoid-weighted linear units for neural network function approximation in
-    reinforcement learning", Neural Networks 107, 2018.
+    S. Elfwing, E. Uchibe, K. Doya, "Sigmoid-weighted linear units for neural network function
+    approximation in reinforcement learning", Neural Networks 107, 2018.
 
-    x
-    returns Tensor -- Of the same shape.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.silu(xgrad.asarray([-1.0, 0.0, 1.0]))
     Tensor([-0.2689...,  0.       ,  0.7310...])
     """
@@ -62,15 +69,24 @@ def _mish_rule(g: Any, xp: Any, x: Any) -> Any:
 
 
 @derivative(_mish_rule, **REAL)
-@documented(shared=_SHARED)
 def mish(xp: Any, x: Any, /) -> Any:
     """Return ``x * tanh(softplus(x))``.
 
     D. Misra, "Mish: a self regularized non-monotonic activation function", BMVC, 2020.
 
-    x
-    returns Tensor -- Of the same shape.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.mish(xgrad.asarray([-1.0, 0.0, 1.0]))
     Tensor([-0.3034...,  0.       ,  0.8650...])
     """
@@ -87,49 +103,85 @@ def _elu(xp: Any, x: Any, /, alpha: float, scale: float, slope: float) -> Any:
     return xp.where(x <= 0, xp.expm1(xp.minimum(x, 0) * slope) * (alpha * scale), x * scale)
 
 
-@documented(shared=_SHARED)
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """Return positive numbers as they are, and ``alpha * (exp(x) - 1)`` of others.
 
-    D.-A. Clevert, T. Unterthiner, S. Hochreiter, "Fast and accurate deep network learning by exponential linear units",
-    ICLR, 2016.
+    D.-A. Clevert, T. Unterthiner, S. Hochreiter, "Fast and accurate deep network learning by
+    exponential linear units", ICLR, 2016.
 
-    x
-    alpha : float, default 1 -- Minus the limit far below 0.
-    returns Tensor -- Of the same shape.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
+    alpha : float, default 1
+        Minus the limit far below 0.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.elu(xgrad.asarray([-1.0, 0.0, 1.0]))
     Tensor([-0.6321...,  0.        ,  1.        ])
     """
     return _elu(x, as_number("elu", "alpha", alpha), 1.0, 1.0)
 
 
-@documented(shared=_SHARED)
 def selu(x: Tensor) -> Tensor:
-    """Return `elu` with an alpha of 1.6733, scaled by 1.0507: mean 0 and variance 1 are a fixed point of layers.
+    """Return `elu` with an alpha of 1.6733, scaled by 1.0507.
 
-    G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter, "Self-normalizing neural networks", NeurIPS, 2017.
+    Mean 0 and variance 1 are a fixed point of layers with this activation.
 
-    x
-    returns Tensor -- Of the same shape.
+    G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter, "Self-normalizing neural networks",
+    NeurIPS, 2017.
 
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.selu(xgrad.asarray([-1.0, 0.0, 1.0]))
     Tensor([-1.1113...,  0.       ,  1.0507... ])
     """
     return _elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
 
 
-@documented(shared=_SHARED)
 def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """Return positive numbers as they are, and ``alpha * (exp(x / alpha) - 1)`` of others.
 
     J. T. Barron, "Continuously differentiable exponential linear units", arXiv:1704.07483, 2017.
 
-    x
-    alpha : float, default 1 -- Minus the limit far below 0; not 0.
-    returns Tensor -- Of the same shape.
-    raises ValueError -- If `alpha` is 0.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
+    alpha : float, default 1
+        Minus the limit far below 0; not 0.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    ValueError
+        If `alpha` is 0.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.celu(xgrad.asarray([-1.0, 0.0, 1.0]), 2.0)
     Tensor([-0.7869...,  0.       ,  1.       ])
     """
@@ -139,16 +191,27 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 @derivative(lambda g, xp, x, negative_slope: xp.where(x > 0, g, g * negative_slope), **REAL)
-@documented(shared=_SHARED)
 def leaky_relu(xp: Any, x: Any, /, negative_slope: float = 0.01) -> Any:
     """Return positive numbers as they are, and others times `negative_slope`.
 
-    A. L. Maas, A. Y. Hannun, A. Y. Ng, "Rectifier nonlinearities improve neural network acoustic models", ICML, 2013.
+    A. L. Maas, A. Y. Hannun, A. Y. Ng, "Rectifier nonlinearities improve neural network acoustic
+    models", ICML, 2013.
 
-    x
-    negative_slope : float, default 0.01 -- The slope of negative numbers, and at 0.
-    returns Tensor -- Of the same shape.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
+    negative_slope : float, default 0.01
+        The slope of negative numbers, and at 0.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.leaky_relu(xgrad.asarray([-1.0, 2.0]))
     Tensor([-0.01,  2.  ])
     """
@@ -168,18 +231,32 @@ def _prelu(xp: Any, x: Any, weight: Any, /) -> Any:
     return xp.where(x > 0, x, x * weight)
 
 
-@documented(shared=_SHARED)
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
     """Return positive numbers as they are, and others times a weight: one, or one for each channel.
 
-    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level performance on ImageNet
-    classification", ICCV, 2015.
+    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level
+    performance on ImageNet classification", ICCV, 2015.
 
-    x : Tensor -- Of shape (batch, channels, ...), or of any shape for one weight; floating.
-    weight : Tensor -- Of shape (channels,), (1,) or ().
-    returns Tensor -- Of the same shape.
-    raises ValueError -- If there are several weights, and not one for each channel.
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (batch, channels, ...), or of any shape for one weight; floating.
+    weight : Tensor
+        Of shape (channels,), (1,) or ().
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    ValueError
+        If there are several weights, and not one for each channel.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.prelu(xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([0.5, 0.25]))
     Tensor([[-0.5, -0.5]])
     """
@@ -198,15 +275,29 @@ def _hardtanh(xp: Any, x: Any, /, min_val: float, max_val: float) -> Any:
     return xp.minimum(xp.maximum(x, min_val), max_val)
 
 
-@documented(shared=_SHARED)
 def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """Limit numbers to an interval; at its ends, unlike that of `xgrad.clip`, the derivative is 0.
 
-    x
-    min_val, max_val : float -- The ends, by default -1 and 1.
-    returns Tensor -- Of the same shape.
-    raises ValueError -- If `min_val` is not below `max_val`.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
+    min_val, max_val : float
+        The ends, by default -1 and 1.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    ValueError
+        If `min_val` is not below `max_val`.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.hardtanh(xgrad.asarray([-2.0, 0.5, 2.0]))
     Tensor([-1. ,  0.5,  1. ])
     """
@@ -215,26 +306,44 @@ def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     return _hardtanh(x, min_val, max_val)
 
 
-@documented(shared=_SHARED)
 def relu6(x: Tensor) -> Tensor:
     """Limit numbers to those from 0 to 6.
 
-    x
-    returns Tensor -- Of the same shape.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.relu6(xgrad.asarray([-1.0, 2.0, 9.0]))
     Tensor([0., 2., 6.])
     """
     return _hardtanh(x, 0.0, 6.0)
 
 
-@documented(shared=_SHARED)
 def hardsigmoid(x: Tensor) -> Tensor:
     """Return ``x / 6 + 1 / 2``, limited to numbers from 0 to 1.
 
-    x
-    returns Tensor -- Of the same shape.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.hardsigmoid(xgrad.asarray([-4.0, 0.0, 1.5]))
     Tensor([0.  , 0.5 , 0.75])
     """
@@ -242,31 +351,55 @@ def hardsigmoid(x: Tensor) -> Tensor:
 
 
 @derivative(lambda g, xp, x: g * xp.where(x <= -3, 0, xp.where(x < 3, x / 3 + 0.5, 1)), **REAL)
-@documented(shared=_SHARED)
 def hardswish(xp: Any, x: Any, /) -> Any:
     """Return ``x * hardsigmoid(x)``.
 
     A. Howard et al., "Searching for MobileNetV3", ICCV, 2019.
 
-    x
-    returns Tensor -- Of the same shape.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.hardswish(xgrad.asarray([-4.0, 0.0, 1.5, 4.0]))
     Tensor([-0.   ,  0.   ,  1.125,  4.   ])
     """
     return x * (xp.minimum(xp.maximum(x + 3, 0), 6) / 6)
 
 
-@documented(shared=_SHARED)
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """Return ``log(1 + exp(beta * x)) / beta``, which is positive, without overflow.
 
-    x
-    beta : float, default 1 -- The sharpness; not 0.
-    threshold : float, default 20 -- Where ``beta * x`` is larger, `x` is returned.
-    returns Tensor -- Of the same shape.
-    raises ValueError -- If `beta` is 0.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
+    beta : float, default 1
+        The sharpness; not 0.
+    threshold : float, default 20
+        Where ``beta * x`` is larger, `x` is returned.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    ValueError
+        If `beta` is 0.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.softplus(xgrad.asarray([0.0, 1e4]))
     Tensor([6.931472e-01, 1.000000e+04])
     """
@@ -279,26 +412,44 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
 
 
 @derivative(lambda g, xp, x: g / xp.square(1 + xp.abs(x)), **REAL, upcast=True)
-@documented(shared=_SHARED)
 def softsign(xp: Any, x: Any, /) -> Any:
     """Return ``x / (1 + abs(x))``.
 
-    x
-    returns Tensor -- Of the same shape.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.softsign(xgrad.asarray([-1.0, 0.0, 3.0]))
     Tensor([-0.5 ,  0.  ,  0.75])
     """
     return x / (1 + xp.abs(x))
 
 
-@documented(shared=_SHARED)
 def logsigmoid(x: Tensor) -> Tensor:
     """Return the logarithm of `sigmoid`, without overflow or loss of small probabilities.
 
-    x
-    returns Tensor -- Of the same shape.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.logsigmoid(xgrad.asarray([-1e4, 0.0]))
     Tensor([-1.000000e+04, -6.931472e-01])
     """
@@ -306,13 +457,22 @@ def logsigmoid(x: Tensor) -> Tensor:
 
 
 @derivative(lambda g, xp, x: g * xp.square(xp.tanh(x)), **REAL)
-@documented(shared=_SHARED)
 def tanhshrink(xp: Any, x: Any, /) -> Any:
     """Return ``x - tanh(x)``.
 
-    x
-    returns Tensor -- Of the same shape.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.tanhshrink(xgrad.asarray([0.0, 2.0]))
     Tensor([0.       , 1.0359...])
     """
@@ -325,15 +485,29 @@ def _checked_lambda(op: str, lambd: float) -> float:
     return lambd
 
 
-@documented(shared=_SHARED)
 def softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     """Move numbers towards 0 by `lambd`; those nearer to 0 become 0.
 
-    x
-    lambd : float, default 0.5 -- The distance, 0 or more.
-    returns Tensor -- Of the same shape.
-    raises ValueError -- If `lambd` is negative.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
+    lambd : float, default 0.5
+        The distance, 0 or more.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    ValueError
+        If `lambd` is negative.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.softshrink(xgrad.asarray([-2.0, 0.25, 1.0]))
     Tensor([-1.5,  0. ,  0.5])
     """
@@ -341,15 +515,29 @@ def softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     return x - clip(x, -lambd, lambd)
 
 
-@documented(shared=_SHARED)
 def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     """Replace numbers from ``-lambd`` to ``lambd`` by 0.
 
-    x
-    lambd : float, default 0.5 -- The bound, 0 or more.
-    returns Tensor -- Of the same shape.
-    raises ValueError -- If `lambd` is negative.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
+    lambd : float, default 0.5
+        The bound, 0 or more.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    ValueError
+        If `lambd` is negative.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.hardshrink(xgrad.asarray([-2.0, 0.25, 1.0]))
     Tensor([-2.,  0.,  1.])
     """
@@ -357,14 +545,24 @@ def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     return where(abs(x) <= lambd, 0, x)
 
 
-@documented(shared=_SHARED)
 def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
     """Replace numbers that are not above a threshold by a value.
 
-    x
-    threshold, value : float -- The threshold, and the value.
-    returns Tensor -- Of the same shape.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
+    threshold, value : float
+        The threshold, and the value.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.threshold(xgrad.asarray([0.5, 1.0, 1.5]), 1.0, 7.0)
     Tensor([7. , 7. , 1.5])
     """
@@ -372,18 +570,34 @@ def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
     return where(x <= as_number("threshold", "threshold", threshold), as_number("threshold", "value", value), x)
 
 
-@documented(shared=_SHARED)
 def glu(x: Tensor, axis: int = -1) -> Tensor:
     """Return ``a * sigmoid(b)`` of the halves ``a`` and ``b`` of an axis.
 
-    Y. N. Dauphin, A. Fan, M. Auli, D. Grangier, "Language modeling with gated convolutional networks", ICML, 2017.
+    Y. N. Dauphin, A. Fan, M. Auli, D. Grangier, "Language modeling with gated convolutional
+    networks", ICML, 2017.
 
-    x
-    axis : int, default -1 -- The axis, of even length.
-    returns Tensor -- Of half the length along the axis.
-    raises ValueError -- If the length of the axis is odd.
-    raises IndexError
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
+    axis : int, default -1
+        The axis, of even length.
 
+    Returns
+    -------
+    Tensor
+        Of half the length along the axis.
+
+    Raises
+    ------
+    ValueError
+        If the length of the axis is odd.
+    IndexError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.glu(xgrad.asarray([2.0, 4.0, 0.0, 0.0]))
     Tensor([1., 2.])
     """

@@ -13,7 +13,6 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
 from xgrad.ops.dropout import check_probability, dropout_mask
 from xgrad.random.generator import next_call
-from xgrad.support.docstrings import documented
 
 
 def _exponentials(xp: Any, query: Any, key: Any, mask: Any, causal: bool) -> tuple[Any, Any]:
@@ -118,7 +117,6 @@ def additive_mask(mask: Tensor, masked: bool, dtype: Any) -> Tensor:
     return namespace.where(mask if masked else ~mask, -math.inf, zeros)
 
 
-@documented()
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -129,25 +127,49 @@ def scaled_dot_product_attention(
     *,
     scale: float | None = None,
 ) -> Tensor:
-    """Return for each query the mean of the values, weighted by the softmax of its products with the keys.
+    """Return for each query a weighted mean of the values.
 
-    ``softmax(scale * query @ key.mT + attn_mask) @ value``. If all keys of a query are masked, its result is 0.
+    The weights are the softmax of the query's products with the keys.
+
+    ``softmax(scale * query @ key.mT + attn_mask) @ value``. If all keys of a query are masked, its
+    result is 0.
 
     A. Vaswani et al., "Attention is all you need", NeurIPS, 2017.
 
-    query : Tensor -- Of shape (..., queries, channels), floating.
-    key : Tensor -- Of shape (..., keys, channels).
-    value : Tensor -- Of shape (..., keys, out).
-    attn_mask : Tensor, optional -- Of a shape that broadcasts to (..., queries, keys): bools, True where the key takes
+    Parameters
+    ----------
+    query : Tensor
+        Of shape (..., queries, channels), floating.
+    key : Tensor
+        Of shape (..., keys, channels).
+    value : Tensor
+        Of shape (..., keys, out).
+    attn_mask : Tensor, optional
+        Of a shape that broadcasts to (..., queries, keys): bools, True where the key takes
         part, or floats, which are added to the products.
-    dropout_p : float, default 0 -- The probability with which a weight is replaced by 0; the others are divided by
+    dropout_p : float, default 0
+        The probability with which a weight is replaced by 0; the others are divided by
         ``1 - dropout_p``. It has no evaluation mode: pass 0 there.
-    is_causal : bool, default False -- Whether the query of index i takes only the keys up to index i.
-    scale : float, optional -- By default ``1 / sqrt(channels)``.
-    returns Tensor -- Of shape (..., queries, out).
-    raises ValueError -- If the shapes do not fit, or `dropout_p` is not from 0 to 1.
-    raises TypeError -- If the inputs are not floating, or a mask is of integers.
+    is_causal : bool, default False
+        Whether the query of index i takes only the keys up to index i.
+    scale : float, optional
+        By default ``1 / sqrt(channels)``.
 
+    Returns
+    -------
+    Tensor
+        Of shape (..., queries, out).
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or `dropout_p` is not from 0 to 1.
+    TypeError
+        If the inputs are not floating, or a mask is of integers.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.asarray([[1.0, 0.0], [0.0, 1.0]])
     >>> xgrad.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
     Tensor([[1.        , 0.        ],

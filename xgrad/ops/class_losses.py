@@ -24,7 +24,6 @@ from xgrad.ops.nn import log_softmax, softmax
 from xgrad.ops.searching import where
 from xgrad.ops.statistical import mean, sum
 from xgrad.ops.tensor_conversion import astype
-from xgrad.support.docstrings import documented
 
 
 def _one_hot(xp: Any, target: Any, x: Any) -> Any:
@@ -107,7 +106,6 @@ def _plain(input: Tensor, target: Tensor, reduction: str, label_smoothing: float
     ) from None
 
 
-@documented()
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -119,21 +117,42 @@ def cross_entropy(
 ) -> Tensor:
     """Return the cross-entropy between softmax probabilities and classes or probabilities, in nats.
 
-    input : Tensor -- Logits, of shape (classes,), (batch, classes) or (batch, classes, ...), floating.
-    target : Tensor -- The number of the right class, from 0; integers, of the shape of `input` without its class axis.
-        Or probabilities, floating, of the shape of `input`.
-    weight : Tensor, optional -- Of each class, of shape (classes,); the mean is a weighted one.
-    ignore_index : int, optional -- The class of targets that do not count; by default -100, which on ``cuda`` has to be
+    Parameters
+    ----------
+    input : Tensor
+        Logits, of shape (classes,), (batch, classes) or (batch, classes, ...), floating.
+    target : Tensor
+        The number of the right class, from 0; integers, of the shape of `input` without its class
+        axis. Or probabilities, floating, of the shape of `input`.
+    weight : Tensor, optional
+        Of each class, of shape (classes,); the mean is a weighted one.
+    ignore_index : int, optional
+        The class of targets that do not count; by default -100, which on ``cuda`` has to be
         given.
-    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses of the rows.
-    label_smoothing : float, default 0 -- The part of the target probability that is distributed uniformly over all
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses of the rows.
+    label_smoothing : float, default 0
+        The part of the target probability that is distributed uniformly over all
         classes, from 0 to 1.
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `input` without its class axis.
-    raises ValueError -- If the shapes do not fit, or `reduction` or `label_smoothing` is none of the above, or
-        `ignore_index` is given for probabilities.
-    raises TypeError -- If `target` is neither of integers nor floating.
-    raises IndexError -- If a class does not exist; not checked on ``cuda``, which would have to synchronize.
 
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of `input` without its class axis.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or `reduction` or `label_smoothing` is none of the above, or
+        `ignore_index` is given for probabilities.
+    TypeError
+        If `target` is neither of integers nor floating.
+    IndexError
+        If a class does not exist; not checked on ``cuda``, which would have to synchronize.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> logits = xgrad.asarray([[0.0, 0.0], [1e4, -1e4]])
     >>> xgrad.nn.functional.cross_entropy(logits, xgrad.asarray([0, 1]), reduction="none")
     Tensor([6.931472e-01, 2.000000e+04])
@@ -218,7 +237,6 @@ def _check_weight(op: str, weight: Tensor, count: int) -> None:
 
 
 @upcast
-@documented()
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -229,16 +247,37 @@ def nll_loss(
 ) -> Tensor:
     """Return the negative logarithm of the probability of classes.
 
-    input : Tensor -- Logarithms of probabilities, of shape (classes,), (batch, classes) or (batch, classes, ...).
-    target : Tensor -- The number of the right class, from 0; integers, of the shape of `input` without its class axis.
-    weight : Tensor, optional -- Of each class, of shape (classes,); the mean is a weighted one.
-    ignore_index : int, optional -- The class of targets that do not count; by default -100.
-    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses of the rows.
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `target`.
-    raises ValueError -- If the shapes do not fit, or `reduction` is none of the above.
-    raises TypeError -- If `target` is not of integers.
-    raises IndexError -- If a class does not exist; not checked on ``cuda``, which would have to synchronize.
+    Parameters
+    ----------
+    input : Tensor
+        Logarithms of probabilities, of shape (classes,), (batch, classes) or (batch, classes, ...).
+    target : Tensor
+        The number of the right class, from 0; integers, of the shape of `input` without its class
+        axis.
+    weight : Tensor, optional
+        Of each class, of shape (classes,); the mean is a weighted one.
+    ignore_index : int, optional
+        The class of targets that do not count; by default -100.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses of the rows.
 
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of `target`.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or `reduction` is none of the above.
+    TypeError
+        If `target` is not of integers.
+    IndexError
+        If a class does not exist; not checked on ``cuda``, which would have to synchronize.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> logs = xgrad.asarray([[-1.0, -2.0], [-3.0, -4.0]])
     >>> xgrad.nn.functional.nll_loss(logs, xgrad.asarray([0, 1]))
     Tensor(2.5)
@@ -291,7 +330,6 @@ def _of_probabilities(
 
 
 @upcast
-@documented()
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -301,19 +339,42 @@ def multi_margin_loss(
     *,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the hinge loss of classes: the mean of ``max(0, margin - right + other)**p``, with 0 for the right class.
+    """Return the hinge loss of classes: the mean of ``max(0, margin - right + other)**p``.
 
-    input : Tensor -- Scores, of shape (batch, classes), or (classes,).
-    target : Tensor -- The number of the right class, from 0; integers, of shape (batch,), or ().
-    p : {1, 2}, default 1 -- The power.
-    margin : float, default 1 -- The difference of scores from which the loss is 0.
-    weight : Tensor, optional -- Of each class, of shape (classes,).
-    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses of the rows.
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `target`.
-    raises ValueError -- If the shapes do not fit, or `p` or `reduction` is none of the above.
-    raises TypeError -- If `target` is not of integers.
-    raises IndexError -- If a class does not exist; not checked on ``cuda``, which would have to synchronize.
+    `right` is the score of the right class, which itself adds 0.
 
+    Parameters
+    ----------
+    input : Tensor
+        Scores, of shape (batch, classes), or (classes,).
+    target : Tensor
+        The number of the right class, from 0; integers, of shape (batch,), or ().
+    p : {1, 2}, default 1
+        The power.
+    margin : float, default 1
+        The difference of scores from which the loss is 0.
+    weight : Tensor, optional
+        Of each class, of shape (classes,).
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses of the rows.
+
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of `target`.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or `p` or `reduction` is none of the above.
+    TypeError
+        If `target` is not of integers.
+    IndexError
+        If a class does not exist; not checked on ``cuda``, which would have to synchronize.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.multi_margin_loss(xgrad.asarray([[0.5, 0.0, 2.0]]), xgrad.asarray([0]))
     Tensor(1.)
     """

@@ -9,21 +9,10 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.support.docstrings import by_name, documented
 
 __all__ = ["allclose", "isclose"]
 
-_SHARED = by_name(
-    "x1, x2 : Tensor or scalar -- Numbers or bools, of shapes that broadcast. At most one may be a Python scalar.",
-    "rtol : float, default 1e-5 -- The tolerance relative to the magnitude of `x2`.",
-    "atol : float, default 1e-8 -- The absolute tolerance, which is added.",
-    "equal_nan : bool, default False -- Whether NaNs are close to each other.",
-    "TypeError -- If both are scalars.",
-    "ValueError -- If the shapes do not broadcast.",
-)
 
-
-@documented(shared=_SHARED)
 def isclose(
     x1: Tensor | complex,
     x2: Tensor | complex,
@@ -34,13 +23,40 @@ def isclose(
 ) -> Tensor:
     """Return whether elements are equal within a tolerance; not differentiable.
 
-    x1, x2, rtol, atol, equal_nan
-    returns Tensor -- Bools, of the shape that the inputs broadcast to: whether ``abs(x1 - x2) <= atol + rtol *
+    Parameters
+    ----------
+    x1, x2 : Tensor or scalar
+        Numbers or bools, of shapes that broadcast. At most one may be a Python scalar.
+    rtol : float, default 1e-5
+        The tolerance relative to the magnitude of `x2`.
+    atol : float, default 1e-8
+        The absolute tolerance, which is added.
+    equal_nan : bool, default False
+        Whether NaNs are close to each other.
+
+    Returns
+    -------
+    Tensor
+        Bools, of the shape that the inputs broadcast to: whether ``abs(x1 - x2) <= atol + rtol *
         abs(x2)``. An infinity is close to itself alone.
-    raises TypeError, ValueError, DeviceError
 
-    Integers are compared as float64. Like ``numpy.isclose``, ``torch.isclose`` and ``array_api_extra.isclose``.
+    Raises
+    ------
+    TypeError
+        If both are scalars.
+    ValueError
+        If the shapes do not broadcast.
+    DeviceError
+        If the tensors are on several devices.
 
+    Notes
+    -----
+    Integers are compared as float64. Like ``numpy.isclose``, ``torch.isclose`` and
+    ``array_api_extra.isclose``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.isclose(xgrad.asarray([1.0, 2.0]), xgrad.asarray([1.000001, 2.1]))
     Tensor([ True, False])
     """
@@ -68,7 +84,6 @@ def isclose(
     return near | xp.isnan(a) & xp.isnan(b) if equal_nan else near
 
 
-@documented(shared=_SHARED)
 def allclose(
     x1: Tensor | complex,
     x2: Tensor | complex,
@@ -79,13 +94,39 @@ def allclose(
 ) -> bool:
     """Return whether all elements are equal within a tolerance: see `isclose`.
 
-    x1, x2, rtol, atol, equal_nan
-    returns bool -- True where there are no elements. It synchronizes with a GPU; for a tensor of one bool, use
-        ``all(isclose(...))``.
-    raises TypeError, ValueError, DeviceError
+    Parameters
+    ----------
+    x1, x2 : Tensor or scalar
+        Numbers or bools, of shapes that broadcast. At most one may be a Python scalar.
+    rtol : float, default 1e-5
+        The tolerance relative to the magnitude of `x2`.
+    atol : float, default 1e-8
+        The absolute tolerance, which is added.
+    equal_nan : bool, default False
+        Whether NaNs are close to each other.
 
+    Returns
+    -------
+    bool
+        True where there are no elements. It synchronizes with a GPU; for a tensor of one bool, use
+        ``all(isclose(...))``.
+
+    Raises
+    ------
+    TypeError
+        If both are scalars.
+    ValueError
+        If the shapes do not broadcast.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
     Like ``numpy.allclose`` and ``torch.allclose``.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.allclose(xgrad.asarray([1.0, 2.0]), xgrad.asarray([1.000001, 2.0]))
     True
     """

@@ -14,7 +14,6 @@ from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.linalg import diagonal
 from xgrad.ops.manipulation import on_one_device
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 __all__ = ["einsum"]
@@ -23,26 +22,46 @@ __all__ = ["einsum"]
 Labelled = tuple[Tensor, str]
 
 
-@documented()
 def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     """Multiply tensors and sum over axes, by the Einstein summation convention.
 
-    subscripts : str -- For each operand one letter per axis, separated by commas, and after ``->`` those of the result:
-        ``"ij,jk->ik"`` is a matrix product. Axes of one letter are multiplied element by element; letters that are not
-        in the result are summed over. A letter repeated in one operand takes its diagonal. ``...`` stands for any
-        number of axes, which broadcast. Without ``->``, the result has the axes of ``...``, then the letters that occur
-        once, in alphabetical order.
-    *operands : Tensor -- Numbers, on one device; bools count as integers. Axes of one letter are of one length, or of
+    Parameters
+    ----------
+    subscripts : str
+        For each operand one letter per axis, separated by commas, and after ``->`` those of the
+        result: ``"ij,jk->ik"`` is a matrix product. Axes of one letter are multiplied element by
+        element; letters that are not in the result are summed over. A letter repeated in one
+        operand takes its diagonal. ``...`` stands for any number of axes, which broadcast. Without
+        ``->``, the result has the axes of ``...``, then the letters that occur once, in
+        alphabetical order.
+    *operands : Tensor
+        Numbers, on one device; bools count as integers. Axes of one letter are of one length, or of
         length 1.
-    returns Tensor -- Of the dtype that the operands promote to.
-    raises ValueError -- If the subscripts are malformed, or do not fit the shapes.
-    raises TypeError -- If `subscripts` is not a string.
-    raises DeviceError
 
-    Differentiable to any order. Two operands are one call of `matmul`. Of three and more, the order of pairs that
-    takes the fewest operations is searched for by ``numpy.einsum_path``, exhaustively for up to four operands. As
-    ``numpy.einsum`` and ``torch.einsum``, but that sums of integers are of their own dtype.
+    Returns
+    -------
+    Tensor
+        Of the dtype that the operands promote to.
 
+    Raises
+    ------
+    ValueError
+        If the subscripts are malformed, or do not fit the shapes.
+    TypeError
+        If `subscripts` is not a string.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Two operands are one call of `matmul`. Of three and more, the order
+    of pairs that takes the fewest operations is searched for by ``numpy.einsum_path``, exhaustively
+    for up to four operands. As ``numpy.einsum`` and ``torch.einsum``, but that sums of integers are
+    of their own dtype.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x, y = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.asarray([1.0, 10.0])
     >>> xgrad.einsum("ij,j->i", x, y)
     Tensor([21., 43.])

@@ -17,7 +17,6 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.padding import pad as pad_axes
 from xgrad.ops.windows import AXES, Lengths, Pairs, Window, batched, lengths, pad
-from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import shown
 
 
@@ -207,20 +206,6 @@ def convolve_transposed(
     return out if of_batch else out[0, ...]
 
 
-_SHARED = by_name(
-    "bias : Tensor, optional -- Of shape (out,).",
-    "stride : int or tuple of int, default 1 -- The distance from window to window.",
-    "padding : int, tuple of int, 'valid' or 'same', default 0 -- The number of zeros before and after each axis: with "
-    "``'valid'`` none, with ``'same'``, for a stride of 1, as many as preserve the lengths.",
-    "output_padding : int or tuple of int, default 0 -- The elements added after each axis: those of an input of which "
-    "the stride left out the last ones.",
-    "dilation : int or tuple of int, default 1 -- The distance between elements under the kernel.",
-    "groups : int, default 1 -- The number of groups of channels, each of which is convolved with its own.",
-    "ValueError -- If an argument is none of the above, or the shapes do not fit.",
-)
-
-
-@documented(shared=_SHARED)
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -232,12 +217,37 @@ def conv1d(
 ) -> Tensor:
     """Return the cross-correlation of sequences and kernels, summed over channels, plus a bias.
 
-    input : Tensor -- Of shape (N, in, L), or (in, L) for a single one, floating.
-    weight : Tensor -- Of shape (out, in / groups, K).
-    bias, stride, padding, dilation, groups
-    returns Tensor -- Of shape (N, out, L'), with L' = ⌊(L + 2 padding - dilation (K - 1) - 1) / stride⌋ + 1.
-    raises ValueError
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, in, L), or (in, L) for a single one, floating.
+    weight : Tensor
+        Of shape (out, in / groups, K).
+    bias : Tensor, optional
+        Of shape (out,).
+    stride : int or tuple of int, default 1
+        The distance from window to window.
+    padding : int, tuple of int, 'valid' or 'same', default 0
+        The number of zeros before and after each axis: with ``'valid'`` none, with ``'same'``, for
+        a stride of 1, as many as preserve the lengths.
+    dilation : int or tuple of int, default 1
+        The distance between elements under the kernel.
+    groups : int, default 1
+        The number of groups of channels, each of which is convolved with its own.
 
+    Returns
+    -------
+    Tensor
+        Of shape (N, out, L'), with L' = ⌊(L + 2 padding - dilation (K - 1) - 1) / stride⌋ + 1.
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.asarray([[1.0, 2.0, 4.0]])
     >>> xgrad.nn.functional.conv1d(x, xgrad.asarray([[[-1.0, 1.0]]]))
     Tensor([[1., 2.]])
@@ -245,7 +255,6 @@ def conv1d(
     return convolve("conv1d", input, weight, bias, stride, padding, dilation, groups, 1)
 
 
-@documented(shared=_SHARED)
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -257,19 +266,43 @@ def conv2d(
 ) -> Tensor:
     """Return the cross-correlation of images and kernels, summed over channels, plus a bias.
 
-    input : Tensor -- Of shape (N, in, H, W), or (in, H, W) for a single one, floating.
-    weight : Tensor -- Of shape (out, in / groups, K, K').
-    bias, stride, padding, dilation, groups
-    returns Tensor -- Of shape (N, out, H', W'), with H' = ⌊(H + 2 padding - dilation (K - 1) - 1) / stride⌋ + 1.
-    raises ValueError
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, in, H, W), or (in, H, W) for a single one, floating.
+    weight : Tensor
+        Of shape (out, in / groups, K, K').
+    bias : Tensor, optional
+        Of shape (out,).
+    stride : int or tuple of int, default 1
+        The distance from window to window.
+    padding : int, tuple of int, 'valid' or 'same', default 0
+        The number of zeros before and after each axis: with ``'valid'`` none, with ``'same'``, for
+        a stride of 1, as many as preserve the lengths.
+    dilation : int or tuple of int, default 1
+        The distance between elements under the kernel.
+    groups : int, default 1
+        The number of groups of channels, each of which is convolved with its own.
 
+    Returns
+    -------
+    Tensor
+        Of shape (N, out, H', W'), with H' = ⌊(H + 2 padding - dilation (K - 1) - 1) / stride⌋ + 1.
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.conv2d(xgrad.ones((1, 3, 28, 28)), xgrad.ones((8, 3, 5, 5)), padding=2).shape
     (1, 8, 28, 28)
     """
     return convolve("conv2d", input, weight, bias, stride, padding, dilation, groups, 2)
 
 
-@documented(shared=_SHARED)
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -282,15 +315,40 @@ def conv_transpose1d(
 ) -> Tensor:
     """Return the transpose of `conv1d`: its gradient for the input.
 
-    input : Tensor -- Of shape (N, in, L), or (in, L) for a single one, floating.
-    weight : Tensor -- Of shape (in, out / groups, K).
-    bias, stride
-    padding : int or tuple of int, default 0 -- That of the convolution; the result is shorter by it at both ends.
-    output_padding, groups, dilation
-    returns Tensor -- Of shape (N, out, L'), with L' = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding
-        + 1.
-    raises ValueError
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, in, L), or (in, L) for a single one, floating.
+    weight : Tensor
+        Of shape (in, out / groups, K).
+    bias : Tensor, optional
+        Of shape (out,).
+    stride : int or tuple of int, default 1
+        The distance from window to window.
+    padding : int or tuple of int, default 0
+        That of the convolution; the result is shorter by it at both ends.
+    output_padding : int or tuple of int, default 0
+        The elements added after each axis: those of an input of which the stride left out the last
+        ones.
+    groups : int, default 1
+        The number of groups of channels, each of which is convolved with its own.
+    dilation : int or tuple of int, default 1
+        The distance between elements under the kernel.
 
+    Returns
+    -------
+    Tensor
+        Of shape (N, out, L'), with L' = (L - 1) stride - 2 padding + dilation (K - 1) +
+        output_padding + 1.
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.asarray([[1.0, 2.0]])
     >>> xgrad.nn.functional.conv_transpose1d(x, xgrad.asarray([[[1.0, 1.0]]]), stride=2)
     Tensor([[1., 1., 2., 2.]])
@@ -300,7 +358,6 @@ def conv_transpose1d(
     )
 
 
-@documented(shared=_SHARED)
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
@@ -313,15 +370,40 @@ def conv_transpose2d(
 ) -> Tensor:
     """Return the transpose of `conv2d`: its gradient for the input.
 
-    input : Tensor -- Of shape (N, in, H, W), or (in, H, W) for a single one, floating.
-    weight : Tensor -- Of shape (in, out / groups, K, K').
-    bias, stride
-    padding : int or tuple of int, default 0 -- That of the convolution; the result is shorter by it at both ends.
-    output_padding, groups, dilation
-    returns Tensor -- Of shape (N, out, H', W'), with H' = (H - 1) stride - 2 padding + dilation (K - 1) +
-        output_padding + 1.
-    raises ValueError
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, in, H, W), or (in, H, W) for a single one, floating.
+    weight : Tensor
+        Of shape (in, out / groups, K, K').
+    bias : Tensor, optional
+        Of shape (out,).
+    stride : int or tuple of int, default 1
+        The distance from window to window.
+    padding : int or tuple of int, default 0
+        That of the convolution; the result is shorter by it at both ends.
+    output_padding : int or tuple of int, default 0
+        The elements added after each axis: those of an input of which the stride left out the last
+        ones.
+    groups : int, default 1
+        The number of groups of channels, each of which is convolved with its own.
+    dilation : int or tuple of int, default 1
+        The distance between elements under the kernel.
 
+    Returns
+    -------
+    Tensor
+        Of shape (N, out, H', W'), with H' = (H - 1) stride - 2 padding + dilation (K - 1) +
+        output_padding + 1.
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x, weight = xgrad.ones((1, 8, 14, 14)), xgrad.ones((8, 3, 2, 2))
     >>> xgrad.nn.functional.conv_transpose2d(x, weight, stride=2).shape
     (1, 3, 28, 28)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import index
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -13,16 +13,14 @@ from xgrad.backend.devices import current_device
 from xgrad.backend.recording import run_array_code
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER, KINDS, defaults, get_default_dtype
-from xgrad.core.function import Function
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.namespace import errors
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.core.views import unlink
-from xgrad.ops.declare import make_callable
+from xgrad.ops.declare import derivative
 from xgrad.ops.dtype_functions import result_type
 from xgrad.ops.manipulation import broadcast_to, on_one_device, reshape
 from xgrad.ops.tensor_conversion import asarray, astype, check_cast, check_range, native_dtype
-from xgrad.support.docstrings import dedent, documented, write_out
 from xgrad.support.hints import explained, shown
 
 __all__ = [
@@ -30,58 +28,7 @@ __all__ = [
     "triu", "zeros", "zeros_like",
 ]  # fmt: skip
 
-F = TypeVar("F", bound=Callable[..., Tensor])
 Number = bool | int | float | complex | Tensor
-
-_DOC = write_out(
-    """{summary}
-
-{parameters}
-dtype : dtype, optional -- By default {dtype}.
-device : str or Device, optional -- By default {device}.
-requires_grad
-returns Tensor -- Of shape {shape}.
-raises TypeError -- If there is no such dtype, or gradients are wanted of one that is not floating.
-raises DeviceError -- If the device is unknown or cannot be used.
-
-{notes}Python array API standard, creation functions: ``{name}``.
-
->>> xgrad.{example}""",
-    "{name}",
-)
-
-
-def _creation(
-    shape: str,
-    example: str,
-    dtype: str = "float32, the default dtype",
-    device: str = "the `default_device`",
-    notes: str = "",
-) -> Callable[[F], F]:
-    """Complete the docstring of a creation function, which has its summary and own parameters.
-
-    `example` reads ``call -> output``.
-    """
-
-    def declare(function: F) -> F:
-        if function.__doc__:  # None under -OO
-            summary, _, parameters = dedent(function.__doc__).partition("\n\n")
-            function.__doc__ = _DOC.format(
-                name=function.__name__,
-                summary=summary,
-                parameters=parameters.replace(" -- ", "\n    "),
-                shape=shape,
-                dtype=dtype,
-                device=device,
-                notes=notes and f"{notes}\n",
-                example=example.replace(" -> ", "\n"),
-            )
-        return explained(function)
-
-    return declare
-
-
-_LIKE_X = {"shape": "that of `x`, without its history", "dtype": "that of `x`", "device": "that of `x`"}
 
 
 def _call(device: Device, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -118,46 +65,133 @@ def _integer(name: str, n: Any) -> int:
         raise TypeError(f"{name}: expected an int, got {shown(n)}") from None
 
 
-@_creation("`shape`", "zeros((1, 2)) -> Tensor([[0., 0.]])")
+@explained
 def zeros(
     shape: int | tuple[int, ...], *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
     """Return zeros.
 
-    shape : int or tuple of int -- The length of each axis.
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The length of each axis.
+    dtype : dtype, optional
+        By default float32, the default dtype.
+    device : str or Device, optional
+        By default the `default_device`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
+
+    Returns
+    -------
+    Tensor
+        Of shape `shape`.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or gradients are wanted of one that is not floating.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Notes
+    -----
+    Python array API standard, creation functions: ``zeros``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.zeros((1, 2))
+    Tensor([[0., 0.]])
     """
     return _create("zeros", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-@_creation("`shape`", "ones((1, 2)) -> Tensor([[1., 1.]])")
+@explained
 def ones(
     shape: int | tuple[int, ...], *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
     """Return ones.
 
-    shape : int or tuple of int -- The length of each axis.
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The length of each axis.
+    dtype : dtype, optional
+        By default float32, the default dtype.
+    device : str or Device, optional
+        By default the `default_device`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
+
+    Returns
+    -------
+    Tensor
+        Of shape `shape`.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or gradients are wanted of one that is not floating.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Notes
+    -----
+    Python array API standard, creation functions: ``ones``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.ones((1, 2))
+    Tensor([[1., 1.]])
     """
     return _create("ones", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-@_creation("`shape`", "empty((1, 2)).shape -> (1, 2)")
+@explained
 def empty(
     shape: int | tuple[int, ...], *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
     """Return uninitialized memory.
 
-    shape : int or tuple of int -- The length of each axis.
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The length of each axis.
+    dtype : dtype, optional
+        By default float32, the default dtype.
+    device : str or Device, optional
+        By default the `default_device`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
+
+    Returns
+    -------
+    Tensor
+        Of shape `shape`.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or gradients are wanted of one that is not floating.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Notes
+    -----
+    Python array API standard, creation functions: ``empty``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.empty((1, 2)).shape
+    (1, 2)
     """
     return _create("empty", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-@_creation(
-    "`shape`",
-    "full(2, 7) -> Tensor([7, 7])",
-    dtype="that of the value: float32 for a float, int64 for an int",
-    device="that of a tensor that is the value, else the `default_device`",
-    notes="Differentiable in a value that is a tensor.",
-)
+@explained
 def full(
     shape: int | tuple[int, ...],
     fill_value: Number,
@@ -168,8 +202,42 @@ def full(
 ) -> Tensor:
     """Return one value, repeated.
 
-    shape : int or tuple of int -- The length of each axis.
-    fill_value : scalar or 0-d Tensor -- The value.
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The length of each axis.
+    fill_value : scalar or 0-d Tensor
+        The value.
+    dtype : dtype, optional
+        By default that of the value: float32 for a float, int64 for an int.
+    device : str or Device, optional
+        By default that of a tensor that is the value, else the `default_device`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
+
+    Returns
+    -------
+    Tensor
+        Of shape `shape`.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or gradients are wanted of one that is not floating.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Notes
+    -----
+    Differentiable in a value that is a tensor.
+
+    Python array API standard, creation functions: ``full``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.full(2, 7)
+    Tensor([7, 7])
     """
     if isinstance(fill_value, Tensor):
         if fill_value.ndim:
@@ -187,47 +255,136 @@ def full(
     return _create("full", _lengths(shape), fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-@_creation(example="zeros_like(xgrad.eye(1, 2)) -> Tensor([[0., 0.]])", **_LIKE_X)
+@explained
 def zeros_like(
     x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
     """Return zeros, in the shape of another tensor.
 
-    x : Tensor -- The tensor with the default shape, dtype and device.
+    Parameters
+    ----------
+    x : Tensor
+        The tensor with the default shape, dtype and device.
+    dtype : dtype, optional
+        By default that of `x`.
+    device : str or Device, optional
+        By default that of `x`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
+
+    Returns
+    -------
+    Tensor
+        Of shape that of `x`, without its history.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or gradients are wanted of one that is not floating.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Notes
+    -----
+    Python array API standard, creation functions: ``zeros_like``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.zeros_like(xgrad.eye(1, 2))
+    Tensor([[0., 0.]])
     """
     like = _like_options("zeros_like", x, dtype, device)
     return zeros(**like, requires_grad=requires_grad)
 
 
-@_creation(example="ones_like(xgrad.eye(1, 2)) -> Tensor([[1., 1.]])", **_LIKE_X)
+@explained
 def ones_like(
     x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
     """Return ones, in the shape of another tensor.
 
-    x : Tensor -- The tensor with the default shape, dtype and device.
+    Parameters
+    ----------
+    x : Tensor
+        The tensor with the default shape, dtype and device.
+    dtype : dtype, optional
+        By default that of `x`.
+    device : str or Device, optional
+        By default that of `x`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
+
+    Returns
+    -------
+    Tensor
+        Of shape that of `x`, without its history.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or gradients are wanted of one that is not floating.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Notes
+    -----
+    Python array API standard, creation functions: ``ones_like``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.ones_like(xgrad.eye(1, 2))
+    Tensor([[1., 1.]])
     """
     like = _like_options("ones_like", x, dtype, device)
     return ones(**like, requires_grad=requires_grad)
 
 
-@_creation(example="empty_like(xgrad.eye(1, 2)).shape -> (1, 2)", **_LIKE_X)
+@explained
 def empty_like(
     x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
 ) -> Tensor:
     """Return uninitialized memory, in the shape of another tensor.
 
-    x : Tensor -- The tensor with the default shape, dtype and device.
+    Parameters
+    ----------
+    x : Tensor
+        The tensor with the default shape, dtype and device.
+    dtype : dtype, optional
+        By default that of `x`.
+    device : str or Device, optional
+        By default that of `x`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
+
+    Returns
+    -------
+    Tensor
+        Of shape that of `x`, without its history.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or gradients are wanted of one that is not floating.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Notes
+    -----
+    Python array API standard, creation functions: ``empty_like``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.empty_like(xgrad.eye(1, 2)).shape
+    (1, 2)
     """
     like = _like_options("empty_like", x, dtype, device)
     return empty(**like, requires_grad=requires_grad)
 
 
-@_creation(
-    example="full_like(xgrad.zeros(2), 7) -> Tensor([7., 7.])",
-    notes="Differentiable in a value that is a tensor.",
-    **_LIKE_X,
-)
+@explained
 def full_like(
     x: Tensor,
     /,
@@ -239,8 +396,42 @@ def full_like(
 ) -> Tensor:
     """Return one value, repeated, in the shape of another tensor.
 
-    x : Tensor -- The tensor with the default shape, dtype and device.
-    fill_value : scalar or 0-d Tensor -- The value.
+    Parameters
+    ----------
+    x : Tensor
+        The tensor with the default shape, dtype and device.
+    fill_value : scalar or 0-d Tensor
+        The value.
+    dtype : dtype, optional
+        By default that of `x`.
+    device : str or Device, optional
+        By default that of `x`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
+
+    Returns
+    -------
+    Tensor
+        Of shape that of `x`, without its history.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or gradients are wanted of one that is not floating.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Notes
+    -----
+    Differentiable in a value that is a tensor.
+
+    Python array API standard, creation functions: ``full_like``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.full_like(xgrad.zeros(2), 7)
+    Tensor([7., 7.])
     """
     like = _like_options("full_like", x, dtype, device)
     return full(fill_value=fill_value, **like, requires_grad=requires_grad)
@@ -259,7 +450,7 @@ _RANGE = {
 }
 
 
-@_creation("(n,)", "arange(1, 7, 2) -> Tensor([1, 3, 5])", dtype="what `result_type` makes of the arguments", **_RANGE)
+@explained
 def arange(
     start: int | float | Tensor,
     /,
@@ -272,9 +463,44 @@ def arange(
 ) -> Tensor:
     """Return evenly spaced numbers from `start` up to `stop`, which is left out.
 
-    start : int, float or 0-d Tensor -- The first number; without `stop`, the end of a range from 0.
-    stop : int, float or 0-d Tensor, optional -- The end of the range, which is excluded.
-    step : int, float or 0-d Tensor, default 1 -- The distance between two numbers.
+    Parameters
+    ----------
+    start : int, float or 0-d Tensor
+        The first number; without `stop`, the end of a range from 0.
+    stop : int, float or 0-d Tensor, optional
+        The end of the range, which is excluded.
+    step : int, float or 0-d Tensor, default 1
+        The distance between two numbers.
+    dtype : dtype, optional
+        By default what `result_type` makes of the arguments.
+    device : str or Device, optional
+        By default that of a tensor among the arguments, else the `default_device`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
+
+    Returns
+    -------
+    Tensor
+        Of shape (n,).
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or gradients are wanted of one that is not floating.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Notes
+    -----
+    Differentiable in the arguments that are tensors.
+
+    Python array API standard, creation functions: ``arange``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.arange(1, 7, 2)
+    Tensor([1, 3, 5])
     """
     if stop is None:
         start, stop = 0, start
@@ -286,7 +512,7 @@ def arange(
     return astype(start + step * count, dtype, copy=False)
 
 
-@_creation("(num,)", "linspace(0.0, 1.0, 3) -> Tensor([0. , 0.5, 1. ])", **_RANGE)
+@explained
 def linspace(
     start: int | float | complex | Tensor,
     stop: int | float | complex | Tensor,
@@ -300,9 +526,44 @@ def linspace(
 ) -> Tensor:
     """Return `num` evenly spaced numbers from `start` to `stop`.
 
-    start, stop : number or 0-d Tensor -- The ends.
-    num : int -- The number of elements.
-    endpoint : bool, default True -- Whether `stop` is one of them.
+    Parameters
+    ----------
+    start, stop : number or 0-d Tensor
+        The ends.
+    num : int
+        The number of elements.
+    endpoint : bool, default True
+        Whether `stop` is one of them.
+    dtype : dtype, optional
+        By default float32, the default dtype.
+    device : str or Device, optional
+        By default that of a tensor among the arguments, else the `default_device`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
+
+    Returns
+    -------
+    Tensor
+        Of shape (num,).
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or gradients are wanted of one that is not floating.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Notes
+    -----
+    Differentiable in the arguments that are tensors.
+
+    Python array API standard, creation functions: ``linspace``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.linspace(0.0, 1.0, 3)
+    Tensor([0. , 0.5, 1. ])
     """
     num = _integer("num", num)
     if num < 0:
@@ -335,7 +596,7 @@ def _python_number(x: Any) -> Any:
     return x.item() if isinstance(x, (Tensor, np.generic)) else x
 
 
-@_creation("(n_rows, n_cols)", "eye(1, 2) -> Tensor([[1., 0.]])")
+@explained
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -348,27 +609,79 @@ def eye(
 ) -> Tensor:
     """Return ones on a diagonal and zeros elsewhere.
 
-    n_rows : int -- The number of rows.
-    n_cols : int, optional -- The number of columns, by default that of rows.
-    k : int, default 0 -- The offset from the main diagonal, above it if positive.
+    Parameters
+    ----------
+    n_rows : int
+        The number of rows.
+    n_cols : int, optional
+        The number of columns, by default that of rows.
+    k : int, default 0
+        The offset from the main diagonal, above it if positive.
+    dtype : dtype, optional
+        By default float32, the default dtype.
+    device : str or Device, optional
+        By default the `default_device`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
+
+    Returns
+    -------
+    Tensor
+        Of shape (n_rows, n_cols).
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or gradients are wanted of one that is not floating.
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Notes
+    -----
+    Python array API standard, creation functions: ``eye``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.eye(1, 2)
+    Tensor([[1., 0.]])
     """
     return _create("eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k)
 
 
-@documented("creation functions")
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Return the coordinates of the points of a grid, one tensor for each axis.
 
-    *arrays : Tensor -- The coordinates along each axis, of shape (n,).
-    indexing : {"xy", "ij"}, default "xy" -- Whether the first two axes are swapped, as for images, or not, as for
+    Parameters
+    ----------
+    *arrays : Tensor
+        The coordinates along each axis, of shape (n,).
+    indexing : {"xy", "ij"}, default "xy"
+        Whether the first two axes are swapped, as for images, or not, as for
         matrices.
-    returns tuple of Tensor -- As many as there are arrays, of their dtypes, all of shape (n1, n2, n3, ...) with
-        ``"ij"``, of (n2, n1, n3, ...) with ``"xy"``.
-    raises ValueError -- If an array has not just one axis, or `indexing` is neither.
-    raises DeviceError -- If the arrays are on several devices.
 
+    Returns
+    -------
+    tuple of Tensor
+        As many as there are arrays, of their dtypes, all of shape (n1, n2, n3, ...) with
+        ``"ij"``, of (n2, n1, n3, ...) with ``"xy"``.
+
+    Raises
+    ------
+    ValueError
+        If an array has not just one axis, or `indexing` is neither.
+    DeviceError
+        If the arrays are on several devices.
+
+    Notes
+    -----
     Differentiable to any order.
 
+    Python array API standard, creation functions: ``meshgrid``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x, y = xgrad.meshgrid(xgrad.asarray([1, 2]), xgrad.asarray([3, 4, 5]))
     >>> x
     Tensor([[1, 2],
@@ -389,35 +702,82 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     return tuple([unlink(broadcast_to(x, shape)) for x in grids])
 
 
-_TRIANGLE = write_out(
-    """Return the {which} triangle of matrices, and zeros elsewhere.
-
-x : Tensor -- Of shape (..., m, n) and any dtype.
-k : int, default 0 -- The last diagonal of the triangle, above the main one if positive.
-returns Tensor -- Of the same shape and dtype.
-raises ValueError -- If `x` has fewer than two axes.
-
-Differentiable to any order.
-
->>> xgrad.{name}(xgrad.ones((2, 2)))
-{shown}""",
-    "{name}",
-    "creation functions",
-)
+def _check_matrices(x: Any) -> None:
+    if len(x.shape) < 2:
+        raise ValueError(f"expected matrices, got {len(x.shape)} axes")
 
 
-def _triangle(name: str, which: str, shown: str) -> Callable[..., Tensor]:
-    """Declare a function that returns a triangle of matrices."""
+@derivative(lambda g, xp, k: xp.tril(g, k=k))
+def tril(xp: Any, x: Any, /, *, k: int = 0) -> Any:
+    """Return the lower triangle of matrices, and zeros elsewhere.
 
-    def forward(xp: Any, x: Any, /, *, k: int = 0) -> Any:
-        if len(x.shape) < 2:
-            raise ValueError(f"expected matrices, got {len(x.shape)} axes")
-        return getattr(xp, name)(x, k=k)
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n) and any dtype.
+    k : int, default 0
+        The last diagonal of the triangle, above the main one if positive.
 
-    function = Function.of(name, forward, (lambda g, xp, k: getattr(xp, name)(g, k=k),))
-    text = _TRIANGLE.format(name=name, which=which, shown=shown)
-    return make_callable(function, text, __name__)
+    Returns
+    -------
+    Tensor
+        Of the same shape and dtype.
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, creation functions: ``tril``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.tril(xgrad.ones((2, 2)))
+    Tensor([[1., 0.],
+            [1., 1.]])
+    """
+    _check_matrices(x)
+    return xp.tril(x, k=k)
 
 
-tril = _triangle("tril", "lower", "Tensor([[1., 0.],\n        [1., 1.]])")
-triu = _triangle("triu", "upper", "Tensor([[1., 1.],\n        [0., 1.]])")
+@derivative(lambda g, xp, k: xp.triu(g, k=k))
+def triu(xp: Any, x: Any, /, *, k: int = 0) -> Any:
+    """Return the upper triangle of matrices, and zeros elsewhere.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n) and any dtype.
+    k : int, default 0
+        The last diagonal of the triangle, above the main one if positive.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape and dtype.
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, creation functions: ``triu``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.triu(xgrad.ones((2, 2)))
+    Tensor([[1., 1.],
+            [0., 1.]])
+    """
+    _check_matrices(x)
+    return xp.triu(x, k=k)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from sys import intern
 from typing import Any, Concatenate, ParamSpec
 
 from xgrad.core.arguments import front_axis
-from xgrad.core.dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGER, NAMES, SCALARS
+from xgrad.core.dtypes import COMPLEX, INTEGER, SCALARS
 from xgrad.core.fast_paths import binary_fast_path, unary_fast_path
 from xgrad.core.function import Function
 from xgrad.core.op import Rule
 from xgrad.core.signatures import LazySignature
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import Views
-from xgrad.support.docstrings import write_out
 
 P = ParamSpec("P")
 Axis = int | tuple[int, ...] | None
@@ -37,6 +35,9 @@ def derivative(
     upcast: bool = False,
     own_rule: bool = False,
     native: bool = False,
+    native_of_reals: bool = False,
+    of_bools: str | None = None,
+    instead_for_bools: str = "",
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
 
@@ -48,14 +49,39 @@ def derivative(
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
-        flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "scipy_promotion": scipy_promotion}
-        more: dict[str, Any] = {"broadcasts": broadcasts, "residual": residual, "views": views, "joint": joint}
-        more |= {"autocast": autocast, "upcast": upcast, "own_rule": own_rule, "native": native}
-        name = forward.__name__.lstrip("_")
-        function = Function.of(name, forward, rules, **flags, **more)
+        function = Function.of(
+            forward.__name__.lstrip("_"),
+            forward,
+            rules,
+            lowest=kind,
+            highest=highest,
+            broadcasts=broadcasts,
+            residual=residual,
+            joint=joint,
+            holomorphic=holomorphic,
+            scipy_promotion=scipy_promotion,
+            views=views,
+            autocast=autocast,
+            upcast=upcast,
+            own_rule=own_rule,
+            native=native,
+            native_of_reals=native_of_reals,
+            of_bools=of_bools,
+            instead_for_bools=instead_for_bools,
+        )
         return make_callable(function, forward.__doc__, forward.__module__)
 
     return declare
+
+
+def elementwise(
+    *rules: Rule | None, kind: int = INTEGER, **options: Any
+) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
+    """Declare a function that works element by element: see `derivative`, which has the options.
+
+    The namespace of each backend has a function of the same name, and the forward rule is that function.
+    """
+    return derivative(*rules, kind=kind, broadcasts=True, native=True, **options)
 
 
 def make_callable(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:
@@ -94,214 +120,6 @@ def as_arrays(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
     if type(x) in SCALARS:
         return xp.full_like(y, x), y
     return x, xp.full_like(x, y) if type(y) in SCALARS else y
-
-
-_KINDS = {
-    (BOOLEAN, COMPLEX): "any dtype",
-    (BOOLEAN, INTEGER): "integers or bools",
-    (INTEGER, INTEGER): "integers; bools count as such",
-    (INTEGER, FLOATING): "real numbers; bools count as integers",
-    (INTEGER, COMPLEX): "numbers; bools count as integers",
-    (FLOATING, FLOATING): "real numbers; integers count as float32",
-    (FLOATING, COMPLEX): "numbers; integers count as float32",
-}
-
-_ELEMENTWISE = write_out(
-    """{summary}
-
-{names} : Tensor -- Of any shape{broadcast}, on one device; {kind}.{scalar}
-returns Tensor -- {result}
-raises DeviceError -- If the tensors are on several devices.{raises}
-
-{gradient}{section}
-
->>> xgrad.{name}({call})
-Tensor({value})""",
-    "{name}",
-)
-
-
-def elementwise(
-    name: str,
-    *rules: Rule | None,
-    doc: str,
-    example: str,
-    kind: int = INTEGER,
-    highest: int = COMPLEX,
-    holomorphic: bool = True,
-    of_bools: str | None = None,
-    instead_for_bools: str = "",
-    forward: Callable[..., Any] | None = None,
-    native_of_reals: bool = False,
-    views: Views = False,
-    notes: str = "",
-    standard: bool = True,
-) -> Callable[..., Tensor]:
-    """Declare a function that works element by element, of the standard or not, given a rule for each input.
-
-    `doc` is its summary, and `example` reads ``arguments -> values``, with lists for tensors. `of_bools` names the op
-    to use for bools alone, which the standard leaves open, and `instead_for_bools` what to write for bools, which are
-    then refused; for `views` see `derivative`. `forward` is a forward rule other than the namespace's function of this
-    name; if `native_of_reals`, it is for complex numbers only.
-    """
-    native, names = (_unary, "x") if len(rules) == 1 else (_binary, "x1, x2")
-    flags = {"lowest": kind, "highest": highest, "holomorphic": holomorphic, "of_bools": of_bools, "views": views}
-    flags["instead_for_bools"] = instead_for_bools
-    flags |= {"native": forward is None, "native_of_reals": native_of_reals}
-    function = Function.of(name, forward or native(name), rules, broadcasts=True, **flags)
-    text = _document(function, names, doc, example, notes, standard)
-    return make_callable(function, text, "xgrad.ops.elementwise")
-
-
-def _unary(name: str) -> Callable[..., Any]:
-    def unary(xp: Any, x: Any, /) -> Any:
-        return getattr(xp, name)(x)
-
-    return unary
-
-
-def _binary(name: str) -> Callable[..., Any]:
-    def binary(xp: Any, x1: Any, x2: Any, /) -> Any:
-        return getattr(xp, name)(x1, x2)
-
-    return binary
-
-
-def _document(function: Function, names: str, summary: str, example: str, notes: str, standard: bool) -> str:
-    arguments, _, value = example.partition(" -> ")
-    binary = "," in names
-    raises = "\nValueError\n    If the shapes do not broadcast." if binary else ""
-    kind = "numbers or bools" if function.of_bools else _KINDS[function.lowest or BOOLEAN, function.highest]
-    if function.instead_for_bools:
-        raises += f"\nTypeError\n    If the input is of bools: {function.instead_for_bools}."
-        kind = "numbers"
-    if function.highest < COMPLEX:
-        raises += f"\nTypeError\n    If an input is not of {NAMES[function.highest]}."
-    gradient = "Differentiable to any order." if any(function.rules) else "Not differentiable: no gradient flows."
-    return _ELEMENTWISE.format(
-        raises=raises,
-        section=f"\nPython array API standard, elementwise functions: ``{function.name}``." if standard else "",
-        name=function.name,
-        names=names,
-        summary=summary,
-        kind=kind,
-        broadcast="s that broadcast" if binary else "",
-        scalar=" Either may be a Python scalar, which promotes nothing." if binary else "",
-        result="Of the shape that the inputs broadcast to." if binary else "Of the same shape.",
-        gradient=notes or gradient,
-        call=arguments.replace("[", "xgrad.asarray([").replace("]", "])"),
-        value=value,
-    )
-
-
-#: A keyword of a function along axes: its entry in the docstring, and its default.
-Option = tuple[str, Any]
-
-AXES: Option = "axis : int or tuple of int, optional -- The axes to reduce; by default all.", None
-SEARCHED: Option = "axis : int, optional -- The axis to search along; by default all elements in row order.", None
-RUNNING: Option = "axis : int, optional -- The axis to go along; optional for one axis.", None
-LAST: Option = "axis : int, default -1 -- The axis to sort along.", -1
-KEEPDIMS: Option = "keepdims : bool, default False -- Whether reduced axes stay, with length 1.", False
-DTYPE: Option = (
-    "dtype : dtype, optional -- The dtype to compute in and to return; by default that of `x`, and at least int64 for "
-    "integers.",
-    None,
-)
-CORRECTION: Option = (
-    "correction : float, default 0 -- Subtracted from the number of elements: 1 for the unbiased variance, PyTorch's "
-    "default.",
-    0.0,
-)
-INITIAL: Option = (
-    "include_initial : bool, default False -- Whether the result starts with that of no elements, and is longer by 1.",
-    False,
-)
-DESCENDING: Option = "descending : bool, default False -- Whether the largest comes first.", False
-STABLE: Option = "stable : bool, default True -- Whether equal elements keep their order.", True
-
-_TAKES = {
-    BOOLEAN: "Real numbers or bools",
-    INTEGER: "Numbers; bools count as integers",
-    FLOATING: "Integers and bools count as float32",
-}
-
-_ALONG_AXES = write_out(
-    """{summary}
-
-x : Tensor -- {takes}.
-{options}
-returns Tensor -- {returns}{raises}
-
-{notes}
-
->>> xgrad.{name}(xgrad.asarray({data}){keywords})
-Tensor({value})""",
-    "{name}",
-    "{section} functions",
-)
-
-
-def along_axes(
-    name: str,
-    rule: Rule | None,
-    *options: Option,
-    doc: str,
-    example: str,
-    returns: str,
-    section: str = "statistical",
-    kind: int = BOOLEAN,
-    highest: int = COMPLEX,
-    some: bool = False,
-    takes: str = "",
-    raises: str = "",
-    notes: str = "",
-    upcast: bool = False,
-) -> Callable[..., Tensor]:
-    """Declare a function of the standard of one tensor and these options, given its rule.
-
-    `doc` is its summary, `example` reads ``data, options -> values``, and `raises` is the cause of a ValueError; `some`
-    requires at least one axis, `kind` and `highest` are the least and highest kinds of dtypes, and for `upcast` see
-    `Op`.
-    """
-
-    def forward(xp: Any, x: Any, /, **options: Any) -> Any:
-        if some and not x.shape:
-            raise ValueError("expected x with at least one axis")
-        return getattr(xp, name)(x, **options)
-
-    arguments, _, value = example.partition(" -> ")
-    data, bracket, keywords = arguments.rpartition("]")
-    text = _ALONG_AXES.format(
-        name=name,
-        summary=doc,
-        takes=takes or _TAKES[kind],
-        options="\n".join([entry.replace(" -- ", "\n    ") for entry, _ in options]),
-        returns=returns,
-        raises=f"\n\nRaises\n------\nValueError\n    {raises}" if raises else "",
-        notes=notes or ("Differentiable to any order." if rule else "Not differentiable: no gradient flows."),
-        data=data + bracket,
-        keywords=keywords,
-        value=value,
-        section=section,
-    )
-    defaults = {intern(entry.partition(" ")[0]): default for entry, default in options}  # faster as keywords
-    flags: dict[str, Any] = {"lowest": kind, "highest": highest, "native": not some, "upcast": upcast}
-    function = Function.of(name, forward, (rule,), _keywords=defaults, **flags)
-    return make_callable(function, text, "xgrad.ops." + section)
-
-
-def reduction(name: str, rule: Rule | None, *more: Option, axis: Option = AXES, **rest: Any) -> Callable[..., Tensor]:
-    """Declare a function that reduces axes: see `along_axes`."""
-    returns = rest.pop("returns", "Of the shape of `x` without the reduced axes.")
-    return along_axes(name, rule, axis, *more, KEEPDIMS, returns=returns, **rest)
-
-
-def cumulative(name: str, rule: Rule | None, **rest: Any) -> Callable[..., Tensor]:
-    """Declare a function that accumulates along an axis: see `along_axes`."""
-    returns = "Of the shape of `x`, or longer by one along `axis`."
-    raises = "If there are no axes, or several and none is named."
-    more = {"returns": returns, "raises": raises, **rest}
-    return along_axes(name, rule, RUNNING, DTYPE, INITIAL, kind=INTEGER, some=True, **more)
 
 
 def normalize_axes(ndim: int, axis: Axis) -> tuple[int, ...]:

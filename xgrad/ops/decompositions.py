@@ -17,7 +17,6 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
 from xgrad.ops.eigen import check_phases, minus_adjoint, safe_divide
 from xgrad.ops.matrix_products import adjoint, check_matrices, check_square, identity
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
@@ -59,20 +58,39 @@ def _cholesky_rule(g: Any, xp: Any, out: Any, upper: bool) -> Any:
 
 
 @derivative(_cholesky_rule, kind=FLOATING, holomorphic=False)
-@documented("linear algebra extension")
 def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
     """Return the Cholesky factors of matrices, triangular ones.
 
-    x : Tensor -- Positive definite matrices, symmetric or Hermitian, of shape (..., n, n); only one triangle is read.
-        Integers count as float32.
-    upper : bool, default False -- Whether to return the upper triangular matrices U of ``U.H @ U`` instead of the lower
+    Parameters
+    ----------
+    x : Tensor
+        Positive definite matrices, symmetric or Hermitian, of shape (..., n, n); only one triangle
+        is read. Integers count as float32.
+    upper : bool, default False
+        Whether to return the upper triangular matrices U of ``U.H @ U`` instead of the lower
         L of ``L @ L.H``.
-    returns Tensor -- Of the shape of `x`, with zeros in the other triangle.
-    raises ValueError -- If the matrices are not square.
-    raises numpy.linalg.LinAlgError -- If one is not positive definite; on ``cuda`` the result is NaN instead.
 
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, with zeros in the other triangle.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If one is not positive definite; on ``cuda`` the result is NaN instead.
+
+    Notes
+    -----
     The gradient is Hermitian.
 
+    Python array API standard, linear algebra extension: ``cholesky``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.cholesky(xgrad.asarray([[4.0, 2.0], [2.0, 10.0]]))
     Tensor([[2., 0.],
             [1., 3.]])
@@ -105,20 +123,40 @@ def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
     return tuple(xp.linalg.qr(x, mode=mode))
 
 
-@documented("linear algebra extension")
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     """Return the QR decomposition of matrices, into a unitary and an upper triangular one.
 
-    x : Tensor -- Of shape (..., m, n); integers count as float32.
-    mode : {"reduced", "complete"}, default "reduced" -- Whether Q has k = min(m, n) columns, or k = m.
-    returns Q : Tensor -- Of shape (..., m, k), with orthonormal columns.
-    returns R : Tensor -- Of shape (..., k, n), upper triangular; each element of its diagonal is real, of either sign.
-    raises ValueError -- If `x` has fewer than two axes, or there is no such mode.
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n); integers count as float32.
+    mode : {"reduced", "complete"}, default "reduced"
+        Whether Q has k = min(m, n) columns, or k = m.
 
-    There is a derivative where the first min(m, n) columns of `x` are independent. Elsewhere the backward pass raises
-    an error, or the gradient is infinite or NaN. The columns that "complete" adds are determined up to a rotation, and
-    have a derivative for what does not depend on it.
+    Returns
+    -------
+    Q : Tensor
+        Of shape (..., m, k), with orthonormal columns.
+    R : Tensor
+        Of shape (..., k, n), upper triangular; each element of its diagonal is real, of either
+        sign.
 
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes, or there is no such mode.
+
+    Notes
+    -----
+    There is a derivative where the first min(m, n) columns of `x` are independent. Elsewhere the
+    backward pass raises an error, or the gradient is infinite or NaN. The columns that "complete"
+    adds are determined up to a rotation, and have a derivative for what does not depend on it.
+
+    Python array API standard, linear algebra extension: ``qr``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> q, r = xgrad.linalg.qr(xgrad.asarray([[3.0, 1.0], [4.0, 2.0]]))
     >>> xgrad.abs(r)
     Tensor([[5. , 2.2],
@@ -157,26 +195,48 @@ def _svd(xp: Any, x: Any, /, *, full_matrices: bool) -> Any:
     return tuple(xp.linalg.svd(x, full_matrices=full_matrices))
 
 
-@documented("linear algebra extension")
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     """Return the singular value decomposition ``U @ diag(S) @ Vh``.
 
-    x : Tensor -- Of shape (..., m, n); integers count as float32.
-    full_matrices : bool, default True -- Whether U and Vh are square; otherwise they have as many columns, and rows, as
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n); integers count as float32.
+    full_matrices : bool, default True
+        Whether U and Vh are square; otherwise they have as many columns, and rows, as
         there are singular values.
-    returns U : Tensor -- Of shape (..., m, m), or (..., m, k), with orthonormal columns.
-    returns S : Tensor -- The singular values, of shape (..., k) with k = min(m, n), real, the largest first.
-    returns Vh : Tensor -- Of shape (..., n, n), or (..., k, n), with orthonormal rows.
-    raises ValueError -- If `x` has fewer than two axes.
-    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
-    raises RuntimeError -- In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`,
+
+    Returns
+    -------
+    U : Tensor
+        Of shape (..., m, m), or (..., m, k), with orthonormal columns.
+    S : Tensor
+        The singular values, of shape (..., k) with k = min(m, n), real, the largest first.
+    Vh : Tensor
+        Of shape (..., n, n), or (..., k, n), with orthonormal rows.
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+    numpy.linalg.LinAlgError
+        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
+    RuntimeError
+        In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`,
         which a vector of U and the one of V beside it share.
 
-    Where singular values repeat, and where one is 0, singular vectors have no derivative: the gradient is infinite or
-    NaN as soon as something depends on them. That of the singular values alone stays finite, as with `svdvals`. The
-    columns that `full_matrices` adds are determined up to a rotation, and have a derivative for what does not depend
-    on it.
+    Notes
+    -----
+    Where singular values repeat, and where one is 0, singular vectors have no derivative: the
+    gradient is infinite or NaN as soon as something depends on them. That of the singular values
+    alone stays finite, as with `svdvals`. The columns that `full_matrices` adds are determined up
+    to a rotation, and have a derivative for what does not depend on it.
 
+    Python array API standard, linear algebra extension: ``svd``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> u, s, vh = xgrad.linalg.svd(xgrad.asarray([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]]))
     >>> u.shape, s, vh.shape
     ((3, 3), Tensor([3., 2.]), (2, 2))
@@ -190,18 +250,37 @@ def _svdvals_rule(g: Any, xp: Any, x: Any) -> Any:
 
 
 @derivative(_svdvals_rule, kind=FLOATING, holomorphic=False)
-@documented("linear algebra extension")
 def svdvals(xp: Any, x: Any, /) -> Any:
     """Return the singular values.
 
-    x : Tensor -- Of shape (..., m, n); integers count as float32.
-    returns Tensor -- Of shape (..., min(m, n)), real, the largest first.
-    raises ValueError -- If `x` has fewer than two axes.
-    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n); integers count as float32.
 
-    Where singular values repeat, and where one is 0, the gradient is finite, and one of several, by the vectors that
-    were found. The second derivative is infinite or NaN there, unless it does not depend on how they part.
+    Returns
+    -------
+    Tensor
+        Of shape (..., min(m, n)), real, the largest first.
 
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+    numpy.linalg.LinAlgError
+        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
+
+    Notes
+    -----
+    Where singular values repeat, and where one is 0, the gradient is finite, and one of several, by
+    the vectors that were found. The second derivative is infinite or NaN there, unless it does not
+    depend on how they part.
+
+    Python array API standard, linear algebra extension: ``svdvals``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.svdvals(xgrad.asarray([[0.0, 2.0], [3.0, 0.0]]))
     Tensor([3., 2.])
     """

@@ -6,27 +6,45 @@ from xgrad.core.arguments import as_int, as_tensor, front_axis
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops import linalg
-from xgrad.support.docstrings import documented
 
 __all__ = ["diag", "diagonal"]
 
 
-@documented()
 def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """Return the diagonals over two axes.
 
-    x : Tensor -- Of any dtype, with two axes or more.
-    offset : int, default 0 -- The offset from the main diagonal, above it if positive.
-    axis1, axis2 : int, default 0 and 1 -- The rows and the columns.
-    returns Tensor -- Of the shape of `x` without the two axes, and with the diagonals along a new last one; a view of
-        `x`, so that ``xgrad.diagonal(x)[...] = 0`` changes `x`.
-    raises ValueError -- If `x` has fewer than two axes, or the two are one.
-    raises IndexError
-    raises TypeError -- If an axis or the offset is no int.
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype, with two axes or more.
+    offset : int, default 0
+        The offset from the main diagonal, above it if positive.
+    axis1, axis2 : int, default 0 and 1
+        The rows and the columns.
 
-    Differentiable to any order. Like ``numpy.diagonal`` and ``torch.diagonal``, which by default take the first two
-    axes; the standard's `linalg.diagonal` takes the last two.
+    Returns
+    -------
+    Tensor
+        Of the shape of `x` without the two axes, and with the diagonals along a new last one; a
+        view of `x`, so that ``xgrad.diagonal(x)[...] = 0`` changes `x`.
 
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes, or the two are one.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If an axis or the offset is no int.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``numpy.diagonal`` and ``torch.diagonal``, which by default
+    take the first two axes; the standard's `linalg.diagonal` takes the last two.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.diagonal(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor([1., 4.])
     """
@@ -41,18 +59,35 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     return linalg.diagonal(matrices, offset=as_int("diagonal", "offset", offset))
 
 
-@documented()
 def diag(x: Tensor, /, k: int = 0) -> Tensor:
-    """Return the diagonal of a matrix, or the matrix that has a vector for its diagonal, and zeros elsewhere.
+    """Return the diagonal of a matrix, or a matrix of zeros with the given diagonal.
 
-    x : Tensor -- Of any dtype; a matrix of shape (m, n), or a vector of shape (n,).
-    k : int, default 0 -- The offset from the main diagonal, above it if positive.
-    returns Tensor -- A vector for a matrix; for a vector a square matrix of length ``n + abs(k)``.
-    raises ValueError -- If `x` has another number of axes.
-    raises TypeError -- If `k` is no int.
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype; a matrix of shape (m, n), or a vector of shape (n,).
+    k : int, default 0
+        The offset from the main diagonal, above it if positive.
 
+    Returns
+    -------
+    Tensor
+        A vector for a matrix; for a vector a square matrix of length ``n + abs(k)``.
+
+    Raises
+    ------
+    ValueError
+        If `x` has another number of axes.
+    TypeError
+        If `k` is no int.
+
+    Notes
+    -----
     Differentiable to any order. Like ``numpy.diag`` and ``torch.diag``.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.diag(xgrad.asarray([1.0, 2.0]))
     Tensor([[1., 0.],
             [0., 2.]])

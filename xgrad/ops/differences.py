@@ -11,7 +11,6 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative, slice_axis
 from xgrad.ops.joining import concat
 from xgrad.ops.matrix_products import as_floating
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained, shown
 
 __all__ = ["diff", "gradient"]
@@ -36,24 +35,46 @@ def _diff(xp: Any, x: Any, /, *, axis: int, n: int) -> Any:
 
 
 @explained
-@documented("utility functions")
 def diff(
     x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
     """Return the differences between neighbours along an axis, n times over.
 
-    x : Tensor -- With at least one axis. The difference of bools is whether they differ.
-    axis : int, default -1 -- The axis to take differences along.
-    n : int, default 1 -- The number of times; 0 returns the elements themselves, without `prepend` and `append`.
-    prepend, append : Tensor, optional -- Elements to put before and after `x`: of its shape, but for the length of
+    Parameters
+    ----------
+    x : Tensor
+        With at least one axis. The difference of bools is whether they differ.
+    axis : int, default -1
+        The axis to take differences along.
+    n : int, default 1
+        The number of times; 0 returns the elements themselves, without `prepend` and `append`.
+    prepend, append : Tensor, optional
+        Elements to put before and after `x`: of its shape, but for the length of
         `axis`. They have gradients, too.
-    returns Tensor -- With `axis` shorter by `n`, and empty where there is not enough.
-    raises ValueError -- If `n` is negative, or the shapes do not agree.
-    raises IndexError
-    raises DeviceError
 
+    Returns
+    -------
+    Tensor
+        With `axis` shorter by `n`, and empty where there is not enough.
+
+    Raises
+    ------
+    ValueError
+        If `n` is negative, or the shapes do not agree.
+    IndexError
+        If there is no such axis.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
     Differentiable to any order.
 
+    Python array API standard, utility functions: ``diff``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.diff(xgrad.asarray([1.0, 4.0, 9.0]), prepend=xgrad.asarray([0.0]))
     Tensor([1., 3., 5.])
     """
@@ -65,7 +86,6 @@ def diff(
     return _diff(x if len(parts) == 1 else concat(parts, axis=axis), axis=front, n=n)
 
 
-@documented()
 def gradient(
     x: Tensor,
     /,
@@ -77,19 +97,42 @@ def gradient(
 
     Central differences of second order between points, one-sided ones at the two ends.
 
-    x : Tensor -- The values, with at least ``edge_order + 1`` of them along each axis; integers count as float32.
-    *spacing : float or Tensor -- The distance of points, by default 1: one number for all axes; or for each axis a
+    Parameters
+    ----------
+    x : Tensor
+        The values, with at least ``edge_order + 1`` of them along each axis; integers count as
+        float32.
+    *spacing : float or Tensor
+        The distance of points, by default 1: one number for all axes; or for each axis a
         number, or the coordinates of the points as a vector.
-    axis : int or tuple of int, optional -- The axes; by default along each axis.
-    edge_order : {1, 2}, default 1 -- The order of the differences at the ends.
-    returns Tensor or tuple of Tensor -- For each axis one of the shape of `x`; without a tuple where there is one axis.
-    raises ValueError -- If there are not enough points, coordinates do not fit, or `edge_order` is none of the above.
-    raises TypeError -- If there are not as many spacings as axes, or an axis is no int.
-    raises IndexError
+    axis : int or tuple of int, optional
+        The axes; by default along each axis.
+    edge_order : {1, 2}, default 1
+        The order of the differences at the ends.
 
-    Differentiable to any order, in the values and the spacings. Like ``numpy.gradient``; ``torch.gradient`` always
-    returns a tuple.
+    Returns
+    -------
+    Tensor or tuple of Tensor
+        For each axis one of the shape of `x`; without a tuple where there is one axis.
 
+    Raises
+    ------
+    ValueError
+        If there are not enough points, coordinates do not fit, or `edge_order` is none of the
+        above.
+    TypeError
+        If there are not as many spacings as axes, or an axis is no int.
+    IndexError
+        If there is no such axis.
+
+    Notes
+    -----
+    Differentiable to any order, in the values and the spacings. Like ``numpy.gradient``;
+    ``torch.gradient`` always returns a tuple.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.gradient(xgrad.asarray([1.0, 2.0, 4.0, 7.0]))
     Tensor([1. , 1.5, 2.5, 3. ])
     >>> xgrad.gradient(xgrad.asarray([0.0, 1.0, 9.0]), xgrad.asarray([0.0, 1.0, 3.0]))

@@ -9,23 +9,38 @@ from xgrad.ops.elementwise import clip
 from xgrad.ops.manipulation import broadcast_arrays
 from xgrad.ops.norms import vector_norm
 from xgrad.ops.statistical import sum
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained
 
 
 @upcast
 @explained
-@documented()
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
     """Return the cosine of the angle between vectors: their product over that of their norms.
 
-    x1, x2 : Tensor -- Real numbers, of shapes that broadcast.
-    axis : int, default 1 -- The axis of a vector.
-    eps : float, default 1e-8 -- The least norm, for vectors of zeros.
-    returns Tensor -- Of the shape that `x1` and `x2` broadcast to, without `axis`.
-    raises ValueError -- If the shapes do not broadcast.
-    raises IndexError -- If there is no such axis.
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Real numbers, of shapes that broadcast.
+    axis : int, default 1
+        The axis of a vector.
+    eps : float, default 1e-8
+        The least norm, for vectors of zeros.
 
+    Returns
+    -------
+    Tensor
+        Of the shape that `x1` and `x2` broadcast to, without `axis`.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast.
+    IndexError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.cosine_similarity(xgrad.asarray([[3.0, 4.0]]), xgrad.asarray([[4.0, 3.0], [0.0, 0.0]]))
     Tensor([0.96, 0.  ])
     """
@@ -38,17 +53,33 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
 
 @upcast
 @explained
-@documented()
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, *, keepdims: bool = False) -> Tensor:
     """Return the norm of ``x1 - x2 + eps`` along the last axis.
 
-    x1, x2 : Tensor -- Of shape (..., features), of shapes that broadcast.
-    p : float, default 2 -- The order of the norm: see `linalg.vector_norm`.
-    eps : float, default 1e-6 -- A small number, by which equal vectors have a gradient.
-    keepdims : bool, default False -- Whether the last axis stays, with length 1.
-    returns Tensor -- Of the shape that `x1` and `x2` broadcast to, without the last axis.
-    raises ValueError -- If the shapes do not broadcast.
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Of shape (..., features), of shapes that broadcast.
+    p : float, default 2
+        The order of the norm: see `linalg.vector_norm`.
+    eps : float, default 1e-6
+        A small number, by which equal vectors have a gradient.
+    keepdims : bool, default False
+        Whether the last axis stays, with length 1.
 
+    Returns
+    -------
+    Tensor
+        Of the shape that `x1` and `x2` broadcast to, without the last axis.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.pairwise_distance(xgrad.asarray([[3.0, 0.0]]), xgrad.asarray([[0.0, 4.0]]), eps=0.0)
     Tensor([5.])
     """
@@ -60,17 +91,33 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 @upcast
 @explained
-@documented()
 def normalize(input: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
     """Return vectors over their norms, which then are 1.
 
-    input : Tensor -- Of any shape.
-    p : float, default 2 -- The order of the norm: see `linalg.vector_norm`.
-    axis : int, default 1 -- The axis of a vector.
-    eps : float, default 1e-12 -- The least divisor, for vectors of zeros.
-    returns Tensor -- Of the shape of `input`.
-    raises IndexError -- If there is no such axis.
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    p : float, default 2
+        The order of the norm: see `linalg.vector_norm`.
+    axis : int, default 1
+        The axis of a vector.
+    eps : float, default 1e-12
+        The least divisor, for vectors of zeros.
 
+    Returns
+    -------
+    Tensor
+        Of the shape of `input`.
+
+    Raises
+    ------
+    IndexError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.normalize(xgrad.asarray([[3.0, 4.0], [0.0, 0.0]]))
     Tensor([[0.6, 0.8],
             [0. , 0. ]])

@@ -9,7 +9,6 @@ from xgrad.backend.devices import transfer
 from xgrad.backend.recording import refuse
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.tensor_conversion import native_dtype
-from xgrad.support.docstrings import documented
 
 __all__ = ["from_dlpack"]
 
@@ -18,21 +17,42 @@ _CPU = 1
 _DEVICE_TYPES = {_CPU: "cpu", 3: "cpu", 2: "cuda", 13: "cuda"}
 
 
-@documented("creation functions")
 def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | None = None) -> Tensor:
     """Return a tensor of the array of another library, in the same memory if possible.
 
-    x : object -- An array with ``__dlpack__`` and ``__dlpack_device__``: of NumPy, PyTorch, JAX, CuPy or others.
-    device : str or Device, optional -- The device of the result. By default that of the memory: on ``cpu`` for that of
+    Parameters
+    ----------
+    x : object
+        An array with ``__dlpack__`` and ``__dlpack_device__``: of NumPy, PyTorch, JAX, CuPy or
+        others.
+    device : str or Device, optional
+        The device of the result. By default that of the memory: on ``cpu`` for that of
         the host, whatever the library, on ``cuda`` for that of a GPU; for a tensor its own device.
-    copy : bool, optional -- True copies; False refuses to; None copies where it must.
-    returns Tensor -- Of the shape and dtype of `x`. No op writes to shared memory. Writes by others change the tensor,
-        and are not detected: they must not happen while a graph needs it.
-    raises AttributeError -- If `x` does not support DLPack.
-    raises BufferError -- If `x` cannot be exported, as a tensor that requires a gradient, or no device has its memory,
-        or ``copy=False`` and another device needs a copy.
-    raises TypeError -- If its dtype is not supported.
+    copy : bool, optional
+        True copies; False refuses to; None copies where it must.
 
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`. No op writes to shared memory. Writes by others change the
+        tensor, and are not detected: they must not happen while a graph needs it.
+
+    Raises
+    ------
+    AttributeError
+        If `x` does not support DLPack.
+    BufferError
+        If `x` cannot be exported, as a tensor that requires a gradient, or no device has its
+        memory, or ``copy=False`` and another device needs a copy.
+    TypeError
+        If its dtype is not supported.
+
+    Notes
+    -----
+    Python array API standard, creation functions: ``from_dlpack``.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> import xgrad
     >>> array = np.arange(3)

@@ -12,14 +12,6 @@ from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.creation import ones
 from xgrad.ops.declare import derivative
 from xgrad.random.generator import Generator, next_call
-from xgrad.support.docstrings import by_name, documented
-
-_SHARED = by_name(
-    "p : float, default 0.5 -- The probability of 0, rounded to a multiple of 2**-16; from 0 to 1.",
-    "training : bool, default True -- Whether to replace elements.",
-    "Tensor -- Of the same shape; `x` itself if nothing is replaced.",
-    "TypeError -- If `x` is not floating, or `p` not a number.",
-)
 
 
 def dropout_scale(p: float) -> tuple[int, float]:
@@ -55,22 +47,41 @@ def _dropout(xp: Any, x: Any, *, seed: Any, call: Any, device: Device, p: float)
     return x * mask, mask
 
 
-@documented(shared=_SHARED)
 def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
     """Replace elements by 0, each with probability `p`, and divide the others by ``1 - p``.
 
-    The mean is preserved, so that evaluation needs no scaling. Equal seeds drop the same elements on every device, in
-    float32 and in float64.
+    The mean is preserved, so that evaluation needs no scaling. Equal seeds drop the same elements
+    on every device, in float32 and in float64.
 
-    N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, "Dropout: a simple way to prevent neural
-    networks from overfitting", JMLR 15, 2014.
+    N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, "Dropout: a simple way
+    to prevent neural networks from overfitting", JMLR 15, 2014.
 
-    x : Tensor -- Of any shape, floating.
-    p, training, generator
-    returns Tensor
-    raises ValueError -- If `p` is below 0 or above 1.
-    raises TypeError
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, floating.
+    p : float, default 0.5
+        The probability of 0, rounded to a multiple of 2**-16; from 0 to 1.
+    training : bool, default True
+        Whether to replace elements.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape; `x` itself if nothing is replaced.
+
+    Raises
+    ------
+    ValueError
+        If `p` is below 0 or above 1.
+    TypeError
+        If `x` is not floating, or `p` not a number.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> y = xgrad.nn.functional.dropout(xgrad.ones(1000), p=0.2)
     >>> xgrad.max(y), 750 < xgrad.sum(y != 0).item() < 850
     (Tensor(1.25), True)
@@ -101,16 +112,37 @@ def _channel_dropout(
     return x * dropout(kept, p, generator=generator)
 
 
-@documented(shared=_SHARED)
 def dropout1d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
-    """Replace whole channels of sequences by 0, each with probability `p`, and divide the others by ``1 - p``.
+    """Replace whole channels of sequences by 0, each with probability `p`.
 
-    x : Tensor -- Of shape (batch, channels, length), or (channels, length) for a single one, floating.
-    p, training, generator
-    returns Tensor
-    raises ValueError -- If `p` is below 0 or above 1, or `x` has another number of axes.
-    raises TypeError
+    The other channels are divided by ``1 - p``.
 
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (batch, channels, length), or (channels, length) for a single one, floating.
+    p : float, default 0.5
+        The probability of 0, rounded to a multiple of 2**-16; from 0 to 1.
+    training : bool, default True
+        Whether to replace elements.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; `x` itself if nothing is replaced.
+
+    Raises
+    ------
+    ValueError
+        If `p` is below 0 or above 1, or `x` has another number of axes.
+    TypeError
+        If `x` is not floating, or `p` not a number.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> y = xgrad.nn.functional.dropout1d(xgrad.ones((10, 8, 5)))
     >>> xgrad.all(xgrad.min(y, axis=2) == xgrad.max(y, axis=2))
     Tensor(True)
@@ -119,19 +151,40 @@ def dropout1d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Ge
     return _channel_dropout("dropout1d", x, p, training, generator, shapes)
 
 
-@documented(shared=_SHARED)
 def dropout2d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
-    """Replace whole channels of images by 0, each with probability `p`, and divide the others by ``1 - p``.
+    """Replace whole channels of images by 0, each with probability `p`.
 
-    J. Tompson, R. Goroshin, A. Jain, Y. LeCun, C. Bregler, "Efficient object localization using convolutional
-    networks", CVPR, 2015.
+    The other channels are divided by ``1 - p``.
 
-    x : Tensor -- Of shape (batch, channels, height, width), floating.
-    p, training, generator
-    returns Tensor
-    raises ValueError -- If `p` is below 0 or above 1, or `x` has another number of axes.
-    raises TypeError
+    J. Tompson, R. Goroshin, A. Jain, Y. LeCun, C. Bregler, "Efficient object localization using
+    convolutional networks", CVPR, 2015.
 
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (batch, channels, height, width), floating.
+    p : float, default 0.5
+        The probability of 0, rounded to a multiple of 2**-16; from 0 to 1.
+    training : bool, default True
+        Whether to replace elements.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; `x` itself if nothing is replaced.
+
+    Raises
+    ------
+    ValueError
+        If `p` is below 0 or above 1, or `x` has another number of axes.
+    TypeError
+        If `x` is not floating, or `p` not a number.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> y = xgrad.nn.functional.dropout2d(xgrad.ones((10, 8, 5, 5)))
     >>> xgrad.all(xgrad.min(y, axis=(2, 3)) == xgrad.max(y, axis=(2, 3)))
     Tensor(True)

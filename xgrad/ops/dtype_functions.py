@@ -20,7 +20,6 @@ from xgrad.core.dtypes import (
 )
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.support.docstrings import documented
 
 __all__ = ["can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -50,15 +49,32 @@ def _dtype(x: Any) -> np.dtype:
     return x.dtype if isinstance(x, Tensor) else standard(x.dtype if isinstance(x, np.ndarray) else x)
 
 
-@documented("data type functions")
 def finfo(type: Any, /) -> FloatLimits:
     """Return the limits of a floating dtype.
 
-    type : dtype or Tensor -- A floating or complex dtype, or a tensor of one; of a complex one, the limits of its
+    Parameters
+    ----------
+    type : dtype or Tensor
+        A floating or complex dtype, or a tensor of one; of a complex one, the limits of its
         parts.
-    returns FloatLimits -- With ``bits``, ``eps``, ``max``, ``min``, ``smallest_normal`` and ``dtype``, the real one.
-    raises TypeError -- If there is no such dtype, or it is not floating.
 
+    Returns
+    -------
+    FloatLimits
+        With ``bits``, ``eps``, ``max``, ``min``, ``smallest_normal`` and ``dtype``, the real one.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or it is not floating.
+
+    Notes
+    -----
+    Python array API standard, data type functions: ``finfo``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.finfo(xgrad.float64).eps
     2.220446049250313e-16
     """
@@ -70,14 +86,31 @@ def finfo(type: Any, /) -> FloatLimits:
     return FloatLimits(int(limits.bits), eps, largest, smallest, normal, np.dtype(limits.dtype))
 
 
-@documented("data type functions")
 def iinfo(type: Any, /) -> IntegerLimits:
     """Return the limits of an integer dtype.
 
-    type : dtype or Tensor -- An integer dtype, or a tensor of one.
-    returns IntegerLimits -- With ``bits``, ``max``, ``min`` and ``dtype``.
-    raises TypeError -- If there is no such dtype, or it is not one of integers.
+    Parameters
+    ----------
+    type : dtype or Tensor
+        An integer dtype, or a tensor of one.
 
+    Returns
+    -------
+    IntegerLimits
+        With ``bits``, ``max``, ``min`` and ``dtype``.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or it is not one of integers.
+
+    Notes
+    -----
+    Python array API standard, data type functions: ``iinfo``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.iinfo(xgrad.int8).min
     -128
     """
@@ -88,35 +121,73 @@ def iinfo(type: Any, /) -> IntegerLimits:
     return IntegerLimits(int(limits.bits), int(limits.max), int(limits.min), dtype)
 
 
-@documented("data type functions")
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     """Return whether a dtype is of a kind.
 
-    dtype : dtype -- A dtype of `xgrad` or NumPy, or its name.
-    kind : str, dtype or tuple of these -- ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``,
-        ``"real floating"`` (to which float16 belongs), ``"complex floating"``, ``"numeric"``, or a dtype, which is then
-        the only one of its kind.
-    returns bool -- Whether it is of that kind, or of one of several.
-    raises TypeError -- If there is no such dtype.
-    raises ValueError -- If there is no such kind.
+    Parameters
+    ----------
+    dtype : dtype
+        A dtype of `xgrad` or NumPy, or its name.
+    kind : str, dtype or tuple of these
+        ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real
+        floating"`` (to which float16 belongs), ``"complex floating"``, ``"numeric"``, or a dtype,
+        which is then the only one of its kind.
 
+    Returns
+    -------
+    bool
+        Whether it is of that kind, or of one of several.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype.
+    ValueError
+        If there is no such kind.
+
+    Notes
+    -----
+    Python array API standard, data type functions: ``isdtype``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.isdtype(xgrad.float32, ("integral", "real floating"))
     True
     """
     return is_of_kind("isdtype", standard(dtype), kind)
 
 
-@documented("data type functions")
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     """Return the dtype that tensors, dtypes and numbers promote to.
 
-    *arrays_and_dtypes : Tensor, dtype, bool, int, float or complex -- At least one tensor or dtype.
-    returns dtype -- What the standard says for dtypes of one kind. Of several kinds, which it leaves open, the highest
-        counts: int64 and float32 make float32, on every device. A Python scalar counts only where its kind is higher
-        than all others, and is then of the default dtype. Complex numbers are as precise as floats beside them.
-    raises TypeError -- If one argument is none of these.
-    raises ValueError -- If all are Python scalars.
+    Parameters
+    ----------
+    *arrays_and_dtypes : Tensor, dtype, bool, int, float or complex
+        At least one tensor or dtype.
 
+    Returns
+    -------
+    dtype
+        What the standard says for dtypes of one kind. Of several kinds, which it leaves open, the
+        highest counts: int64 and float32 make float32, on every device. A Python scalar counts only
+        where its kind is higher than all others, and is then of the default dtype. Complex numbers
+        are as precise as floats beside them.
+
+    Raises
+    ------
+    TypeError
+        If one argument is none of these.
+    ValueError
+        If all are Python scalars.
+
+    Notes
+    -----
+    Python array API standard, data type functions: ``result_type``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.result_type(xgrad.int8, xgrad.uint8)
     dtype('int16')
     >>> xgrad.result_type(xgrad.ones(2), 1j)
@@ -136,15 +207,33 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     return np.promote_types(result, complex64) if highest == FLOATING else defaults()[scalar]
 
 
-@documented("data type functions")
 def can_cast(from_: Any, to: Any, /) -> builtins.bool:
     """Return whether promotion may turn one dtype into another.
 
-    from_ : dtype or Tensor -- The dtype to cast.
-    to : dtype -- The target dtype.
-    returns bool -- Whether `to` is what `result_type` makes of both.
-    raises TypeError -- If there is no such dtype.
+    Parameters
+    ----------
+    from_ : dtype or Tensor
+        The dtype to cast.
+    to : dtype
+        The target dtype.
 
+    Returns
+    -------
+    bool
+        Whether `to` is what `result_type` makes of both.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype.
+
+    Notes
+    -----
+    Python array API standard, data type functions: ``can_cast``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.can_cast(xgrad.float32, xgrad.float64), xgrad.can_cast(xgrad.float64, xgrad.float32)
     (True, False)
     """

@@ -18,7 +18,6 @@ from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
 from xgrad.ops.matrix_products import adjoint, check_square, identity
-from xgrad.support.docstrings import documented
 
 
 class EigResult(NamedTuple):
@@ -90,23 +89,45 @@ def _complex(xp: Any, solve: Callable[[Any], tuple[Any, ...]], x: Any) -> tuple[
     return tuple([part if is_complex(part.dtype) else xp.astype(part, dtype) for part in solve(x)])
 
 
-@documented("linear algebra extension")
 def eig(x: Tensor, /) -> EigResult:
     """Return the eigenvalues and eigenvectors of square matrices.
 
-    x : Tensor -- Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see `eigh`.
-    returns eigenvalues : Tensor -- Of shape (..., n), complex, in no particular order.
-    returns eigenvectors : Tensor -- Of shape (..., n, n), complex: the columns are the vectors, of length 1.
-    raises ValueError -- If the matrices are not square.
-    raises numpy.linalg.LinAlgError -- If the computation does not converge, or an element is infinite or NaN.
-    raises RuntimeError -- In the backward pass, if the loss depends on the phases of the vectors, as in PyTorch;
-        ``cuda`` does not wait to find out. On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see
+        `eigh`.
 
-    Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or NaN as soon as something
-    depends on them. That of the eigenvalues alone is then one of several, by the vectors that were found. Where a
-    matrix has fewer than n independent vectors, neither has a derivative: the gradient is huge, infinite or NaN, or the
-    backward pass raises LinAlgError.
+    Returns
+    -------
+    eigenvalues : Tensor
+        Of shape (..., n), complex, in no particular order.
+    eigenvectors : Tensor
+        Of shape (..., n, n), complex: the columns are the vectors, of length 1.
 
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If the computation does not converge, or an element is infinite or NaN.
+    RuntimeError
+        In the backward pass, if the loss depends on the phases of the vectors, as in PyTorch;
+        ``cuda`` does not wait to find out. On ``cuda``, if the cuSOLVER of an older CUDA lacks the
+        function.
+
+    Notes
+    -----
+    Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or NaN as
+    soon as something depends on them. That of the eigenvalues alone is then one of several, by the
+    vectors that were found. Where a matrix has fewer than n independent vectors, neither has a
+    derivative: the gradient is huge, infinite or NaN, or the backward pass raises LinAlgError.
+
+    Python array API standard, linear algebra extension: ``eig``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> values, vectors = xgrad.linalg.eig(xgrad.asarray([[0.0, -1.0], [1.0, 0.0]]))
     >>> values, xgrad.abs(vectors)
     (Tensor([0.+1.j, 0.-1.j], dtype=complex64), Tensor([[0.7..., 0.7...],
@@ -115,19 +136,39 @@ def eig(x: Tensor, /) -> EigResult:
     return EigResult(*_eig(x))
 
 
-@documented("linear algebra extension")
 def eigvals(x: Tensor, /) -> Tensor:
     """Return the eigenvalues of square matrices.
 
-    x : Tensor -- Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see `eigvalsh`.
-    returns Tensor -- Of shape (..., n), complex, in no particular order.
-    raises ValueError -- If the matrices are not square.
-    raises numpy.linalg.LinAlgError -- If the computation does not converge, or an element is infinite or NaN.
-    raises RuntimeError -- On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); integers count as float32. For symmetric or Hermitian matrices, see
+        `eigvalsh`.
 
-    Where a gradient is wanted, these are the eigenvalues of `eig`, with whose vectors it is computed; where eigenvalues
-    repeat, it is as there.
+    Returns
+    -------
+    Tensor
+        Of shape (..., n), complex, in no particular order.
 
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If the computation does not converge, or an element is infinite or NaN.
+    RuntimeError
+        On ``cuda``, if the cuSOLVER of an older CUDA lacks the function.
+
+    Notes
+    -----
+    Where a gradient is wanted, these are the eigenvalues of `eig`, with whose vectors it is
+    computed; where eigenvalues repeat, it is as there.
+
+    Python array API standard, linear algebra extension: ``eigvals``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.eigvals(xgrad.asarray([[0.0, -1.0], [1.0, 0.0]]))
     Tensor([0.+1.j, 0.-1.j], dtype=complex64)
     """
@@ -154,21 +195,41 @@ def _eigh(xp: Any, x: Any, /) -> Any:
     return tuple(xp.linalg.eigh(x))
 
 
-@documented("linear algebra extension")
 def eigh(x: Tensor, /) -> EighResult:
     """Return the eigenvalues and eigenvectors of symmetric or Hermitian matrices.
 
-    x : Tensor -- Of shape (..., n, n); only one triangle is read. Integers count as float32.
-    returns eigenvalues : Tensor -- Of shape (..., n), real, the smallest first.
-    returns eigenvectors : Tensor -- Of shape (..., n, n): unitary matrices, whose columns are the vectors.
-    raises ValueError -- If the matrices are not square.
-    raises numpy.linalg.LinAlgError -- If the computation does not converge.
-    raises RuntimeError -- In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`.
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); only one triangle is read. Integers count as float32.
 
-    The gradient is Hermitian. Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or
-    NaN as soon as something depends on them. That of the eigenvalues alone stays finite; it is then one of several,
-    by the vectors that were found.
+    Returns
+    -------
+    eigenvalues : Tensor
+        Of shape (..., n), real, the smallest first.
+    eigenvectors : Tensor
+        Of shape (..., n, n): unitary matrices, whose columns are the vectors.
 
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If the computation does not converge.
+    RuntimeError
+        In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`.
+
+    Notes
+    -----
+    The gradient is Hermitian. Where eigenvalues repeat, eigenvectors have no derivative: the
+    gradient is infinite or NaN as soon as something depends on them. That of the eigenvalues alone
+    stays finite; it is then one of several, by the vectors that were found.
+
+    Python array API standard, linear algebra extension: ``eigh``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> values, vectors = xgrad.linalg.eigh(xgrad.asarray([[2.0, 0.0], [0.0, 1.0]]))
     >>> values, xgrad.abs(vectors)
     (Tensor([1., 2.]), Tensor([[0., 1.],
@@ -183,18 +244,36 @@ def _eigvalsh_rule(g: Any, xp: Any, x: Any) -> Any:
 
 
 @derivative(_eigvalsh_rule, kind=FLOATING, holomorphic=False)
-@documented("linear algebra extension")
 def eigvalsh(xp: Any, x: Any, /) -> Any:
     """Return the eigenvalues of symmetric or Hermitian matrices.
 
-    x : Tensor -- Of shape (..., n, n); only one triangle is read. Integers count as float32.
-    returns Tensor -- Of shape (..., n), real, the smallest first.
-    raises ValueError -- If the matrices are not square.
-    raises numpy.linalg.LinAlgError -- If the computation does not converge.
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); only one triangle is read. Integers count as float32.
 
-    The gradient is Hermitian, and finite where eigenvalues repeat too; it is then one of several. The second
-    derivative is infinite or NaN there, unless it does not depend on how they part.
+    Returns
+    -------
+    Tensor
+        Of shape (..., n), real, the smallest first.
 
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If the computation does not converge.
+
+    Notes
+    -----
+    The gradient is Hermitian, and finite where eigenvalues repeat too; it is then one of several.
+    The second derivative is infinite or NaN there, unless it does not depend on how they part.
+
+    Python array API standard, linear algebra extension: ``eigvalsh``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.eigvalsh(xgrad.asarray([[2.0, 1.0], [1.0, 2.0]]))
     Tensor([1., 3.])
     """

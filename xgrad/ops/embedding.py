@@ -12,7 +12,6 @@ from xgrad.ops.indexing import take
 from xgrad.ops.manipulation import expand_dims, reshape
 from xgrad.ops.searching import where
 from xgrad.ops.tensor_conversion import astype
-from xgrad.support.docstrings import documented
 
 
 def check_numbers(op: str, name: str, numbers: Tensor, count: int) -> None:
@@ -40,18 +39,35 @@ def front_index(op: str, index: int | None, count: int) -> int | None:
     return index % count
 
 
-@documented()
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """Return the rows of a matrix that have these numbers.
 
-    input : Tensor -- The numbers of rows, from 0; integers, of any shape.
-    weight : Tensor -- Of shape (rows, features).
-    padding_idx : int, optional -- The number of a row that gets no gradient.
-    returns Tensor -- Of the shape of `input`, with an axis of the features at the end.
-    raises IndexError -- If there is no such row; not checked on ``cuda``, which would have to synchronize.
-    raises TypeError -- If `input` is not of integers.
-    raises ValueError -- If `weight` is not a matrix, or `padding_idx` not the number of a row.
+    Parameters
+    ----------
+    input : Tensor
+        The numbers of rows, from 0; integers, of any shape.
+    weight : Tensor
+        Of shape (rows, features).
+    padding_idx : int, optional
+        The number of a row that gets no gradient.
 
+    Returns
+    -------
+    Tensor
+        Of the shape of `input`, with an axis of the features at the end.
+
+    Raises
+    ------
+    IndexError
+        If there is no such row; not checked on ``cuda``, which would have to synchronize.
+    TypeError
+        If `input` is not of integers.
+    ValueError
+        If `weight` is not a matrix, or `padding_idx` not the number of a row.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> weight = xgrad.asarray([[0.0, 0.0], [1.0, 2.0], [3.0, 4.0]])
     >>> xgrad.nn.functional.embedding(xgrad.asarray([2, 0]), weight)
     Tensor([[3., 4.],

@@ -8,27 +8,47 @@ from xgrad.backend.recording import check_true
 from xgrad.core.arguments import as_int, as_tensor, front_axis
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.support.docstrings import documented
 
 __all__ = ["one_hot"]
 
 
-@documented()
 def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Tensor:
-    """Return vectors with a 1 at the index that each integer is, and zeros elsewhere; not differentiable.
+    """Return for each integer a vector with a 1 at that index; not differentiable.
 
-    x : Tensor -- Integers from 0 to ``num_classes - 1``, of any shape.
-    num_classes : int -- The length of the vectors.
-    dtype : dtype, optional -- Of the result; by default float32.
-    axis : int, default -1 -- The axis of the vectors in the result.
-    returns Tensor -- Of the shape of `x`, with one axis more, on the device of `x`.
-    raises TypeError -- If `x` is not of integers, or `num_classes` is no int.
-    raises ValueError -- If `num_classes` is negative.
-    raises IndexError -- If an integer is out of range, or there is no such axis. On ``cuda``, where looking would make
-        the device wait, an integer out of range is not noticed, and its vector is 0.
+    Parameters
+    ----------
+    x : Tensor
+        Integers from 0 to ``num_classes - 1``, of any shape.
+    num_classes : int
+        The length of the vectors.
+    dtype : dtype, optional
+        Of the result; by default float32.
+    axis : int, default -1
+        The axis of the vectors in the result.
 
-    Like ``array_api_extra.one_hot``. ``torch.nn.functional.one_hot`` returns integers: ``dtype=xgrad.int64``.
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, with one axis more, on the device of `x`.
 
+    Raises
+    ------
+    TypeError
+        If `x` is not of integers, or `num_classes` is no int.
+    ValueError
+        If `num_classes` is negative.
+    IndexError
+        If an integer is out of range, or there is no such axis. On ``cuda``, where looking would
+        make the device wait, an integer out of range is not noticed, and its vector is 0.
+
+    Notes
+    -----
+    Like ``array_api_extra.one_hot``. ``torch.nn.functional.one_hot`` returns integers:
+    ``dtype=xgrad.int64``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.one_hot(xgrad.asarray([0, 2]), 3)
     Tensor([[1., 0., 0.],
             [0., 0., 1.]])

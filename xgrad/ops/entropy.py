@@ -5,59 +5,131 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.ops.declare import Binary, Unary, as_arrays
-from xgrad.ops.special import kernel
+from xgrad.ops.declare import as_arrays
+from xgrad.ops.special.kernels import kernel
 
 
-def _xlog(name: str, log: str, pole: float, *, doc: str, example: str, notes: str) -> Binary:
-    """Declare the product of a number and a logarithm, whose pole is given."""
-
-    def forward(xp: Any, x: Any, y: Any, /) -> Any:
-        x, y = as_arrays(xp, x, y)
-        return x * getattr(xp, log)(xp.where((x == 0) & ~xp.isnan(y), 1 + pole, y))
-
-    def x_gradient(g: Any, xp: Any, x: Any, y: Any) -> Any:
-        x, y = as_arrays(xp, x, y)
-        return g * getattr(xp, log)(xp.where((x == 0) & (y <= pole), 1 + pole, y))
-
-    def y_gradient(g: Any, xp: Any, x: Any, y: Any) -> Any:
-        x, y = as_arrays(xp, x, y)
-        return g * (x / xp.where((x == 0) & (y == pole), 1, y - pole))
-
-    return kernel(name, "x y", x_gradient, y_gradient, forward=forward, doc=doc, example=example, notes=notes)
+def _xlog(xp: Any, x: Any, y: Any, log: Any, pole: int) -> Any:
+    """Return the product of a number and a logarithm, whose pole is given."""
+    x, y = as_arrays(xp, x, y)
+    return x * log(xp.where((x == 0) & ~xp.isnan(y), 1 + pole, y))
 
 
-xlogy = _xlog(
-    "xlogy",
-    "log",
-    0,
-    doc="Return x * log(y), which is 0 where `x` is 0, for any `y` but NaN.",
-    example="[0.0, 2.0], [0.0, 1.0] -> [0., 0.]",
-    notes="Differentiable to any order; where `x` is 0 and `y` not positive, both derivatives are 0",
-)
-xlog1py = _xlog(
-    "xlog1py",
-    "log1p",
-    -1,
-    doc="Return x * log(1 + y), which is 0 where `x` is 0, for any `y` but NaN, and exact for small `y`.",
-    example="[0.0, 2.0], [-1.0, 1e-9] -> [0.e+00, 2.e-09]",
-    notes="Differentiable to any order; where `x` is 0 and `y` not above -1, both derivatives are 0",
-)
+def _xlog_by_x(g: Any, xp: Any, x: Any, y: Any, log: Any, pole: int) -> Any:
+    x, y = as_arrays(xp, x, y)
+    return g * log(xp.where((x == 0) & (y <= pole), 1 + pole, y))
 
 
-def _entr(xp: Any, x: Any, /) -> Any:
+def _xlog_by_y(g: Any, xp: Any, x: Any, y: Any, pole: int) -> Any:
+    x, y = as_arrays(xp, x, y)
+    return g * (x / xp.where((x == 0) & (y == pole), 1, y - pole))
+
+
+@kernel(lambda g, xp, x, y: _xlog_by_x(g, xp, x, y, xp.log, 0), lambda g, xp, x, y: _xlog_by_y(g, xp, x, y, 0))
+def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
+    """Return x * log(y), which is 0 where `x` is 0, for any `y` but NaN.
+
+    Parameters
+    ----------
+    x, y : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order; where `x` is 0 and `y` not positive, both derivatives are 0. Like
+    ``scipy.special.xlogy``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.xlogy(asarray([0.0, 2.0]), asarray([0.0, 1.0]))
+    Tensor([0., 0.])
+    """
+    return _xlog(xp, x, y, xp.log, 0)
+
+
+@kernel(lambda g, xp, x, y: _xlog_by_x(g, xp, x, y, xp.log1p, -1), lambda g, xp, x, y: _xlog_by_y(g, xp, x, y, -1))
+def xlog1py(xp: Any, x: Any, y: Any, /) -> Any:
+    """Return x * log(1 + y), which is 0 where `x` is 0, for any `y` but NaN, and exact for small `y`.
+
+    Parameters
+    ----------
+    x, y : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order; where `x` is 0 and `y` not above -1, both derivatives are 0. Like
+    ``scipy.special.xlog1py``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.xlog1py(asarray([0.0, 2.0]), asarray([-1.0, 1e-9]))
+    Tensor([0.e+00, 2.e-09])
+    """
+    return _xlog(xp, x, y, xp.log1p, -1)
+
+
+@kernel(lambda g, xp, x: -g * (xp.log(x) + 1))
+def entr(xp: Any, x: Any, /) -> Any:
+    """Return -x * log(x), which is 0 at 0 and minus infinity below.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order; the derivative at 0 is infinite, and below it is NaN. Like
+    ``scipy.special.entr``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.entr(asarray([0.0, 0.5, 1.0]))
+    Tensor([0.       , 0.346..., 0.       ])
+    """
     return xp.where(x < 0, -math.inf, 0 - x * xp.log(xp.where(x <= 0, 1, x)))
-
-
-entr: Unary = kernel(
-    "entr",
-    "x",
-    lambda g, xp, x: -g * (xp.log(x) + 1),
-    forward=_entr,
-    doc="Return -x * log(x), which is 0 at 0 and minus infinity below.",
-    example="[0.0, 0.5, 1.0] -> [0.       , 0.346..., 0.       ]",
-    notes="Differentiable to any order; the derivative at 0 is infinite, and below it is NaN",
-)
 
 
 def _log_ratio(xp: Any, x: Any, y: Any) -> Any:
@@ -86,60 +158,122 @@ def _x_gradient(g: Any, xp: Any, x: Any, y: Any, constant: int) -> Any:
     return g * _in_domain(xp, x, y, lambda x, y: _log_ratio(xp, x, y) + constant, at_zero, math.nan)
 
 
-def _rel_entr(xp: Any, x: Any, y: Any, /) -> Any:
-    return _in_domain(xp, x, y, lambda x, y: x * _log_ratio(xp, x, y), lambda x, y: xp.zeros_like(x + y), math.inf)
-
-
 def _rel_entr_y(g: Any, xp: Any, x: Any, y: Any) -> Any:
     return g * _in_domain(xp, x, y, lambda x, y: -x / y, lambda x, y: xp.zeros_like(x + y), math.nan)
 
 
-rel_entr: Binary = kernel(
-    "rel_entr",
-    "x y",
-    lambda g, xp, x, y: _x_gradient(g, xp, x, y, 1),
-    _rel_entr_y,
-    forward=_rel_entr,
-    doc="Return x * log(x / y), the terms of the relative entropy of one distribution to another.\n\n"
-    "It is 0 where `x` is 0 and `y` not negative, and infinite elsewhere outside of positive numbers.",
-    example="[0.0, 0.5], [0.5, 0.25] -> [0.       , 0.346...]",
-    notes="Differentiable to any order. Where `x` is 0, the derivative by a positive `y` is 0, that by `x` minus "
-    "infinity;\nwhere the result is infinite, they are NaN",
-)
+@kernel(lambda g, xp, x, y: _x_gradient(g, xp, x, y, 1), _rel_entr_y)
+def rel_entr(xp: Any, x: Any, y: Any, /) -> Any:
+    """Return x * log(x / y), the terms of the relative entropy of one distribution to another.
 
+    It is 0 where `x` is 0 and `y` not negative, and infinite elsewhere outside of positive numbers.
 
-def _kl_div(xp: Any, x: Any, y: Any, /) -> Any:
-    return _in_domain(xp, x, y, lambda x, y: x * _log_ratio(xp, x, y) - x + y, lambda x, y: x + y, math.inf)
+    Parameters
+    ----------
+    x, y : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Where `x` is 0, the derivative by a positive `y` is 0, that by `x`
+    minus infinity; where the result is infinite, they are NaN. Like ``scipy.special.rel_entr``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.rel_entr(asarray([0.0, 0.5]), asarray([0.5, 0.25]))
+    Tensor([0.       , 0.346...])
+    """
+    return _in_domain(xp, x, y, lambda x, y: x * _log_ratio(xp, x, y), lambda x, y: xp.zeros_like(x + y), math.inf)
 
 
 def _kl_div_y(g: Any, xp: Any, x: Any, y: Any) -> Any:
     return g * _in_domain(xp, x, y, lambda x, y: (y - x) / y, lambda x, y: xp.ones_like(x + y), math.nan)
 
 
-kl_div: Binary = kernel(
-    "kl_div",
-    "x y",
-    lambda g, xp, x, y: _x_gradient(g, xp, x, y, 0),
-    _kl_div_y,
-    forward=_kl_div,
-    doc="Return x * log(x / y) - x + y, the terms of the Kullback-Leibler divergence, none of them negative.\n\n"
-    "It is `y` where `x` is 0 and `y` not negative, and infinite elsewhere outside of positive numbers. PyTorch's\n"
-    "``kl_div`` is another function.",
-    example="[0.0, 0.5], [0.5, 0.25] -> [0.5      , 0.096...]",
-    notes="Differentiable to any order. Where `x` is 0, the derivative by a positive `y` is 1, that by `x` minus "
-    "infinity;\nwhere the result is infinite, they are NaN",
-)
+@kernel(lambda g, xp, x, y: _x_gradient(g, xp, x, y, 0), _kl_div_y)
+def kl_div(xp: Any, x: Any, y: Any, /) -> Any:
+    """Return x * log(x / y) - x + y, the terms of the Kullback-Leibler divergence.
+
+    No term is negative.
+
+    It is `y` where `x` is 0 and `y` not negative, and infinite elsewhere outside of positive
+    numbers. PyTorch's ``kl_div`` is another function.
+
+    Parameters
+    ----------
+    x, y : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Where `x` is 0, the derivative by a positive `y` is 1, that by `x`
+    minus infinity; where the result is infinite, they are NaN. Like ``scipy.special.kl_div``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.kl_div(asarray([0.0, 0.5]), asarray([0.5, 0.25]))
+    Tensor([0.5      , 0.096...])
+    """
+    return _in_domain(xp, x, y, lambda x, y: x * _log_ratio(xp, x, y) - x + y, lambda x, y: x + y, math.inf)
 
 
-def _log_expit(xp: Any, x: Any, /) -> Any:
+@kernel(lambda g, xp, x: g / (1 + xp.exp(x)))
+def log_expit(xp: Any, x: Any, /) -> Any:
+    """Return the logarithm of `expit`, without overflow or loss of small probabilities.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.log_expit``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.log_expit(asarray([-1e4, 0.0]))
+    Tensor([-1.00...e+04, -6.93...e-01])
+    """
     return xp.minimum(x, 0) - xp.log1p(xp.exp(-xp.abs(x)))
-
-
-log_expit: Unary = kernel(
-    "log_expit",
-    "x",
-    lambda g, xp, x: g / (1 + xp.exp(x)),
-    forward=_log_expit,
-    doc="Return the logarithm of `expit`, without overflow or loss of small probabilities.",
-    example="[-1e4, 0.0] -> [-1.00...e+04, -6.93...e-01]",
-)

@@ -9,51 +9,18 @@ from half a spectrum are linear in real and imaginary parts alone: their rules f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from xgrad.backend.device import Device
 from xgrad.core.dtypes import FLOATING, get_default_dtype, standard
-from xgrad.core.function import Function
-from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import call_op, make_callable, slice_axis
+from xgrad.ops.declare import call_op, derivative, slice_axis
 from xgrad.ops.tensor_conversion import asarray
-from xgrad.support.docstrings import documented, write_out
 from xgrad.support.hints import shown
 
-Transform = Callable[..., Tensor]
-
-_DOC = """{summary}
-
-x : Tensor -- {input}, with at least one axis.
-{options}
-norm : {{"backward", "ortho", "forward"}}, default "backward" -- The transforms scaled by 1/n, for n points:
-    the transforms with a positive exponent, both by the root of it, or those with a negative one.
-returns Tensor -- {output}; from float32 or complex64 numbers of the same precision.
-raises IndexError -- If an axis does not exist.
-raises ValueError -- If an axis is named twice, a length is not positive, or `norm` is none of the
-    above.
-{raises}
-Differentiable to any order.
-
->>> from xgrad import asarray, fft
->>> fft.{name}(asarray({data}))
-Tensor({value}{dtype})
-"""
-_ONE = """n : int, optional -- {length}; the input is cut or filled up with zeros. By default {default}.
-axis : int, default -1 -- The axis to transform along."""
-_MANY = """s : sequence of int, optional -- {length}, for each of the axes; the input is cut or filled up
-    with zeros, and -1 leaves a length as it is. By default {default}.
-axes : sequence of int, optional -- The axes to transform along, the last of them first; by default all, or the
-    last ``len(s)``."""
 _OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
-_COMPLEX, _REAL = "Complex; real numbers count as such", "Real; integers count as float32"
-_HALF = "Complex, half a spectrum: what is not there is the conjugate of what is; real numbers count as complex"
-_SAME = "Complex, of the shape of `x` but for lengths that are given"
-_REALS = "Real, of the shape of `x` but for the length along the last of the axes, and lengths that are given"
-_HALVES = "Complex, of the shape of `x` but for lengths that are given, and n // 2 + 1 along the last of the axes"
 
 
 def _lengths(shape: Sequence[int], s: Sequence[int] | None, axes: Sequence[int] | None) -> dict[int, int]:
@@ -151,164 +118,636 @@ def _empty_transform(xp: Any, x: Any, name: str, lengths: dict[int, int]) -> Any
     return zeros + 0j if name in _OF_REALS else xp.real(zeros) if name in _OF_HALVES else zeros
 
 
-def _along_one(name: str, rule: Rule, *, doc: str, example: str) -> Transform:
-    """Declare a transform along one axis."""
-
-    def forward(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
-        ((only_axis, length),) = _lengths(x.shape, None, (axis,)).items()
-        points = n if n is not None else 2 * (length - 1) if name in _OF_HALVES else length
-        _check(norm, {only_axis: points})
-        x = _as_input(xp, x, name)
-        if 0 in x.shape:
-            return _empty_transform(xp, x, name, {only_axis: points})
-        return getattr(xp.fft, name)(x, n=points, axis=axis, norm=norm)
-
-    return _declare(name, forward, rule, _ONE, doc, example)
+def _along_one(xp: Any, name: str, x: Any, n: int | None, axis: int, norm: str) -> Any:
+    """Return a transform along one axis, of `n` points."""
+    ((only_axis, length),) = _lengths(x.shape, None, (axis,)).items()
+    points = n if n is not None else 2 * (length - 1) if name in _OF_HALVES else length
+    _check(norm, {only_axis: points})
+    x = _as_input(xp, x, name)
+    if 0 in x.shape:
+        return _empty_transform(xp, x, name, {only_axis: points})
+    return getattr(xp.fft, name)(x, n=points, axis=axis, norm=norm)
 
 
-def _along_many(name: str, rule: Rule, *, doc: str, example: str) -> Transform:
-    """Declare a transform along several axes."""
-
-    def forward(
-        xp: Any,
-        x: Any,
-        /,
-        *,
-        s: Sequence[int] | None = None,
-        axes: Sequence[int] | None = None,
-        norm: str = "backward",
-    ) -> Any:
-        lengths = _lengths(x.shape, s, axes)
-        if not lengths and name in _OF_REALS + _OF_HALVES:
-            raise ValueError("expected at least one axis to transform along, got none")
-        if name in _OF_HALVES and (s is None or s[-1] == -1):
-            last = tuple(lengths)[-1]
-            lengths[last] = 2 * (x.shape[last] - 1)
-        _check(norm, lengths)
-        x = _as_input(xp, x, name)
-        if 0 in x.shape:
-            return _empty_transform(xp, x, name, lengths)
-        return getattr(xp.fft, name)(x, s=tuple(lengths.values()), axes=tuple(lengths), norm=norm)
-
-    return _declare(name, forward, rule, _MANY, doc, example)
+def _along_many(xp: Any, name: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str) -> Any:
+    """Return a transform along several axes, of `s` points."""
+    lengths = _lengths(x.shape, s, axes)
+    if not lengths and name in _OF_REALS + _OF_HALVES:
+        raise ValueError("expected at least one axis to transform along, got none")
+    if name in _OF_HALVES and (s is None or s[-1] == -1):
+        last = tuple(lengths)[-1]
+        lengths[last] = 2 * (x.shape[last] - 1)
+    _check(norm, lengths)
+    x = _as_input(xp, x, name)
+    if 0 in x.shape:
+        return _empty_transform(xp, x, name, lengths)
+    return getattr(xp.fft, name)(x, s=tuple(lengths.values()), axes=tuple(lengths), norm=norm)
 
 
-def _declare(name: str, forward: Callable[..., Any], rule: Rule, options: str, summary: str, example: str) -> Transform:
-    function = Function.of(name, forward, (rule,), lowest=FLOATING, holomorphic=name not in _OF_HALVES)
-    data, _, value = example.partition(" -> ")
-    if name in _OF_HALVES:
-        takes, returns, length = _HALF, _REALS, "How many numbers the result has"
-        default = "2 * (m - 1) from m numbers" + (", along the last axis" if options is _MANY else "")
-    else:
-        takes, returns = (_REAL, _HALVES) if name in _OF_REALS else (_COMPLEX, _SAME)
-        length, default = "How many numbers to transform", "that of the input"
-    text = _DOC.format(
-        name=name,
-        summary=summary,
-        input=takes,
-        options=options.format(length=length, default=default),
-        output=returns,
-        data=data,
-        raises="raises TypeError -- If `x` is complex.\n" if name in _OF_REALS else "",
-        value=value,
-        dtype=", dtype=complex64" if "j" in value else "",
-    )
-    return make_callable(function, write_out(text, name, "Fourier transform functions"), "xgrad.fft")
+def _fft_rule(g: Any, xp: Any, x_shape: Any, n: Any, axis: Any, norm: str) -> Any:
+    return _transpose(xp, fft, g, x_shape, n, axis, norm)
 
 
-# fmt: off
-fft: Transform = _along_one("fft",
-    lambda g, xp, x_shape, n, axis, norm: _transpose(xp, fft, g, x_shape, n, axis, norm),
-    doc="Return the discrete Fourier transform.", example="[1.0, 0.0, 0.0] -> [1.+0.j, 1.+0.j, 1.+0.j]")
-ifft: Transform = _along_one("ifft",
-    lambda g, xp, x_shape, n, axis, norm: _transpose(xp, ifft, g, x_shape, n, axis, norm),
-    doc="Return the inverse of `fft`.", example="[3.0, 0.0, 0.0] -> [1.+0.j, 1.+0.j, 1.+0.j]")
-fftn: Transform = _along_many("fftn",
-    lambda g, xp, x_shape, s, axes, norm: _transpose_many(xp, fftn, g, x_shape, s, axes, norm),
-    doc="Return the discrete Fourier transform along several axes.", example="[[1.0, 1.0]] -> [[2.+0.j, 0.+0.j]]")
-ifftn: Transform = _along_many("ifftn",
-    lambda g, xp, x_shape, s, axes, norm: _transpose_many(xp, ifftn, g, x_shape, s, axes, norm),
-    doc="Return the inverse of `fftn`.", example="[[2.0, 0.0]] -> [[1.+0.j, 1.+0.j]]")
-rfft: Transform = _along_one("rfft",
-    lambda g, xp, x_shape, n, axis, norm: _transpose(xp, fft, g, x_shape, n, axis, norm),
-    doc="Return the first half of the discrete Fourier transform of real numbers.",
-    example="[1.0, 0.0, 0.0] -> [1.+0.j, 1.+0.j]")
-irfft: Transform = _along_one("irfft",
+@derivative(_fft_rule, kind=FLOATING)
+def fft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+    """Return the discrete Fourier transform.
+
+    Parameters
+    ----------
+    x : Tensor
+        Complex; real numbers count as such, with at least one axis.
+    n : int, optional
+        How many numbers to transform; the input is cut or filled up with zeros. By default that of
+        the input.
+    axis : int, default -1
+        The axis to transform along.
+    norm : {"backward", "ortho", "forward"}, default "backward"
+        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
+        the root of it, or those with a negative one.
+
+    Returns
+    -------
+    Tensor
+        Complex, of the shape of `x` but for lengths that are given; from float32 or complex64
+        numbers of the same precision.
+
+    Raises
+    ------
+    IndexError
+        If an axis does not exist.
+    ValueError
+        If an axis is named twice, a length is not positive, or `norm` is none of the
+        above.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, Fourier transform functions: ``fft``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, fft
+    >>> fft.fft(asarray([1.0, 0.0, 0.0]))
+    Tensor([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
+    """
+    return _along_one(xp, "fft", x, n, axis, norm)
+
+
+def _ifft_rule(g: Any, xp: Any, x_shape: Any, n: Any, axis: Any, norm: str) -> Any:
+    return _transpose(xp, ifft, g, x_shape, n, axis, norm)
+
+
+@derivative(_ifft_rule, kind=FLOATING)
+def ifft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+    """Return the inverse of `fft`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Complex; real numbers count as such, with at least one axis.
+    n : int, optional
+        How many numbers to transform; the input is cut or filled up with zeros. By default that of
+        the input.
+    axis : int, default -1
+        The axis to transform along.
+    norm : {"backward", "ortho", "forward"}, default "backward"
+        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
+        the root of it, or those with a negative one.
+
+    Returns
+    -------
+    Tensor
+        Complex, of the shape of `x` but for lengths that are given; from float32 or complex64
+        numbers of the same precision.
+
+    Raises
+    ------
+    IndexError
+        If an axis does not exist.
+    ValueError
+        If an axis is named twice, a length is not positive, or `norm` is none of the
+        above.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, Fourier transform functions: ``ifft``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, fft
+    >>> fft.ifft(asarray([3.0, 0.0, 0.0]))
+    Tensor([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
+    """
+    return _along_one(xp, "ifft", x, n, axis, norm)
+
+
+def _fftn_rule(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> Any:
+    return _transpose_many(xp, fftn, g, x_shape, s, axes, norm)
+
+
+@derivative(_fftn_rule, kind=FLOATING)
+def fftn(
+    xp: Any, x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+) -> Any:
+    """Return the discrete Fourier transform along several axes.
+
+    Parameters
+    ----------
+    x : Tensor
+        Complex; real numbers count as such, with at least one axis.
+    s : sequence of int, optional
+        How many numbers to transform, for each of the axes; the input is cut or filled up
+        with zeros, and -1 leaves a length as it is. By default that of the input.
+    axes : sequence of int, optional
+        The axes to transform along, the last of them first; by default all, or the
+        last ``len(s)``.
+    norm : {"backward", "ortho", "forward"}, default "backward"
+        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
+        the root of it, or those with a negative one.
+
+    Returns
+    -------
+    Tensor
+        Complex, of the shape of `x` but for lengths that are given; from float32 or complex64
+        numbers of the same precision.
+
+    Raises
+    ------
+    IndexError
+        If an axis does not exist.
+    ValueError
+        If an axis is named twice, a length is not positive, or `norm` is none of the
+        above.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, Fourier transform functions: ``fftn``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, fft
+    >>> fft.fftn(asarray([[1.0, 1.0]]))
+    Tensor([[2.+0.j, 0.+0.j]], dtype=complex64)
+    """
+    return _along_many(xp, "fftn", x, s, axes, norm)
+
+
+def _ifftn_rule(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> Any:
+    return _transpose_many(xp, ifftn, g, x_shape, s, axes, norm)
+
+
+@derivative(_ifftn_rule, kind=FLOATING)
+def ifftn(
+    xp: Any, x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+) -> Any:
+    """Return the inverse of `fftn`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Complex; real numbers count as such, with at least one axis.
+    s : sequence of int, optional
+        How many numbers to transform, for each of the axes; the input is cut or filled up
+        with zeros, and -1 leaves a length as it is. By default that of the input.
+    axes : sequence of int, optional
+        The axes to transform along, the last of them first; by default all, or the
+        last ``len(s)``.
+    norm : {"backward", "ortho", "forward"}, default "backward"
+        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
+        the root of it, or those with a negative one.
+
+    Returns
+    -------
+    Tensor
+        Complex, of the shape of `x` but for lengths that are given; from float32 or complex64
+        numbers of the same precision.
+
+    Raises
+    ------
+    IndexError
+        If an axis does not exist.
+    ValueError
+        If an axis is named twice, a length is not positive, or `norm` is none of the
+        above.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, Fourier transform functions: ``ifftn``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, fft
+    >>> fft.ifftn(asarray([[2.0, 0.0]]))
+    Tensor([[1.+0.j, 1.+0.j]], dtype=complex64)
+    """
+    return _along_many(xp, "ifftn", x, s, axes, norm)
+
+
+@derivative(lambda g, xp, x_shape, n, axis, norm: _transpose(xp, fft, g, x_shape, n, axis, norm), kind=FLOATING)
+def rfft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+    """Return the first half of the discrete Fourier transform of real numbers.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real; integers count as float32, with at least one axis.
+    n : int, optional
+        How many numbers to transform; the input is cut or filled up with zeros. By default that of
+        the input.
+    axis : int, default -1
+        The axis to transform along.
+    norm : {"backward", "ortho", "forward"}, default "backward"
+        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
+        the root of it, or those with a negative one.
+
+    Returns
+    -------
+    Tensor
+        Complex, of the shape of `x` but for lengths that are given, and n // 2 + 1 along the last
+        of the axes; from float32 or complex64 numbers of the same precision.
+
+    Raises
+    ------
+    IndexError
+        If an axis does not exist.
+    ValueError
+        If an axis is named twice, a length is not positive, or `norm` is none of the
+        above.
+    TypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, Fourier transform functions: ``rfft``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, fft
+    >>> fft.rfft(asarray([1.0, 0.0, 0.0]))
+    Tensor([1.+0.j, 1.+0.j], dtype=complex64)
+    """
+    return _along_one(xp, "rfft", x, n, axis, norm)
+
+
+@derivative(
     lambda g, xp, x_shape, axis, norm: _transpose_from_half(xp, rfft, g, x_shape, axis, norm),
-    doc="Return the inverse of `rfft`.", example="[2.0, 0.0] -> [1., 1.]")
-rfftn: Transform = _along_many("rfftn",
-    lambda g, xp, x_shape, s, axes, norm: _transpose_many(xp, fftn, g, x_shape, s, axes, norm),
-    doc="Return the first half of the discrete Fourier transform of real numbers along several axes.",
-    example="[[1.0, 1.0]] -> [[2.+0.j, 0.+0.j]]")
-irfftn: Transform = _along_many("irfftn", _irfftn,
-    doc="Return the inverse of `rfftn`.", example="[[2.0, 0.0]] -> [[1., 1.]]")
-hfft: Transform = _along_one("hfft",
-    lambda g, xp, x_shape, axis, norm: _transpose_from_half(xp, ihfft, g, x_shape, axis, norm),
-    doc="Return the discrete Fourier transform, which is real, of half a signal.", example="[1.0, 0.0] -> [1., 1.]")
-ihfft: Transform = _along_one("ihfft",
-    lambda g, xp, x_shape, n, axis, norm: _transpose(xp, ifft, g, x_shape, n, axis, norm),
-    doc="Return the inverse of `hfft`.", example="[2.0, 0.0] -> [1.-0.j, 1.-0.j]")
-# fmt: on
-
-
-_SHIFT = """{summary}
-
-x
-axes : int or sequence of int, optional -- The axes; by default all.
-returns Tensor -- Of the same shape and dtype.
-
-Differentiable to any order.
-
->>> from xgrad import asarray, fft
->>> fft.{name}(asarray({data}))
-Tensor({value})
-"""
-
-
-class Shift(Protocol):
-    """The type of a shift of frequencies."""
-
-    def __call__(self, x: Any, /, *, axes: int | Sequence[int] | None = None) -> Tensor: ...
-
-
-def _shift(name: str, inverse: str, *, doc: str, example: str) -> Shift:
-    """Declare a shift of frequencies."""
-
-    def forward(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
-        return getattr(xp.fft, name)(x, axes=axes)
-
-    function = Function.of(name, forward, (lambda g, xp, axes: getattr(xp.fft, inverse)(g, axes=axes),))
-    data, _, value = example.partition(" -> ")
-    text = _SHIFT.format(summary=doc, name=name, data=data, value=value)
-    return make_callable(function, write_out(text, name, "Fourier transform functions"), "xgrad.fft")
-
-
-fftshift = _shift(
-    "fftshift",
-    "ifftshift",
-    doc="Move the frequency 0 from the front to the middle.",
-    example="[0.0, 1.0, -2.0, -1.0] -> [-2., -1.,  0.,  1.]",
+    kind=FLOATING,
+    holomorphic=False,
 )
-ifftshift = _shift(
-    "ifftshift",
-    "fftshift",
-    doc="Move the frequency 0 back from the middle to the front: the inverse of `fftshift`.",
-    example="[-2.0, -1.0, 0.0, 1.0] -> [ 0.,  1., -2., -1.]",
+def irfft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+    """Return the inverse of `rfft`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Complex, half a spectrum: what is not there is the conjugate of what is; real numbers count
+        as complex, with at least one axis.
+    n : int, optional
+        How many numbers the result has; the input is cut or filled up with zeros. By default 2 * (m
+        - 1) from m numbers.
+    axis : int, default -1
+        The axis to transform along.
+    norm : {"backward", "ortho", "forward"}, default "backward"
+        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
+        the root of it, or those with a negative one.
+
+    Returns
+    -------
+    Tensor
+        Real, of the shape of `x` but for the length along the last of the axes, and lengths that
+        are given; from float32 or complex64 numbers of the same precision.
+
+    Raises
+    ------
+    IndexError
+        If an axis does not exist.
+    ValueError
+        If an axis is named twice, a length is not positive, or `norm` is none of the
+        above.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, Fourier transform functions: ``irfft``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, fft
+    >>> fft.irfft(asarray([2.0, 0.0]))
+    Tensor([1., 1.])
+    """
+    return _along_one(xp, "irfft", x, n, axis, norm)
+
+
+@derivative(lambda g, xp, x_shape, s, axes, norm: _transpose_many(xp, fftn, g, x_shape, s, axes, norm), kind=FLOATING)
+def rfftn(
+    xp: Any, x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+) -> Any:
+    """Return the first half of the discrete Fourier transform of real numbers along several axes.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real; integers count as float32, with at least one axis.
+    s : sequence of int, optional
+        How many numbers to transform, for each of the axes; the input is cut or filled up
+        with zeros, and -1 leaves a length as it is. By default that of the input.
+    axes : sequence of int, optional
+        The axes to transform along, the last of them first; by default all, or the
+        last ``len(s)``.
+    norm : {"backward", "ortho", "forward"}, default "backward"
+        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
+        the root of it, or those with a negative one.
+
+    Returns
+    -------
+    Tensor
+        Complex, of the shape of `x` but for lengths that are given, and n // 2 + 1 along the last
+        of the axes; from float32 or complex64 numbers of the same precision.
+
+    Raises
+    ------
+    IndexError
+        If an axis does not exist.
+    ValueError
+        If an axis is named twice, a length is not positive, or `norm` is none of the
+        above.
+    TypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, Fourier transform functions: ``rfftn``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, fft
+    >>> fft.rfftn(asarray([[1.0, 1.0]]))
+    Tensor([[2.+0.j, 0.+0.j]], dtype=complex64)
+    """
+    return _along_many(xp, "rfftn", x, s, axes, norm)
+
+
+@derivative(_irfftn, kind=FLOATING, holomorphic=False)
+def irfftn(
+    xp: Any, x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+) -> Any:
+    """Return the inverse of `rfftn`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Complex, half a spectrum: what is not there is the conjugate of what is; real numbers count
+        as complex, with at least one axis.
+    s : sequence of int, optional
+        How many numbers the result has, for each of the axes; the input is cut or filled up with
+        zeros, and -1 leaves a length as it is. By default 2 * (m - 1) from m numbers, along the
+        last axis.
+    axes : sequence of int, optional
+        The axes to transform along, the last of them first; by default all, or the
+        last ``len(s)``.
+    norm : {"backward", "ortho", "forward"}, default "backward"
+        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
+        the root of it, or those with a negative one.
+
+    Returns
+    -------
+    Tensor
+        Real, of the shape of `x` but for the length along the last of the axes, and lengths that
+        are given; from float32 or complex64 numbers of the same precision.
+
+    Raises
+    ------
+    IndexError
+        If an axis does not exist.
+    ValueError
+        If an axis is named twice, a length is not positive, or `norm` is none of the
+        above.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, Fourier transform functions: ``irfftn``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, fft
+    >>> fft.irfftn(asarray([[2.0, 0.0]]))
+    Tensor([[1., 1.]])
+    """
+    return _along_many(xp, "irfftn", x, s, axes, norm)
+
+
+def _hfft_rule(g: Any, xp: Any, x_shape: Any, axis: int, norm: str) -> Any:
+    return _transpose_from_half(xp, ihfft, g, x_shape, axis, norm)
+
+
+@derivative(
+    _hfft_rule,
+    kind=FLOATING,
+    holomorphic=False,
 )
+def hfft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+    """Return the discrete Fourier transform, which is real, of half a signal.
+
+    Parameters
+    ----------
+    x : Tensor
+        Complex, half a spectrum: what is not there is the conjugate of what is; real numbers count
+        as complex, with at least one axis.
+    n : int, optional
+        How many numbers the result has; the input is cut or filled up with zeros. By default 2 * (m
+        - 1) from m numbers.
+    axis : int, default -1
+        The axis to transform along.
+    norm : {"backward", "ortho", "forward"}, default "backward"
+        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
+        the root of it, or those with a negative one.
+
+    Returns
+    -------
+    Tensor
+        Real, of the shape of `x` but for the length along the last of the axes, and lengths that
+        are given; from float32 or complex64 numbers of the same precision.
+
+    Raises
+    ------
+    IndexError
+        If an axis does not exist.
+    ValueError
+        If an axis is named twice, a length is not positive, or `norm` is none of the
+        above.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, Fourier transform functions: ``hfft``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, fft
+    >>> fft.hfft(asarray([1.0, 0.0]))
+    Tensor([1., 1.])
+    """
+    return _along_one(xp, "hfft", x, n, axis, norm)
 
 
-@documented("Fourier transform functions")
+@derivative(lambda g, xp, x_shape, n, axis, norm: _transpose(xp, ifft, g, x_shape, n, axis, norm), kind=FLOATING)
+def ihfft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+    """Return the inverse of `hfft`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real; integers count as float32, with at least one axis.
+    n : int, optional
+        How many numbers to transform; the input is cut or filled up with zeros. By default that of
+        the input.
+    axis : int, default -1
+        The axis to transform along.
+    norm : {"backward", "ortho", "forward"}, default "backward"
+        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
+        the root of it, or those with a negative one.
+
+    Returns
+    -------
+    Tensor
+        Complex, of the shape of `x` but for lengths that are given, and n // 2 + 1 along the last
+        of the axes; from float32 or complex64 numbers of the same precision.
+
+    Raises
+    ------
+    IndexError
+        If an axis does not exist.
+    ValueError
+        If an axis is named twice, a length is not positive, or `norm` is none of the
+        above.
+    TypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, Fourier transform functions: ``ihfft``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, fft
+    >>> fft.ihfft(asarray([2.0, 0.0]))
+    Tensor([1.-0.j, 1.-0.j], dtype=complex64)
+    """
+    return _along_one(xp, "ihfft", x, n, axis, norm)
+
+
+@derivative(lambda g, xp, axes: xp.fft.ifftshift(g, axes=axes))
+def fftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
+    """Move the frequency 0 from the front to the middle.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    axes : int or sequence of int, optional
+        The axes; by default all.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape and dtype.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, Fourier transform functions: ``fftshift``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, fft
+    >>> fft.fftshift(asarray([0.0, 1.0, -2.0, -1.0]))
+    Tensor([-2., -1.,  0.,  1.])
+    """
+    return xp.fft.fftshift(x, axes=axes)
+
+
+@derivative(lambda g, xp, axes: xp.fft.fftshift(g, axes=axes))
+def ifftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
+    """Move the frequency 0 back from the middle to the front: the inverse of `fftshift`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    axes : int or sequence of int, optional
+        The axes; by default all.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape and dtype.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, Fourier transform functions: ``ifftshift``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, fft
+    >>> fft.ifftshift(asarray([-2.0, -1.0, 0.0, 1.0]))
+    Tensor([ 0.,  1., -2., -1.])
+    """
+    return xp.fft.ifftshift(x, axes=axes)
+
+
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Device | None = None) -> Tensor:
     """Return the frequencies of `fft`: those from 0 on first, then the negative ones.
 
-    n : int -- The number of points.
-    d : float, default 1 -- The distance of two points, so that frequencies are in cycles for each unit of it.
-    dtype : dtype, optional -- A real floating one; by default float32, the default dtype.
-    device
-    returns Tensor -- Of shape (n,); the same numbers on every device.
-    raises ValueError -- If `n` is not positive.
-    raises TypeError -- If `dtype` is not real and floating.
+    Parameters
+    ----------
+    n : int
+        The number of points.
+    d : float, default 1
+        The distance of two points, so that frequencies are in cycles for each unit of it.
+    dtype : dtype, optional
+        A real floating one; by default float32, the default dtype.
+    device : str or Device, optional
+        By default the `default_device`.
 
+    Returns
+    -------
+    Tensor
+        Of shape (n,); the same numbers on every device.
+
+    Raises
+    ------
+    ValueError
+        If `n` is not positive.
+    TypeError
+        If `dtype` is not real and floating.
+
+    Notes
+    -----
+    Python array API standard, Fourier transform functions: ``fftfreq``.
+
+    Examples
+    --------
     >>> from xgrad import fft
     >>> fft.fftfreq(4)
     Tensor([ 0.  ,  0.25, -0.5 , -0.25])
@@ -316,18 +755,38 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Devic
     return _frequencies("fftfreq", np.fft.fftfreq, n, d, dtype, device)
 
 
-@documented("Fourier transform functions")
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Device | None = None) -> Tensor:
     """Return the frequencies of `rfft`.
 
-    n : int -- The number of points.
-    d : float, default 1 -- The distance of two points, so that frequencies are in cycles for each unit of it.
-    dtype : dtype, optional -- A real floating one; by default float32, the default dtype.
-    device
-    returns Tensor -- Of shape (n // 2 + 1,); the same numbers on every device.
-    raises ValueError -- If `n` is not positive.
-    raises TypeError -- If `dtype` is not real and floating.
+    Parameters
+    ----------
+    n : int
+        The number of points.
+    d : float, default 1
+        The distance of two points, so that frequencies are in cycles for each unit of it.
+    dtype : dtype, optional
+        A real floating one; by default float32, the default dtype.
+    device : str or Device, optional
+        By default the `default_device`.
 
+    Returns
+    -------
+    Tensor
+        Of shape (n // 2 + 1,); the same numbers on every device.
+
+    Raises
+    ------
+    ValueError
+        If `n` is not positive.
+    TypeError
+        If `dtype` is not real and floating.
+
+    Notes
+    -----
+    Python array API standard, Fourier transform functions: ``rfftfreq``.
+
+    Examples
+    --------
     >>> from xgrad import fft
     >>> fft.rfftfreq(4)
     Tensor([0.  , 0.25, 0.5 ])

@@ -9,7 +9,6 @@ from xgrad.backend.overridable import overridable
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import call_op, derivative
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 # Coefficients of polynomials in t = 1 - 2 c / (z + c), of degree n, highest first: Chebyshev interpolants on [-1, 1] of
@@ -125,18 +124,32 @@ def _gelu_tanh(xp: Any, x: Any, /) -> Any:
     return _gelu_tanh_values(xp, x)
 
 
-@documented()
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     """Return ``x * P(X <= x)`` for a standard normal X, the Gaussian error linear unit.
 
     D. Hendrycks, K. Gimpel, "Gaussian error linear units", arXiv:1606.08415, 2016.
 
-    x : Tensor -- Of any shape; integers count as float32.
-    approximate : {"none", "tanh"}, default "none" -- Whether to approximate the probability by
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
+    approximate : {"none", "tanh"}, default "none"
+        Whether to approximate the probability by
         ``(1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2``, which is faster.
-    returns Tensor -- Of the same shape.
-    raises ValueError -- If `approximate` is none of these.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    ValueError
+        If `approximate` is none of these.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.gelu(xgrad.asarray([-1.0, 0.0, 1.0]))
     Tensor([-0.1586...,  0.        ,  0.8413... ])
     """

@@ -19,7 +19,6 @@ from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.dtype_functions import as_operand
-from xgrad.support.docstrings import documented
 
 __all__ = ["take", "take_along_axis"]
 
@@ -106,18 +105,32 @@ getitem_function: Function = _getitem.function  # type: ignore[attr-defined]
 _BASIC = _PLAIN | {slice}  # parts of keys that select a view
 
 
-@documented()
 def getitem(x: Tensor, key: Any) -> Tensor:
     """Return ``x[key]``.
 
-    x
-    key : int, slice, None, Ellipsis, integer or bool array or sequence, or a tuple of these -- As NumPy's. Integer
-        arrays may repeat an index: the gradients add up. The shape of the result of a bool array depends on its values,
-        which synchronizes with a GPU.
-    returns Tensor -- Of the shape that the key selects.
-    raises IndexError -- If an index is out of bounds; on ``cuda``, indices in arrays wrap around instead.
-    raises DeviceError -- If an array in the key is on another device.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    key : int, slice, None, Ellipsis, integer or bool array or sequence, or a tuple of these
+        As NumPy's. Integer arrays may repeat an index: the gradients add up. The shape of the
+        result of a bool array depends on its values, which synchronizes with a GPU.
 
+    Returns
+    -------
+    Tensor
+        Of the shape that the key selects.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds; on ``cuda``, indices in arrays wrap around instead.
+    DeviceError
+        If an array in the key is on another device.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([1.0, 2.0, 3.0], requires_grad=True)
     >>> x[[0, 0, 2]].sum().backward()
     >>> x.grad
@@ -152,15 +165,26 @@ def _scatter(xp: Any, x: Any, /, *, key: Any, shape: tuple[int, ...]) -> Any:
     return xp.index_add(zeros, key, x)
 
 
-@documented()
 def scatter(x: Tensor, key: Any, shape: tuple[int, ...]) -> Tensor:
     """Return zeros with `x` added at a key: the derivative of `getitem`, as `getitem` is of this.
 
-    x : Tensor -- Of the shape that `key` selects.
-    key : as in `getitem` -- The elements to add to; repeated indices add up.
-    shape : tuple of int -- The shape of the result.
-    returns Tensor -- Of the given shape, and of the dtype of `x`.
+    Parameters
+    ----------
+    x : Tensor
+        Of the shape that `key` selects.
+    key : as in `getitem`
+        The elements to add to; repeated indices add up.
+    shape : tuple of int
+        The shape of the result.
 
+    Returns
+    -------
+    Tensor
+        Of the given shape, and of the dtype of `x`.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.ops.scatter(xgrad.ones(3), [0, 0, 2], (3,))
     Tensor([2., 0., 1.])
     """
@@ -205,20 +229,37 @@ def _setitem(xp: Any, x: Any, value: Any, /, *, key: Any) -> Any:
     return _assign_to_copy(xp, x, value, key)
 
 
-@documented()
 def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return a copy of `x` in which ``x[key]`` is `value`, as after ``x[key] = value``.
 
-    x
-    key : as in `getitem` -- The elements to replace. Where an index repeats, one of its values stays, the last on
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    key : as in `getitem`
+        The elements to replace. Where an index repeats, one of its values stays, the last on
         ``cpu``, which alone gets a gradient. To add up instead, see `index_add`.
-    value : Tensor, array or scalar -- Of a shape that broadcasts to what the key selects, and of no higher kind than
+    value : Tensor, array or scalar
+        Of a shape that broadcasts to what the key selects, and of no higher kind than
         `x`, to whose dtype it is cast.
-    returns Tensor -- Of the shape and dtype of `x`.
-    raises ValueError -- If the value does not broadcast to what the key selects.
-    raises TypeError -- If the value is of a higher kind than `x`, such as floats for integers.
-    raises IndexError -- If an index is out of bounds.
 
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If the value does not broadcast to what the key selects.
+    TypeError
+        If the value is of a higher kind than `x`, such as floats for integers.
+    IndexError
+        If an index is out of bounds.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.ops.setitem(xgrad.zeros(3), slice(1, None), xgrad.ones(2))
     Tensor([0., 1., 1.])
     """
@@ -281,19 +322,39 @@ def _selects_all(key: Any, x: Tensor) -> bool:
     return mask and run_array_code(x.device, _all_true, key)
 
 
-@documented()
 def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
-    """Return `x` with `value` added at a key, where indices that repeat add up, unlike those of ``x[key] += value``.
+    """Return `x` with `value` added at a key.
 
-    x : Tensor -- Of any shape, and numbers.
-    key : as in `getitem` -- The elements to add to.
-    value : Tensor, array or scalar -- Of a shape that broadcasts to what the key selects.
-    returns Tensor -- Of the shape of `x`, and of the dtype that both are promoted to.
-    raises ValueError -- If the value does not broadcast to what the key selects.
-    raises IndexError -- If an index is out of bounds.
+    Indices that repeat add up, which they do not in ``x[key] += value``.
 
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, and numbers.
+    key : as in `getitem`
+        The elements to add to.
+    value : Tensor, array or scalar
+        Of a shape that broadcasts to what the key selects.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, and of the dtype that both are promoted to.
+
+    Raises
+    ------
+    ValueError
+        If the value does not broadcast to what the key selects.
+    IndexError
+        If an index is out of bounds.
+
+    Notes
+    -----
     Differentiable to any order. On a GPU, floats add up in no fixed order.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.ops.index_add(xgrad.zeros(3), [0, 0, 2], 1.0)
     Tensor([2., 0., 1.])
     """
@@ -322,17 +383,37 @@ def _take_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: in
 
 
 @derivative(_take_rule, None)
-@documented("indexing functions")
 def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     """Return the slices of `x` at some indices along an axis.
 
-    x : Tensor -- Of any dtype, with at least one axis.
-    indices : Tensor -- Integers, of shape (n,); those that repeat add up their gradients.
-    axis : int, optional -- The axis to take along; it may be left out where there is just one axis.
-    returns Tensor -- Of the shape of `x`, with length n along `axis`.
-    raises IndexError -- If an index is out of bounds; on ``cuda`` it wraps around instead.
-    raises DeviceError -- If the two are on different devices.
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype, with at least one axis.
+    indices : Tensor
+        Integers, of shape (n,); those that repeat add up their gradients.
+    axis : int, optional
+        The axis to take along; it may be left out where there is just one axis.
 
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, with length n along `axis`.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds; on ``cuda`` it wraps around instead.
+    DeviceError
+        If the two are on different devices.
+
+    Notes
+    -----
+    Python array API standard, indexing functions: ``take``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.take(xgrad.asarray([1.0, 2.0, 3.0]), xgrad.asarray([2, 0]))
     Tensor([3., 1.])
     """
@@ -359,17 +440,37 @@ def _take_along_axis_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: An
 
 
 @derivative(_take_along_axis_rule, None)
-@documented("indexing functions")
 def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     """Return elements of `x` at indices that differ from place to place along the other axes.
 
-    x : Tensor -- Of any dtype, with at least one axis.
-    indices : Tensor -- Integers, of as many axes as `x`; the lengths of all but `axis` broadcast.
-    axis : int, default -1 -- The axis to take along.
-    returns Tensor -- Of the broadcast shape, with the length of `indices` along `axis`.
-    raises IndexError -- If an index is out of bounds; on ``cuda`` it wraps around instead.
-    raises DeviceError -- If the two are on different devices.
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype, with at least one axis.
+    indices : Tensor
+        Integers, of as many axes as `x`; the lengths of all but `axis` broadcast.
+    axis : int, default -1
+        The axis to take along.
 
+    Returns
+    -------
+    Tensor
+        Of the broadcast shape, with the length of `indices` along `axis`.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds; on ``cuda`` it wraps around instead.
+    DeviceError
+        If the two are on different devices.
+
+    Notes
+    -----
+    Python array API standard, indexing functions: ``take_along_axis``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]])
     >>> xgrad.take_along_axis(x, xgrad.asarray([[1], [0]]), axis=1)
     Tensor([[2.],

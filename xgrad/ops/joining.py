@@ -14,7 +14,6 @@ from xgrad.core.views import link
 from xgrad.ops.declare import derivative, slice_axis
 from xgrad.ops.indexing import as_element, getitem_function, take
 from xgrad.ops.manipulation import reshape
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained, shown
 
 __all__ = ["concat", "repeat", "stack", "tile", "unstack"]
@@ -39,16 +38,35 @@ def _concat(xp: Any, *arrays: Any, axis: int | None = 0) -> Any:
 
 
 @explained
-@documented("manipulation functions")
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Join tensors along an axis that they have.
 
-    arrays : sequence of Tensor -- At least one, of shapes that agree but for `axis`, on one device.
-    axis : int or None, default 0 -- The axis to join along; None joins all elements in row order.
-    returns Tensor -- Of the joined shape, and of the dtype that all promote to.
-    raises ValueError -- If the shapes do not agree.
-    raises DeviceError
+    Parameters
+    ----------
+    arrays : sequence of Tensor
+        At least one, of shapes that agree but for `axis`, on one device.
+    axis : int or None, default 0
+        The axis to join along; None joins all elements in row order.
 
+    Returns
+    -------
+    Tensor
+        Of the joined shape, and of the dtype that all promote to.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not agree.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``concat``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.concat([xgrad.ones(2), xgrad.zeros(1)])
     Tensor([1., 1., 0.])
     """
@@ -66,16 +84,35 @@ def _stack(xp: Any, *arrays: Any, axis: int = 0) -> Any:
 
 
 @explained
-@documented("manipulation functions")
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Join tensors along a new axis.
 
-    arrays : sequence of Tensor -- At least one, of one shape, on one device.
-    axis : int, default 0 -- The new axis in the result.
-    returns Tensor -- With one axis more, as long as there are tensors.
-    raises ValueError -- If the shapes differ.
-    raises DeviceError
+    Parameters
+    ----------
+    arrays : sequence of Tensor
+        At least one, of one shape, on one device.
+    axis : int, default 0
+        The new axis in the result.
 
+    Returns
+    -------
+    Tensor
+        With one axis more, as long as there are tensors.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``stack``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.stack([xgrad.ones(2), xgrad.zeros(2)], axis=1)
     Tensor([[1., 0.],
             [1., 0.]])
@@ -102,15 +139,33 @@ _unstack_function = _Unstack()
 
 
 @explained
-@documented("manipulation functions")
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Split a tensor along an axis, which is removed.
 
-    x : Tensor -- With at least one axis.
-    axis : int, default 0 -- The axis to split along.
-    returns tuple of Tensor -- As many as `axis` is long, with one axis less.
-    raises IndexError
+    Parameters
+    ----------
+    x : Tensor
+        With at least one axis.
+    axis : int, default 0
+        The axis to split along.
 
+    Returns
+    -------
+    tuple of Tensor
+        As many as `axis` is long, with one axis less.
+
+    Raises
+    ------
+    IndexError
+        If there is no such axis.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``unstack``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.unstack(xgrad.asarray([[1, 2], [3, 4]]), axis=1)
     (Tensor([1, 3]), Tensor([2, 4]))
     """
@@ -146,20 +201,41 @@ def _repeated(xp: Any, repeats: Any, /, *, count: int) -> Any:
 
 
 @explained
-@documented("manipulation functions")
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return `x` with each element several times, one after the other.
 
-    x
-    repeats : int or Tensor -- The number of copies of each element; one number for all, or integers of shape (n,) where
-        there are n elements along `axis`. The shape of the result then depends on values, which synchronizes with a
-        GPU.
-    axis : int, optional -- The axis; by default all elements in row order, as one axis.
-    returns Tensor -- Of the shape of `x`, longer along `axis`; or with one axis.
-    raises TypeError -- If `repeats` are not integers.
-    raises ValueError -- If one is negative, or there are not as many as elements.
-    raises DeviceError -- If the two are on different devices.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    repeats : int or Tensor
+        The number of copies of each element; one number for all, or integers of shape (n,) where
+        there are n elements along `axis`. The shape of the result then depends on values, which
+        synchronizes with a GPU.
+    axis : int, optional
+        The axis; by default all elements in row order, as one axis.
 
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, longer along `axis`; or with one axis.
+
+    Raises
+    ------
+    TypeError
+        If `repeats` are not integers.
+    ValueError
+        If one is negative, or there are not as many as elements.
+    DeviceError
+        If the two are on different devices.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``repeat``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.repeat(xgrad.asarray([1, 2]), 2)
     Tensor([1, 1, 2, 2])
     >>> xgrad.repeat(xgrad.asarray([1, 2]), xgrad.asarray([0, 3]))
@@ -195,17 +271,36 @@ def _tile(xp: Any, x: Any, /, *, repetitions: tuple[int, ...]) -> Any:
     return xp.tile(x, repetitions)
 
 
-@documented("manipulation functions")
 def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
     """Return copies of `x` side by side along axes.
 
-    x
-    repetitions : tuple of int -- The number of copies along each axis, from the last on; new axes come first, and those
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    repetitions : tuple of int
+        The number of copies along each axis, from the last on; new axes come first, and those
         without a number have one copy.
-    returns Tensor -- With as many axes as `x` or as there are numbers, whichever is more.
-    raises TypeError -- If `repetitions` are not a tuple or list.
-    raises ValueError -- If one is negative.
 
+    Returns
+    -------
+    Tensor
+        With as many axes as `x` or as there are numbers, whichever is more.
+
+    Raises
+    ------
+    TypeError
+        If `repetitions` are not a tuple or list.
+    ValueError
+        If one is negative.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``tile``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.tile(xgrad.asarray([1, 2]), (2, 2))
     Tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])

@@ -8,7 +8,6 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.matrix_products import as_floating
-from xgrad.support.docstrings import documented
 
 
 class LstsqResult(NamedTuple):
@@ -20,27 +19,50 @@ class LstsqResult(NamedTuple):
     singular_values: Tensor
 
 
-@documented()
 def lstsq(x1: Tensor, x2: Tensor, /, *, rcond: float | None = None) -> LstsqResult:
-    """Return least-squares solutions X of ``x1 @ X = x2``; where there are several, that of the least norm.
+    """Return least-squares solutions X of ``x1 @ X = x2``, of several the one with the least norm.
 
-    x1 : Tensor -- Matrices of shape (..., m, n); integers count as float32.
-    x2 : Tensor -- One vector of shape (m,), or matrices of shape (..., m, k), whose first axes broadcast against those
-        of `x1`.
-    rcond : float, optional -- Singular values up to this part of the largest count as 0; by default max(m, n) times the
+    Parameters
+    ----------
+    x1 : Tensor
+        Matrices of shape (..., m, n); integers count as float32.
+    x2 : Tensor
+        One vector of shape (m,), or matrices of shape (..., m, k), whose first axes broadcast
+        against those of `x1`.
+    rcond : float, optional
+        Singular values up to this part of the largest count as 0; by default max(m, n) times the
         precision of the dtype.
-    returns solution : Tensor -- Of shape (..., n) for a vector, else (..., n, k).
-    returns residuals : Tensor -- The squared lengths of the columns of ``x1 @ X - x2``, real: of shape (...) for a
+
+    Returns
+    -------
+    solution : Tensor
+        Of shape (..., n) for a vector, else (..., n, k).
+    residuals : Tensor
+        The squared lengths of the columns of ``x1 @ X - x2``, real: of shape (...) for a
         vector, else (..., k).
-    returns rank : Tensor -- The ranks of the matrices, int64, of shape (...); not differentiable.
-    returns singular_values : Tensor -- Those of the matrices, of shape (..., min(m, n)).
-    raises ValueError -- If the shapes do not fit.
-    raises numpy.linalg.LinAlgError -- If `x1` holds NaN or infinity, on ``cpu``.
-    raises DeviceError
+    rank : Tensor
+        The ranks of the matrices, int64, of shape (...); not differentiable.
+    singular_values : Tensor
+        Those of the matrices, of shape (..., min(m, n)).
 
-    Differentiable to any order, by `pinv`: along changes that leave the rank as it is. Like ``numpy.linalg.lstsq`` and
-    ``torch.linalg.lstsq``, but that residuals are always there, 0 within rounding where there is a solution.
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    numpy.linalg.LinAlgError
+        If `x1` holds NaN or infinity, on ``cpu``.
+    DeviceError
+        If the tensors are on several devices.
 
+    Notes
+    -----
+    Differentiable to any order, by `pinv`: along changes that leave the rank as it is. Like
+    ``numpy.linalg.lstsq`` and ``torch.linalg.lstsq``, but that residuals are always there, 0 within
+    rounding where there is a solution.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.asarray([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
     >>> solution, residuals, rank, _ = xgrad.linalg.lstsq(x, xgrad.asarray([1.0, 3.0, 5.0]))
     >>> xgrad.round(solution), rank

@@ -13,11 +13,9 @@ from xgrad.ops.loss_reductions import check_options, loss_inputs, reduce_losses
 from xgrad.ops.manipulation import expand_dims
 from xgrad.ops.searching import where
 from xgrad.ops.statistical import all
-from xgrad.support.docstrings import documented
 
 
 @upcast
-@documented()
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -27,17 +25,36 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the negative log-likelihood of counts that have Poisson distributions: ``rate - target * log(rate)``.
+    """Return the negative log-likelihood of Poisson counts, ``rate - target * log(rate)``.
 
-    input : Tensor -- Logarithms of the rates, of any shape, or the rates.
-    target : Tensor -- The counts, of the shape of `input`.
-    log_input : bool, default True -- Whether `input` has logarithms.
-    full : bool, default False -- Whether to add ``log(target!)`` for counts above 1, by Stirling's formula.
-    eps : float, default 1e-8 -- Added to a rate before its logarithm, 0 or more.
-    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses.
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
-    raises ValueError -- If the shapes differ, or `eps` or `reduction` is none of the above.
+    Parameters
+    ----------
+    input : Tensor
+        Logarithms of the rates, of any shape, or the rates.
+    target : Tensor
+        The counts, of the shape of `input`.
+    log_input : bool, default True
+        Whether `input` has logarithms.
+    full : bool, default False
+        Whether to add ``log(target!)`` for counts above 1, by Stirling's formula.
+    eps : float, default 1e-8
+        Added to a rate before its logarithm, 0 or more.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
 
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or `eps` or `reduction` is none of the above.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.poisson_nll_loss(xgrad.asarray([0.0, 0.0]), xgrad.asarray([1.0, 5.0]))
     Tensor(1.)
     """
@@ -52,7 +69,6 @@ def poisson_nll_loss(
 
 
 @upcast
-@documented()
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -62,21 +78,42 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the negative log-likelihood ``(log(var) + (input - target)**2 / var) / 2`` of normal distributions.
+    """Return the normal negative log-likelihood, ``(log(var) + (input - target)**2 / var) / 2``.
 
-    D. A. Nix, A. S. Weigend, "Estimating the mean and variance of the target probability distribution", ICNN, 1994.
+    D. A. Nix, A. S. Weigend, "Estimating the mean and variance of the target probability
+    distribution", ICNN, 1994.
 
-    input : Tensor -- The means, of any shape.
-    target : Tensor -- The samples, of the shape of `input`.
-    var : Tensor -- The variances, of the shape of `input`, or of that with some lengths of 1, or without the last axis.
-    full : bool, default False -- Whether to add the constant ``log(2 pi) / 2``.
-    eps : float, default 1e-6 -- The least variance, 0 or more. The gradient ignores this limit, so that variances can
+    Parameters
+    ----------
+    input : Tensor
+        The means, of any shape.
+    target : Tensor
+        The samples, of the shape of `input`.
+    var : Tensor
+        The variances, of the shape of `input`, or of that with some lengths of 1, or without the
+        last axis.
+    full : bool, default False
+        Whether to add the constant ``log(2 pi) / 2``.
+    eps : float, default 1e-6
+        The least variance, 0 or more. The gradient ignores this limit, so that variances can
         grow again.
-    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses.
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `input`.
-    raises ValueError -- If the shapes do not fit, `eps` or `reduction` is none of the above, or a variance is negative,
-        which is not checked on ``cuda``: that would have to synchronize.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
 
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of `input`.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, `eps` or `reduction` is none of the above, or a variance is
+        negative, which is not checked on ``cuda``: that would have to synchronize.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.gaussian_nll_loss(xgrad.zeros(2), xgrad.asarray([1.0, 2.0]), xgrad.ones(2))
     Tensor(1.25)
     """

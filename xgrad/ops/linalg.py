@@ -14,7 +14,6 @@ from xgrad.ops.declare import call_op, derivative, diagonal_key
 from xgrad.ops.indexing import _scatter
 from xgrad.ops.matrix_products import adjoint, check_matrices, check_square, conjugate, identity
 from xgrad.ops.statistical import exclusive_cumprod
-from xgrad.support.docstrings import documented
 
 
 class SlogdetResult(NamedTuple):
@@ -34,15 +33,33 @@ def _diagonal_rule(g: Any, xp: Any, x_shape: tuple[int, ...], offset: int) -> An
 
 
 @derivative(_diagonal_rule, views=True)
-@documented("linear algebra extension")
 def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
     """Return the diagonals of matrices.
 
-    x : Tensor -- Of shape (..., m, n), and any dtype.
-    offset : int, default 0 -- The offset from the main diagonal, above it if positive.
-    returns Tensor -- Of shape (..., k), with as many elements as the diagonal has.
-    raises ValueError -- If `x` has fewer than two axes.
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n), and any dtype.
+    offset : int, default 0
+        The offset from the main diagonal, above it if positive.
 
+    Returns
+    -------
+    Tensor
+        Of shape (..., k), with as many elements as the diagonal has.
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+
+    Notes
+    -----
+    Python array API standard, linear algebra extension: ``diagonal``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.diagonal(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor([1., 4.])
     """
@@ -50,17 +67,36 @@ def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
     return xp.linalg.diagonal(x, offset=offset)
 
 
-@documented("linear algebra extension")
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """Return the sums of the diagonals of matrices.
 
-    x : Tensor -- Numbers, of shape (..., m, n).
-    offset : int, default 0 -- The offset from the main diagonal, above it if positive.
-    dtype : dtype, optional -- The dtype to sum in and to return; by default that of `x`, and at least int64 for
+    Parameters
+    ----------
+    x : Tensor
+        Numbers, of shape (..., m, n).
+    offset : int, default 0
+        The offset from the main diagonal, above it if positive.
+    dtype : dtype, optional
+        The dtype to sum in and to return; by default that of `x`, and at least int64 for
         integers.
-    returns Tensor -- Of shape (...).
-    raises ValueError -- If `x` has fewer than two axes.
 
+    Returns
+    -------
+    Tensor
+        Of shape (...).
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+
+    Notes
+    -----
+    Python array API standard, linear algebra extension: ``trace``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.trace(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor(5.)
     """
@@ -105,17 +141,35 @@ def _cofactors(xp: Any, x: Any, /) -> Any:
 
 
 @derivative(lambda g, xp, x: g[..., None, None] * call_op(_cofactors, xp, x), kind=FLOATING)
-@documented("linear algebra extension")
 def det(xp: Any, x: Any, /) -> Any:
     """Return the determinants.
 
-    x : Tensor -- Of shape (..., n, n); integers count as float32.
-    returns Tensor -- Of shape (...).
-    raises ValueError -- If the matrices are not square.
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); integers count as float32.
 
-    The gradient is the matrix of cofactors, by a singular value decomposition: it is right for singular matrices, of
-    any rank, and so is the second derivative. The third is infinite or NaN where singular values repeat.
+    Returns
+    -------
+    Tensor
+        Of shape (...).
 
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+
+    Notes
+    -----
+    The gradient is the matrix of cofactors, by a singular value decomposition: it is right for
+    singular matrices, of any rank, and so is the second derivative. The third is infinite or NaN
+    where singular values repeat.
+
+    Python array API standard, linear algebra extension: ``det``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True)
     >>> xgrad.linalg.det(x).backward()
     >>> xgrad.round(x.grad)
@@ -140,19 +194,39 @@ def _slogdet(xp: Any, x: Any, /) -> Any:
     return tuple(xp.linalg.slogdet(x))
 
 
-@documented("linear algebra extension")
 def slogdet(x: Tensor, /) -> SlogdetResult:
-    """Return the signs and the logarithms of the absolute values of determinants, which may be too large for a float.
+    """Return the signs of determinants, and the logarithms of their absolute values.
 
-    x : Tensor -- Of shape (..., n, n); integers count as float32.
-    returns sign : Tensor -- Of shape (...): 1, -1, or 0 for a singular matrix; for complex matrices a number of
+    The determinants themselves may be too large for a float.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); integers count as float32.
+
+    Returns
+    -------
+    sign : Tensor
+        Of shape (...): 1, -1, or 0 for a singular matrix; for complex matrices a number of
         absolute value 1, or 0.
-    returns logabsdet : Tensor -- Of shape (...), real; -inf for a singular matrix.
-    raises ValueError -- If the matrices are not square.
+    logabsdet : Tensor
+        Of shape (...), real; -inf for a singular matrix.
 
-    For a singular matrix there is no derivative, and the backward pass raises an error; on ``cuda`` the gradient is
-    infinite or NaN.
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
 
+    Notes
+    -----
+    For a singular matrix there is no derivative, and the backward pass raises an error; on ``cuda``
+    the gradient is infinite or NaN.
+
+    Python array API standard, linear algebra extension: ``slogdet``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> sign, logabsdet = xgrad.linalg.slogdet(xgrad.asarray([[0.0, 1.0], [1.0, 0.0]]))
     >>> sign, logabsdet
     (Tensor(-1.), Tensor(0.))
@@ -164,17 +238,35 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 
 
 @derivative(lambda g, xp, out: -(xp.matrix_transpose(out) @ g @ xp.matrix_transpose(out)), kind=FLOATING)
-@documented("linear algebra extension")
 def inv(xp: Any, x: Any, /) -> Any:
     """Return the inverses.
 
-    x : Tensor -- Of shape (..., n, n); integers count as float32.
-    returns Tensor -- Of the shape of `x`.
-    raises ValueError -- If the matrices are not square.
-    raises numpy.linalg.LinAlgError -- If one is singular; on ``cuda`` the result is NaN or infinite instead.
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); integers count as float32.
 
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If one is singular; on ``cuda`` the result is NaN or infinite instead.
+
+    Notes
+    -----
     To solve an equation, `solve` is faster and more exact.
 
+    Python array API standard, linear algebra extension: ``inv``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.inv(xgrad.asarray([[2.0, 0.0], [0.0, 4.0]]))
     Tensor([[0.5 , 0.  ],
             [0.  , 0.25]])
@@ -200,18 +292,38 @@ def _solve_left(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], out: Any) -
 
 
 @derivative(_solve_left, _solve_right, kind=FLOATING)
-@documented("linear algebra extension")
 def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the solutions X of ``x1 @ X = x2``.
 
-    x1 : Tensor -- Matrices of shape (..., n, n); integers count as float32.
-    x2 : Tensor -- One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast against those
-        of `x1`: several vectors are columns.
-    returns Tensor -- Of shape (..., n) for a vector, else (..., n, k).
-    raises ValueError -- If the matrices are not square, or the shapes do not fit.
-    raises numpy.linalg.LinAlgError -- If a matrix is singular; on ``cuda`` the result is NaN or infinite instead.
-    raises DeviceError
+    Parameters
+    ----------
+    x1 : Tensor
+        Matrices of shape (..., n, n); integers count as float32.
+    x2 : Tensor
+        One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast
+        against those of `x1`: several vectors are columns.
 
+    Returns
+    -------
+    Tensor
+        Of shape (..., n) for a vector, else (..., n, k).
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square, or the shapes do not fit.
+    numpy.linalg.LinAlgError
+        If a matrix is singular; on ``cuda`` the result is NaN or infinite instead.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, linear algebra extension: ``solve``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.solve(xgrad.asarray([[2.0, 0.0], [0.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
     Tensor([0.5 , 0.25])
     """
@@ -247,21 +359,40 @@ def _pinv(xp: Any, x: Any, rtol: Any = None, /) -> Any:
     return xp.linalg.pinv(x, rtol=rtol)
 
 
-@documented("linear algebra extension")
 def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """Return the Moore-Penrose pseudo-inverses.
 
-    x : Tensor -- Of shape (..., m, n); integers count as float32.
-    rtol : float or Tensor, optional -- Singular values up to this part of the largest count as 0; one number, or one
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n); integers count as float32.
+    rtol : float or Tensor, optional
+        Singular values up to this part of the largest count as 0; one number, or one
         for each matrix. By default max(m, n) times the precision of the dtype.
-    returns Tensor -- Of shape (..., n, m).
-    raises ValueError -- If `x` has fewer than two axes.
-    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
 
-    The derivative is that along changes that leave the rank as it is (G. H. Golub and V. Pereyra, "The differentiation
-    of pseudo-inverses and nonlinear least squares problems whose variables separate", 1973); where the rank changes,
-    the pseudo-inverse jumps.
+    Returns
+    -------
+    Tensor
+        Of shape (..., n, m).
 
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+    numpy.linalg.LinAlgError
+        If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
+
+    Notes
+    -----
+    The derivative is that along changes that leave the rank as it is (G. H. Golub and V. Pereyra,
+    "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables
+    separate", 1973); where the rank changes, the pseudo-inverse jumps.
+
+    Python array API standard, linear algebra extension: ``pinv``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.pinv(xgrad.asarray([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
     Tensor([[0.5, 0. , 0. ],
             [0. , 0. , 0. ]])
@@ -277,17 +408,36 @@ def _matrix_rank(xp: Any, x: Any, rtol: Any = None, /) -> Any:
     return xp.linalg.matrix_rank(x, rtol=rtol)
 
 
-@documented("linear algebra extension")
 def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """Return the ranks of matrices; not differentiable.
 
-    x : Tensor -- Of shape (..., m, n); integers count as float32.
-    rtol : float or Tensor, optional -- Singular values up to this part of the largest count as 0; one number, or one
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n); integers count as float32.
+    rtol : float or Tensor, optional
+        Singular values up to this part of the largest count as 0; one number, or one
         for each matrix. By default max(m, n) times the precision of the dtype.
-    returns Tensor -- int64, of shape (...).
-    raises ValueError -- If `x` has fewer than two axes.
-    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity, on ``cpu``.
 
+    Returns
+    -------
+    Tensor
+        int64, of shape (...).
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+    numpy.linalg.LinAlgError
+        If `x` holds NaN or infinity, on ``cpu``.
+
+    Notes
+    -----
+    Python array API standard, linear algebra extension: ``matrix_rank``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.matrix_rank(xgrad.asarray([[1.0, 2.0], [2.0, 4.0]]))
     Tensor(1)
     """

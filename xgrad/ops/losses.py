@@ -14,7 +14,6 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
 from xgrad.ops.elementwise import abs
 from xgrad.ops.loss_reductions import check_options, check_reduction, loss_inputs, reduce_losses, reduced
-from xgrad.support.docstrings import documented
 
 
 def _mse_rule(g: Any, xp: Any, a: Any, b: Any, reduction: str) -> Any:
@@ -35,15 +34,29 @@ def _mse(xp: Any, input: Any, target: Any, *, reduction: str) -> Any:
     return reduced(xp, xp.square(input - target), reduction)
 
 
-@documented()
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return the squared error.
 
-    input, target : Tensor -- Of one shape. They do not broadcast: (n,) against (n, 1) is a common mistake.
-    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the squares.
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
-    raises ValueError -- If the shapes differ, or `reduction` is none of the above.
+    Parameters
+    ----------
+    input, target : Tensor
+        Of one shape. They do not broadcast: (n,) against (n, 1) is a common mistake.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the squares.
 
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or `reduction` is none of the above.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.mse_loss(xgrad.asarray([1.0, 2.0]), xgrad.asarray([1.0, 4.0]))
     Tensor(2.)
     """
@@ -55,15 +68,29 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
 
 
 @upcast
-@documented()
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return the absolute error.
 
-    input, target : Tensor -- Of one shape.
-    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses.
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
-    raises ValueError -- If the shapes differ, or `reduction` is none of the above.
+    Parameters
+    ----------
+    input, target : Tensor
+        Of one shape.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
 
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or `reduction` is none of the above.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.l1_loss(xgrad.asarray([1.0, 2.0]), xgrad.asarray([1.0, 4.0]))
     Tensor(1.)
     """
@@ -84,16 +111,31 @@ def _huber(xp: Any, x: Any, /, delta: float, scale: float) -> Any:
 
 
 @upcast
-@documented()
 def huber_loss(input: Tensor, target: Tensor, *, delta: float = 1.0, reduction: str = "mean") -> Tensor:
-    """Return half the squared error where it is up to `delta`, and ``delta * (error - delta / 2)`` beyond.
+    """Return half the squared error up to `delta`, and ``delta * (error - delta / 2)`` beyond.
 
-    input, target : Tensor -- Of one shape.
-    delta : float, default 1 -- The error from which the loss is linear; above 0.
-    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses.
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
-    raises ValueError -- If the shapes differ, `delta` is not above 0, or `reduction` is none of the above.
+    Parameters
+    ----------
+    input, target : Tensor
+        Of one shape.
+    delta : float, default 1
+        The error from which the loss is linear; above 0.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
 
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, `delta` is not above 0, or `reduction` is none of the above.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.huber_loss(xgrad.asarray([0.5, 3.0]), xgrad.zeros(2), reduction="none")
     Tensor([0.125, 2.5  ])
     """
@@ -103,16 +145,31 @@ def huber_loss(input: Tensor, target: Tensor, *, delta: float = 1.0, reduction: 
 
 
 @upcast
-@documented()
 def smooth_l1_loss(input: Tensor, target: Tensor, *, beta: float = 1.0, reduction: str = "mean") -> Tensor:
     """Return `huber_loss` over `beta`: the absolute error, smooth near 0.
 
-    input, target : Tensor -- Of one shape.
-    beta : float, default 1 -- The error from which the loss is linear; 0 for `l1_loss`.
-    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses.
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
-    raises ValueError -- If the shapes differ, `beta` is negative, or `reduction` is none of the above.
+    Parameters
+    ----------
+    input, target : Tensor
+        Of one shape.
+    beta : float, default 1
+        The error from which the loss is linear; 0 for `l1_loss`.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
 
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, `beta` is negative, or `reduction` is none of the above.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.smooth_l1_loss(xgrad.asarray([1.0, 3.0]), xgrad.zeros(2), beta=2.0, reduction="none")
     Tensor([0.25, 2.  ])
     """
@@ -145,23 +202,39 @@ def _bce(xp: Any, input: Any, target: Any, /) -> Any:
 
 
 @upcast
-@documented()
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
     """Return the cross-entropy between probabilities of one of two classes and a target, in nats.
 
-    Logarithms are at least -100, and the derivative is finite, as in PyTorch. `binary_cross_entropy_with_logits` is
-    more accurate.
+    Logarithms are at least -100, and the derivative is finite, as in PyTorch.
+    `binary_cross_entropy_with_logits` is more accurate.
 
-    input : Tensor -- Probabilities, of any shape.
-    target : Tensor -- Probabilities, of the shape of `input`.
-    weight : Tensor, optional -- Of each loss, of a shape that broadcasts to that of `input`.
-    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses.
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
-    raises ValueError -- If the shapes differ, `reduction` is none of the above, or `input` is not from 0 to 1, which is
-        not checked on ``cuda``: that would have to synchronize.
+    Parameters
+    ----------
+    input : Tensor
+        Probabilities, of any shape.
+    target : Tensor
+        Probabilities, of the shape of `input`.
+    weight : Tensor, optional
+        Of each loss, of a shape that broadcasts to that of `input`.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
 
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, `reduction` is none of the above, or `input` is not from 0 to 1, which
+        is not checked on ``cuda``: that would have to synchronize.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> probabilities, target = xgrad.asarray([0.5, 0.0]), xgrad.asarray([1.0, 1.0])
     >>> xgrad.nn.functional.binary_cross_entropy(probabilities, target, reduction="none")
     Tensor([  0.6931472, 100.       ])
@@ -177,7 +250,6 @@ def binary_cross_entropy(
 
 
 @upcast
-@documented()
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -186,16 +258,36 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """Return the cross-entropy between probabilities ``sigmoid(input)`` of one of two classes and a target, in nats.
+    """Return the cross-entropy between ``sigmoid(input)`` and a target, in nats.
 
-    input : Tensor -- Logits, of any shape.
-    target : Tensor -- Probabilities, of the shape of `input`.
-    weight : Tensor, optional -- Of each loss, of a shape that broadcasts to that of `input`.
-    pos_weight : Tensor, optional -- Of the positive class, of a shape that broadcasts to that of `input`.
-    reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses.
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
-    raises ValueError -- If the shapes differ, or `reduction` is none of the above.
+    Both are probabilities of one of two classes.
 
+    Parameters
+    ----------
+    input : Tensor
+        Logits, of any shape.
+    target : Tensor
+        Probabilities, of the shape of `input`.
+    weight : Tensor, optional
+        Of each loss, of a shape that broadcasts to that of `input`.
+    pos_weight : Tensor, optional
+        Of the positive class, of a shape that broadcasts to that of `input`.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
+
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or `reduction` is none of the above.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> logits, target = xgrad.asarray([0.0, 100.0]), xgrad.asarray([1.0, 0.0])
     >>> xgrad.nn.functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
     Tensor([  0.6931472, 100.       ])
@@ -207,18 +299,36 @@ def binary_cross_entropy_with_logits(
 
 
 @upcast
-@documented()
 def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """Return the terms ``target * (log(target) - input)`` of the Kullback-Leibler divergence, or their mean or sum.
+    """Return the Kullback-Leibler divergence: terms ``target * (log(target) - input)``.
 
-    input : Tensor -- Logarithms of probabilities, of any shape.
-    target : Tensor -- Probabilities, of the same shape, or their logarithms. A negative one makes its term NaN.
-    reduction : {"mean", "sum", "batchmean", "none"}, default "mean" -- How to reduce the terms; "batchmean", the sum
+    The terms are returned as they are, or as their mean or sum.
+
+    Parameters
+    ----------
+    input : Tensor
+        Logarithms of probabilities, of any shape.
+    target : Tensor
+        Probabilities, of the same shape, or their logarithms. A negative one makes its term NaN.
+    reduction : {"mean", "sum", "batchmean", "none"}, default "mean"
+        How to reduce the terms; "batchmean", the sum
         over the length of the first axis, is the divergence.
-    log_target : bool, default False -- Whether `target` has logarithms.
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
-    raises ValueError -- If the shapes differ, or `reduction` is none of the above.
+    log_target : bool, default False
+        Whether `target` has logarithms.
 
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or `reduction` is none of the above.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.kl_div(xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([[0.0, 1.0]]), reduction="batchmean")
     Tensor(2.)
     """

@@ -12,7 +12,6 @@ from xgrad.backend import DeviceError
 from xgrad.core.arguments import as_tensor, axis_error
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 __all__ = [
@@ -24,17 +23,36 @@ Axes = int | tuple[int, ...]
 
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views="shared")
-@documented("manipulation functions")
 def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
     """Return the elements of `x`, in row order, in another shape.
 
-    x
-    shape : tuple of int -- The new shape; one length may be -1, and follows from the others.
-    copy : bool, optional -- True copies; False refuses to; None copies where it must. A result without a copy is a
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    shape : tuple of int
+        The new shape; one length may be -1, and follows from the others.
+    copy : bool, optional
+        True copies; False refuses to; None copies where it must. A result without a copy is a
         view of `x`: writes to one reach the other.
-    returns Tensor -- Of the given shape.
-    raises ValueError -- If the number of elements differs, or ``copy=False`` and they must be copied.
 
+    Returns
+    -------
+    Tensor
+        Of the given shape.
+
+    Raises
+    ------
+    ValueError
+        If the number of elements differs, or ``copy=False`` and they must be copied.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``reshape``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.reshape(xgrad.arange(4), (2, -1))
     Tensor([[0, 1],
             [2, 3]])
@@ -51,15 +69,33 @@ def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = N
 
 
 @derivative(lambda g, xp, axes: xp.permute_dims(g, tuple(np.argsort(np.mod(axes, len(axes))).tolist())), views=True)
-@documented("manipulation functions")
 def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
     """Return `x` with its axes in another order.
 
-    x
-    axes : tuple of int -- For each axis of the result, the axis of `x` that it is; negative ones count from the last.
-    returns Tensor -- Of the permuted shape.
-    raises ValueError -- If `axes` does not name every axis once.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    axes : tuple of int
+        For each axis of the result, the axis of `x` that it is; negative ones count from the last.
 
+    Returns
+    -------
+    Tensor
+        Of the permuted shape.
+
+    Raises
+    ------
+    ValueError
+        If `axes` does not name every axis once.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``permute_dims``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.permute_dims(xgrad.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
@@ -67,14 +103,31 @@ def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
 
 
 @derivative(lambda g, xp: xp.matrix_transpose(g), views=True)
-@documented("linear algebra functions")
 def matrix_transpose(xp: Any, x: Any, /) -> Any:
     """Return the transpose of each matrix in the last two axes.
 
-    x : Tensor -- Of shape (..., m, n).
-    returns Tensor -- Of shape (..., n, m).
-    raises ValueError -- If `x` has fewer than two axes.
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n).
 
+    Returns
+    -------
+    Tensor
+        Of shape (..., n, m).
+
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes.
+
+    Notes
+    -----
+    Python array API standard, linear algebra functions: ``matrix_transpose``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.matrix_transpose(xgrad.asarray([[1, 2], [3, 4]]))
     Tensor([[1, 3],
             [2, 4]])
@@ -83,16 +136,35 @@ def matrix_transpose(xp: Any, x: Any, /) -> Any:
 
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views=True)
-@documented("manipulation functions")
 def expand_dims(xp: Any, x: Any, /, axis: Axes) -> Any:
     """Return `x` with new axes of length 1.
 
-    x
-    axis : int or tuple of int -- The position of each new axis in the result; negative ones count from its end.
-    returns Tensor -- Of the shape of `x`, with an axis of length 1 at each position.
-    raises ValueError -- If a position is given twice.
-    raises IndexError -- If a position is out of bounds.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    axis : int or tuple of int
+        The position of each new axis in the result; negative ones count from its end.
 
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, with an axis of length 1 at each position.
+
+    Raises
+    ------
+    ValueError
+        If a position is given twice.
+    IndexError
+        If a position is out of bounds.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``expand_dims``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.expand_dims(xgrad.ones(3), axis=1).shape
     (3, 1)
     >>> xgrad.expand_dims(xgrad.ones(3), axis=(0, -1)).shape
@@ -115,15 +187,33 @@ def _check_positions(x: Any, axis: Any, added: int) -> None:
 
 
 @derivative(lambda g, xp, x_shape: xp.reshape(g, x_shape), views=True)
-@documented("manipulation functions")
 def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
     """Return `x` without axes of length 1.
 
-    x
-    axis : int or tuple of int -- The axes to remove.
-    returns Tensor -- With fewer axes.
-    raises ValueError -- If the length of one of them is not 1.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    axis : int or tuple of int
+        The axes to remove.
 
+    Returns
+    -------
+    Tensor
+        With fewer axes.
+
+    Raises
+    ------
+    ValueError
+        If the length of one of them is not 1.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``squeeze``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.squeeze(xgrad.ones((3, 1)), 1).shape
     (3,)
     """
@@ -131,15 +221,33 @@ def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
 
 
 @derivative(lambda g: g, views=True)  # the engine sums it over the broadcast axes
-@documented("manipulation functions")
 def broadcast_to(xp: Any, x: Any, /, shape: tuple[int, ...]) -> Any:
     """Return `x` repeated along new axes and along those of length 1, up to a shape.
 
-    x : Tensor -- Of any dtype.
-    shape : tuple of int -- The shape of the result.
-    returns Tensor -- Of the given shape.
-    raises ValueError -- If `x` does not broadcast to it.
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype.
+    shape : tuple of int
+        The shape of the result.
 
+    Returns
+    -------
+    Tensor
+        Of the given shape.
+
+    Raises
+    ------
+    ValueError
+        If `x` does not broadcast to it.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``broadcast_to``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.broadcast_to(xgrad.asarray([1, 2]), (2, 2))
     Tensor([[1, 2],
             [1, 2]])
@@ -155,15 +263,33 @@ def on_one_device(op: str, name: str, arrays: Sequence[Any]) -> list[Tensor]:
     return tensors
 
 
-@documented("manipulation functions")
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape that shapes broadcast to.
 
-    *shapes : tuple of int -- Any number of shapes.
-    returns tuple of int -- The common shape: ``()`` of no shapes.
-    raises ValueError -- If the shapes do not broadcast, or a length is negative.
-    raises TypeError -- If a length is not an integer.
+    Parameters
+    ----------
+    *shapes : tuple of int
+        Any number of shapes.
 
+    Returns
+    -------
+    tuple of int
+        The common shape: ``()`` of no shapes.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast, or a length is negative.
+    TypeError
+        If a length is not an integer.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``broadcast_shapes``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
@@ -180,15 +306,33 @@ def _common_shape(op: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]
         ) from None
 
 
-@documented("manipulation functions")
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """Return tensors broadcast against each other.
 
-    *arrays : Tensor -- Of any dtypes and of shapes that broadcast, on one device.
-    returns tuple of Tensor -- As many, of one shape, each of its own dtype.
-    raises ValueError -- If the shapes do not broadcast.
-    raises DeviceError
+    Parameters
+    ----------
+    *arrays : Tensor
+        Of any dtypes and of shapes that broadcast, on one device.
 
+    Returns
+    -------
+    tuple of Tensor
+        As many, of one shape, each of its own dtype.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``broadcast_arrays``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.broadcast_arrays(xgrad.asarray([1, 2]), xgrad.asarray([[3], [4]]))[0]
     Tensor([[1, 2],
             [1, 2]])
@@ -199,14 +343,28 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
 
 
 @derivative(lambda g, xp, axis: xp.flip(g, axis=axis), views="shared")
-@documented("manipulation functions")
 def flip(xp: Any, x: Any, /, *, axis: Axes | None = None) -> Any:
     """Return `x` with its elements in reverse order along axes.
 
-    x
-    axis : int or tuple of int, optional -- The axes to reverse; by default all.
-    returns Tensor -- Of the same shape.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    axis : int or tuple of int, optional
+        The axes to reverse; by default all.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``flip``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.flip(xgrad.arange(3))
     Tensor([2, 1, 0])
     """
@@ -224,17 +382,37 @@ def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
 
 
 @derivative(lambda g, xp, shift, axis: xp.roll(g, _shifts(shift, axis, -1), axis=axis))
-@documented("manipulation functions")
 def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
     """Return `x` with its elements shifted along axes; those that leave at one end enter at the other.
 
-    x
-    shift : int or tuple of int -- The shift towards larger indices: one number for all axes, or one for each.
-    axis : int or tuple of int, optional -- The axes; by default through all elements in row order.
-    returns Tensor -- Of the same shape.
-    raises ValueError -- If there are several shifts, and not as many axes.
-    raises TypeError -- If a shift is not an integer.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    shift : int or tuple of int
+        The shift towards larger indices: one number for all axes, or one for each.
+    axis : int or tuple of int, optional
+        The axes; by default through all elements in row order.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    ValueError
+        If there are several shifts, and not as many axes.
+    TypeError
+        If a shift is not an integer.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``roll``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.roll(xgrad.arange(4), 1)
     Tensor([3, 0, 1, 2])
     """
@@ -249,17 +427,37 @@ def _moveaxis(xp: Any, x: Any, /, *, source: Axes, destination: Axes) -> Any:
     return xp.moveaxis(x, source, destination)
 
 
-@documented("manipulation functions")
 def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
     """Return `x` with some axes moved to other positions, and the others in their order.
 
-    x
-    source : int or tuple of int -- The axes to move.
-    destination : int or tuple of int -- Their positions in the result.
-    returns Tensor -- Of the permuted shape.
-    raises ValueError -- If there are not as many positions as axes, or one is named twice.
-    raises IndexError
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    source : int or tuple of int
+        The axes to move.
+    destination : int or tuple of int
+        Their positions in the result.
 
+    Returns
+    -------
+    Tensor
+        Of the permuted shape.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many positions as axes, or one is named twice.
+    IndexError
+        If there is no such axis.
+
+    Notes
+    -----
+    Python array API standard, manipulation functions: ``moveaxis``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.moveaxis(xgrad.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """

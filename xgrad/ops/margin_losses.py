@@ -11,26 +11,36 @@ from xgrad.ops.loss_reductions import check_options, loss_inputs, reduce_losses
 from xgrad.ops.losses import binary_cross_entropy_with_logits
 from xgrad.ops.searching import where
 from xgrad.ops.statistical import mean
-from xgrad.support.docstrings import by_name, documented
-
-_SHARED = by_name(
-    'reduction : {"mean", "sum", "none"}, default "mean" -- How to reduce the losses.',
-    "ValueError -- If the shapes do not fit, or an option is none of the above.",
-)
 
 
 @upcast
-@documented(shared=_SHARED)
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
     """Return the distances of similar pairs, and of others how far the distance is below the margin.
 
-    input : Tensor -- Distances, of any shape.
-    target : Tensor -- 1 for similar pairs and -1 for others, of the shape of `input`.
-    margin : float, default 1 -- The distance from which the loss of other pairs is 0.
-    reduction
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
-    raises ValueError
+    Parameters
+    ----------
+    input : Tensor
+        Distances, of any shape.
+    target : Tensor
+        1 for similar pairs and -1 for others, of the shape of `input`.
+    margin : float, default 1
+        The distance from which the loss of other pairs is 0.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
 
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or an option is none of the above.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> target = xgrad.asarray([1, -1])
     >>> xgrad.nn.functional.hinge_embedding_loss(xgrad.asarray([0.25, 0.25]), target, reduction="none")
     Tensor([0.25, 0.75])
@@ -42,19 +52,35 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, 
 
 
 @upcast
-@documented(shared=_SHARED)
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return 1 minus the cosine of similar pairs of vectors, and of others how far the cosine is above the margin.
+    """Return 1 minus the cosine of similar vectors, and the excess over the margin of others.
 
-    input1, input2 : Tensor -- Of shape (batch, features), or (features,).
-    target : Tensor -- 1 for similar pairs and -1 for others, of shape (batch,), or ().
-    margin : float, default 0 -- The cosine up to which the loss of other pairs is 0.
-    reduction
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of `target`.
-    raises ValueError
+    Parameters
+    ----------
+    input1, input2 : Tensor
+        Of shape (batch, features), or (features,).
+    target : Tensor
+        1 for similar pairs and -1 for others, of shape (batch,), or ().
+    margin : float, default 0
+        The cosine up to which the loss of other pairs is 0.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
 
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of `target`.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or an option is none of the above.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x, target = xgrad.asarray([[1.0, 0.0], [1.0, 0.0]]), xgrad.asarray([1, -1])
     >>> xgrad.nn.functional.cosine_embedding_loss(x, xgrad.asarray([[0.0, 1.0], [2.0, 0.0]]), target, reduction="none")
     Tensor([1., 1.])
@@ -74,19 +100,35 @@ def cosine_embedding_loss(
 
 
 @upcast
-@documented(shared=_SHARED)
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
 ) -> Tensor:
     """Return ``max(0, margin - target * (input1 - input2))``.
 
-    input1, input2 : Tensor -- Scores, of one shape.
-    target : Tensor -- 1 where `input1` should be the larger and -1 where `input2` should, of the same shape.
-    margin : float, default 0 -- The difference from which the loss is 0.
-    reduction
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
-    raises ValueError
+    Parameters
+    ----------
+    input1, input2 : Tensor
+        Scores, of one shape.
+    target : Tensor
+        1 where `input1` should be the larger and -1 where `input2` should, of the same shape.
+    margin : float, default 0
+        The difference from which the loss is 0.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
 
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or an option is none of the above.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> scores, target = xgrad.asarray([1.0, 3.0]), xgrad.asarray([1, -1])
     >>> xgrad.nn.functional.margin_ranking_loss(scores, xgrad.asarray([0.0, 1.0]), target)
     Tensor(1.)
@@ -97,16 +139,31 @@ def margin_ranking_loss(
 
 
 @upcast
-@documented(shared=_SHARED)
 def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return ``log(1 + exp(-target * input))``.
 
-    input : Tensor -- Logits, of any shape.
-    target : Tensor -- 1 or -1, of the shape of `input`.
-    reduction
-    returns Tensor -- A scalar, or with ``reduction="none"`` of the shape of the inputs.
-    raises ValueError
+    Parameters
+    ----------
+    input : Tensor
+        Logits, of any shape.
+    target : Tensor
+        1 or -1, of the shape of `input`.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
 
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or an option is none of the above.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.soft_margin_loss(xgrad.asarray([0.0, 200.0]), xgrad.asarray([1, -1]), reduction="none")
     Tensor([  0.6931472, 200.       ])
     """
@@ -115,7 +172,6 @@ def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") 
 
 
 @upcast
-@documented(shared=_SHARED)
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -127,20 +183,41 @@ def triplet_margin_loss(
     *,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return ``max(0, margin + distance(anchor, positive) - distance(anchor, negative))``: see `pairwise_distance`.
+    """Return ``max(0, margin + distance(anchor, positive) - distance(anchor, negative))``.
 
-    V. Balntas, E. Riba, D. Ponsa, K. Mikolajczyk, "Learning local feature descriptors with triplets and shallow
-    convolutional neural networks", BMVC, 2016.
+    The distance is `pairwise_distance`.
 
-    anchor, positive, negative : Tensor -- Of one shape, (..., features).
-    margin : float, default 1 -- The difference of the distances from which the loss is 0; above 0.
-    p : float, default 2 -- The order of the norm.
-    eps : float, default 1e-6 -- Added to each difference, 0 or more.
-    swap : bool, default False -- Whether the smaller of the negative's distances to `anchor` and `positive` counts.
-    reduction
-    returns Tensor -- A scalar, or with ``reduction="none"`` of shape (...).
-    raises ValueError -- If the shapes differ, `margin` is not above 0, or an option is none of the above.
+    V. Balntas, E. Riba, D. Ponsa, K. Mikolajczyk, "Learning local feature descriptors with triplets
+    and shallow convolutional neural networks", BMVC, 2016.
 
+    Parameters
+    ----------
+    anchor, positive, negative : Tensor
+        Of one shape, (..., features).
+    margin : float, default 1
+        The difference of the distances from which the loss is 0; above 0.
+    p : float, default 2
+        The order of the norm.
+    eps : float, default 1e-6
+        Added to each difference, 0 or more.
+    swap : bool, default False
+        Whether the smaller of the negative's distances to `anchor` and `positive` counts.
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
+
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of shape (...).
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, `margin` is not above 0, or an option is none of the above.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> anchor, negative = xgrad.asarray([[0.0, 0.0]]), xgrad.asarray([[0.5, 0.0]])
     >>> xgrad.nn.functional.triplet_margin_loss(anchor, anchor, negative, eps=0.0)
     Tensor(0.5)
@@ -155,19 +232,37 @@ def triplet_margin_loss(
 
 
 @upcast
-@documented(shared=_SHARED)
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return the mean of `binary_cross_entropy_with_logits` over classes that do not exclude each other.
+    """Return the mean of `binary_cross_entropy_with_logits` over classes.
 
-    input : Tensor -- Logits, of shape (..., classes).
-    target : Tensor -- 1 for the classes that apply and 0 for others, of the same shape.
-    weight : Tensor, optional -- Of each class, of shape (classes,).
-    reduction
-    returns Tensor -- A scalar, or with ``reduction="none"`` of shape (...).
-    raises ValueError
+    The classes do not exclude each other.
 
+    Parameters
+    ----------
+    input : Tensor
+        Logits, of shape (..., classes).
+    target : Tensor
+        1 for the classes that apply and 0 for others, of the same shape.
+    weight : Tensor, optional
+        Of each class, of shape (classes,).
+    reduction : {"mean", "sum", "none"}, default "mean"
+        How to reduce the losses.
+
+    Returns
+    -------
+    Tensor
+        A scalar, or with ``reduction="none"`` of shape (...).
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or an option is none of the above.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.multilabel_soft_margin_loss(xgrad.zeros((1, 3)), xgrad.asarray([[1, 0, 1]]))
     Tensor(0.6931472)
     """

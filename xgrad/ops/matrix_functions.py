@@ -9,21 +9,36 @@ import numpy as np
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.matrix_products import as_square_matrices, identity
-from xgrad.support.docstrings import documented
 
 
-@documented()
 def expm(x: Tensor, /) -> Tensor:
     """Return the exponentials of matrices, the sums of ``x^k / k!``.
 
-    x : Tensor -- Of shape (..., n, n); integers count as float32.
-    returns Tensor -- Of the shape of `x`.
-    raises ValueError -- If the matrices are not square.
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n); integers count as float32.
 
-    By scaling and squaring, and the Padé approximant of degree 8 (G. H. Golub and C. F. Van Loan, *Matrix
-    Computations*, 2013, algorithm 9.3.1). The number of squarings depends on values, which synchronizes with a GPU and
-    cannot be captured. Differentiable to any order. Like ``scipy.linalg.expm`` and ``torch.linalg.matrix_exp``.
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`.
 
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+
+    Notes
+    -----
+    By scaling and squaring, and the Padé approximant of degree 8 (G. H. Golub and C. F. Van Loan,
+    *Matrix Computations*, 2013, algorithm 9.3.1). The number of squarings depends on values, which
+    synchronizes with a GPU and cannot be captured. Differentiable to any order. Like
+    ``scipy.linalg.expm`` and ``torch.linalg.matrix_exp``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.expm(xgrad.asarray([[0.0, 1.0], [0.0, 0.0]]))
     Tensor([[1., 1.],
             [0., 1.]])
@@ -47,20 +62,37 @@ def expm(x: Tensor, /) -> Tensor:
     return out
 
 
-@documented()
 def sqrtm(x: Tensor, /) -> Tensor:
     """Return the principal square roots of matrices, whose eigenvalues have positive real parts.
 
-    x : Tensor -- Of shape (..., n, n), with no eigenvalue that is 0 or negative; integers count as float32.
-    returns Tensor -- Of the shape and dtype of `x`: matrices whose products with themselves are `x`.
-    raises ValueError -- If the matrices are not square.
-    raises numpy.linalg.LinAlgError -- If an eigenvalue is 0 or negative: there the root is not unique, or has no
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., n, n), with no eigenvalue that is 0 or negative; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`: matrices whose products with themselves are `x`.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If an eigenvalue is 0 or negative: there the root is not unique, or has no
         derivative.
 
-    By the iteration of Denman and Beavers in product form, scaled by determinants (N. J. Higham, "Functions of
-    Matrices", 2008, equation 6.29). The number of steps depends on values, which synchronizes with a GPU and cannot be
-    captured. Differentiable to any order. Like ``scipy.linalg.sqrtm``.
+    Notes
+    -----
+    By the iteration of Denman and Beavers in product form, scaled by determinants (N. J. Higham,
+    "Functions of Matrices", 2008, equation 6.29). The number of steps depends on values, which
+    synchronizes with a GPU and cannot be captured. Differentiable to any order. Like
+    ``scipy.linalg.sqrtm``.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.sqrtm(xgrad.asarray([[4.0, 1.0], [0.0, 4.0]]))
     Tensor([[2.  , 0.25],
             [0.  , 2.  ]])

@@ -11,7 +11,6 @@ from xgrad.core.dtypes import INTEGER, get_default_dtype, is_complex
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 __all__ = ["matmul", "tensordot", "vecdot"]
@@ -100,16 +99,35 @@ def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any
 
 
 @derivative(_matmul_left, _matmul_right, kind=INTEGER, autocast="narrow", native=True)
-@documented("linear algebra functions")
 def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the matrix product.
 
-    x1 : Tensor -- Of shape (..., m, k), or (k,).
-    x2 : Tensor -- Of shape (..., k, n), or (k,). The axes in front broadcast.
-    returns Tensor -- Of shape (..., m, n), without the axis that a one-dimensional input does not have.
-    raises ValueError -- If the shapes do not fit.
-    raises DeviceError
+    Parameters
+    ----------
+    x1 : Tensor
+        Of shape (..., m, k), or (k,).
+    x2 : Tensor
+        Of shape (..., k, n), or (k,). The axes in front broadcast.
 
+    Returns
+    -------
+    Tensor
+        Of shape (..., m, n), without the axis that a one-dimensional input does not have.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, linear algebra functions: ``matmul``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.matmul(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
     Tensor([3., 7.])
     """
@@ -155,18 +173,38 @@ def _tensordot_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], axes: 
 
 
 @derivative(_tensordot_left, _tensordot_right, kind=INTEGER, autocast="narrow")
-@documented("linear algebra functions")
 def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Any:
     """Multiply and sum over some axes of each.
 
-    x1, x2 : Tensor -- Numbers, on one device.
-    axes : int or tuple of two sequences of int, default 2 -- The number of axes to sum over, the last of `x1` and the
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Numbers, on one device.
+    axes : int or tuple of two sequences of int, default 2
+        The number of axes to sum over, the last of `x1` and the
         first of `x2`; or which of each, pair by pair. The two of a pair are of one length.
-    returns Tensor -- The axes of `x1` that are left, then those of `x2`.
-    raises ValueError -- If the shapes do not fit.
-    raises IndexError
-    raises DeviceError
 
+    Returns
+    -------
+    Tensor
+        The axes of `x1` that are left, then those of `x2`.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    IndexError
+        If there is no such axis.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, linear algebra functions: ``tensordot``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.tensordot(xgrad.ones((2, 3, 4)), xgrad.ones((4, 3)), axes=((1, 2), (1, 0)))
     Tensor([12., 12.])
     """
@@ -183,17 +221,36 @@ def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], 
     kind=INTEGER,
     holomorphic=False,
 )
-@documented("linear algebra functions")
 def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the scalar product of vectors along an axis; the first is conjugated.
 
-    x1, x2 : Tensor -- Numbers, on one device, of shapes that broadcast, and of one length along the axis.
-    axis : int, default -1 -- The axis of the vectors, counted from the end; or from the front, if both have as many
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Numbers, on one device, of shapes that broadcast, and of one length along the axis.
+    axis : int, default -1
+        The axis of the vectors, counted from the end; or from the front, if both have as many
         axes.
-    returns Tensor -- Of the shape that the inputs broadcast to, without the axis.
-    raises ValueError -- If the shapes do not fit.
-    raises DeviceError
 
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to, without the axis.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, linear algebra functions: ``vecdot``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.vecdot(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.asarray([1.0, 1.0]))
     Tensor([3., 7.])
     """
@@ -214,15 +271,33 @@ def _check_vectors(x1: Any, x2: Any, axis: int, length: int | None = None) -> No
 
 
 @derivative(lambda g, xp, x2: xp.matmul(g, x2), lambda g, xp, x1: xp.matmul(x1, g), kind=INTEGER)
-@documented("linear algebra extension")
 def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the products of each element of one vector with each of another.
 
-    x1, x2 : Tensor -- Numbers, of shapes (m,) and (n,), on one device.
-    returns Tensor -- Of shape (m, n).
-    raises ValueError -- If one is not a vector.
-    raises DeviceError
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Numbers, of shapes (m,) and (n,), on one device.
 
+    Returns
+    -------
+    Tensor
+        Of shape (m, n).
+
+    Raises
+    ------
+    ValueError
+        If one is not a vector.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, linear algebra extension: ``outer``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.outer(xgrad.asarray([1.0, 2.0]), xgrad.asarray([3.0, 4.0]))
     Tensor([[3., 4.],
             [6., 8.]])
@@ -232,16 +307,34 @@ def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.linalg.outer(x1, x2)
 
 
-@documented()
 def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Return the Kronecker product: copies of the second tensor, each multiplied by an element of the first.
+    """Return the Kronecker product.
 
-    x1, x2 : Tensor -- Numbers, of any shapes, on one device. The one with fewer axes gets axes of length 1 in front.
-    returns Tensor -- The length of each axis is the product of the lengths.
-    raises DeviceError
+    It consists of copies of the second tensor, each multiplied by an element of the first.
 
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Numbers, of any shapes, on one device. The one with fewer axes gets axes of length 1 in
+        front.
+
+    Returns
+    -------
+    Tensor
+        The length of each axis is the product of the lengths.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
     Differentiable to any order. Like ``numpy.kron``, ``torch.kron`` and ``array_api_extra.kron``.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.kron(xgrad.asarray([1.0, 10.0]), xgrad.asarray([[1.0, 2.0]]))
     Tensor([[ 1.,  2., 10., 20.]])
     """
@@ -258,17 +351,36 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     lambda g, xp, x1, axis: xp.linalg.cross(g, x1, axis=axis),
     kind=INTEGER,
 )
-@documented("linear algebra extension")
 def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the vector product of vectors of length 3.
 
-    x1, x2 : Tensor -- Numbers, on one device, of shapes that broadcast.
-    axis : int, default -1 -- The axis of the vectors, counted from the end; or from the front, if both have as many
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Numbers, on one device, of shapes that broadcast.
+    axis : int, default -1
+        The axis of the vectors, counted from the end; or from the front, if both have as many
         axes.
-    returns Tensor -- Of the shape that the inputs broadcast to.
-    raises ValueError -- If the vectors are not of length 3, or the shapes do not fit.
-    raises DeviceError
 
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to.
+
+    Raises
+    ------
+    ValueError
+        If the vectors are not of length 3, or the shapes do not fit.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, linear algebra extension: ``cross``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.cross(xgrad.asarray([1.0, 0.0, 0.0]), xgrad.asarray([0.0, 1.0, 0.0]))
     Tensor([0., 0., 1.])
     """
@@ -282,20 +394,40 @@ def _zeroth_power(xp: Any, x: Any, /) -> Any:
     return xp.broadcast_to(identity(xp, x), x.shape)
 
 
-@documented("linear algebra extension")
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """Raise square matrices to an integer power.
 
-    x : Tensor -- Of shape (..., m, m); integers count as float32.
-    n : int -- The power; a negative one is that of the inverse.
-    returns Tensor -- Of the shape of `x`.
-    raises TypeError -- If `n` is not an integer.
-    raises ValueError -- If the matrices are not square.
-    raises numpy.linalg.LinAlgError -- If `n` is negative and a matrix is singular; on ``cuda`` the result is NaN or
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, m); integers count as float32.
+    n : int
+        The power; a negative one is that of the inverse.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`.
+
+    Raises
+    ------
+    TypeError
+        If `n` is not an integer.
+    ValueError
+        If the matrices are not square.
+    numpy.linalg.LinAlgError
+        If `n` is negative and a matrix is singular; on ``cuda`` the result is NaN or
         infinite instead.
 
+    Notes
+    -----
     By squaring, in about 2 log2(n) products.
 
+    Python array API standard, linear algebra extension: ``matrix_power``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.matrix_power(xgrad.asarray([[1.0, 1.0], [0.0, 1.0]]), 5)
     Tensor([[1., 5.],
             [0., 1.]])

@@ -8,7 +8,6 @@ from typing import Any
 from xgrad.backend.overridable import overridable
 from xgrad.core.dtypes import FLOATING, INTEGER
 from xgrad.ops.declare import derivative
-from xgrad.support.docstrings import documented
 
 Axis = int | tuple[int, ...] | None
 
@@ -43,16 +42,31 @@ def _multiply_add(xp: Any, x: Any, y: Any, added: Any) -> Any:
 
 
 @derivative(lambda g, xp, weight: xp.matmul(g, weight), _linear_weight, _linear_bias, kind=INTEGER, autocast="narrow")
-@documented()
 def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     """Return ``input @ weight.T + bias``.
 
-    input : Tensor -- Of shape (..., in).
-    weight : Tensor -- Of shape (out, in).
-    bias : Tensor, optional -- Of shape (out,).
-    returns Tensor -- Of shape (..., out).
-    raises ValueError -- If the shapes do not fit.
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (..., in).
+    weight : Tensor
+        Of shape (out, in).
+    bias : Tensor, optional
+        Of shape (out,).
 
+    Returns
+    -------
+    Tensor
+        Of shape (..., out).
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.linear(xgrad.ones((2, 3)), xgrad.ones((4, 3))).shape
     (2, 4)
     """
@@ -72,14 +86,24 @@ def _softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
 
 
 @derivative(_softmax_gradient, kind=FLOATING, highest=FLOATING, autocast="wide", upcast=True)
-@documented()
 def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return exponentials scaled to a sum of 1 along an axis, without overflow.
 
-    x : Tensor -- Of any shape with at least one axis, which may be empty.
-    axis : int, tuple of int or None, default -1 -- The axes along which they sum to 1.
-    returns Tensor -- Of the same shape.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape with at least one axis, which may be empty.
+    axis : int, tuple of int or None, default -1
+        The axes along which they sum to 1.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.softmax(xgrad.asarray([1e4, 1e4]))
     Tensor([0.5, 0.5])
     """
@@ -95,14 +119,25 @@ def _log_softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
 
 
 @derivative(_log_softmax_gradient, kind=FLOATING, highest=FLOATING, autocast="wide", upcast=True)
-@documented()
 def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
-    x : Tensor -- Of any shape with at least one axis, which may be empty.
-    axis : int, tuple of int or None, default -1 -- The axes along which probabilities sum to 1.
-    returns Tensor -- Of the same shape. Of infinity it is NaN, and of numbers beside it minus infinity, as in SciPy.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape with at least one axis, which may be empty.
+    axis : int, tuple of int or None, default -1
+        The axes along which probabilities sum to 1.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape. Of infinity it is NaN, and of numbers beside it minus infinity, as in
+        SciPy.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.log_softmax(xgrad.asarray([0.0, 1e4]))
     Tensor([-10000.,      0.])
     """

@@ -18,7 +18,6 @@ from xgrad.ops.elementwise import sqrt
 from xgrad.ops.manipulation import reshape
 from xgrad.ops.statistical import mean
 from xgrad.ops.tensor_conversion import astype
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 Axes = tuple[int, ...]
@@ -192,7 +191,6 @@ def _over_last(op: str, input: Any, shape: Any, weight: Any, bias: Any, eps: flo
     return reshape(out, full) if len(shape) > 1 else out
 
 
-@documented()
 def layer_norm(
     input: Tensor,
     normalized_shape: int | Shape,
@@ -200,21 +198,41 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``, with statistics of the last axes.
+    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
 
-    The variance is that of the population, computed in two passes, so that a large mean costs no digits. float16 is
-    computed in float32.
+    The mean and the variance are over the last axes.
+
+    The variance is that of the population, computed in two passes, so that a large mean costs no
+    digits. float16 is computed in float32.
 
     J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer normalization", arXiv:1607.06450, 2016.
 
-    input : Tensor -- Of shape ``(..., *normalized_shape)``, floating.
-    normalized_shape : int or tuple of int -- The lengths of the last axes, over which the statistics are taken.
-    weight, bias : Tensor, optional -- Of shape `normalized_shape`; by default 1 and 0.
-    eps : float, default 1e-5 -- Added to the variance.
-    returns Tensor -- Of the shape of `input`.
-    raises ValueError -- If a shape does not fit, or `eps` is negative.
-    raises TypeError -- If the input is not floating.
+    Parameters
+    ----------
+    input : Tensor
+        Of shape ``(..., *normalized_shape)``, floating.
+    normalized_shape : int or tuple of int
+        The lengths of the last axes, over which the statistics are taken.
+    weight, bias : Tensor, optional
+        Of shape `normalized_shape`; by default 1 and 0.
+    eps : float, default 1e-5
+        Added to the variance.
 
+    Returns
+    -------
+    Tensor
+        Of the shape of `input`.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, or `eps` is negative.
+    TypeError
+        If the input is not floating.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.layer_norm(xgrad.asarray([[1.0, 3.0], [5.0, 5.0]]), 2)
     Tensor([[-0.999995,  0.999995],
             [ 0.      ,  0.      ]])
@@ -222,7 +240,6 @@ def layer_norm(
     return _over_last("layer_norm", input, normalized_shape, weight, bias, eps, True)
 
 
-@documented()
 def rms_norm(
     input: Tensor, normalized_shape: int | Shape, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -230,14 +247,32 @@ def rms_norm(
 
     B. Zhang, R. Sennrich, "Root mean square layer normalization", NeurIPS, 2019.
 
-    input : Tensor -- Of shape ``(..., *normalized_shape)``, floating.
-    normalized_shape : int or tuple of int -- The lengths of the last axes, over which the mean is taken.
-    weight : Tensor, optional -- Of shape `normalized_shape`; by default 1.
-    eps : float, optional -- Added to the mean square; by default the machine epsilon of the dtype.
-    returns Tensor -- Of the shape of `input`.
-    raises ValueError -- If a shape does not fit, or `eps` is negative.
-    raises TypeError -- If the input is not floating.
+    Parameters
+    ----------
+    input : Tensor
+        Of shape ``(..., *normalized_shape)``, floating.
+    normalized_shape : int or tuple of int
+        The lengths of the last axes, over which the mean is taken.
+    weight : Tensor, optional
+        Of shape `normalized_shape`; by default 1.
+    eps : float, optional
+        Added to the mean square; by default the machine epsilon of the dtype.
 
+    Returns
+    -------
+    Tensor
+        Of the shape of `input`.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, or `eps` is negative.
+    TypeError
+        If the input is not floating.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.rms_norm(xgrad.asarray([1.0, 7.0]), 2)
     Tensor([0.2, 1.4])
     """
@@ -252,22 +287,41 @@ def _channels(op: str, input: Any, weight: Any, bias: Any, eps: float) -> list[A
     return _checked(op, input, weight, bias, shape[1:2], eps)
 
 
-@documented()
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``, with statistics of groups of channels.
+    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
+
+    Each group of channels has its mean and variance.
 
     Y. Wu, K. He, "Group normalization", ECCV, 2018.
 
-    input : Tensor -- Of shape (batch, channels, ...), floating.
-    num_groups : int -- The number of groups of adjacent channels, each of one length.
-    weight, bias : Tensor, optional -- Of shape (channels,); by default 1 and 0.
-    eps : float, default 1e-5 -- Added to the variance.
-    returns Tensor -- Of the shape of `input`.
-    raises ValueError -- If a shape does not fit, the groups do not divide the channels, or `eps` is negative.
-    raises TypeError -- If the input is not floating.
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (batch, channels, ...), floating.
+    num_groups : int
+        The number of groups of adjacent channels, each of one length.
+    weight, bias : Tensor, optional
+        Of shape (channels,); by default 1 and 0.
+    eps : float, default 1e-5
+        Added to the variance.
 
+    Returns
+    -------
+    Tensor
+        Of the shape of `input`.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, the groups do not divide the channels, or `eps` is negative.
+    TypeError
+        If the input is not floating.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.group_norm(xgrad.asarray([[1.0, 3.0, 5.0, 5.0]]), 2)
     Tensor([[-0.999995,  0.999995,  0.      ,  0.      ]])
     """
@@ -286,7 +340,6 @@ def group_norm(
     return reshape(_run(_normalize, x, weight, bias, axes=axes, eps=eps), full)
 
 
-@documented()
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -297,26 +350,48 @@ def batch_norm(
     momentum: float | Tensor = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``, with statistics of each channel.
+    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
+
+    Each channel has its mean and variance.
 
     In training they are those of the batch, and the running ones move towards them in place:
-    ``running = (1 - momentum) * running + momentum * new``, with the unbiased variance. Otherwise they are the running
-    ones.
+    ``running = (1 - momentum) * running + momentum * new``, with the unbiased variance. Otherwise
+    they are the running ones.
 
-    S. Ioffe, C. Szegedy, "Batch normalization: accelerating deep network training by reducing internal covariate
-    shift", ICML, 2015.
+    S. Ioffe, C. Szegedy, "Batch normalization: accelerating deep network training by reducing
+    internal covariate shift", ICML, 2015.
 
-    input : Tensor -- Of shape (batch, channels, ...), floating.
-    running_mean, running_var : Tensor or None -- Of shape (channels,); None where there are none to update.
-    weight, bias : Tensor, optional -- Of shape (channels,); by default 1 and 0.
-    training : bool, default False -- Whether to take the statistics of the batch.
-    momentum : float or Tensor, default 0.1 -- The weight of the batch in the running statistics.
-    eps : float, default 1e-5 -- Added to the variance.
-    returns Tensor -- Of the shape of `input`.
-    raises ValueError -- If a shape does not fit, `eps` is negative, there is only one value for each channel in
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (batch, channels, ...), floating.
+    running_mean, running_var : Tensor or None
+        Of shape (channels,); None where there are none to update.
+    weight, bias : Tensor, optional
+        Of shape (channels,); by default 1 and 0.
+    training : bool, default False
+        Whether to take the statistics of the batch.
+    momentum : float or Tensor, default 0.1
+        The weight of the batch in the running statistics.
+    eps : float, default 1e-5
+        Added to the variance.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `input`.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, `eps` is negative, there is only one value for each channel in
         training, or there are no running statistics otherwise.
-    raises TypeError -- If the input is not floating, or running statistics are no tensors.
+    TypeError
+        If the input is not floating, or running statistics are no tensors.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> mean, var = xgrad.zeros(1), xgrad.ones(1)
     >>> xgrad.nn.functional.batch_norm(xgrad.asarray([[1.0], [3.0]]), mean, var, training=True)
     Tensor([[-0.999995],
@@ -327,7 +402,6 @@ def batch_norm(
     return _over_batch("batch_norm", input, running_mean, running_var, weight, bias, training, momentum, eps, True)
 
 
-@documented()
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -338,24 +412,46 @@ def instance_norm(
     momentum: float | Tensor = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``, with statistics of each channel of each sample.
+    """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
+
+    Each channel of each sample has its mean and variance.
 
     Running statistics, if there are any, move towards the means of those over the batch.
 
-    D. Ulyanov, A. Vedaldi, V. Lempitsky, "Instance normalization: the missing ingredient for fast stylization",
-    arXiv:1607.08022, 2016.
+    D. Ulyanov, A. Vedaldi, V. Lempitsky, "Instance normalization: the missing ingredient for fast
+    stylization", arXiv:1607.08022, 2016.
 
-    input : Tensor -- Of shape (batch, channels, ...), floating, with at least one axis after the channels.
-    running_mean, running_var : Tensor, optional -- Of shape (channels,).
-    weight, bias : Tensor, optional -- Of shape (channels,); by default 1 and 0.
-    use_input_stats : bool, default True -- Whether to take the statistics of the input, not the running ones.
-    momentum : float or Tensor, default 0.1 -- The weight of the batch in the running statistics.
-    eps : float, default 1e-5 -- Added to the variance.
-    returns Tensor -- Of the shape of `input`.
-    raises ValueError -- If a shape does not fit, `eps` is negative, there is only one value for each channel of a
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (batch, channels, ...), floating, with at least one axis after the channels.
+    running_mean, running_var : Tensor, optional
+        Of shape (channels,).
+    weight, bias : Tensor, optional
+        Of shape (channels,); by default 1 and 0.
+    use_input_stats : bool, default True
+        Whether to take the statistics of the input, not the running ones.
+    momentum : float or Tensor, default 0.1
+        The weight of the batch in the running statistics.
+    eps : float, default 1e-5
+        Added to the variance.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `input`.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, `eps` is negative, there is only one value for each channel of a
         sample, or there are no running statistics where they are used.
-    raises TypeError -- If the input is not floating, or running statistics are no tensors.
+    TypeError
+        If the input is not floating, or running statistics are no tensors.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.instance_norm(xgrad.asarray([[[1.0, 3.0], [5.0, 5.0]]]))
     Tensor([[[-0.999995,  0.999995],
              [ 0.      ,  0.      ]]])

@@ -12,28 +12,47 @@ from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import Axis, count, derivative, restore_axes
 from xgrad.ops.matrix_products import as_floating
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained, shown
 
 
 @upcast
 @explained
-@documented("linear algebra extension")
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] = "fro") -> Tensor:
     """Return norms of matrices.
 
-    x : Tensor -- Of shape (..., m, n); integers count as float32.
-    keepdims : bool, default False -- Whether the last two axes stay, with length 1.
-    ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}, default "fro" -- "fro" is the root of the sum of squares, "nuc" the
-        sum of the singular values, 2 and -2 the largest and the smallest of them; 1 and -1 are the largest and the
-        smallest sum of magnitudes in a column, inf and -inf those in a row.
-    returns Tensor -- Of shape (...), or (..., 1, 1); real.
-    raises ValueError -- If `x` has fewer than two axes, there is no such norm, or a matrix is empty.
-    raises numpy.linalg.LinAlgError -- If `x` holds NaN or infinity and `ord` is "nuc", 2 or -2, on ``cpu``.
+    Parameters
+    ----------
+    x : Tensor
+        Of shape (..., m, n); integers count as float32.
+    keepdims : bool, default False
+        Whether the last two axes stay, with length 1.
+    ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}, default "fro"
+        "fro" is the root of the sum of squares, "nuc" the sum of the singular values, 2 and -2 the
+        largest and the smallest of them; 1 and -1 are the largest and the smallest sum of
+        magnitudes in a column, inf and -inf those in a row.
 
-    What ties for the largest or smallest shares the gradient. At 0 the gradient of "fro" is 0; those of "nuc", 2 and
-    -2 are where singular values repeat or are 0 as with `svdvals`.
+    Returns
+    -------
+    Tensor
+        Of shape (...), or (..., 1, 1); real.
 
+    Raises
+    ------
+    ValueError
+        If `x` has fewer than two axes, there is no such norm, or a matrix is empty.
+    numpy.linalg.LinAlgError
+        If `x` holds NaN or infinity and `ord` is "nuc", 2 or -2, on ``cpu``.
+
+    Notes
+    -----
+    What ties for the largest or smallest shares the gradient. At 0 the gradient of "fro" is 0;
+    those of "nuc", 2 and -2 are where singular values repeat or are 0 as with `svdvals`.
+
+    Python array API standard, linear algebra extension: ``matrix_norm``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.matrix_norm(xgrad.asarray([[1.0, 2.0], [-3.0, 4.0]]), ord=1)
     Tensor(6.)
     """
@@ -76,23 +95,44 @@ def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float)
 
 
 @derivative(_vector_norm_rule, kind=FLOATING, holomorphic=False, upcast=True)
-@documented("linear algebra extension")
 def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Any:
     """Return norms of vectors.
 
-    x : Tensor -- Of any shape; integers count as float32.
-    axis : int or tuple of int, optional -- The axes of a vector; by default all.
-    keepdims
-    ord : float, default 2 -- p, of the sum of the magnitudes to the power of p, to the power of 1/p. inf and -inf
-        choose the largest and the smallest magnitude, 0 counts what is not 0. A norm of negative order is 0 if an
-        element is, and so are its derivatives.
-    returns Tensor -- Of the shape of `x` without the reduced axes; real.
-    raises ValueError -- If `ord` is inf or -inf, and there is nothing to choose from.
-    raises TypeError -- If `ord` is not a number.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
+    axis : int or tuple of int, optional
+        The axes of a vector; by default all.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+    ord : float, default 2
+        p, of the sum of the magnitudes to the power of p, to the power of 1/p. inf and -inf choose
+        the largest and the smallest magnitude, 0 counts what is not 0. A norm of negative order is
+        0 if an element is, and so are its derivatives.
 
-    At 0, where norms have a kink, every derivative is 0; so it is by an element of 0 where the norm has a kink in that.
-    What ties for the largest or smallest shares the gradient.
+    Returns
+    -------
+    Tensor
+        Of the shape of `x` without the reduced axes; real.
 
+    Raises
+    ------
+    ValueError
+        If `ord` is inf or -inf, and there is nothing to choose from.
+    TypeError
+        If `ord` is not a number.
+
+    Notes
+    -----
+    At 0, where norms have a kink, every derivative is 0; so it is by an element of 0 where the norm
+    has a kink in that. What ties for the largest or smallest shares the gradient.
+
+    Python array API standard, linear algebra extension: ``vector_norm``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.vector_norm(xgrad.asarray([[3.0, 4.0], [0.0, 2.0]]), axis=1)
     Tensor([5., 2.])
     """

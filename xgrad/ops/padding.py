@@ -10,7 +10,6 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import KINDS, NAMES, SCALAR_KINDS
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 __all__ = ["pad"]
@@ -21,7 +20,6 @@ Widths = int | tuple[int, int] | tuple[tuple[int, int], ...]
 _MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 
-@documented()
 def pad(
     x: Tensor,
     /,
@@ -32,21 +30,41 @@ def pad(
 ) -> Tensor:
     """Add elements before and after those of a tensor, along each axis.
 
-    x
-    pad_width : int, pair of int, or sequence of pairs of int -- The number of elements to add: before and after along
-        all axes; pairs ``(before, after)`` for all axes, or one pair for each axis, from the first on.
-    mode : {"constant", "edge", "reflect", "symmetric", "wrap"}, default "constant" -- The added elements: a constant,
-        the element at the edge, the elements in reverse order without or with that at the edge, or those of the other
-        end. They repeat where there are fewer than are needed.
-    constant_values : scalar, default 0 -- The constant, of no higher kind than the dtype of `x`.
-    returns Tensor -- Of the dtype of `x`, longer by ``before + after`` along each axis.
-    raises ValueError -- If `pad_width` does not fit the shape or is negative, there is no such mode, or an axis is
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    pad_width : int, pair of int, or sequence of pairs of int
+        The number of elements to add: before and after along all axes; pairs ``(before, after)``
+        for all axes, or one pair for each axis, from the first on.
+    mode : {"constant", "edge", "reflect", "symmetric", "wrap"}, default "constant"
+        The added elements: a constant, the element at the edge, the elements in reverse order
+        without or with that at the edge, or those of the other end. They repeat where there are
+        fewer than are needed.
+    constant_values : scalar, default 0
+        The constant, of no higher kind than the dtype of `x`.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`, longer by ``before + after`` along each axis.
+
+    Raises
+    ------
+    ValueError
+        If `pad_width` does not fit the shape or is negative, there is no such mode, or an axis is
         empty for a mode other than "constant".
-    raises TypeError -- If widths are not integers, or the constant is no scalar or of a higher kind than `x`.
+    TypeError
+        If widths are not integers, or the constant is no scalar or of a higher kind than `x`.
 
-    Differentiable to any order. Like ``numpy.pad`` and ``array_api_extra.pad``. ``torch.nn.functional.pad`` takes its
-    widths from the last axis on, as one flat tuple.
+    Notes
+    -----
+    Differentiable to any order. Like ``numpy.pad`` and ``array_api_extra.pad``.
+    ``torch.nn.functional.pad`` takes its widths from the last axis on, as one flat tuple.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.pad(xgrad.asarray([1.0, 2.0]), (1, 2))
     Tensor([0., 1., 2., 0., 0.])
     >>> xgrad.pad(xgrad.asarray([[1, 2, 3]]), ((0, 1), (2, 0)), mode="reflect")

@@ -18,7 +18,6 @@ from xgrad.ops.joining import concat
 from xgrad.ops.statistical import mean
 from xgrad.ops.tensor_conversion import asarray
 from xgrad.ops.windows import Lengths, Window, batched, lengths, pad
-from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import shown
 
 # The largest element
@@ -236,25 +235,6 @@ def _side_by_side(size: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
     return Window(size, kernel, kernel, ((0, 0),) * len(size), (1,) * len(size))
 
 
-_WINDOWS = by_name(
-    "kernel_size : int or tuple of int -- The length of a window along each axis.",
-    "stride : int or tuple of int, optional -- The distance from window to window, by default `kernel_size`.",
-    "ceil_mode : bool, default False -- Whether elements after the last whole window get a window too.",
-    "ValueError -- If an argument is none of the above, or the shapes do not fit.",
-)
-
-#: Entries of docstrings.
-MAXIMUM = _WINDOWS | by_name(
-    "padding : int or tuple of int, default 0 -- The elements before and after each axis, which are never the largest.",
-    "dilation : int or tuple of int, default 1 -- The distance between elements of a window.",
-)
-AVERAGE = _WINDOWS | by_name(
-    "padding : int or tuple of int, default 0 -- The zeros before and after each axis.",
-    "count_include_pad : bool, default True -- Whether zeros of the padding count as elements.",
-)
-
-
-@documented(shared=MAXIMUM)
 def max_pool1d(
     input: Tensor,
     kernel_size: Lengths,
@@ -265,20 +245,44 @@ def max_pool1d(
 ) -> Tensor:
     """Return the largest element of each window over one axis.
 
-    input : Tensor -- Of shape (N, C, L) or (C, L), floating.
-    kernel_size, stride, padding, dilation, ceil_mode
-    returns Tensor -- Of shape (N, C, L') or (C, L').
-    raises ValueError
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, L) or (C, L), floating.
+    kernel_size : int or tuple of int
+        The length of a window along each axis.
+    stride : int or tuple of int, optional
+        The distance from window to window, by default `kernel_size`.
+    padding : int or tuple of int, default 0
+        The elements before and after each axis, which are never the largest.
+    dilation : int or tuple of int, default 1
+        The distance between elements of a window.
+    ceil_mode : bool, default False
+        Whether elements after the last whole window get a window too.
 
+    Returns
+    -------
+    Tensor
+        Of shape (N, C, L') or (C, L').
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above, or the shapes do not fit.
+
+    Notes
+    -----
     Of equal elements the first gets the gradient.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.max_pool1d(xgrad.asarray([[1.0, 3.0, 2.0, 0.0]]), 2)
     Tensor([[3., 2.]])
     """
     return pool_maximum("max_pool1d", input, kernel_size, stride, padding, dilation, ceil_mode, 1)
 
 
-@documented(shared=AVERAGE)
 def avg_pool1d(
     input: Tensor,
     kernel_size: Lengths,
@@ -289,52 +293,104 @@ def avg_pool1d(
 ) -> Tensor:
     """Return the average of each window over one axis.
 
-    input : Tensor -- Of shape (N, C, L) or (C, L), floating.
-    kernel_size, stride, padding, ceil_mode, count_include_pad
-    returns Tensor -- Of shape (N, C, L') or (C, L').
-    raises ValueError
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, L) or (C, L), floating.
+    kernel_size : int or tuple of int
+        The length of a window along each axis.
+    stride : int or tuple of int, optional
+        The distance from window to window, by default `kernel_size`.
+    padding : int or tuple of int, default 0
+        The zeros before and after each axis.
+    ceil_mode : bool, default False
+        Whether elements after the last whole window get a window too.
+    count_include_pad : bool, default True
+        Whether zeros of the padding count as elements.
 
+    Returns
+    -------
+    Tensor
+        Of shape (N, C, L') or (C, L').
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.avg_pool1d(xgrad.asarray([[1.0, 3.0, 2.0, 0.0]]), 2)
     Tensor([[2., 1.]])
     """
     return pool_average("avg_pool1d", input, kernel_size, stride, padding, ceil_mode, count_include_pad, 1)
 
 
-@documented(shared=_WINDOWS)
 def adaptive_avg_pool1d(input: Tensor, output_size: int | None) -> Tensor:
     """Return the average of each of `output_size` bins of one axis.
 
-    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may overlap.
+    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may
+    overlap.
 
-    input : Tensor -- Of shape (N, C, L) or (C, L), floating.
-    output_size : int or None -- The number of bins; None for as many as elements.
-    returns Tensor -- Of shape (N, C, L') or (C, L').
-    raises ValueError
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, L) or (C, L), floating.
+    output_size : int or None
+        The number of bins; None for as many as elements.
 
+    Returns
+    -------
+    Tensor
+        Of shape (N, C, L') or (C, L').
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.adaptive_avg_pool1d(xgrad.asarray([[1.0, 3.0, 2.0, 0.0]]), 2)
     Tensor([[2., 1.]])
     """
     return adapt_average("adaptive_avg_pool1d", input, output_size, 1)
 
 
-@documented(shared=_WINDOWS)
 def adaptive_max_pool1d(input: Tensor, output_size: int | None) -> Tensor:
     """Return the largest element of each of `output_size` bins of one axis.
 
-    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may overlap.
+    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may
+    overlap.
 
-    input : Tensor -- Of shape (N, C, L) or (C, L), floating.
-    output_size : int or None -- The number of bins; None for as many as elements.
-    returns Tensor -- Of shape (N, C, L') or (C, L').
-    raises ValueError
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, L) or (C, L), floating.
+    output_size : int or None
+        The number of bins; None for as many as elements.
 
+    Returns
+    -------
+    Tensor
+        Of shape (N, C, L') or (C, L').
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.adaptive_max_pool1d(xgrad.asarray([[1.0, 3.0, 2.0, 0.0]]), 2)
     Tensor([[3., 2.]])
     """
     return adapt_maximum("adaptive_max_pool1d", input, output_size, 1)
 
 
-@documented(shared=MAXIMUM)
 def max_pool2d(
     input: Tensor,
     kernel_size: Lengths,
@@ -345,20 +401,44 @@ def max_pool2d(
 ) -> Tensor:
     """Return the largest element of each window over two axes.
 
-    input : Tensor -- Of shape (N, C, H, W) or (C, H, W), floating.
-    kernel_size, stride, padding, dilation, ceil_mode
-    returns Tensor -- Of shape (N, C, H', W') or (C, H', W').
-    raises ValueError
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, H, W) or (C, H, W), floating.
+    kernel_size : int or tuple of int
+        The length of a window along each axis.
+    stride : int or tuple of int, optional
+        The distance from window to window, by default `kernel_size`.
+    padding : int or tuple of int, default 0
+        The elements before and after each axis, which are never the largest.
+    dilation : int or tuple of int, default 1
+        The distance between elements of a window.
+    ceil_mode : bool, default False
+        Whether elements after the last whole window get a window too.
 
+    Returns
+    -------
+    Tensor
+        Of shape (N, C, H', W') or (C, H', W').
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above, or the shapes do not fit.
+
+    Notes
+    -----
     Of equal elements the first gets the gradient.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.max_pool2d(xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 2)
     Tensor([[[3.]]])
     """
     return pool_maximum("max_pool2d", input, kernel_size, stride, padding, dilation, ceil_mode, 2)
 
 
-@documented(shared=AVERAGE)
 def avg_pool2d(
     input: Tensor,
     kernel_size: Lengths,
@@ -369,45 +449,98 @@ def avg_pool2d(
 ) -> Tensor:
     """Return the average of each window over two axes.
 
-    input : Tensor -- Of shape (N, C, H, W) or (C, H, W), floating.
-    kernel_size, stride, padding, ceil_mode, count_include_pad
-    returns Tensor -- Of shape (N, C, H', W') or (C, H', W').
-    raises ValueError
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, H, W) or (C, H, W), floating.
+    kernel_size : int or tuple of int
+        The length of a window along each axis.
+    stride : int or tuple of int, optional
+        The distance from window to window, by default `kernel_size`.
+    padding : int or tuple of int, default 0
+        The zeros before and after each axis.
+    ceil_mode : bool, default False
+        Whether elements after the last whole window get a window too.
+    count_include_pad : bool, default True
+        Whether zeros of the padding count as elements.
 
+    Returns
+    -------
+    Tensor
+        Of shape (N, C, H', W') or (C, H', W').
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.avg_pool2d(xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 2)
     Tensor([[[1.5]]])
     """
     return pool_average("avg_pool2d", input, kernel_size, stride, padding, ceil_mode, count_include_pad, 2)
 
 
-@documented(shared=_WINDOWS)
 def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...] | None) -> Tensor:
     """Return the average of each of `output_size` bins along two axes.
 
-    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may overlap.
+    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may
+    overlap.
 
-    input : Tensor -- Of shape (N, C, H, W) or (C, H, W), floating.
-    output_size : int, None, or a tuple of them -- The number of bins; None for as many as elements.
-    returns Tensor -- Of shape (N, C, H', W') or (C, H', W').
-    raises ValueError
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, H, W) or (C, H, W), floating.
+    output_size : int, None, or a tuple of them
+        The number of bins; None for as many as elements.
 
+    Returns
+    -------
+    Tensor
+        Of shape (N, C, H', W') or (C, H', W').
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.adaptive_avg_pool2d(xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 1)
     Tensor([[[1.5]]])
     """
     return adapt_average("adaptive_avg_pool2d", input, output_size, 2)
 
 
-@documented(shared=_WINDOWS)
 def adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int | None, ...] | None) -> Tensor:
     """Return the largest element of each of `output_size` bins along two axes.
 
-    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may overlap.
+    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may
+    overlap.
 
-    input : Tensor -- Of shape (N, C, H, W) or (C, H, W), floating.
-    output_size : int, None, or a tuple of them -- The number of bins; None for as many as elements.
-    returns Tensor -- Of shape (N, C, H', W') or (C, H', W').
-    raises ValueError
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, H, W) or (C, H, W), floating.
+    output_size : int, None, or a tuple of them
+        The number of bins; None for as many as elements.
 
+    Returns
+    -------
+    Tensor
+        Of shape (N, C, H', W') or (C, H', W').
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of the above, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nn.functional.adaptive_max_pool2d(xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 1)
     Tensor([[[3.]]])
     """

@@ -11,16 +11,8 @@ from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import axis_of_reals
 from xgrad.ops.matrix_products import as_floating
-from xgrad.support.docstrings import by_name, documented
 
 __all__ = ["cummax", "cummin", "logcumsumexp"]
-
-_SHARED = by_name(
-    "x : Tensor -- Real numbers, with at least one axis.",
-    "axis : int, optional -- The axis to go along; optional for one axis.",
-    "ValueError -- If there are no axes, or several and none is named.",
-    "TypeError -- If `x` is complex.",
-)
 
 
 def _associative_scan(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:
@@ -49,51 +41,114 @@ def _logaddexp_or_infinity(x1: Any, x2: Any) -> Any:
     return namespace.where(nothing, -math.inf, total)
 
 
-@documented(shared=_SHARED)
 def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the running maximum along an axis.
 
-    x, axis
-    returns Tensor -- Of the shape and dtype of `x`. From the first NaN on, NaN.
-    raises ValueError, IndexError, TypeError
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, with at least one axis.
+    axis : int, optional
+        The axis to go along; optional for one axis.
 
-    Differentiable to any order; the last of equal elements has the gradient, as in PyTorch. ``torch.cummax`` returns
-    the indices beside the values.
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`. From the first NaN on, NaN.
 
+    Raises
+    ------
+    ValueError
+        If there are no axes, or several and none is named.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    Differentiable to any order; the last of equal elements has the gradient, as in PyTorch.
+    ``torch.cummax`` returns the indices beside the values.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.cummax(xgrad.asarray([1.0, 3.0, 2.0]))
     Tensor([1., 3., 3.])
     """
     return _running_extremum("cummax", x, axis, namespace.maximum)
 
 
-@documented(shared=_SHARED)
 def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the running minimum along an axis.
 
-    x, axis
-    returns Tensor -- Of the shape and dtype of `x`. From the first NaN on, NaN.
-    raises ValueError, IndexError, TypeError
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, with at least one axis.
+    axis : int, optional
+        The axis to go along; optional for one axis.
 
-    Differentiable to any order; the last of equal elements has the gradient, as in PyTorch. ``torch.cummin`` returns
-    the indices beside the values.
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`. From the first NaN on, NaN.
 
+    Raises
+    ------
+    ValueError
+        If there are no axes, or several and none is named.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    Differentiable to any order; the last of equal elements has the gradient, as in PyTorch.
+    ``torch.cummin`` returns the indices beside the values.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.cummin(xgrad.asarray([2.0, 1.0, 3.0]))
     Tensor([2., 1., 1.])
     """
     return _running_extremum("cummin", x, axis, namespace.minimum)
 
 
-@documented(shared=_SHARED)
 def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the logarithm of the running sum of exponentials along an axis, without overflow.
 
-    x : Tensor -- Real numbers, with at least one axis; integers count as float32.
-    axis
-    returns Tensor -- Of the shape of `x`.
-    raises ValueError, IndexError, TypeError
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, with at least one axis; integers count as float32.
+    axis : int, optional
+        The axis to go along; optional for one axis.
 
-    Differentiable to any order; where two minus infinities are added, the derivative is 0. Like ``torch.logcumsumexp``.
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`.
 
+    Raises
+    ------
+    ValueError
+        If there are no axes, or several and none is named.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    Differentiable to any order; where two minus infinities are added, the derivative is 0. Like
+    ``torch.logcumsumexp``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.logcumsumexp(xgrad.asarray([-1e4, 0.0, 0.0]))
     Tensor([-1.000000e+04,  0.000000e+00,  6.931472e-01])
     """

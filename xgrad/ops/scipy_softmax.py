@@ -13,23 +13,33 @@ from xgrad.core.namespace import namespace
 from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
 from xgrad.ops import nn, statistical
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import explained
 
 Axis = int | tuple[int, ...] | None
 
 
 @explained
-@documented()
 def softmax(x: Tensor, axis: Axis = None) -> Tensor:
     """Return exponentials scaled to a sum of 1 along axes, without overflow.
 
-    x : Tensor -- Real, not empty along the axes; integers count as float32.
-    axis : int or tuple of int, optional -- The axes along which they sum to 1; by default along all.
-    returns Tensor -- Of the same shape; float32 stays float32.
+    Parameters
+    ----------
+    x : Tensor
+        Real, not empty along the axes; integers count as float32.
+    axis : int or tuple of int, optional
+        The axes along which they sum to 1; by default along all.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Notes
+    -----
     Differentiable to any order. Like ``scipy.special.softmax``.
 
+    Examples
+    --------
     >>> from xgrad import asarray, special
     >>> special.softmax(asarray([[0.0, 0.0], [1e4, 1e4]]), axis=1)
     Tensor([[0.5, 0.5],
@@ -39,16 +49,27 @@ def softmax(x: Tensor, axis: Axis = None) -> Tensor:
 
 
 @explained
-@documented()
 def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 
-    x : Tensor -- Real, not empty along the axes; integers count as float32.
-    axis : int or tuple of int, optional -- The axes along which probabilities sum to 1; by default along all.
-    returns Tensor -- Of the same shape; float32 stays float32.
+    Parameters
+    ----------
+    x : Tensor
+        Real, not empty along the axes; integers count as float32.
+    axis : int or tuple of int, optional
+        The axes along which probabilities sum to 1; by default along all.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Notes
+    -----
     Differentiable to any order. Like ``scipy.special.log_softmax``.
 
+    Examples
+    --------
     >>> from xgrad import asarray, special
     >>> special.log_softmax(asarray([0.0, 1e4]))
     Tensor([-10000.,      0.])
@@ -58,26 +79,44 @@ def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
 
 @upcast
 @explained
-@documented()
 def logsumexp(
     a: Tensor, axis: Axis = None, b: Tensor | float | None = None, keepdims: bool = False, return_sign: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Return the logarithm of the sum of exponentials along axes, optionally weighted.
 
-    a : Tensor -- The exponents; integers count as float32.
-    axis : int or tuple of int, optional -- The axes to reduce; by default all.
-    b : Tensor or scalar, optional -- The weights, of a shape that broadcasts with `a`. What has a weight of 0 counts
+    Parameters
+    ----------
+    a : Tensor
+        The exponents; integers count as float32.
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    b : Tensor or scalar, optional
+        The weights, of a shape that broadcasts with `a`. What has a weight of 0 counts
         for nothing, whatever it is.
-    keepdims
-    return_sign : bool, default False -- Whether to return the logarithm of the absolute value of the sum, and the sum's
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+    return_sign : bool, default False
+        Whether to return the logarithm of the absolute value of the sum, and the sum's
         sign beside it: that of complex numbers has an absolute value of 1.
-    returns Tensor or (Tensor, Tensor) -- Of the shape of `a` without the reduced axes; minus infinity for no elements,
-        NaN for a negative sum unless `return_sign`. float32 stays float32. Of complex numbers it is the principal
-        value.
-    raises DeviceError -- If `b` is on another device than `a`.
 
+    Returns
+    -------
+    Tensor or (Tensor, Tensor)
+        Of the shape of `a` without the reduced axes; minus infinity for no elements, NaN for a
+        negative sum unless `return_sign`. float32 stays float32. Of complex numbers it is the
+        principal value.
+
+    Raises
+    ------
+    DeviceError
+        If `b` is on another device than `a`.
+
+    Notes
+    -----
     Differentiable to any order, in `a` and `b`. Like ``scipy.special.logsumexp``.
 
+    Examples
+    --------
     >>> from xgrad import asarray, special
     >>> special.logsumexp(asarray([1e4, 1e4]))
     Tensor(10000.693)

@@ -10,43 +10,141 @@ import numpy as np
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, SCALARS
 from xgrad.core.tensor import Tensor
-from xgrad.ops.declare import DESCENDING, LAST, SEARCHED, STABLE, along_axes, call_op, derivative, reduction
+from xgrad.ops.declare import Axis, call_op, derivative
 from xgrad.ops.dtype_functions import as_operand
 from xgrad.ops.indexing import as_value, put_along_axis, take
 from xgrad.ops.tensor_conversion import astype, check_range
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 __all__ = ["argmax", "argmin", "argsort", "count_nonzero", "nonzero", "searchsorted", "sort", "where"]
 
-argmax = reduction("argmax", None,
-    doc="Return the index of the largest element, the first of those that tie.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 0]", takes="Real numbers, not empty; bools count as integers",
-    returns="int64, of the shape of `x` without the reduced axis.", axis=SEARCHED, kind=INTEGER, highest=FLOATING,
-    section="searching")  # fmt: skip
 
-argmin = reduction("argmin", None,
-    doc="Return the index of the smallest element, the first of those that tie.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=1 -> [0, 1]", takes="Real numbers, not empty; bools count as integers",
-    returns="int64, of the shape of `x` without the reduced axis.", axis=SEARCHED, kind=INTEGER, highest=FLOATING,
-    section="searching")  # fmt: skip
+@derivative(None, kind=INTEGER, highest=FLOATING, native=True)
+def argmax(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Return the index of the largest element, the first of those that tie.
 
-count_nonzero = reduction("count_nonzero", None,
-    doc="Return the number of elements along axes that are true, or not 0.",
-    example="[[0.0, 4.0], [3.0, 2.0]], axis=1 -> [1, 2]", takes="Of any shape and dtype",
-    returns="int64, of the shape of `x` without the reduced axes.", section="searching")  # fmt: skip
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, not empty; bools count as integers.
+    axis : int, optional
+        The axis to search along; by default all elements in row order.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        int64, of the shape of `x` without the reduced axis.
+
+    Notes
+    -----
+    Not differentiable: no gradient flows.
+
+    Python array API standard, searching functions: ``argmax``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.argmax(xgrad.asarray([[1.0, 4.0], [3.0, 2.0]]), axis=1)
+    Tensor([1, 0])
+    """
+    return xp.argmax(x, axis=axis, keepdims=keepdims)
+
+
+@derivative(None, kind=INTEGER, highest=FLOATING, native=True)
+def argmin(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Return the index of the smallest element, the first of those that tie.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, not empty; bools count as integers.
+    axis : int, optional
+        The axis to search along; by default all elements in row order.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        int64, of the shape of `x` without the reduced axis.
+
+    Notes
+    -----
+    Not differentiable: no gradient flows.
+
+    Python array API standard, searching functions: ``argmin``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.argmin(xgrad.asarray([[1.0, 4.0], [3.0, 2.0]]), axis=1)
+    Tensor([0, 1])
+    """
+    return xp.argmin(x, axis=axis, keepdims=keepdims)
+
+
+@derivative(None, kind=BOOLEAN, native=True)
+def count_nonzero(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Return the number of elements along axes that are true, or not 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        int64, of the shape of `x` without the reduced axes.
+
+    Notes
+    -----
+    Not differentiable: no gradient flows.
+
+    Python array API standard, searching functions: ``count_nonzero``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.count_nonzero(xgrad.asarray([[0.0, 4.0], [3.0, 2.0]]), axis=1)
+    Tensor([1, 2])
+    """
+    return xp.count_nonzero(x, axis=axis, keepdims=keepdims)
 
 
 @derivative(None)
-@documented("searching functions")
 def nonzero(xp: Any, x: Any, /) -> Any:
     """Return the indices of elements that are true, or not 0; not differentiable.
 
-    x : Tensor -- Of any dtype, with at least one axis.
-    returns tuple of Tensor -- For each axis the indices, int64 of shape (n,), in row order. The shape depends on
-        values, which synchronizes with a GPU.
-    raises ValueError -- If `x` has no axes.
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype, with at least one axis.
 
+    Returns
+    -------
+    tuple of Tensor
+        For each axis the indices, int64 of shape (n,), in row order. The shape depends on
+        values, which synchronizes with a GPU.
+
+    Raises
+    ------
+    ValueError
+        If `x` has no axes.
+
+    Notes
+    -----
+    Python array API standard, searching functions: ``nonzero``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.nonzero(xgrad.asarray([0.0, 2.0, 3.0]))
     (Tensor([1, 2]),)
     """
@@ -61,21 +159,43 @@ def _searchsorted(xp: Any, x1: Any, x2: Any, /, *, side: str) -> Any:
     return xp.searchsorted(x1, x2, side=side)
 
 
-@documented("searching functions")
 def searchsorted(
     x1: Tensor, x2: Tensor | float, /, *, side: Literal["left", "right"] = "left", sorter: Tensor | None = None
 ) -> Tensor:
     """Return the indices at which elements would be inserted to preserve order; not differentiable.
 
-    x1 : Tensor -- Real numbers of shape (n,), in ascending order.
-    x2 : Tensor or scalar -- Real numbers, of any shape. A Python scalar promotes nothing, and is a tensor of shape ().
-    side : {"left", "right"}, default "left" -- Whether before or after equal elements.
-    sorter : Tensor, optional -- Integers of shape (n,) that put `x1` in order, if it is not: what `argsort` returns.
-    returns Tensor -- int64, of the shape of `x2`, from 0 to n.
-    raises ValueError -- If `x1` has not one axis, or `side` is neither.
-    raises TypeError -- If an input is complex.
-    raises DeviceError
+    Parameters
+    ----------
+    x1 : Tensor
+        Real numbers of shape (n,), in ascending order.
+    x2 : Tensor or scalar
+        Real numbers, of any shape. A Python scalar promotes nothing, and is a tensor of shape ().
+    side : {"left", "right"}, default "left"
+        Whether before or after equal elements.
+    sorter : Tensor, optional
+        Integers of shape (n,) that put `x1` in order, if it is not: what `argsort` returns.
 
+    Returns
+    -------
+    Tensor
+        int64, of the shape of `x2`, from 0 to n.
+
+    Raises
+    ------
+    ValueError
+        If `x1` has not one axis, or `side` is neither.
+    TypeError
+        If an input is complex.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, searching functions: ``searchsorted``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.searchsorted(xgrad.asarray([1.0, 2.0, 4.0]), xgrad.asarray([2.0, 3.0]))
     Tensor([1, 2])
     """
@@ -97,20 +217,39 @@ def searchsorted(
     kind=BOOLEAN,
     broadcasts=True,
 )
-@documented("searching functions")
 def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
     """Return elements of the first where the condition holds, else those of the second.
 
-    condition : Tensor -- Bools, of any shape.
-    x1, x2 : Tensor or scalar -- Of shapes that broadcast with the condition. At most one may be a Python scalar, which
+    Parameters
+    ----------
+    condition : Tensor
+        Bools, of any shape.
+    x1, x2 : Tensor or scalar
+        Of shapes that broadcast with the condition. At most one may be a Python scalar, which
         promotes nothing.
-    returns Tensor -- Of the shape that all three broadcast to.
-    raises ValueError -- If the shapes do not broadcast.
-    raises TypeError -- If both are scalars, or the condition is not of bools.
 
-    A value that is not chosen gets a gradient of 0, but a NaN on its way there stays: choose a harmless input
-    first, then the op.
+    Returns
+    -------
+    Tensor
+        Of the shape that all three broadcast to.
 
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast.
+    TypeError
+        If both are scalars, or the condition is not of bools.
+
+    Notes
+    -----
+    A value that is not chosen gets a gradient of 0, but a NaN on its way there stays: choose a
+    harmless input first, then the op.
+
+    Python array API standard, searching functions: ``where``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.asarray([1.0, -2.0])
     >>> xgrad.where(x > 0, x, 0.0)
     Tensor([1., 0.])
@@ -128,15 +267,90 @@ def _sort_rule(g: Any, xp: Any, x: Any, axis: int, descending: bool) -> Any:
     return call_op(put_along_axis, xp, g, order, axis=axis % len(x.shape), shape=tuple(x.shape))
 
 
-sort = along_axes("sort", _sort_rule, LAST, DESCENDING, STABLE,
-    doc="Return the elements in order along an axis; of equal ones, the first has the gradient of the first place.",
-    example="[3.0, 1.0, 2.0] -> [1., 2., 3.]", returns="Of the shape and dtype of `x`.",
-    raises="If there are no axes.", section="sorting", highest=FLOATING, some=True)  # fmt: skip
+@derivative(_sort_rule, kind=BOOLEAN, highest=FLOATING)
+def sort(xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    """Return the elements in order along an axis.
 
-argsort = along_axes("argsort", None, LAST, DESCENDING, STABLE,
-    doc="Return the indices that sort the elements.", example="[3.0, 1.0, 2.0] -> [1, 2, 0]",
-    takes="Real numbers; bools count as integers", returns="int64, of the shape of `x`.",
-    raises="If there are no axes.", section="sorting", kind=INTEGER, highest=FLOATING, some=True)  # fmt: skip
+    The first of equal elements has the gradient of the first place.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers or bools.
+    axis : int, default -1
+        The axis to sort along.
+    descending : bool, default False
+        Whether the largest comes first.
+    stable : bool, default True
+        Whether equal elements keep their order.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If there are no axes.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, sorting functions: ``sort``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.sort(xgrad.asarray([3.0, 1.0, 2.0]))
+    Tensor([1., 2., 3.])
+    """
+    if not x.shape:
+        raise ValueError("expected x with at least one axis")
+    return xp.sort(x, axis=axis, descending=descending, stable=stable)
+
+
+@derivative(None, kind=INTEGER, highest=FLOATING)
+def argsort(xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    """Return the indices that sort the elements.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers; bools count as integers.
+    axis : int, default -1
+        The axis to sort along.
+    descending : bool, default False
+        Whether the largest comes first.
+    stable : bool, default True
+        Whether equal elements keep their order.
+
+    Returns
+    -------
+    Tensor
+        int64, of the shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        If there are no axes.
+
+    Notes
+    -----
+    Not differentiable: no gradient flows.
+
+    Python array API standard, sorting functions: ``argsort``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.argsort(xgrad.asarray([3.0, 1.0, 2.0]))
+    Tensor([1, 2, 0])
+    """
+    if not x.shape:
+        raise ValueError("expected x with at least one axis")
+    return xp.argsort(x, axis=axis, descending=descending, stable=stable)
 
 
 def masked_fill(x: Tensor, mask: Any, value: Any) -> Tensor:

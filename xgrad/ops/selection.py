@@ -8,7 +8,6 @@ from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import axis_of_reals, slice_axis
-from xgrad.support.docstrings import documented
 
 __all__ = ["partition", "topk"]
 
@@ -20,23 +19,44 @@ class TopKResult(NamedTuple):
     indices: Tensor
 
 
-@documented()
 def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKResult:
     """Return the `k` largest elements along an axis, in order, and their indices.
 
-    x : Tensor -- Real numbers, with at least one axis.
-    k : int -- The number of elements, up to the length of the axis.
-    axis : int, default -1 -- The axis to choose along.
-    largest : bool, default True -- Whether the largest, in descending order; otherwise the smallest, in ascending
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, with at least one axis.
+    k : int
+        The number of elements, up to the length of the axis.
+    axis : int, default -1
+        The axis to choose along.
+    largest : bool, default True
+        Whether the largest, in descending order; otherwise the smallest, in ascending
         order.
-    returns values : Tensor -- Of the shape and dtype of `x`, with length `k` along the axis.
-    returns indices : Tensor -- int64, of the same shape. Of equal elements, the first comes first.
-    raises ValueError -- If `k` is negative or more than there are, or `x` has no axes.
-    raises IndexError
-    raises TypeError -- If `x` is complex, or another argument no int.
 
+    Returns
+    -------
+    values : Tensor
+        Of the shape and dtype of `x`, with length `k` along the axis.
+    indices : Tensor
+        int64, of the same shape. Of equal elements, the first comes first.
+
+    Raises
+    ------
+    ValueError
+        If `k` is negative or more than there are, or `x` has no axes.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If `x` is complex, or another argument no int.
+
+    Notes
+    -----
     Differentiable to any order. All elements are sorted. Like ``torch.topk``.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.topk(xgrad.asarray([1.0, 4.0, 3.0]), 2)
     TopKResult(values=Tensor([4., 3.]), indices=Tensor([1, 2]))
     """
@@ -50,21 +70,43 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
     return TopKResult(namespace.take_along_axis(x, indices, axis=axis), indices)
 
 
-@documented()
 def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tensor:
-    """Return elements along an axis so that none before the `kth` is larger than it, and none after it smaller.
+    """Return elements along an axis, with the `kth` in its sorted place.
 
-    x : Tensor -- Real numbers, with at least one axis.
-    kth : int or tuple of int -- At which indices are the elements that are there in a sorted tensor; negative ones
+    No element before it is larger, and none after it is smaller.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers, with at least one axis.
+    kth : int or tuple of int
+        At which indices are the elements that are there in a sorted tensor; negative ones
         count from the end.
-    axis : int, default -1 -- The axis.
-    returns Tensor -- Of the shape and dtype of `x`.
-    raises ValueError -- If an index is out of bounds, or `x` has no axes.
-    raises IndexError
-    raises TypeError -- If `x` is complex, or another argument no int.
+    axis : int, default -1
+        The axis.
 
-    Differentiable to any order. All elements are sorted: one of the orders that ``numpy.partition`` may return.
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
 
+    Raises
+    ------
+    ValueError
+        If an index is out of bounds, or `x` has no axes.
+    IndexError
+        If there is no such axis.
+    TypeError
+        If `x` is complex, or another argument no int.
+
+    Notes
+    -----
+    Differentiable to any order. All elements are sorted: one of the orders that ``numpy.partition``
+    may return.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.partition(xgrad.asarray([3.0, 1.0, 2.0]), 1)[:2]
     Tensor([1., 2.])
     """

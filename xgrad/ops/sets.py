@@ -17,7 +17,6 @@ from xgrad.ops.declare import derivative
 from xgrad.ops.dtype_functions import as_operand
 from xgrad.ops.indexing import take
 from xgrad.ops.manipulation import reshape
-from xgrad.support.docstrings import by_name, documented
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
@@ -65,18 +64,38 @@ def _isin(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.isin(x1, x2)
 
 
-@documented("set functions")
 def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> Tensor:
     """Return whether each element of a tensor is among those of another; not differentiable.
 
-    x1, x2 : Tensor or scalar -- The elements, and those to look among: real numbers, of any shapes, on one device;
+    Parameters
+    ----------
+    x1, x2 : Tensor or scalar
+        The elements, and those to look among: real numbers, of any shapes, on one device;
         bools count as integers. At most one may be a Python scalar, which promotes nothing.
-    invert : bool, default False -- Whether to negate the result.
-    returns Tensor -- Bools, of the shape of `x1`. NaN is among no elements.
-    raises TypeError -- If an input is complex.
-    raises OverflowError -- If an int is out of the range of the other's dtype.
-    raises DeviceError
+    invert : bool, default False
+        Whether to negate the result.
 
+    Returns
+    -------
+    Tensor
+        Bools, of the shape of `x1`. NaN is among no elements.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    OverflowError
+        If an int is out of the range of the other's dtype.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Python array API standard, set functions: ``isin``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.isin(xgrad.asarray([[1, 2], [3, 4]]), xgrad.asarray([2, 3, 5]))
     Tensor([[False,  True],
             [ True, False]])
@@ -89,28 +108,38 @@ def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> 
     return namespace.logical_not(members) if invert else members  # array-api-strict's isin ignores invert
 
 
-_SHARED = by_name(
-    "values : Tensor -- "
-    "Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has it.",
-    "inverse_indices : Tensor -- int64 of the shape of `x`: the index of each element's value.",
-    "counts : Tensor -- int64 of shape (n,).",
-)
-
-
 def _needs_first_indices(x: Tensor) -> bool:
     """Return whether it matters where values are first; PyTorch cannot put complex ones in order by itself."""
     return x.requires_grad or x.dtype.kind == "c"
 
 
-@documented("set functions", _SHARED)
 def unique_all(x: Tensor, /) -> UniqueAllResult:
-    """Return the unique values, their first indices, the index of each element's value, and their counts.
+    """Return the unique values, their first indices, the inverse indices, and their counts.
 
-    x
-    returns values
-    returns indices : Tensor -- int64 of shape (n,): the first index of each value in the flattened `x`.
-    returns inverse_indices, counts
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
 
+    Returns
+    -------
+    values : Tensor
+        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element
+        that has it.
+    indices : Tensor
+        int64 of shape (n,): the first index of each value in the flattened `x`.
+    inverse_indices : Tensor
+        int64 of the shape of `x`: the index of each element's value.
+    counts : Tensor
+        int64 of shape (n,).
+
+    Notes
+    -----
+    Python array API standard, set functions: ``unique_all``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> unique = xgrad.unique_all(xgrad.asarray([3.0, 1.0, 3.0]))
     >>> unique.values, unique.indices
     (Tensor([1., 3.]), Tensor([1, 0]))
@@ -122,13 +151,29 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
     return UniqueAllResult(take(reshape(x, (-1,)), indices), indices, *rest)
 
 
-@documented("set functions", _SHARED)
 def unique_counts(x: Tensor, /) -> UniqueCountsResult:
     """Return the unique values and their counts.
 
-    x : Tensor -- Of any shape and dtype.
-    returns values, counts
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
 
+    Returns
+    -------
+    values : Tensor
+        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element
+        that has it.
+    counts : Tensor
+        int64 of shape (n,).
+
+    Notes
+    -----
+    Python array API standard, set functions: ``unique_counts``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.unique_counts(xgrad.asarray([3.0, 1.0, 3.0])).counts
     Tensor([1, 2])
     """
@@ -139,13 +184,29 @@ def unique_counts(x: Tensor, /) -> UniqueCountsResult:
     return UniqueCountsResult(result.values, result.counts)
 
 
-@documented("set functions", _SHARED)
 def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
     """Return the unique values and the index of each element's value.
 
-    x : Tensor -- Of any shape and dtype.
-    returns values, inverse_indices
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
 
+    Returns
+    -------
+    values : Tensor
+        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element
+        that has it.
+    inverse_indices : Tensor
+        int64 of the shape of `x`: the index of each element's value.
+
+    Notes
+    -----
+    Python array API standard, set functions: ``unique_inverse``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.unique_inverse(xgrad.asarray([3.0, 1.0, 3.0])).inverse_indices
     Tensor([1, 0, 1])
     """
@@ -153,14 +214,27 @@ def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
     return UniqueInverseResult(result.values, result.inverse_indices)
 
 
-@documented("set functions")
 def unique_values(x: Tensor, /) -> Tensor:
     """Return the unique values.
 
-    x
-    returns Tensor -- Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element that has
-        it.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
 
+    Returns
+    -------
+    Tensor
+        Of shape (n,) and of the dtype of `x`. The gradient of a value goes to the first element
+        that has it.
+
+    Notes
+    -----
+    Python array API standard, set functions: ``unique_values``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([3.0, 1.0, 3.0], requires_grad=True)
     >>> xgrad.unique_values(x).sum().backward()
     >>> x.grad

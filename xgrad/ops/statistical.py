@@ -5,33 +5,94 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xgrad.core.dtypes import FLOATING, INTEGER, is_complex
+from xgrad.core.dtypes import BOOLEAN, FLOATING, INTEGER, is_complex
 from xgrad.ops.declare import (
-    CORRECTION,
-    DTYPE,
     Axis,
     broadcast_back,
     count,
-    cumulative,
     derivative,
     normalize_axes,
-    reduction,
     restore_axes,
     slice_axis,
 )
-from xgrad.support.docstrings import documented
 
 __all__ = [
     "all", "any", "cumulative_prod", "cumulative_sum", "logsumexp", "max", "mean", "min", "prod", "std", "sum", "var",
 ]  # fmt: skip
 
-sum = reduction("sum", lambda g, xp, x_shape, axis: broadcast_back(xp, g, x_shape, axis), DTYPE,
-    doc="Return the sum along axes; 0 where there is nothing to sum.",
-    example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [4., 6.]", kind=INTEGER)  # fmt: skip
 
-mean = reduction("mean", lambda g, xp, x_shape, axis: broadcast_back(xp, g / count(x_shape, axis), x_shape, axis),
-    doc="Return the mean along axes.",
-    example="[[1.0, 2.0], [3.0, 4.0]], axis=0 -> [2., 3.]", kind=FLOATING, upcast=True)  # fmt: skip
+@derivative(lambda g, xp, x_shape, axis: broadcast_back(xp, g, x_shape, axis), kind=INTEGER, native=True)
+def sum(xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    """Return the sum along axes; 0 where there is nothing to sum.
+
+    Parameters
+    ----------
+    x : Tensor
+        Numbers; bools count as integers.
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    dtype : dtype, optional
+        The dtype to compute in and to return; by default that of `x`, and at least int64 for
+        integers.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x` without the reduced axes.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, statistical functions: ``sum``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.sum(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0)
+    Tensor([4., 6.])
+    """
+    return xp.sum(x, axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+@derivative(
+    lambda g, xp, x_shape, axis: broadcast_back(xp, g / count(x_shape, axis), x_shape, axis),
+    kind=FLOATING,
+    upcast=True,
+    native=True,
+)
+def mean(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Return the mean along axes.
+
+    Parameters
+    ----------
+    x : Tensor
+        Integers and bools count as float32.
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x` without the reduced axes.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, statistical functions: ``mean``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.mean(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0)
+    Tensor([2., 3.])
+    """
+    return xp.mean(x, axis=axis, keepdims=keepdims)
 
 
 def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
@@ -41,13 +102,80 @@ def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
     return share * ties
 
 
-max = reduction("max", _extremum_rule, raises="If there are no elements to reduce.", highest=FLOATING,
-    doc="Return the largest element along axes; those that tie share the gradient equally.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [3., 4.]")  # fmt: skip
+@derivative(_extremum_rule, kind=BOOLEAN, highest=FLOATING, native=True)
+def max(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Return the largest element along axes; those that tie share the gradient equally.
 
-min = reduction("min", _extremum_rule, raises="If there are no elements to reduce.", highest=FLOATING,
-    doc="Return the smallest element along axes; those that tie share the gradient equally.",
-    example="[[1.0, 4.0], [3.0, 2.0]], axis=0 -> [1., 2.]")  # fmt: skip
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers or bools.
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x` without the reduced axes.
+
+    Raises
+    ------
+    ValueError
+        If there are no elements to reduce.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, statistical functions: ``max``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.max(xgrad.asarray([[1.0, 4.0], [3.0, 2.0]]), axis=0)
+    Tensor([3., 4.])
+    """
+    return xp.max(x, axis=axis, keepdims=keepdims)
+
+
+@derivative(_extremum_rule, kind=BOOLEAN, highest=FLOATING, native=True)
+def min(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Return the smallest element along axes; those that tie share the gradient equally.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real numbers or bools.
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x` without the reduced axes.
+
+    Raises
+    ------
+    ValueError
+        If there are no elements to reduce.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, statistical functions: ``min``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.min(xgrad.asarray([[1.0, 4.0], [3.0, 2.0]]), axis=0)
+    Tensor([1., 2.])
+    """
+    return xp.min(x, axis=axis, keepdims=keepdims)
 
 
 def exclusive_cumprod(xp: Any, x: Any) -> Any:
@@ -66,9 +194,40 @@ def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
     return restore_axes(xp, g, shape, axis) * xp.permute_dims(others, inverse)
 
 
-prod = reduction("prod", _prod_rule, DTYPE,
-    doc="Return the product along axes; 1 where there is nothing to multiply.", example="[2.0, 0.0, 5.0] -> 0.",
-    notes="The derivatives are exact at zeros too, at any order.", kind=INTEGER, upcast=True)  # fmt: skip
+@derivative(_prod_rule, kind=INTEGER, upcast=True, native=True)
+def prod(xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    """Return the product along axes; 1 where there is nothing to multiply.
+
+    Parameters
+    ----------
+    x : Tensor
+        Numbers; bools count as integers.
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    dtype : dtype, optional
+        The dtype to compute in and to return; by default that of `x`, and at least int64 for
+        integers.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x` without the reduced axes.
+
+    Notes
+    -----
+    The derivatives are exact at zeros too, at any order.
+
+    Python array API standard, statistical functions: ``prod``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.prod(xgrad.asarray([2.0, 0.0, 5.0]))
+    Tensor(0.)
+    """
+    return xp.prod(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
@@ -77,11 +236,44 @@ def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
     return (x - xp.mean(x, axis=axis, keepdims=True)) * (1 / degrees if degrees > 0 else math.nan)
 
 
-var = reduction("var",
+@derivative(
     lambda g, xp, x, axis, correction: restore_axes(xp, g, x.shape, axis) * (2 * _deviation(xp, x, axis, correction)),
-    CORRECTION,
-    doc="Return the variance along axes.", example="[1.0, 3.0], correction=1 -> 2.", kind=FLOATING,
-    upcast=True)  # fmt: skip
+    kind=FLOATING,
+    upcast=True,
+    native=True,
+)
+def var(xp: Any, x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Any:
+    """Return the variance along axes.
+
+    Parameters
+    ----------
+    x : Tensor
+        Integers and bools count as float32.
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    correction : float, default 0
+        Subtracted from the number of elements: 1 for the unbiased variance, PyTorch's default.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x` without the reduced axes.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, statistical functions: ``var``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.var(xgrad.asarray([1.0, 3.0]), correction=1)
+    Tensor(2.)
+    """
+    return xp.var(x, axis=axis, correction=correction, keepdims=keepdims)
 
 
 def _std_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, correction: float) -> Any:
@@ -89,9 +281,39 @@ def _std_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, correction: float) 
     return restore_axes(xp, some, x.shape, axis) * _deviation(xp, x, axis, correction)
 
 
-std = reduction("std", _std_rule, CORRECTION,
-    doc="Return the standard deviation along axes; where it is 0, and has a kink, so is its derivative.",
-    example="[1.0, 3.0] -> 1.", kind=FLOATING, upcast=True)  # fmt: skip
+@derivative(_std_rule, kind=FLOATING, upcast=True, native=True)
+def std(xp: Any, x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Any:
+    """Return the standard deviation along axes; where it is 0, and has a kink, so is its derivative.
+
+    Parameters
+    ----------
+    x : Tensor
+        Integers and bools count as float32.
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    correction : float, default 0
+        Subtracted from the number of elements: 1 for the unbiased variance, PyTorch's default.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x` without the reduced axes.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, statistical functions: ``std``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.std(xgrad.asarray([1.0, 3.0]))
+    Tensor(1.)
+    """
+    return xp.std(x, axis=axis, correction=correction, keepdims=keepdims)
 
 
 def _logsumexp_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
@@ -99,16 +321,27 @@ def _logsumexp_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
 
 
 @derivative(_logsumexp_rule, kind=FLOATING, upcast=True)
-@documented()
 def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return the logarithm of the sum of exponentials along axes, without overflow.
 
-    x : Tensor -- Integers count as float32.
-    axis : int or tuple of int, optional -- The axes to reduce; by default all.
-    keepdims
-    returns Tensor -- Of the shape of `x` without the reduced axes; minus infinity for no elements. Of complex numbers
-        it is the principal value.
+    Parameters
+    ----------
+    x : Tensor
+        Integers count as float32.
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
 
+    Returns
+    -------
+    Tensor
+        Of the shape of `x` without the reduced axes; minus infinity for no elements. Of complex
+        numbers it is the principal value.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.logsumexp(xgrad.asarray([1e4, 1e4]))
     Tensor(10000.693)
     """
@@ -126,8 +359,49 @@ def _cumulative_sum_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int | 
     return xp.flip(xp.cumulative_sum(xp.flip(g, axis=axis), axis=axis), axis=axis)
 
 
-cumulative_sum = cumulative("cumulative_sum", _cumulative_sum_rule,
-    doc="Return the running sum along an axis.", example="[1.0, 2.0, 3.0] -> [1., 3., 6.]", upcast=True)  # fmt: skip
+@derivative(_cumulative_sum_rule, kind=INTEGER, upcast=True)
+def cumulative_sum(
+    xp: Any, x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """Return the running sum along an axis.
+
+    Parameters
+    ----------
+    x : Tensor
+        Numbers; bools count as integers.
+    axis : int, optional
+        The axis to go along; optional for one axis.
+    dtype : dtype, optional
+        The dtype to compute in and to return; by default that of `x`, and at least int64 for
+        integers.
+    include_initial : bool, default False
+        Whether the result starts with that of no elements, and is longer by 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, or longer by one along `axis`.
+
+    Raises
+    ------
+    ValueError
+        If there are no axes, or several and none is named.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, statistical functions: ``cumulative_sum``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.cumulative_sum(xgrad.asarray([1.0, 2.0, 3.0]))
+    Tensor([1., 3., 6.])
+    """
+    if not x.shape:
+        raise ValueError("expected x with at least one axis")
+    return xp.cumulative_sum(x, axis=axis, dtype=dtype, include_initial=include_initial)
 
 
 def _reverse_linear_scan(xp: Any, g: Any, x: Any) -> Any:
@@ -151,14 +425,112 @@ def _cumulative_prod_rule(g: Any, xp: Any, x: Any, axis: int | None, include_ini
     return xp.moveaxis(exclusive_cumprod(xp, x) * _reverse_linear_scan(xp, g, x), -1, axis)
 
 
-cumulative_prod = cumulative("cumulative_prod", _cumulative_prod_rule,
-    doc="Return the running product along an axis.", example="[1.0, 2.0, 3.0] -> [1., 2., 6.]",
-    notes="The derivatives are exact at zeros too, at any order.", upcast=True)  # fmt: skip
+@derivative(_cumulative_prod_rule, kind=INTEGER, upcast=True)
+def cumulative_prod(
+    xp: Any, x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """Return the running product along an axis.
 
-any = reduction("any", None, section="utility",
-    doc="Return whether some element along axes is true, or not 0.", example="[False, True] -> True",
-    takes="Of any shape and dtype", returns="Bools, of the shape of `x` without the reduced axes.")  # fmt: skip
+    Parameters
+    ----------
+    x : Tensor
+        Numbers; bools count as integers.
+    axis : int, optional
+        The axis to go along; optional for one axis.
+    dtype : dtype, optional
+        The dtype to compute in and to return; by default that of `x`, and at least int64 for
+        integers.
+    include_initial : bool, default False
+        Whether the result starts with that of no elements, and is longer by 1.
 
-all = reduction("all", None, section="utility",
-    doc="Return whether all elements along axes are true, or not 0.", example="[False, True] -> False",
-    takes="Of any shape and dtype", returns="Bools, of the shape of `x` without the reduced axes.")  # fmt: skip
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, or longer by one along `axis`.
+
+    Raises
+    ------
+    ValueError
+        If there are no axes, or several and none is named.
+
+    Notes
+    -----
+    The derivatives are exact at zeros too, at any order.
+
+    Python array API standard, statistical functions: ``cumulative_prod``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.cumulative_prod(xgrad.asarray([1.0, 2.0, 3.0]))
+    Tensor([1., 2., 6.])
+    """
+    if not x.shape:
+        raise ValueError("expected x with at least one axis")
+    return xp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
+
+
+@derivative(None, kind=BOOLEAN, native=True)
+def any(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Return whether some element along axes is true, or not 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Bools, of the shape of `x` without the reduced axes.
+
+    Notes
+    -----
+    Not differentiable: no gradient flows.
+
+    Python array API standard, utility functions: ``any``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.any(xgrad.asarray([False, True]))
+    Tensor(True)
+    """
+    return xp.any(x, axis=axis, keepdims=keepdims)
+
+
+@derivative(None, kind=BOOLEAN, native=True)
+def all(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Return whether all elements along axes are true, or not 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    axis : int or tuple of int, optional
+        The axes to reduce; by default all.
+    keepdims : bool, default False
+        Whether reduced axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor
+        Bools, of the shape of `x` without the reduced axes.
+
+    Notes
+    -----
+    Not differentiable: no gradient flows.
+
+    Python array API standard, utility functions: ``all``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.all(xgrad.asarray([False, True]))
+    Tensor(False)
+    """
+    return xp.all(x, axis=axis, keepdims=keepdims)

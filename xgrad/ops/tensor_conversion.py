@@ -17,13 +17,11 @@ from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.declare import derivative
 from xgrad.ops.dtype_functions import result_type
 from xgrad.ops.joining import stack
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 __all__ = ["asarray", "astype", "to_device"]
 
 
-@documented("creation functions")
 def asarray(
     obj: Any,
     /,
@@ -35,18 +33,42 @@ def asarray(
 ) -> Tensor:
     """Convert values of any form to a tensor; tensors keep their graph.
 
-    obj : scalar, nested sequence, array or Tensor -- The values. Python floats become float32, the default dtype, ints
-        int64; arrays keep their dtype. A sequence may hold tensors of one shape on one device, which are stacked.
-    dtype : dtype, optional -- The dtype of the result.
-    device : str or Device, optional -- By default that of `obj`, or the `default_device` for values from the host.
-    copy : bool, optional -- True copies; False refuses to; None copies where it must. Shared memory must not be written
+    Parameters
+    ----------
+    obj : scalar, nested sequence, array or Tensor
+        The values. Python floats become float32, the default dtype, ints int64; arrays keep their
+        dtype. A sequence may hold tensors of one shape on one device, which are stacked.
+    dtype : dtype, optional
+        The dtype of the result.
+    device : str or Device, optional
+        By default that of `obj`, or the `default_device` for values from the host.
+    copy : bool, optional
+        True copies; False refuses to; None copies where it must. Shared memory must not be written
         to while a graph needs it.
-    requires_grad
-    returns Tensor -- Of the shape of `obj`.
-    raises TypeError -- If `obj` is not numeric, or there is no such dtype.
-    raises ValueError -- If `obj` is ragged, or ``copy=False`` and it must be copied.
-    raises OverflowError -- If Python's integers are beyond the dtype.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
 
+    Returns
+    -------
+    Tensor
+        Of the shape of `obj`.
+
+    Raises
+    ------
+    TypeError
+        If `obj` is not numeric, or there is no such dtype.
+    ValueError
+        If `obj` is ragged, or ``copy=False`` and it must be copied.
+    OverflowError
+        If Python's integers are beyond the dtype.
+
+    Notes
+    -----
+    Python array API standard, creation functions: ``asarray``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.asarray([1.0, 2.0], dtype=xgrad.float64)
     Tensor([1., 2.], dtype=float64)
     """
@@ -174,18 +196,38 @@ def _astype(xp: Any, x: Any, /, *, dtype: Any) -> Any:
     return xp.astype(x, dtype)
 
 
-@documented("data type functions")
 def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device | None = None) -> Tensor:
     """Return the elements in another dtype.
 
-    x
-    dtype : dtype -- One of `xgrad`'s, NumPy's, or its name.
-    copy : bool, default True -- False may return `x` itself where the dtype is the same.
-    device : str or Device, optional -- The device of the result; by default that of `x`.
-    returns Tensor -- Of the same shape. The gradient comes back in the dtype of `x`; none goes through integers and
-        bools.
-    raises TypeError -- If there is no such dtype, or complex numbers would become real: use `xgrad.real`.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    dtype : dtype
+        One of `xgrad`'s, NumPy's, or its name.
+    copy : bool, default True
+        False may return `x` itself where the dtype is the same.
+    device : str or Device, optional
+        The device of the result; by default that of `x`.
 
+    Returns
+    -------
+    Tensor
+        Of the same shape. The gradient comes back in the dtype of `x`; none goes through integers
+        and bools.
+
+    Raises
+    ------
+    TypeError
+        If there is no such dtype, or complex numbers would become real: use `xgrad.real`.
+
+    Notes
+    -----
+    Python array API standard, data type functions: ``astype``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.astype(xgrad.asarray([1.5, -1.5]), xgrad.int64)
     Tensor([ 1, -1])
     """
@@ -239,15 +281,29 @@ class _ToDevice(Function):
 _to_device = _ToDevice()
 
 
-@documented()
 def to_device(x: Tensor, device: str | Device, /) -> Tensor:
     """Return a tensor on another device; gradients return to the device of `x`.
 
-    x
-    device : str or Device -- The device of the result.
-    returns Tensor -- `x` itself if it is there already.
-    raises DeviceError -- If the device is unknown or cannot be used.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    device : str or Device
+        The device of the result.
 
+    Returns
+    -------
+    Tensor
+        `x` itself if it is there already.
+
+    Raises
+    ------
+    DeviceError
+        If the device is unknown or cannot be used.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.to_device(xgrad.ones(2), "cpu").device
     Device('cpu')
     """

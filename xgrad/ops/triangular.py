@@ -10,28 +10,48 @@ from xgrad.core.arguments import as_tensor
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.ops.matrix_products import adjoint, as_square_matrices, identity
-from xgrad.support.docstrings import documented
 
 
-@documented()
 def solve_triangular(x1: Tensor, x2: Tensor, /, *, upper: bool, unitriangular: bool = False) -> Tensor:
     """Return the solutions X of ``x1 @ X = x2`` for triangular matrices.
 
-    x1 : Tensor -- Matrices of shape (..., n, n), of which only the triangle is read; integers count as float32.
-    x2 : Tensor -- One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast against those
-        of `x1`: several vectors are columns.
-    upper : bool -- Whether the upper triangle is read, otherwise the lower.
-    unitriangular : bool, default False -- Whether the diagonal counts as ones, and is not read.
-    returns Tensor -- Of shape (..., n) for a vector, else (..., n, k).
-    raises ValueError -- If the matrices are not square, or the shapes do not fit.
-    raises numpy.linalg.LinAlgError -- If a number on the diagonal is 0; on ``cuda`` the result is NaN or infinite
-        instead.
-    raises DeviceError
+    Parameters
+    ----------
+    x1 : Tensor
+        Matrices of shape (..., n, n), of which only the triangle is read; integers count as
+        float32.
+    x2 : Tensor
+        One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast
+        against those of `x1`: several vectors are columns.
+    upper : bool
+        Whether the upper triangle is read, otherwise the lower.
+    unitriangular : bool, default False
+        Whether the diagonal counts as ones, and is not read.
 
+    Returns
+    -------
+    Tensor
+        Of shape (..., n) for a vector, else (..., n, k).
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square, or the shapes do not fit.
+    numpy.linalg.LinAlgError
+        If a number on the diagonal is 0; on ``cuda`` the result is NaN or infinite
+        instead.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
     By substitution. Differentiable to any order; the gradient by `x1` has its triangle alone. As
     ``torch.linalg.solve_triangular``, whose ``left=False`` is a transpose of all three, and
     ``scipy.linalg.solve_triangular``.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.linalg.solve_triangular(xgrad.asarray([[2.0, 0.0], [1.0, 4.0]]), xgrad.asarray([2.0, 5.0]), upper=False)
     Tensor([1., 1.])
     """
@@ -50,24 +70,43 @@ def solve_triangular(x1: Tensor, x2: Tensor, /, *, upper: bool, unitriangular: b
     return out[..., 0] if vector else out
 
 
-@documented()
 def cholesky_solve(x: Tensor, factor: Tensor, /, *, upper: bool = False) -> Tensor:
     """Return the solutions of ``A @ X = x`` for a positive definite A, given its Cholesky factor.
 
-    x : Tensor -- One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast with those of
-        `factor`.
-    factor : Tensor -- The result of `cholesky` for A, of shape (..., n, n); integers count as float32.
-    upper : bool, default False -- Whether the factor is an upper triangle U with ``A = adjoint(U) @ U``, otherwise a
+    Parameters
+    ----------
+    x : Tensor
+        One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast with
+        those of `factor`.
+    factor : Tensor
+        The result of `cholesky` for A, of shape (..., n, n); integers count as float32.
+    upper : bool, default False
+        Whether the factor is an upper triangle U with ``A = adjoint(U) @ U``, otherwise a
         lower one L with ``A = L @ adjoint(L)``.
-    returns Tensor -- Of shape (..., n) for a vector, else (..., n, k).
-    raises ValueError -- If the factors are not square, or the shapes do not fit.
-    raises numpy.linalg.LinAlgError -- If a number on a diagonal is 0; on ``cuda`` the result is NaN or infinite
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., n) for a vector, else (..., n, k).
+
+    Raises
+    ------
+    ValueError
+        If the factors are not square, or the shapes do not fit.
+    numpy.linalg.LinAlgError
+        If a number on a diagonal is 0; on ``cuda`` the result is NaN or infinite
         instead.
-    raises DeviceError
+    DeviceError
+        If the tensors are on several devices.
 
-    Differentiable to any order: two calls of `solve_triangular`. The order of the arguments is that of
-    ``torch.cholesky_solve``; ``scipy.linalg.cho_solve`` has the factor first.
+    Notes
+    -----
+    Differentiable to any order: two calls of `solve_triangular`. The order of the arguments is that
+    of ``torch.cholesky_solve``; ``scipy.linalg.cho_solve`` has the factor first.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> a = xgrad.asarray([[4.0, 2.0], [2.0, 5.0]])
     >>> xgrad.linalg.cholesky_solve(xgrad.asarray([6.0, 7.0]), xgrad.linalg.cholesky(a))
     Tensor([1., 1.])

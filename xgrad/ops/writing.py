@@ -19,7 +19,6 @@ from xgrad.core.views import base_of, family_of, has_family, layout, link, taken
 from xgrad.ops.declare import call_op, derivative, diagonal_key
 from xgrad.ops.indexing import assign_to, assignment_operands, setitem
 from xgrad.ops.manipulation import reshape
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
@@ -59,18 +58,34 @@ class _PutAll(Function):
 _put_all = _PutAll()
 
 
-@documented()
 def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
     """Return a copy of `x` with a new value of one of its views: the result of a write to the view.
 
-    x
-    value : Tensor -- Of the shape of the view.
-    view : callable -- The function that takes the view: one of `xgrad` that returns views, such as
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape and dtype.
+    value : Tensor
+        Of the shape of the view.
+    view : callable
+        The function that takes the view: one of `xgrad` that returns views, such as
         ``xgrad.permute_dims``.
-    **options -- The options of the function.
-    returns Tensor -- Of the shape and dtype of `x`.
-    raises ValueError -- If elements of the view share their memory, as those of `broadcast_to` do.
+    **options
+        The options of the function.
 
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If elements of the view share their memory, as those of `broadcast_to` do.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.ops.put(xgrad.zeros((2, 2)), xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.matrix_transpose)
     Tensor([[1., 3.],
             [2., 4.]])

@@ -7,11 +7,9 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, average, check_range, penalized
-from xgrad.support.docstrings import documented
+from xgrad.optim.rules import average, check_range, penalized
 
 
-@documented(shared=SHARED)
 class Adadelta(Optimizer):
     """Steps scaled by running means of the squared gradient and of the squared steps [1]_.
 
@@ -23,15 +21,33 @@ class Adadelta(Optimizer):
         u = β u + (1 - β) d²
         p = p - lr d
 
-    params
-    lr : float, default 1 -- The learning rate, which the paper does not have.
-    rho : float, default 0.9 -- β.
-    eps : float, default 1e-6 -- ε.
-    weight_decay, maximize
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        The parameters, or groups of them: see `Optimizer`.
+    lr : float, default 1
+        The learning rate, which the paper does not have.
+    rho : float, default 0.9
+        β.
+    eps : float, default 1e-6
+        ε.
+    weight_decay : float, default 0
+        λ, the factor of an L2 penalty.
+    maximize : bool, default False
+        Whether to maximize instead of minimize.
 
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, and if an option is out of range.
+
+    References
+    ----------
     .. [1] M. D. Zeiler, "Adadelta: an adaptive learning rate method", arXiv:1212.5701, algorithm 1.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor(1.0, requires_grad=True)
     >>> optimizer = xgrad.optim.Adadelta([x], rho=0.0, eps=1.0)
     >>> (3**0.5 * x).backward()

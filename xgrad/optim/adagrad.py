@@ -7,33 +7,49 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, penalized
-from xgrad.support.docstrings import documented
+from xgrad.optim.rules import penalized
 
 
-@documented(shared=SHARED)
 class Adagrad(Optimizer):
     """Steps scaled by the sum of all squared gradients so far [1]_.
 
-    With the gradient g of a parameter p, λ the weight decay, η the decay of the learning rate, and t counting the
-    steps of p from 0::
+    With the gradient g of a parameter p, λ the weight decay, η the decay of the learning rate, and
+    t counting the steps of p from 0::
 
         g = g + λ p
         s = s + g²
         p = p - lr / (1 + t η) g / (√s + ε)
 
-    params
-    lr : float, default 0.01 -- The learning rate.
-    lr_decay : float, default 0 -- η.
-    weight_decay
-    initial_accumulator_value : float, default 0 -- s before the first step.
-    eps : float, default 1e-10 -- ε.
-    maximize
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        The parameters, or groups of them: see `Optimizer`.
+    lr : float, default 0.01
+        The learning rate.
+    lr_decay : float, default 0
+        η.
+    weight_decay : float, default 0
+        λ, the factor of an L2 penalty.
+    initial_accumulator_value : float, default 0
+        s before the first step.
+    eps : float, default 1e-10
+        ε.
+    maximize : bool, default False
+        Whether to maximize instead of minimize.
 
-    .. [1] J. Duchi, E. Hazan, Y. Singer, "Adaptive subgradient methods for online learning and stochastic
-       optimization", JMLR 12, 2011; the diagonal form.
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, and if an option is out of range.
 
+    References
+    ----------
+    .. [1] J. Duchi, E. Hazan, Y. Singer, "Adaptive subgradient methods for online learning and
+       stochastic optimization", JMLR 12, 2011; the diagonal form.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([5.0, -0.01], requires_grad=True)
     >>> optimizer = xgrad.optim.Adagrad([x], lr=0.5)
     >>> (x * x).sum().backward()

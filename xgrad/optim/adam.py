@@ -9,15 +9,8 @@ from typing import Any, ClassVar
 from xgrad.backend.overridable import overridable
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED
-from xgrad.support.docstrings import by_name, documented
-
-_OPTIONS = SHARED | by_name(
-    "amsgrad : bool, default False -- Whether steps are scaled by the largest second moment so far."
-)
 
 
-@documented(shared=_OPTIONS)
 class Adam(Optimizer):
     """Adam: steps scaled by running moments of the gradient [1]_.
 
@@ -30,12 +23,38 @@ class Adam(Optimizer):
 
     With `amsgrad` [2]_, the largest v so far takes the place of v in the last line.
 
-    params, lr, betas, eps, weight_decay, amsgrad, maximize
-    raises TypeError, ValueError -- As `Optimizer`, and if an option is out of range.
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        The parameters, or groups of them: see `Optimizer`.
+    lr : float, default 1e-3
+        The learning rate.
+    betas : tuple of float, default (0.9, 0.999)
+        β1 and β2, the decay rates of the moments.
+    eps : float, default 1e-8
+        ε.
+    weight_decay : float, default 0
+        λ, the factor of an L2 penalty.
+    amsgrad : bool, default False
+        Whether steps are scaled by the largest second moment so far.
+    maximize : bool, default False
+        Whether to maximize instead of minimize.
 
-    .. [1] D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1.
-    .. [2] S. J. Reddi, S. Kale, S. Kumar, "On the convergence of Adam and beyond", ICLR 2018; v̂ as in PyTorch.
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, and if an option is out of range.
 
+    References
+    ----------
+    .. [1] D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm
+       1.
+    .. [2] S. J. Reddi, S. Kale, S. Kumar, "On the convergence of Adam and beyond", ICLR 2018; v̂ as
+       in PyTorch.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([5.0, -0.01], requires_grad=True)
     >>> optimizer = xgrad.optim.Adam([x], lr=0.5)
     >>> (x * x).sum().backward()
@@ -123,19 +142,41 @@ def adam_step(
     p -= step
 
 
-@documented(shared=_OPTIONS)
 class AdamW(Adam):
     """Adam with decoupled weight decay [1]_.
 
     As `Adam` without its first line, after p = (1 - lr λ) p.
 
-    params, lr, betas, eps
-    weight_decay : float, default 0.01 -- λ.
-    amsgrad, maximize
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        The parameters, or groups of them: see `Optimizer`.
+    lr : float, default 1e-3
+        The learning rate.
+    betas : tuple of float, default (0.9, 0.999)
+        β1 and β2, the decay rates of the moments.
+    eps : float, default 1e-8
+        ε.
+    weight_decay : float, default 0.01
+        λ.
+    amsgrad : bool, default False
+        Whether steps are scaled by the largest second moment so far.
+    maximize : bool, default False
+        Whether to maximize instead of minimize.
 
-    .. [1] I. Loshchilov, F. Hutter, "Decoupled weight decay regularization", ICLR 2019, algorithm 2.
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, and if an option is out of range.
 
+    References
+    ----------
+    .. [1] I. Loshchilov, F. Hutter, "Decoupled weight decay regularization", ICLR 2019, algorithm
+       2.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor(1.0, requires_grad=True)
     >>> optimizer = xgrad.optim.AdamW([x], lr=0.5, weight_decay=0.5)
     >>> (0 * x).backward()

@@ -7,11 +7,9 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, average, penalized
-from xgrad.support.docstrings import documented
+from xgrad.optim.rules import average, penalized
 
 
-@documented(shared=SHARED)
 class Adamax(Optimizer):
     """Adam with a running maximum of the gradient in place of its second moment [1]_.
 
@@ -22,13 +20,34 @@ class Adamax(Optimizer):
         u = max(β2 u, |g| + ε)
         p = p - lr / (1 - β1ᵗ) m / u
 
-    params
-    lr : float, default 2e-3 -- The learning rate.
-    betas, eps, weight_decay, maximize
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        The parameters, or groups of them: see `Optimizer`.
+    lr : float, default 2e-3
+        The learning rate.
+    betas : tuple of float, default (0.9, 0.999)
+        β1 and β2, the decay rates of the moments.
+    eps : float, default 1e-8
+        ε.
+    weight_decay : float, default 0
+        λ, the factor of an L2 penalty.
+    maximize : bool, default False
+        Whether to maximize instead of minimize.
 
-    .. [1] D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 2; ε as in PyTorch.
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, and if an option is out of range.
 
+    References
+    ----------
+    .. [1] D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm
+       2; ε as in PyTorch.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([5.0, -0.01], requires_grad=True)
     >>> optimizer = xgrad.optim.Adamax([x], lr=0.5)
     >>> (x * x).sum().backward()

@@ -15,30 +15,45 @@ from xgrad.ops import all, full, isfinite, logical_not, logical_or, where, zeros
 from xgrad.optim.flat import State, Update
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support import trees
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 from xgrad.support.states import check_state
 
 
-@documented()
 class GradScaler:
-    """Loss scaling: the loss is multiplied by a factor, and the gradients are divided by it before the step [1]_.
+    """Loss scaling: the loss times a factor, by which the gradients are divided before a step [1]_.
 
-    If a gradient is not finite, the step leaves parameters and moments as they are, and `update` decreases the factor;
-    after `growth_interval` finite steps, it increases it. No method waits for the device, and a captured step replays
-    them. Therefore the step counts of optimizers, as for the bias correction of Adam, include skipped steps, unlike in
-    PyTorch. LBFGS cannot be scaled.
+    If a gradient is not finite, the step leaves parameters and moments as they are, and `update`
+    decreases the factor; after `growth_interval` finite steps, it increases it. No method waits for
+    the device, and a captured step replays them. Therefore the step counts of optimizers, as for
+    the bias correction of Adam, include skipped steps, unlike in PyTorch. LBFGS cannot be scaled.
 
-    device : str or Device, optional -- The device of the losses and parameters, by default the `default_device`.
-    init_scale : float, default 65536 -- The first factor.
-    growth_factor : float, default 2 -- The factor of an increase.
-    backoff_factor : float, default 0.5 -- The factor of a decrease.
-    growth_interval : int, default 2000 -- The number of finite steps before an increase.
-    enabled : bool, default True -- Whether to scale; without, `step` is that of the optimizer, and others do nothing.
-    raises ValueError -- If a number is out of range.
+    Parameters
+    ----------
+    device : str or Device, optional
+        The device of the losses and parameters, by default the `default_device`.
+    init_scale : float, default 65536
+        The first factor.
+    growth_factor : float, default 2
+        The factor of an increase.
+    backoff_factor : float, default 0.5
+        The factor of a decrease.
+    growth_interval : int, default 2000
+        The number of finite steps before an increase.
+    enabled : bool, default True
+        Whether to scale; without, `step` is that of the optimizer, and others do nothing.
 
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    References
+    ----------
     .. [1] P. Micikevicius et al., "Mixed precision training", ICLR 2018, section 3.2.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([1.0], requires_grad=True)
     >>> optimizer, scaler = xgrad.optim.SGD([x], lr=0.25), xgrad.amp.GradScaler()
     >>> scaler.scale((x * x).sum()).backward()

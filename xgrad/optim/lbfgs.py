@@ -17,9 +17,7 @@ from xgrad.ops import abs, asarray, astype, max, sum, vecdot, zeros_like
 from xgrad.optim.flat import Update
 from xgrad.optim.line_search import Point, strong_wolfe
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED
 from xgrad.support import trees
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 _CURVATURE = 1e-10  # pairs of steps and changes with less are skipped, to keep the approximation positive definite
@@ -27,12 +25,12 @@ _LINE_TOLERANCE = 1e-9  # of the line search, which has no option for it
 _MEMORY = frozenset("n_iter func_evals d t old_dirs old_stps ro H_diag prev_flat_grad".split())
 
 
-@documented(shared=SHARED)
 class LBFGS(Optimizer):
     """Quasi-Newton steps, by gradients of the last steps [1]_, for problems without noise.
 
-    The direction is the gradient times an approximation of the inverse Hessian, made of the last steps and changes of
-    the gradient. A step takes a function that computes the loss, which is called several times::
+    The direction is the gradient times an approximation of the inverse Hessian, made of the last
+    steps and changes of the gradient. A step takes a function that computes the loss, which is
+    called several times::
 
         def closure():
             optimizer.zero_grad()
@@ -42,22 +40,43 @@ class LBFGS(Optimizer):
 
         optimizer.step(closure)
 
-    params : iterable of Tensor -- The parameters, in one group, on one device.
-    lr : float, default 1 -- The step size, or with a line search the first that it tries.
-    max_iter : int, default 20 -- The maximal number of iterations of a step.
-    max_eval : int, optional -- The maximal number of calls of the closure in a step; by default 5/4 `max_iter`.
-    tolerance_grad : float, default 1e-7 -- The largest component of the gradient at which a step ends.
-    tolerance_change : float, default 1e-9 -- The change of the loss and of the parameters at which a step ends.
-    history_size : int, default 100 -- The number of steps and changes that are kept, each as large as the parameters.
-    line_search_fn : {None, "strong_wolfe"}, default None -- The line search; None takes steps of size `lr`.
-    raises TypeError, ValueError -- As `Optimizer`, if an option is out of range, there are several groups, or a step is
+    Parameters
+    ----------
+    params : iterable of Tensor
+        The parameters, in one group, on one device.
+    lr : float, default 1
+        The step size, or with a line search the first that it tries.
+    max_iter : int, default 20
+        The maximal number of iterations of a step.
+    max_eval : int, optional
+        The maximal number of calls of the closure in a step; by default 5/4 `max_iter`.
+    tolerance_grad : float, default 1e-7
+        The largest component of the gradient at which a step ends.
+    tolerance_change : float, default 1e-9
+        The change of the loss and of the parameters at which a step ends.
+    history_size : int, default 100
+        The number of steps and changes that are kept, each as large as the parameters.
+    line_search_fn : {None, "strong_wolfe"}, default None
+        The line search; None takes steps of size `lr`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, if an option is out of range, there are several groups, or a step is
         given no closure.
 
-    The state is that of PyTorch, under the first parameter. The number of iterations depends on values, which are read:
-    a step within `xgrad.capture` runs eagerly, with a warning.
+    Notes
+    -----
+    The state is that of PyTorch, under the first parameter. The number of iterations depends on
+    values, which are read: a step within `xgrad.capture` runs eagerly, with a warning.
 
+    References
+    ----------
     .. [1] J. Nocedal, S. J. Wright, "Numerical optimization", 2006, algorithm 7.5.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([-1.0, 2.0], requires_grad=True)
     >>> optimizer = xgrad.optim.LBFGS([x], line_search_fn="strong_wolfe")
     >>> def closure():

@@ -7,11 +7,9 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, average
-from xgrad.support.docstrings import documented
+from xgrad.optim.rules import average
 
 
-@documented(shared=SHARED)
 class Lion(Optimizer):
     """Steps by the sign of a running mean of the gradient [1]_.
 
@@ -21,18 +19,35 @@ class Lion(Optimizer):
         p = p - lr (u + λ p)
         m = β2 m + (1 - β2) g
 
-    All steps are of one size: good learning rates are 3 to 10 times smaller than those of `AdamW`, and weight decays
-    larger by this factor. One moment takes half of the memory of `AdamW`.
+    All steps are of one size: good learning rates are 3 to 10 times smaller than those of `AdamW`,
+    and weight decays larger by this factor. One moment takes half of the memory of `AdamW`.
 
-    params
-    lr : float, default 1e-4 -- The learning rate.
-    betas : tuple of float, default (0.9, 0.99) -- β1 and β2.
-    weight_decay : float, default 0 -- λ.
-    maximize
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        The parameters, or groups of them: see `Optimizer`.
+    lr : float, default 1e-4
+        The learning rate.
+    betas : tuple of float, default (0.9, 0.99)
+        β1 and β2.
+    weight_decay : float, default 0
+        λ.
+    maximize : bool, default False
+        Whether to maximize instead of minimize.
 
-    .. [1] X. Chen et al., "Symbolic discovery of optimization algorithms", NeurIPS 2023, algorithm 2.
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, and if an option is out of range.
 
+    References
+    ----------
+    .. [1] X. Chen et al., "Symbolic discovery of optimization algorithms", NeurIPS 2023, algorithm
+       2.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([5.0, -0.01], requires_grad=True)
     >>> optimizer = xgrad.optim.Lion([x], lr=0.5)
     >>> (x * x).sum().backward()

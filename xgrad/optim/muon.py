@@ -7,14 +7,12 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, average
-from xgrad.support.docstrings import documented
+from xgrad.optim.rules import average
 from xgrad.support.hints import shown
 
 _ADJUSTMENTS = (None, "original", "match_rms_adamw")
 
 
-@documented(shared=SHARED)
 class Muon(Optimizer):
     """Momentum whose steps are orthogonal matrices, for the matrices of hidden layers [1]_.
 
@@ -25,26 +23,48 @@ class Muon(Optimizer):
         P = (1 - lr λ) P
         P = P - lr r orthogonal(U)     with r = √max(1, m / n), or 0.2 √max(m, n) with "match_rms_adamw" [2]_
 
-    The nearest orthogonal matrix is approximated by Newton-Schulz steps X = a X + (b A + c A²) X with A = X Xᵀ, from
-    X = U / max(‖U‖, ε): with the default coefficients, the singular values come to between 0.7 and 1.2. They are
-    computed in the dtype of the parameter, where PyTorch computes in bfloat16.
+    The nearest orthogonal matrix is approximated by Newton-Schulz steps X = a X + (b A + c A²) X
+    with A = X Xᵀ, from X = U / max(‖U‖, ε): with the default coefficients, the singular values come
+    to between 0.7 and 1.2. They are computed in the dtype of the parameter, where PyTorch computes
+    in bfloat16.
 
-    Other parameters, such as biases, embeddings and the last layer, take another optimizer: see the example.
+    Other parameters, such as biases, embeddings and the last layer, take another optimizer: see the
+    example.
 
-    params : iterable of Tensor or of dict -- Parameters with two axes, or groups of them: see `Optimizer`.
-    lr : float, default 1e-3 -- The learning rate.
-    weight_decay : float, default 0.1 -- λ, decoupled from the gradient.
-    momentum : float, default 0.95 -- μ.
-    nesterov : bool, default True -- Whether to use Nesterov's momentum.
-    ns_coefficients : tuple of float, default (3.4445, -4.775, 2.0315) -- a, b and c.
-    eps : float, default 1e-7 -- ε.
-    ns_steps : int, default 5 -- The number of Newton-Schulz steps.
-    adjust_lr_fn : {None, "original", "match_rms_adamw"}, default None -- r; None is "original".
-    raises TypeError, ValueError -- As `Optimizer`, if an option is out of range, or a parameter does not have two axes.
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        Parameters with two axes, or groups of them: see `Optimizer`.
+    lr : float, default 1e-3
+        The learning rate.
+    weight_decay : float, default 0.1
+        λ, decoupled from the gradient.
+    momentum : float, default 0.95
+        μ.
+    nesterov : bool, default True
+        Whether to use Nesterov's momentum.
+    ns_coefficients : tuple of float, default (3.4445, -4.775, 2.0315)
+        a, b and c.
+    eps : float, default 1e-7
+        ε.
+    ns_steps : int, default 5
+        The number of Newton-Schulz steps.
+    adjust_lr_fn : {None, "original", "match_rms_adamw"}, default None
+        r; None is "original".
 
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, if an option is out of range, or a parameter does not have two axes.
+
+    References
+    ----------
     .. [1] K. Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024.
     .. [2] J. Liu et al., "Muon is scalable for LLM training", arXiv:2502.16982, section 2.2.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> model = xgrad.nn.MLP([4, 8, 2])
     >>> matrices = [p for p in model.parameters() if p.ndim == 2]
     >>> others = [p for p in model.parameters() if p.ndim != 2]

@@ -7,15 +7,14 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, average, penalized
-from xgrad.support.docstrings import documented
+from xgrad.optim.rules import average, penalized
 
 
-@documented(shared=SHARED)
 class NAdam(Optimizer):
     """Adam with Nesterov's momentum [1]_.
 
-    With the gradient g of a parameter p, λ the weight decay, ψ the momentum decay, and t counting the steps of p::
+    With the gradient g of a parameter p, λ the weight decay, ψ the momentum decay, and t counting
+    the steps of p::
 
         g = g + λ p                    or p = (1 - lr λ) p, if decoupled
         m = β1 m + (1 - β1) g
@@ -24,15 +23,37 @@ class NAdam(Optimizer):
         m̂ = μ(t + 1) m / (1 - μ(1) ... μ(t + 1)) + (1 - μ(t)) g / (1 - μ(1) ... μ(t))
         p = p - lr m̂ / (√v̂ + ε)        with v̂ = v / (1 - β2ᵗ)
 
-    params
-    lr : float, default 2e-3 -- The learning rate.
-    betas, eps, weight_decay
-    momentum_decay : float, default 4e-3 -- ψ.
-    decoupled_weight_decay, maximize
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        The parameters, or groups of them: see `Optimizer`.
+    lr : float, default 2e-3
+        The learning rate.
+    betas : tuple of float, default (0.9, 0.999)
+        β1 and β2, the decay rates of the moments.
+    eps : float, default 1e-8
+        ε.
+    weight_decay : float, default 0
+        λ, the factor of an L2 penalty.
+    momentum_decay : float, default 4e-3
+        ψ.
+    decoupled_weight_decay : bool, default False
+        Whether the weight decay is that of `AdamW`.
+    maximize : bool, default False
+        Whether to maximize instead of minimize.
 
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, and if an option is out of range.
+
+    References
+    ----------
     .. [1] T. Dozat, "Incorporating Nesterov momentum into Adam", ICLR workshop 2016, algorithm 2.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([5.0, -0.01], requires_grad=True)
     >>> optimizer = xgrad.optim.NAdam([x], lr=0.5)
     >>> (x * x).sum().backward()

@@ -13,31 +13,47 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, astype, zeros_like
 from xgrad.optim.flat import FlatParameters, State, Update
 from xgrad.optim.rules import check_ranges
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]]
 
 
-@documented()
 class Optimizer:
     """The base class of optimizers, which update parameters by their gradients.
 
-    A subclass defines `update`, the rule for one parameter, and may define `check`. If the rule treats each element by
-    itself, the subclass sets ``elementwise = True``: all parameters are then updated as one array.
+    A subclass defines `update`, the rule for one parameter, and may define `check`. If the rule
+    treats each element by itself, the subclass sets ``elementwise = True``: all parameters are then
+    updated as one array.
 
-    params : iterable of Tensor or of dict -- The parameters to optimize, such as ``model.parameters()``: leaves, on any
-        devices. Or groups of them: dicts with the tensors under ``"params"``, and the options in which the group
-        differs.
-    defaults : dict -- The options, with the values for groups that do not give their own.
-    attribute param_groups : list of dict -- The groups, each with ``"params"`` and a value for every option, which may
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        The parameters to optimize, such as ``model.parameters()``: leaves, on any devices. Or
+        groups of them: dicts with the tensors under ``"params"``, and the options in which the
+        group differs.
+    defaults : dict
+        The options, with the values for groups that do not give their own.
+
+    Attributes
+    ----------
+    param_groups : list of dict
+        The groups, each with ``"params"`` and a value for every option, which may
         be changed between steps.
-    attribute state : mapping of Tensor to mapping -- The state of each parameter that was updated, to read: numbers,
+    state : mapping of Tensor to mapping
+        The state of each parameter that was updated, to read: numbers,
         and arrays of its device.
-    raises TypeError -- If a parameter is not a tensor, or `params` is not iterable.
-    raises ValueError -- If there is no parameter, one is there twice or is not a leaf, or an option is unknown or out
-        of range.
 
+    Raises
+    ------
+    TypeError
+        If a parameter is not a tensor, or `params` is not iterable.
+    ValueError
+        If there is no parameter, one is there twice or is not a leaf, or an option is unknown or
+        out of range.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> class SignDescent(xgrad.optim.Optimizer):
     ...     def __init__(self, params, lr):
     ...         super().__init__(params, {"lr": lr})
@@ -95,12 +111,17 @@ class Optimizer:
         """Raise a ValueError if an option of a new group is out of range; by default one of `ranges`."""
         check_ranges(type(self).__name__, options, *self.ranges)
 
-    @documented()
     def add_param_group(self, group: dict[str, Any]) -> None:
         """Add parameters: a dict of ``"params"`` and the options in which they differ.
 
-        raises TypeError, ValueError -- As the constructor; then no parameter is added.
+        Raises
+        ------
+        TypeError, ValueError
+            As the constructor; then no parameter is added.
 
+        Examples
+        --------
+        >>> import xgrad
         >>> a, b = xgrad.nn.Linear(2, 2), xgrad.nn.Linear(2, 2)
         >>> optimizer = xgrad.optim.SGD(a.parameters(), lr=0.1)
         >>> optimizer.add_param_group({"params": b.parameters(), "lr": 0.01})
@@ -256,13 +277,19 @@ class Optimizer:
         for group in self.param_groups:
             self._pack(group)
 
-    @documented()
     def state_dict(self) -> dict[str, Any]:
         """Return a copy of all that is needed to continue later.
 
-        returns dict -- ``"state"``: the state of each parameter, numbers and tensors, by the number of the parameter;
-            ``"param_groups"``: the options, with the numbers of the parameters under ``"params"``.
+        Returns
+        -------
+        dict
+            ``"state"``: the state of each parameter, numbers and tensors, by the number of the
+            parameter; ``"param_groups"``: the options, with the numbers of the parameters under
+            ``"params"``.
 
+        Examples
+        --------
+        >>> import xgrad
         >>> xgrad.optim.SGD(xgrad.nn.Linear(2, 2).parameters(), lr=0.1).state_dict()["param_groups"][0]["lr"]
         0.1
         """
@@ -272,17 +299,28 @@ class Optimizer:
         state = {numbers[id(p)]: values.tensors() for p, values in self._states().items()}
         return {"state": dict(sorted(state.items())), "param_groups": groups}
 
-    @documented()
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` returned, with parameters of the same shapes in the same order.
+        """Continue from a `state_dict`, with parameters of the same shapes in the same order.
 
         On a CPU, steps continue to the bit if the parameters had their values before.
 
-        state_dict : mapping -- From an optimizer of this kind, or of its name in PyTorch. Its arrays are copied, to the
+        Parameters
+        ----------
+        state_dict : mapping
+            From an optimizer of this kind, or of its name in PyTorch. Its arrays are copied, to the
             device and in the dtype of the parameters.
-        raises TypeError -- If it is another mapping, or none.
-        raises ValueError -- If the groups, options or shapes are not those of this optimizer; then nothing is loaded.
 
+        Raises
+        ------
+        TypeError
+            If it is another mapping, or none.
+        ValueError
+            If the groups, options or shapes are not those of this optimizer; then nothing is
+            loaded.
+
+        Examples
+        --------
+        >>> import xgrad
         >>> layer = xgrad.nn.Linear(2, 2)
         >>> a, b = (xgrad.optim.SGD(layer.parameters(), lr=lr) for lr in (0.1, 0.2))
         >>> b.load_state_dict(a.state_dict())

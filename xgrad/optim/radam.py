@@ -7,15 +7,14 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, average, penalized
-from xgrad.support.docstrings import documented
+from xgrad.optim.rules import average, penalized
 
 
-@documented(shared=SHARED)
 class RAdam(Optimizer):
     """Adam with a rectified learning rate, which replaces a warm-up [1]_.
 
-    With the gradient g of a parameter p, λ the weight decay, t counting the steps of p, and N = 2 / (1 - β2) - 1::
+    With the gradient g of a parameter p, λ the weight decay, t counting the steps of p, and N = 2 /
+    (1 - β2) - 1::
 
         g = g + λ p                    or p = (1 - lr λ) p, if decoupled
         m = β1 m + (1 - β1) g          m̂ = m / (1 - β1ᵗ)
@@ -24,12 +23,37 @@ class RAdam(Optimizer):
         p = p - lr r m̂ √(1 - β2ᵗ) / (√v + ε)    if n > 5, with r² = (n - 4) (n - 2) N / ((N - 4) (N - 2) n)
         p = p - lr m̂                            else: as long as the variance of v is too large
 
-    params, lr, betas, eps, weight_decay, decoupled_weight_decay, maximize
-    raises TypeError, ValueError -- As `Optimizer`, and if an option is out of range.
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        The parameters, or groups of them: see `Optimizer`.
+    lr : float, default 1e-3
+        The learning rate.
+    betas : tuple of float, default (0.9, 0.999)
+        β1 and β2, the decay rates of the moments.
+    eps : float, default 1e-8
+        ε.
+    weight_decay : float, default 0
+        λ, the factor of an L2 penalty.
+    decoupled_weight_decay : bool, default False
+        Whether the weight decay is that of `AdamW`.
+    maximize : bool, default False
+        Whether to maximize instead of minimize.
 
-    .. [1] L. Liu, H. Jiang, P. He, W. Chen, X. Liu, J. Gao, J. Han, "On the variance of the adaptive learning rate and
-       beyond", ICLR 2020, algorithm 2; the bound of 5 as in the authors' program.
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, and if an option is out of range.
 
+    References
+    ----------
+    .. [1] L. Liu, H. Jiang, P. He, W. Chen, X. Liu, J. Gao, J. Han, "On the variance of the
+       adaptive learning rate and beyond", ICLR 2020, algorithm 2; the bound of 5 as in the authors'
+       program.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([5.0, -1.0], requires_grad=True)
     >>> optimizer = xgrad.optim.RAdam([x], lr=0.25)
     >>> (x * x).sum().backward()

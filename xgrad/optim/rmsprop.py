@@ -7,15 +7,14 @@ from typing import Any
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED, average, penalized
-from xgrad.support.docstrings import documented
+from xgrad.optim.rules import average, penalized
 
 
-@documented(shared=SHARED)
 class RMSprop(Optimizer):
     """Steps scaled by a running mean of the squared gradient [1]_.
 
-    With the gradient g of a parameter p, λ the weight decay, β the smoothing constant and μ the momentum::
+    With the gradient g of a parameter p, λ the weight decay, β the smoothing constant and μ the
+    momentum::
 
         g = g + λ p
         v = β v + (1 - β) g²
@@ -23,18 +22,40 @@ class RMSprop(Optimizer):
         b = μ b + g / (√(v - a²) + ε)
         p = p - lr b
 
-    params
-    lr : float, default 0.01 -- The learning rate.
-    alpha : float, default 0.99 -- β.
-    eps, weight_decay
-    momentum : float, default 0 -- μ.
-    centered : bool, default False -- Whether to scale by the variance of the gradient instead of its mean square.
-    maximize
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        The parameters, or groups of them: see `Optimizer`.
+    lr : float, default 0.01
+        The learning rate.
+    alpha : float, default 0.99
+        β.
+    eps : float, default 1e-8
+        ε.
+    weight_decay : float, default 0
+        λ, the factor of an L2 penalty.
+    momentum : float, default 0
+        μ.
+    centered : bool, default False
+        Whether to scale by the variance of the gradient instead of its mean square.
+    maximize : bool, default False
+        Whether to maximize instead of minimize.
 
-    .. [1] T. Tieleman, G. Hinton, "Lecture 6.5: RMSprop", Neural Networks for Machine Learning, 2012.
-    .. [2] A. Graves, "Generating sequences with recurrent neural networks", arXiv:1308.0850, section 4.2.
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, and if an option is out of range.
 
+    References
+    ----------
+    .. [1] T. Tieleman, G. Hinton, "Lecture 6.5: RMSprop", Neural Networks for Machine Learning,
+       2012.
+    .. [2] A. Graves, "Generating sequences with recurrent neural networks", arXiv:1308.0850,
+       section 4.2.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor([5.0, -0.01], requires_grad=True)
     >>> optimizer = xgrad.optim.RMSprop([x], lr=0.05)
     >>> (x * x).sum().backward()

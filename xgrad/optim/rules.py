@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xgrad.support.docstrings import by_name
 from xgrad.support.hints import shown
-
-#: Entries of docstrings.
-SHARED = by_name(
-    "params : iterable of Tensor or of dict -- The parameters, or groups of them: see `Optimizer`.",
-    "lr : float, default 1e-3 -- The learning rate.",
-    "betas : tuple of float, default (0.9, 0.999) -- β1 and β2, the decay rates of the moments.",
-    "eps : float, default 1e-8 -- ε.",
-    "weight_decay : float, default 0 -- λ, the factor of an L2 penalty.",
-    "decoupled_weight_decay : bool, default False -- Whether the weight decay is that of `AdamW`.",
-    "maximize : bool, default False -- Whether to maximize instead of minimize.",
-    "TypeError, ValueError -- As `Optimizer`, and if an option is out of range.",
-)
 
 
 def check_range(name: str, option: str, value: Any, below: float = float("inf")) -> None:

@@ -9,11 +9,8 @@ from typing import Any
 from xgrad.backend.overridable import overridable
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import SHARED
-from xgrad.support.docstrings import documented
 
 
-@documented(shared=SHARED)
 class SGD(Optimizer):
     """Stochastic gradient descent, optionally with momentum.
 
@@ -23,20 +20,39 @@ class SGD(Optimizer):
         b = μ b + (1 - τ) g        b = g in the first step
         p = p - lr b               p = p - lr (g + μ b)  with nesterov
 
-    Without momentum b is g. As in PyTorch, the learning rate multiplies the whole of b, where the paper [1]_
-    applies it to each gradient when it is added.
+    Without momentum b is g. As in PyTorch, the learning rate multiplies the whole of b, where the
+    paper [1]_ applies it to each gradient when it is added.
 
-    params, lr
-    momentum : float, default 0 -- μ.
-    dampening : float, default 0 -- τ.
-    weight_decay
-    nesterov : bool, default False -- Whether to use Nesterov's momentum, which needs momentum and no dampening.
-    maximize
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    params : iterable of Tensor or of dict
+        The parameters, or groups of them: see `Optimizer`.
+    lr : float, default 1e-3
+        The learning rate.
+    momentum : float, default 0
+        μ.
+    dampening : float, default 0
+        τ.
+    weight_decay : float, default 0
+        λ, the factor of an L2 penalty.
+    nesterov : bool, default False
+        Whether to use Nesterov's momentum, which needs momentum and no dampening.
+    maximize : bool, default False
+        Whether to maximize instead of minimize.
 
-    .. [1] I. Sutskever, J. Martens, G. Dahl, G. Hinton, "On the importance of initialization and momentum in
-       deep learning", ICML 2013.
+    Raises
+    ------
+    TypeError, ValueError
+        As `Optimizer`, and if an option is out of range.
 
+    References
+    ----------
+    .. [1] I. Sutskever, J. Martens, G. Dahl, G. Hinton, "On the importance of initialization and
+       momentum in deep learning", ICML 2013.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.Tensor(1.0, requires_grad=True)
     >>> optimizer = xgrad.optim.SGD([x], lr=0.25)
     >>> (x * x).backward()

@@ -12,7 +12,6 @@ from xgrad.core.tensor import Tensor
 from xgrad.nn import Module
 from xgrad.ops import where, zeros
 from xgrad.support import hints
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 __all__ = ["AveragedModel", "get_ema_avg_fn", "get_swa_avg_fn", "update_bn"]
@@ -21,17 +20,32 @@ hints.install(__name__)
 Average = Callable[[Tensor, Tensor, Tensor], Tensor]  # of the average, the new value, and the number of averaged values
 
 
-@documented()
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """Return the function of an exponential moving average [1]_, for `AveragedModel`.
 
-    decay : float, default 0.999 -- The weight of the average so far, from 0 to 1.
-    returns callable -- ``decay * averaged + (1 - decay) * current``.
-    raises ValueError -- If the decay is not from 0 to 1.
+    Parameters
+    ----------
+    decay : float, default 0.999
+        The weight of the average so far, from 0 to 1.
 
-    .. [1] B. T. Polyak, A. B. Juditsky, "Acceleration of stochastic approximation by averaging", SIAM Journal on
-       Control and Optimization 30, 1992.
+    Returns
+    -------
+    callable
+        ``decay * averaged + (1 - decay) * current``.
 
+    Raises
+    ------
+    ValueError
+        If the decay is not from 0 to 1.
+
+    References
+    ----------
+    .. [1] B. T. Polyak, A. B. Juditsky, "Acceleration of stochastic approximation by averaging",
+       SIAM Journal on Control and Optimization 30, 1992.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> average = xgrad.optim.swa_utils.get_ema_avg_fn(0.75)
     >>> average(xgrad.asarray(4.0), xgrad.asarray(8.0), xgrad.asarray(1))
     Tensor(5.)
@@ -41,14 +55,24 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     return lambda averaged, current, num_averaged: averaged + (1 - decay) * (current - averaged)
 
 
-@documented()
 def get_swa_avg_fn() -> Average:
-    """Return the function of the mean of all values, as for stochastic weight averaging [1]_, for `AveragedModel`.
+    """Return the function of the mean of all values, for `AveragedModel`.
 
-    returns callable -- ``averaged + (current - averaged) / (num_averaged + 1)``.
+    The mean is the one of stochastic weight averaging [1]_.
 
-    .. [1] P. Izmailov et al., "Averaging weights leads to wider optima and better generalization", UAI 2018.
+    Returns
+    -------
+    callable
+        ``averaged + (current - averaged) / (num_averaged + 1)``.
 
+    References
+    ----------
+    .. [1] P. Izmailov et al., "Averaging weights leads to wider optima and better generalization",
+       UAI 2018.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> mean = xgrad.optim.swa_utils.get_swa_avg_fn()
     >>> mean(xgrad.asarray(4.0), xgrad.asarray(7.0), xgrad.asarray(2))
     Tensor(5.)
@@ -58,20 +82,35 @@ def get_swa_avg_fn() -> Average:
     )
 
 
-@documented()
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages of those of the model, over calls of `update_parameters`.
+    """A copy of a model with averaged parameters.
 
-    Integer buffers are copied, and floating ones too unless `use_buffers`. The attributes and the ``state_dict()`` are
-    PyTorch's: ``module``, the copy, and ``n_averaged``, the number of averaged values.
+    The average is over the calls of `update_parameters`.
 
-    model : Module -- The model; it is not changed.
-    device
-    avg_fn : callable, optional -- Returns the new average of a tensor, given the average, the current tensor, and the
+    Integer buffers are copied, and floating ones too unless `use_buffers`. The attributes and the
+    ``state_dict()`` are PyTorch's: ``module``, the copy, and ``n_averaged``, the number of averaged
+    values.
+
+    Parameters
+    ----------
+    model : Module
+        The model; it is not changed.
+    device : str or Device, optional
+        By default the `default_device`.
+    avg_fn : callable, optional
+        Returns the new average of a tensor, given the average, the current tensor, and the
         number of averaged values, as a tensor: by default `get_swa_avg_fn`.
-    use_buffers : bool, default False -- Whether floating buffers, such as running statistics, are averaged as well.
-    raises TypeError -- If `model` is no module, or `avg_fn` is no function.
+    use_buffers : bool, default False
+        Whether floating buffers, such as running statistics, are averaged as well.
 
+    Raises
+    ------
+    TypeError
+        If `model` is no module, or `avg_fn` is no function.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> model = xgrad.nn.Linear(2, 1)
     >>> averaged = xgrad.optim.swa_utils.AveragedModel(model, avg_fn=xgrad.optim.swa_utils.get_ema_avg_fn(0.9))
     >>> for _ in range(3):  # after each step of the optimizer
@@ -132,15 +171,22 @@ class AveragedModel(Module):
         self.n_averaged[...] = self.n_averaged + 1
 
 
-@documented()
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: str | Device | None = None) -> None:
     """Compute the running statistics of batch normalization anew, as means over batches.
 
-    loader : iterable -- Batches: tensors, or tuples or lists that begin with one.
-    model : Module -- Such as an `AveragedModel`, which is called with each batch in training mode.
-    device : str or Device, optional -- Where batches are moved to; by default they are not moved.
+    Parameters
+    ----------
+    loader : iterable
+        Batches: tensors, or tuples or lists that begin with one.
+    model : Module
+        Such as an `AveragedModel`, which is called with each batch in training mode.
+    device : str or Device, optional
+        Where batches are moved to; by default they are not moved.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> model = xgrad.nn.Sequential(xgrad.nn.BatchNorm1d(3))
     >>> xgrad.optim.swa_utils.update_bn([xgrad.ones((4, 3)), 3 * xgrad.ones((4, 3))], model)
     >>> model[0].running_mean

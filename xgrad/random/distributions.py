@@ -7,16 +7,10 @@ from typing import Any
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor
 from xgrad.random.generator import Generator, Shape, generator_of
-from xgrad.support.docstrings import by_name, documented
 from xgrad.support.hints import explained
-
-_SHARED = by_name(
-    "TypeError -- If the shape or dtype is none of the above.",
-)
 
 
 @explained
-@documented(shared=_SHARED)
 def rand(
     shape: Shape,
     *,
@@ -27,11 +21,34 @@ def rand(
 ) -> Tensor:
     """Return random numbers of the uniform distribution over [0, 1).
 
-    shape, dtype, device, generator, requires_grad
-    returns Tensor -- Of the given shape.
-    raises TypeError
-    raises ValueError -- If a length is negative.
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The length of each axis.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
+    device : str or Device, optional
+        By default the `default_device`.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
 
+    Returns
+    -------
+    Tensor
+        Of the given shape.
+
+    Raises
+    ------
+    TypeError
+        If the shape or dtype is none of the above.
+    ValueError
+        If a length is negative.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.random.rand((2, 3)).shape
     (2, 3)
     """
@@ -40,7 +57,6 @@ def rand(
 
 
 @explained
-@documented(shared=_SHARED)
 def randn(
     shape: Shape,
     *,
@@ -51,11 +67,34 @@ def randn(
 ) -> Tensor:
     """Return random numbers of the normal distribution with mean 0 and standard deviation 1.
 
-    shape, dtype, device, generator, requires_grad
-    returns Tensor -- Of the given shape.
-    raises TypeError
-    raises ValueError -- If a length is negative.
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The length of each axis.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
+    device : str or Device, optional
+        By default the `default_device`.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
 
+    Returns
+    -------
+    Tensor
+        Of the given shape.
+
+    Raises
+    ------
+    TypeError
+        If the shape or dtype is none of the above.
+    ValueError
+        If a length is negative.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.random.randn((2, 3)).shape
     (2, 3)
     """
@@ -64,7 +103,6 @@ def randn(
 
 
 @explained
-@documented(shared=_SHARED)
 def uniform(
     shape: Shape,
     low: float = 0.0,
@@ -75,15 +113,40 @@ def uniform(
     generator: Generator | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return random numbers of the uniform distribution from `low` to `high`, which rounding alone can reach.
+    """Return uniform random numbers from `low` to `high`.
 
-    shape
-    low, high : float -- The bounds, by default 0 and 1.
-    dtype, device, generator, requires_grad
-    returns Tensor -- Of the given shape.
-    raises TypeError
-    raises ValueError -- If a length is negative, or `low` is above `high` or infinite.
+    `high` itself can be reached by rounding alone.
 
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The length of each axis.
+    low, high : float
+        The bounds, by default 0 and 1.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
+    device : str or Device, optional
+        By default the `default_device`.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
+
+    Returns
+    -------
+    Tensor
+        Of the given shape.
+
+    Raises
+    ------
+    TypeError
+        If the shape or dtype is none of the above.
+    ValueError
+        If a length is negative, or `low` is above `high` or infinite.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.random.uniform(100, -1.0, 1.0)
     >>> bool(xgrad.all(xgrad.abs(x) <= 1))
     True
@@ -93,7 +156,6 @@ def uniform(
 
 
 @explained
-@documented(shared=_SHARED)
 def normal(
     shape: Shape,
     mean: float = 0.0,
@@ -106,13 +168,36 @@ def normal(
 ) -> Tensor:
     """Return random numbers of a normal distribution.
 
-    shape
-    mean, std : float -- Its mean and standard deviation, by default 0 and 1.
-    dtype, device, generator, requires_grad
-    returns Tensor -- Of the given shape.
-    raises TypeError
-    raises ValueError -- If a length or `std` is negative.
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The length of each axis.
+    mean, std : float
+        Its mean and standard deviation, by default 0 and 1.
+    dtype : dtype, optional
+        Floating; by default that of `get_default_dtype`.
+    device : str or Device, optional
+        By default the `default_device`.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
+    requires_grad : bool, default False
+        Whether the result is a leaf that requires a gradient.
 
+    Returns
+    -------
+    Tensor
+        Of the given shape.
+
+    Raises
+    ------
+    TypeError
+        If the shape or dtype is none of the above.
+    ValueError
+        If a length or `std` is negative.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.random.normal(2, 5.0, 0.0)
     Tensor([5., 5.])
     """
@@ -121,7 +206,6 @@ def normal(
 
 
 @explained
-@documented()
 def randint(
     low: int,
     high: int,
@@ -130,15 +214,36 @@ def randint(
     device: str | Device | None = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Return random integers from `low` up to `high`, which is left out, all equally likely (to 2**-64).
+    """Return random integers from `low` up to `high`, which is excluded.
 
-    low, high : int -- The bounds.
-    shape
-    device, generator
-    returns Tensor -- Of the given shape, int64.
-    raises TypeError -- If the shape or a bound is not of ints.
-    raises ValueError -- If a length is negative, or no int64 lies between the bounds.
+    All are equally likely, to within 2**-64.
 
+    Parameters
+    ----------
+    low, high : int
+        The bounds.
+    shape : int or tuple of int
+        The length of each axis.
+    device : str or Device, optional
+        By default the `default_device`.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
+
+    Returns
+    -------
+    Tensor
+        Of the given shape, int64.
+
+    Raises
+    ------
+    TypeError
+        If the shape or a bound is not of ints.
+    ValueError
+        If a length is negative, or no int64 lies between the bounds.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.random.randint(3, 4, (2, 2))
     Tensor([[3, 3],
             [3, 3]])
@@ -146,40 +251,77 @@ def randint(
     return generator_of("randint", generator).randint(low, high, shape, device=device)
 
 
-@documented()
 def randperm(n: int, *, device: str | Device | None = None, generator: Generator | None = None) -> Tensor:
     """Return the integers from 0 to ``n - 1`` in random order, all orders equally likely.
 
-    n : int -- The number of integers.
-    device, generator
-    returns Tensor -- Of shape (n,), int64.
-    raises ValueError -- If `n` is not an int of 0 or more.
+    Parameters
+    ----------
+    n : int
+        The number of integers.
+    device : str or Device, optional
+        By default the `default_device`.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
 
+    Returns
+    -------
+    Tensor
+        Of shape (n,), int64.
+
+    Raises
+    ------
+    ValueError
+        If `n` is not an int of 0 or more.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> sorted(xgrad.random.randperm(4).tolist())
     [0, 1, 2, 3]
     """
     return generator_of("randperm", generator).randperm(n, device=device)
 
 
-@documented()
 def multinomial(
     weights: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
-    """Return indices drawn with probabilities in proportion to weights, the same on every device; not differentiable.
+    """Return indices drawn with probabilities in proportion to weights; not differentiable.
 
-    weights : Tensor -- Real numbers of shape (n,) or (rows, n), finite, at least 0, and not all 0 in a row; they need
-        not sum to 1.
-    num_samples : int -- The number of draws from each row.
-    replacement : bool, default False -- Whether an index may be drawn again; otherwise each one is drawn at most once.
-    generator
-    returns Tensor -- int64, of shape (num_samples,) or (rows, num_samples), on the device of the weights.
-    raises ValueError -- If weights are negative, infinite, NaN or all 0, or there are fewer than `num_samples` without
-        replacement; not checked on ``cuda``, which would have to synchronize.
-    raises TypeError -- If weights are complex, or `num_samples` is no int.
+    The indices are the same on every device.
 
-    With replacement, weights are rounded to 2**-40 of the largest in a row, for up to four million weights. As
-    ``torch.multinomial``.
+    Parameters
+    ----------
+    weights : Tensor
+        Real numbers of shape (n,) or (rows, n), finite, at least 0, and not all 0 in a row; they
+        need not sum to 1.
+    num_samples : int
+        The number of draws from each row.
+    replacement : bool, default False
+        Whether an index may be drawn again; otherwise each one is drawn at most once.
+    generator : Generator, optional
+        By default the stream of this thread or task: see `manual_seed`.
 
+    Returns
+    -------
+    Tensor
+        int64, of shape (num_samples,) or (rows, num_samples), on the device of the weights.
+
+    Raises
+    ------
+    ValueError
+        If weights are negative, infinite, NaN or all 0, or there are fewer than `num_samples`
+        without replacement; not checked on ``cuda``, which would have to synchronize.
+    TypeError
+        If weights are complex, or `num_samples` is no int.
+
+    Notes
+    -----
+    With replacement, weights are rounded to 2**-40 of the largest in a row, for up to four million
+    weights. As ``torch.multinomial``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.random.multinomial(xgrad.asarray([0.0, 3.0, 0.0]), 2, replacement=True)
     Tensor([1, 1])
     """

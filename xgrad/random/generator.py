@@ -22,28 +22,40 @@ from xgrad.core.dtypes import float32, float64, get_default_dtype, int64, standa
 from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.random import variates
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 Shape = int | tuple[int, ...]
 
 
-@documented()
 class Generator:
     """A stream of random numbers that a seed determines.
 
-    Each call draws from its own part of the sequence of Philox4x64-10 [1]_ under the seed: its numbers depend on the
-    seed and on the number of earlier calls, not on their sizes. Equal seeds give bit-identical numbers on every device,
-    since they are computed from Philox's bits by exactly rounded operations. Uniform numbers and the masks of dropout
-    are generated on the device, all others on the host.
+    Each call draws from its own part of the sequence of Philox4x64-10 [1]_ under the seed: its
+    numbers depend on the seed and on the number of earlier calls, not on their sizes. Equal seeds
+    give bit-identical numbers on every device, since they are computed from Philox's bits by
+    exactly rounded operations. Uniform numbers and the masks of dropout are generated on the
+    device, all others on the host.
 
-    seed : int, optional -- From 0 to 2**64 - 1. By default one from the operating system.
-    raises TypeError -- If the seed is not an int.
-    raises ValueError -- If it is out of range.
+    Parameters
+    ----------
+    seed : int, optional
+        From 0 to 2**64 - 1. By default one from the operating system.
 
-    .. [1] J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
-       SC 2011.
+    Raises
+    ------
+    TypeError
+        If the seed is not an int.
+    ValueError
+        If it is out of range.
 
+    References
+    ----------
+    .. [1] J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as
+       1, 2, 3", SC 2011.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> a, b = xgrad.random.Generator(7), xgrad.random.Generator(7)
     >>> bool(xgrad.all(a.rand(3) == b.rand(3)))
     True
@@ -330,19 +342,34 @@ class ContextGenerator(Generator):
 default_generator = ContextGenerator()
 
 
-@documented()
 def manual_seed(seed: int) -> Generator:
     """Seed the generator of this thread or task, and return it.
 
-    Equal seeds give the same bits on every device. A thread that has not called this has a seed from the
-    operating system. A task, and anything else that runs in a copy of this context, draws from a stream of its own: the
-    seed determines it, and how many other copies of the context have drawn before. Draws of others have no effect.
+    Equal seeds give the same bits on every device. A thread that has not called this has a seed
+    from the operating system. A task, and anything else that runs in a copy of this context, draws
+    from a stream of its own: the seed determines it, and how many other copies of the context have
+    drawn before. Draws of others have no effect.
 
-    seed : int -- From 0 to 2**64 - 1.
-    returns Generator -- The default generator, which is that of the current thread or task.
-    raises TypeError -- If the seed is not an int.
-    raises ValueError -- If it is out of range.
+    Parameters
+    ----------
+    seed : int
+        From 0 to 2**64 - 1.
 
+    Returns
+    -------
+    Generator
+        The default generator, which is that of the current thread or task.
+
+    Raises
+    ------
+    TypeError
+        If the seed is not an int.
+    ValueError
+        If it is out of range.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> _ = xgrad.manual_seed(7)
     >>> first = xgrad.random.rand(3)
     >>> _ = xgrad.manual_seed(7)
@@ -353,14 +380,19 @@ def manual_seed(seed: int) -> Generator:
     return default_generator
 
 
-@documented()
 def get_state() -> dict[str, int]:
     """Return the state of the generator of this thread or task.
 
     There is one for all devices, since equal seeds give the same bits on each.
 
-    returns dict -- ``"seed"``, and ``"calls"``: the number of calls so far that drew numbers.
+    Returns
+    -------
+    dict
+        ``"seed"``, and ``"calls"``: the number of calls so far that drew numbers.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> _ = xgrad.manual_seed(7)
     >>> first = xgrad.random.rand(3)
     >>> xgrad.random.get_state()
@@ -369,14 +401,24 @@ def get_state() -> dict[str, int]:
     return default_generator.get_state()
 
 
-@documented()
 def set_state(state: Mapping[str, int]) -> None:
     """Continue the generator of this thread or task from what `get_state` returned, on any device.
 
-    state : mapping -- From `get_state`, or from the method of a `Generator`.
-    raises TypeError -- If it is another mapping, or none, or the seed is not an int.
-    raises ValueError -- If a number is out of range.
+    Parameters
+    ----------
+    state : mapping
+        From `get_state`, or from the method of a `Generator`.
 
+    Raises
+    ------
+    TypeError
+        If it is another mapping, or none, or the seed is not an int.
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> state = xgrad.random.get_state()
     >>> first = xgrad.random.rand(3)
     >>> xgrad.random.set_state(state)

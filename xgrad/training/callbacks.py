@@ -14,7 +14,6 @@ from xgrad.capture import capture
 from xgrad.core.tensor import Tensor
 from xgrad.nn import Module
 from xgrad.optim.swa_utils import AveragedModel, get_ema_avg_fn
-from xgrad.support.docstrings import documented
 from xgrad.support.files import json_lines, write
 from xgrad.support.hints import import_optional
 from xgrad.training.trainer import Callback, Trainer
@@ -22,17 +21,33 @@ from xgrad.training.trainer import Callback, Trainer
 BAR_SECONDS, LINE_SECONDS = 0.2, 5.0  # between two updates of the progress
 
 
-@documented()
 class EMA(Callback):
-    """Evaluate an exponential moving average of the weights, updated after each step, in place of the weights.
+    """Evaluate an exponential moving average of the weights instead of the weights.
+
+    The average is updated after each step.
 
     Floating buffers, such as running statistics, are averaged, too.
 
-    model : Module -- The model of the trainer.
-    decay : float, default 0.999 -- The weight of the average so far, from 0 to 1: see `get_ema_avg_fn`.
-    attribute average : AveragedModel -- The average; ``average.module`` becomes ``trainer.eval_model``.
-    raises ValueError -- If the decay is not from 0 to 1.
+    Parameters
+    ----------
+    model : Module
+        The model of the trainer.
+    decay : float, default 0.999
+        The weight of the average so far, from 0 to 1: see `get_ema_avg_fn`.
 
+    Attributes
+    ----------
+    average : AveragedModel
+        The average; ``average.module`` becomes ``trainer.eval_model``.
+
+    Raises
+    ------
+    ValueError
+        If the decay is not from 0 to 1.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> ema = xgrad.training.EMA(xgrad.nn.Linear(2, 1), decay=0.99)
     """
 
@@ -53,16 +68,31 @@ class EMA(Callback):
         self.average.load_state_dict(state_dict)
 
 
-@documented()
 class EarlyStopping(Callback):
     """Keep the weights of the best epoch, and end the training after epochs without a better one.
 
-    patience : float, default inf -- The number of these epochs.
-    monitor : str, default "validation_loss" -- A name in the history.
-    mode : {"min", "max"}, default "min" -- Whether it is to fall or to rise.
-    attribute best_weights : dict -- The ``state_dict()`` of the best epoch, for ``model.load_state_dict``.
-    raises ValueError -- If `mode` is none of these; in `Trainer.fit`, if the history has no such name.
+    Parameters
+    ----------
+    patience : float, default inf
+        The number of these epochs.
+    monitor : str, default "validation_loss"
+        A name in the history.
+    mode : {"min", "max"}, default "min"
+        Whether it is to fall or to rise.
 
+    Attributes
+    ----------
+    best_weights : dict
+        The ``state_dict()`` of the best epoch, for ``model.load_state_dict``.
+
+    Raises
+    ------
+    ValueError
+        If `mode` is none of these; in `Trainer.fit`, if the history has no such name.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> stopping = xgrad.training.EarlyStopping(patience=3)
     >>> stopping.best_epoch([{"validation_loss": loss} for loss in (0.5, 0.3, 0.4)])
     2
@@ -95,12 +125,19 @@ class EarlyStopping(Callback):
         self.best_weights = dict(state_dict["best_weights"])
 
 
-@documented()
 class JSONLines(Callback):
-    """Write the history to a file after each epoch, one JSON object a line; the file is whole at any time.
+    """Write the history to a file after each epoch, one JSON object a line.
 
-    path : str or path -- The file, which is replaced.
+    The file is complete at any time.
 
+    Parameters
+    ----------
+    path : str or path
+        The file, which is replaced.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> log = xgrad.training.JSONLines("metrics.jsonl")
     """
 
@@ -111,13 +148,24 @@ class JSONLines(Callback):
         write(self.path, json_lines(trainer.history))
 
 
-@documented()
 class TensorBoard(Callback):
-    """Write losses, metrics and learning rates of each epoch for TensorBoard, by the package tensorboardX.
+    """Write losses, metrics and learning rates of each epoch for TensorBoard.
 
-    folder : str or path -- Where event files are written; a continued run adds one.
-    raises ImportError -- If tensorboardX is missing: ``pip install 'xgrad[tensorboard]'``.
+    The package tensorboardX writes the files.
 
+    Parameters
+    ----------
+    folder : str or path
+        Where event files are written; a continued run adds one.
+
+    Raises
+    ------
+    ImportError
+        If tensorboardX is missing: ``pip install 'xgrad[tensorboard]'``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> log = xgrad.training.TensorBoard("runs/logs")  # doctest: +SKIP
     """
 
@@ -139,14 +187,21 @@ class TensorBoard(Callback):
         self.writer.close()
 
 
-@documented()
 class Progress(Callback):
-    """Show the progress of each epoch on standard error: a bar of tqdm on a terminal, lines without tqdm.
+    """Show the progress of each epoch on standard error.
+
+    On a terminal tqdm draws a bar; without tqdm the progress is shown in lines.
 
     Updates are rare, since reading the figures waits for the device.
 
-    unit : str, default "samples" -- The name of the samples.
+    Parameters
+    ----------
+    unit : str, default "samples"
+        The name of the samples.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> progress = xgrad.training.Progress(unit="images")
     """
 

@@ -20,17 +20,18 @@ from xgrad.distributed.communicator import END_OF_EPOCH
 from xgrad.nn import Module
 from xgrad.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from xgrad.optim.optimizer import Optimizer
-from xgrad.support.docstrings import documented
 from xgrad.support.signals import SignalDelay
 from xgrad.support.states import check_state, load_or_restore
 
 Totals = tuple[Tensor, ...]  # sums of the loss and the metrics over samples, on the device
 
 
-@documented()
 class Callback:
     """Base class of callbacks: a `Trainer` calls the methods with itself. By default they do nothing.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> class Print(xgrad.training.Callback):
     ...     def on_epoch_end(self, trainer):
     ...         print(trainer.history[-1])
@@ -59,33 +60,62 @@ class Callback:
         """Continue from what `state_dict` returned."""
 
 
-@documented()
 class Trainer:
-    """A training loop: steps over batches of inputs and targets, evaluation after each epoch, callbacks.
+    """A training loop: steps over batches, an evaluation after each epoch, and callbacks.
 
-    model : Module -- With parameters on one device, that of the batches.
-    optimizer : Optimizer -- Of the parameters of the model.
-    loss : callable -- ``loss(output, targets)`` returns the mean over a batch.
-    train_loader : DataLoader -- Batches ``(inputs, targets)`` of training.
-    validation_loader : DataLoader, optional -- Batches that are evaluated after each epoch.
-    metrics : dict of callable, optional -- Functions of output and targets that return a value for each sample, of
+    Parameters
+    ----------
+    model : Module
+        With parameters on one device, that of the batches.
+    optimizer : Optimizer
+        Of the parameters of the model.
+    loss : callable
+        ``loss(output, targets)`` returns the mean over a batch.
+    train_loader : DataLoader
+        Batches ``(inputs, targets)`` of training.
+    validation_loader : DataLoader, optional
+        Batches that are evaluated after each epoch.
+    metrics : dict of callable, optional
+        Functions of output and targets that return a value for each sample, of
         shape (samples,).
-    scheduler : LRScheduler, optional -- It is stepped after each batch; a `ReduceLROnPlateau` after each epoch, with
+    scheduler : LRScheduler, optional
+        It is stepped after each batch; a `ReduceLROnPlateau` after each epoch, with
         the validation loss.
-    transform : callable, optional -- Random changes of the inputs of training.
-    amp : bool, default False -- Whether to compute matrix products in float16: see `xgrad.amp`.
-    capture : bool, default False -- Whether to capture the steps: see `xgrad.capture`.
-    callbacks : sequence of Callback -- In the order of their calls. Those that save the state come last.
-    parallel : DataParallel, optional -- Processes that share each batch, those of `train_loader`. All of them call
+    transform : callable, optional
+        Random changes of the inputs of training.
+    amp : bool, default False
+        Whether to compute matrix products in float16: see `xgrad.amp`.
+    capture : bool, default False
+        Whether to capture the steps: see `xgrad.capture`.
+    callbacks : sequence of Callback
+        In the order of their calls. Those that save the state come last.
+    parallel : DataParallel, optional
+        Processes that share each batch, those of `train_loader`. All of them call
         `fit`, `evaluate`, `state_dict` and `load_state_dict`; callbacks that write are for rank 0.
-    attribute history : list of dict -- The mean losses and metrics of each epoch, such as ``"validation_loss"``.
-    attribute timing : list of dict -- The seconds of each epoch, and whether its steps were captured.
-    attribute eval_model : Module -- The model that is evaluated: `model`, or the average of `EMA`.
-    attribute steps, samples : int -- The number of steps so far, and of samples in this epoch.
-    attribute should_stop : bool -- Set by a callback to end the training before the next epoch.
-    raises ValueError -- If the optimizer has no parameter of the model, there is a `ReduceLROnPlateau` and no
-        validation loader, the processes are not those of `train_loader`, or `amp` is given with sharded state.
 
+    Attributes
+    ----------
+    history : list of dict
+        The mean losses and metrics of each epoch, such as ``"validation_loss"``.
+    timing : list of dict
+        The seconds of each epoch, and whether its steps were captured.
+    eval_model : Module
+        The model that is evaluated: `model`, or the average of `EMA`.
+    steps, samples : int
+        The number of steps so far, and of samples in this epoch.
+    should_stop : bool
+        Set by a callback to end the training before the next epoch.
+
+    Raises
+    ------
+    ValueError
+        If the optimizer has no parameter of the model, there is a `ReduceLROnPlateau` and no
+        validation loader, the processes are not those of `train_loader`, or `amp` is given with
+        sharded state.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> data = xgrad.data.TensorDataset(x := xgrad.random.randn((64, 3)), x @ xgrad.asarray([[1.0], [2.0], [3.0]]))
     >>> model = xgrad.nn.Linear(3, 1)
     >>> optimizer = xgrad.optim.Adam(model.parameters(), lr=0.1)

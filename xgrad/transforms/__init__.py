@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from xgrad.core.tensor import Tensor
-from xgrad.support.docstrings import by_name, documented
 from xgrad.support.trees import rebuild
 from xgrad.transforms.call import Argnums, TransformCall, pull_back
 from xgrad.transforms.forward import forward_jacobian
@@ -23,41 +22,52 @@ from xgrad.transforms.scanning import scan
 
 __all__ = ["grad", "hessian", "hvp", "jacfwd", "jacobian", "jvp", "scan", "value_and_grad", "vjp", "vmap"]
 
-_SHARED = by_name(
-    "argnums : int or sequence of int, default 0 -- "
-    "The positional arguments to differentiate with respect to; a negative number counts from the last.",
-    "has_aux : bool, default False -- "
-    "Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.",
-    "primals : tuple or list -- The arguments of `fn`, all differentiated. Anything else is the only argument.",
-    "result : Tensor or containers of them -- Of `fn`.",
-    "aux : object -- Only with `has_aux`.",
-)
 
-
-@documented(shared=_SHARED)
 def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the function that computes the gradient of a scalar function.
 
-    fn : callable -- Returns a floating tensor of shape (). Differentiated arguments are tensors, NumPy's arrays or
-        Python's numbers, real or complex, or nested dicts, lists, tuples and named tuples of them, with None for
-        missing ones; other arguments are passed on unchanged.
-    argnums, has_aux
-    returns callable -- Takes the arguments of `fn`, and returns the gradient: for an int of `argnums` in the containers
-        of that argument, each tensor of the shape, dtype and device of the one in the argument; for a sequence a tuple
-        of those. With `has_aux` it returns ``(gradient, aux)``.
-    raises TypeError -- When called, if an argument that is differentiated is not floating, or `fn` does not return a
-        real floating tensor. A result that is a Python number has no graph, and is refused.
-    raises ValueError -- If the result is no scalar, or there is no such argument.
+    Parameters
+    ----------
+    fn : callable
+        Returns a floating tensor of shape (). Differentiated arguments are tensors, NumPy's arrays
+        or Python's numbers, real or complex, or nested dicts, lists, tuples and named tuples of
+        them, with None for missing ones; other arguments are passed on unchanged.
+    argnums : int or sequence of int, default 0
+        The positional arguments to differentiate with respect to; a negative number counts from the
+        last.
+    has_aux : bool, default False
+        Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.
 
-    No ``.grad`` changes. Arguments on which the result does not depend have gradients of zeros. Transforms nest freely.
-    The gradient has a graph where it depends on tensors with one, unless it is computed under ``no_grad()``. For the
-    gradient with respect to the parameters of a module see `xgrad.nn.utils.functional_call`. The gradient of a complex
-    z is dL/d(Re z) + i dL/d(Im z), as in PyTorch.
+    Returns
+    -------
+    callable
+        Takes the arguments of `fn`, and returns the gradient: for an int of `argnums` in the
+        containers of that argument, each tensor of the shape, dtype and device of the one in the
+        argument; for a sequence a tuple of those. With `has_aux` it returns ``(gradient, aux)``.
 
-    Names, arguments and results are those of JAX's transforms, and mostly of ``torch.func``. Where the two differ,
-    JAX's apply: `value_and_grad` returns the value first, and the function that `vjp` returns takes one argument, in
-    the containers of the result, and returns a tuple.
+    Raises
+    ------
+    TypeError
+        When called, if an argument that is differentiated is not floating, or `fn` does not return
+        a real floating tensor. A result that is a Python number has no graph, and is refused.
+    ValueError
+        If the result is no scalar, or there is no such argument.
 
+    Notes
+    -----
+    No ``.grad`` changes. Arguments on which the result does not depend have gradients of zeros.
+    Transforms nest freely. The gradient has a graph where it depends on tensors with one, unless it
+    is computed under ``no_grad()``. For the gradient with respect to the parameters of a module see
+    `xgrad.nn.utils.functional_call`. The gradient of a complex z is dL/d(Re z) + i dL/d(Im z), as
+    in PyTorch.
+
+    Names, arguments and results are those of JAX's transforms, and mostly of ``torch.func``. Where
+    the two differ, JAX's apply: `value_and_grad` returns the value first, and the function that
+    `vjp` returns takes one argument, in the containers of the result, and returns a tuple.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> def energy(state):
     ...     return (state["mass"] * state["speed"] ** 2).sum() / 2
     >>> xgrad.grad(energy)({"mass": 2.0, "speed": xgrad.asarray([1.0, 3.0])})
@@ -68,17 +78,30 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
     return _transformed("grad", fn, argnums, has_aux, lambda call: call.with_aux(call.in_containers(call.gradient())))
 
 
-@documented(shared=_SHARED)
 def value_and_grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Return the function that computes a scalar function and its gradient.
 
     The errors are those of `grad`.
 
-    fn : callable -- As that of `grad`.
-    argnums, has_aux
-    returns callable -- Takes the arguments of `fn`, and returns ``(value, gradient)``; with `has_aux`, ``((value, aux),
-        gradient)``.
+    Parameters
+    ----------
+    fn : callable
+        As that of `grad`.
+    argnums : int or sequence of int, default 0
+        The positional arguments to differentiate with respect to; a negative number counts from the
+        last.
+    has_aux : bool, default False
+        Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.
 
+    Returns
+    -------
+    callable
+        Takes the arguments of `fn`, and returns ``(value, gradient)``; with `has_aux`, ``((value,
+        aux), gradient)``.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.value_and_grad(lambda x, y: x * y, argnums=(0, 1))(2.0, 3.0)
     (Tensor(6.), (Tensor(3.), Tensor(2.)))
     """
@@ -90,21 +113,39 @@ def value_and_grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool =
     return _transformed("value_and_grad", fn, argnums, has_aux, derive)
 
 
-@documented(shared=_SHARED)
 def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Return the result of a function, and the function that multiplies with its transposed Jacobian.
 
-    fn : callable -- Returns a tensor, or containers of tensors.
-    *primals : Tensor, array, number or containers of them -- The arguments of `fn`, all of which are differentiated.
-    has_aux
-    returns result
-    returns pullback : callable -- Takes the gradient of the result, in its containers, each tensor of its shape, dtype
-        and device, with None for zeros; returns a tuple with the gradient of each of the `primals`. It can be called
-        again.
-    returns aux
-    raises TypeError -- As `grad`; in the pullback, if the containers or the dtypes do not fit.
-    raises ValueError -- In the pullback, if a shape or a device does not fit.
+    Parameters
+    ----------
+    fn : callable
+        Returns a tensor, or containers of tensors.
+    *primals : Tensor, array, number or containers of them
+        The arguments of `fn`, all of which are differentiated.
+    has_aux : bool, default False
+        Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.
 
+    Returns
+    -------
+    result : Tensor or containers of them
+        Of `fn`.
+    pullback : callable
+        Takes the gradient of the result, in its containers, each tensor of its shape, dtype and
+        device, with None for zeros; returns a tuple with the gradient of each of the `primals`. It
+        can be called again.
+    aux : object
+        Only with `has_aux`.
+
+    Raises
+    ------
+    TypeError
+        As `grad`; in the pullback, if the containers or the dtypes do not fit.
+    ValueError
+        In the pullback, if a shape or a device does not fit.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> result, pullback = xgrad.vjp(lambda x, y: (x * y, x.sum()), xgrad.asarray([1.0, 2.0]), 3.0)
     >>> result
     (Tensor([3., 6.]), Tensor(3.))
@@ -122,26 +163,52 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (call.result, pullback, call.aux) if has_aux else (call.result, pullback)
 
 
-@documented(shared=_SHARED)
 def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
-    """Return the result of a function, and its derivative in a direction: the product of its Jacobian with `tangents`.
+    """Return the result of a function, and its derivative in the direction of `tangents`.
 
-    fn : callable -- Returns a tensor, or containers of tensors.
-    primals
-    tangents : tuple or list -- The direction: the same containers, tensors of the same shapes, dtypes and devices; None
+    The derivative is the product of the Jacobian with `tangents`.
+
+    Parameters
+    ----------
+    fn : callable
+        Returns a tensor, or containers of tensors.
+    primals : tuple or list
+        The arguments of `fn`, all differentiated. Anything else is the only argument.
+    tangents : tuple or list
+        The direction: the same containers, tensors of the same shapes, dtypes and devices; None
         for zeros.
-    has_aux
-    returns result
-    returns tangent : Tensor or containers of them -- The derivative, like the result.
-    returns aux
-    raises TypeError -- As `grad`, and if the containers or the dtypes do not fit.
-    raises ValueError -- If a shape or a device does not fit.
+    has_aux : bool, default False
+        Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.
 
-    By reverse mode applied twice [1]_: the gradient is linear in the incoming one, and its derivative by that is the
-    transpose of a transpose. It takes a call of `fn` and two backward passes, for any number of inputs.
+    Returns
+    -------
+    result : Tensor or containers of them
+        Of `fn`.
+    tangent : Tensor or containers of them
+        The derivative, like the result.
+    aux : object
+        Only with `has_aux`.
 
+    Raises
+    ------
+    TypeError
+        As `grad`, and if the containers or the dtypes do not fit.
+    ValueError
+        If a shape or a device does not fit.
+
+    Notes
+    -----
+    By reverse mode applied twice [1]_: the gradient is linear in the incoming one, and its
+    derivative by that is the transpose of a transpose. It takes a call of `fn` and two backward
+    passes, for any number of inputs.
+
+    References
+    ----------
     .. [1] J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.jvp(lambda x: x**3, (2.0,), (1.0,))
     (Tensor(8.), Tensor(12.))
     """
@@ -153,19 +220,38 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     return (call.result, tangent, call.aux) if has_aux else (call.result, tangent)
 
 
-@documented(shared=_SHARED)
 def jacobian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Return the function that computes all derivatives of a function, by one backward pass for each result.
+    """Return the function that computes the Jacobian, by one backward pass for each result.
 
-    fn : callable -- Returns a real floating tensor, or containers of them; its arguments are as those of `grad`.
-    argnums, has_aux
-    returns callable -- Takes the arguments of `fn`, and returns the containers of its result, with those of the
-        argument (a tuple of them for a sequence of `argnums`) in each position of a tensor, of tensors of shape
-        ``result.shape + argument.shape``. With `has_aux` it returns ``(jacobian, aux)``.
-    raises TypeError -- As `grad`, and if a result is complex: it has two derivatives, by the real and by the imaginary
-        part. Of complex arguments each row is a gradient, as that of `grad`.
-    raises ValueError -- If there is no such argument.
+    Parameters
+    ----------
+    fn : callable
+        Returns a real floating tensor, or containers of them; its arguments are as those of `grad`.
+    argnums : int or sequence of int, default 0
+        The positional arguments to differentiate with respect to; a negative number counts from the
+        last.
+    has_aux : bool, default False
+        Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.
 
+    Returns
+    -------
+    callable
+        Takes the arguments of `fn`, and returns the containers of its result, with those of the
+        argument (a tuple of them for a sequence of `argnums`) in each position of a tensor, of
+        tensors of shape ``result.shape + argument.shape``. With `has_aux` it returns ``(jacobian,
+        aux)``.
+
+    Raises
+    ------
+    TypeError
+        As `grad`, and if a result is complex: it has two derivatives, by the real and by the
+        imaginary part. Of complex arguments each row is a gradient, as that of `grad`.
+    ValueError
+        If there is no such argument.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.jacobian(lambda x: x**2)(xgrad.asarray([1.0, 2.0]))
     Tensor([[2., 0.],
             [0., 4.]])
@@ -173,21 +259,43 @@ def jacobian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
     return _jacobian("jacobian", fn, argnums, has_aux)
 
 
-@documented(shared=_SHARED)
 def jacfwd(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Return the function that computes all derivatives of a function in forward mode, all directions at once.
+    """Return the function that computes the Jacobian in forward mode, all directions at once.
 
     Faster than `jacobian` where there are fewer arguments than results; the results are the same.
 
-    fn : callable -- As that of `jacobian`, of real arguments. It runs under `vmap`, which has rules of its own.
-    argnums, has_aux
-    returns callable -- As that of `jacobian`.
-    raises TypeError -- As `jacobian`, and if an argument is complex.
-    raises ValueError -- If there is no such argument; as `vmap`.
-    raises RuntimeError -- As `vmap`.
+    Parameters
+    ----------
+    fn : callable
+        As that of `jacobian`, of real arguments. It runs under `vmap`, which has rules of its own.
+    argnums : int or sequence of int, default 0
+        The positional arguments to differentiate with respect to; a negative number counts from the
+        last.
+    has_aux : bool, default False
+        Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.
 
-    Its memory grows by the number of elements of the arguments, for all directions are computed together.
+    Returns
+    -------
+    callable
+        As that of `jacobian`.
 
+    Raises
+    ------
+    TypeError
+        As `jacobian`, and if an argument is complex.
+    ValueError
+        If there is no such argument; as `vmap`.
+    RuntimeError
+        As `vmap`.
+
+    Notes
+    -----
+    Its memory grows by the number of elements of the arguments, for all directions are computed
+    together.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.jacfwd(lambda x: xgrad.stack([x, x**2]))(3.0)
     Tensor([1., 6.])
     """
@@ -200,18 +308,31 @@ def jacfwd(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     return transformed
 
 
-@documented(shared=_SHARED)
 def hessian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Return the function that computes all second derivatives of a function: the `jacobian` of its `jacobian`.
+    """Return the function that computes the Hessian: the `jacobian` of the `jacobian`.
 
     The errors are those of `jacobian`.
 
-    fn : callable -- As that of `jacobian`, of real arguments.
-    argnums, has_aux
-    returns callable -- As that of `jacobian`, applied twice: of a scalar function of one tensor `x` the result has the
-        shape ``x.shape + x.shape``; of containers, it is the containers of the argument within those of the argument.
-        It takes one backward pass for each number in the arguments.
+    Parameters
+    ----------
+    fn : callable
+        As that of `jacobian`, of real arguments.
+    argnums : int or sequence of int, default 0
+        The positional arguments to differentiate with respect to; a negative number counts from the
+        last.
+    has_aux : bool, default False
+        Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.
 
+    Returns
+    -------
+    callable
+        As that of `jacobian`, applied twice: of a scalar function of one tensor `x` the result has
+        the shape ``x.shape + x.shape``; of containers, it is the containers of the argument within
+        those of the argument. It takes one backward pass for each number in the arguments.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> xgrad.hessian(lambda x: x[0] ** 2 * x[1])(xgrad.asarray([3.0, 5.0]))
     Tensor([[10.,  6.],
             [ 6.,  0.]])
@@ -219,23 +340,42 @@ def hessian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False)
     return _jacobian("hessian", _jacobian("hessian", fn, argnums, has_aux), argnums, has_aux)
 
 
-@documented(shared=_SHARED)
 def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
-    """Return the product of the Hessian of a scalar function with a vector, without computing the Hessian.
+    """Return the product of a Hessian with a vector, without computing the Hessian.
 
-    fn : callable -- Returns a floating tensor of shape ().
-    primals
-    tangents : tuple or list -- The vector: the same containers, tensors of the same shapes, dtypes and devices; None
+    Parameters
+    ----------
+    fn : callable
+        Returns a floating tensor of shape ().
+    primals : tuple or list
+        The arguments of `fn`, all differentiated. Anything else is the only argument.
+    tangents : tuple or list
+        The vector: the same containers, tensors of the same shapes, dtypes and devices; None
         for zeros.
-    has_aux
-    returns Tensor or containers of them -- The product, in the containers of `primals`; with `has_aux`, ``(product,
+    has_aux : bool, default False
+        Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.
+
+    Returns
+    -------
+    Tensor or containers of them
+        The product, in the containers of `primals`; with `has_aux`, ``(product,
         aux)``.
-    raises TypeError, ValueError -- As `grad` and `jvp`.
 
-    By reverse mode applied twice: a call of `fn`, a backward pass, and one back through both. It is what
-    ``jvp(grad(fn), primals, tangents)`` returns second, for the Hessian is symmetric. The Hessian of a real function
-    of complex arguments is that of a function of real and imaginary parts.
+    Raises
+    ------
+    TypeError, ValueError
+        As `grad` and `jvp`.
 
+    Notes
+    -----
+    By reverse mode applied twice: a call of `fn`, a backward pass, and one back through both. It is
+    what ``jvp(grad(fn), primals, tangents)`` returns second, for the Hessian is symmetric. The
+    Hessian of a real function of complex arguments is that of a function of real and imaginary
+    parts.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> x = xgrad.asarray([3.0, 5.0])
     >>> xgrad.hvp(lambda x: x[0] ** 2 * x[1], (x,), (xgrad.asarray([1.0, 0.0]),))
     (Tensor([10.,  6.]),)

@@ -9,7 +9,6 @@ from typing import Any
 from xgrad.backend.device import batching, intercepting
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, moveaxis
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 from xgrad.support.scopes import Scope
 from xgrad.support.trees import leaves, rebuild
@@ -18,32 +17,56 @@ from xgrad.transforms.batching import Batch
 Axes = Any  # an int, None, or containers of these
 
 
-@documented()
 def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[..., Any]:
-    """Return the function that maps another over an axis of its arguments, as a loop with `stack` does, but at once.
+    """Return the function that maps another over an axis of its arguments, all at once.
 
-    fn : callable -- A function of one element of the batch: of tensors, or nested containers of them. It returns
+    The results are those of a loop with `stack`.
+
+    Parameters
+    ----------
+    fn : callable
+        A function of one element of the batch: of tensors, or nested containers of them. It returns
         tensors, or containers of them.
-    in_axes : int, None or containers of them, default 0 -- For each argument the axis of the batch, None for an
-        argument that is passed on unchanged. One for all arguments, or a tuple with one for each; for an argument that
-        is a container, one for all its tensors, or the same containers.
-    out_axes : int, None or containers of them, default 0 -- The axis of the batch in each result: one for all, or in
+    in_axes : int, None or containers of them, default 0
+        For each argument the axis of the batch, None for an argument that is passed on unchanged.
+        One for all arguments, or a tuple with one for each; for an argument that is a container,
+        one for all its tensors, or the same containers.
+    out_axes : int, None or containers of them, default 0
+        The axis of the batch in each result: one for all, or in
         the containers of the result. None for a result that is the same for the whole batch.
-    returns callable -- Takes the arguments of `fn` with the axis of the batch. Keyword arguments are passed on
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `fn` with the axis of the batch. Keyword arguments are passed on
         unchanged.
-    raises TypeError -- When called, if an argument with an axis is not a tensor or an array, or `fn` needs the values
-        of a tensor, as for ``if x > 0:``.
-    raises ValueError -- If there is no axis, the lengths of the axes differ, or a shape within `fn` depends on values.
-    raises RuntimeError -- If `fn` draws random numbers, if it writes a value of the batch to a tensor from outside, of
+
+    Raises
+    ------
+    TypeError
+        When called, if an argument with an axis is not a tensor or an array, or `fn` needs the
+        values of a tensor, as for ``if x > 0:``.
+    ValueError
+        If there is no axis, the lengths of the axes differ, or a shape within `fn` depends on
+        values.
+    RuntimeError
+        If `fn` draws random numbers, if it writes a value of the batch to a tensor from outside, of
         which nothing has changed then, or if a tensor of it is used after it has returned.
 
-    Transforms nest freely: ``vmap(grad(loss), in_axes=(None, 0, 0))`` returns the gradient for each sample. Tensors
-    that `fn` takes from outside are the same for the whole batch, and have gradients. What `fn` detaches, or computes
-    under ``no_grad()``, is a constant of all transforms around it.
+    Notes
+    -----
+    Transforms nest freely: ``vmap(grad(loss), in_axes=(None, 0, 0))`` returns the gradient for each
+    sample. Tensors that `fn` takes from outside are the same for the whole batch, and have
+    gradients. What `fn` detaches, or computes under ``no_grad()``, is a constant of all transforms
+    around it.
 
     Each function of arrays runs once for the whole batch. Those without a rule of their own, which
-    ``xgrad.transforms.batching_rules.RULES`` does not have, run in a loop: the results are the same.
+    ``xgrad.transforms.batching_rules.RULES`` does not have, run in a loop: the results are the
+    same.
 
+    Examples
+    --------
+    >>> import xgrad
     >>> weights = xgrad.asarray([1.0, 2.0])
     >>> xgrad.vmap(lambda x: x @ weights)(xgrad.asarray([[1.0, 1.0], [0.0, 3.0], [2.0, 0.0]]))
     Tensor([3., 6., 2.])

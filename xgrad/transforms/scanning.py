@@ -8,7 +8,6 @@ from typing import Any
 
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, stack, unstack
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 from xgrad.support.trees import leaves, matched, rebuild
 from xgrad.transforms.recomputation import recomputed
@@ -16,7 +15,6 @@ from xgrad.transforms.recomputation import recomputed
 Step = Callable[[Any, Any], tuple[Any, Any]]
 
 
-@documented()
 def scan(
     fn: Step,
     init: Any,
@@ -26,27 +24,50 @@ def scan(
     reverse: bool = False,
     checkpoint: bool | int = False,
 ) -> tuple[Any, Any]:
-    """Call a function for each element along the first axis, which passes a state from one call to the next.
+    """Call a function for each element along the first axis, passing a state along.
 
-    fn : callable -- Takes the state and an element of `xs`, and returns the next state, and a result to stack, None
-        for none.
-    init : Tensor or containers of them -- The first state. All states have its containers, shapes and dtypes.
-    xs : Tensor, containers of them or None -- The elements along the first axes, of one length.
-    length : int, optional -- The number of steps, which is needed where `xs` is None.
-    reverse : bool, default False -- Whether to go from the last element to the first. Results keep the places of the
+    Parameters
+    ----------
+    fn : callable
+        Takes the state and an element of `xs`, and returns the next state, and a result to stack,
+        None for none.
+    init : Tensor or containers of them
+        The first state. All states have its containers, shapes and dtypes.
+    xs : Tensor, containers of them or None
+        The elements along the first axes, of one length.
+    length : int, optional
+        The number of steps, which is needed where `xs` is None.
+    reverse : bool, default False
+        Whether to go from the last element to the first. Results keep the places of the
         elements.
-    checkpoint : bool or int, default False -- The number of steps in a segment: only the states between segments are
-        saved for backward, which computes each segment again. True stands for the square root of the length.
-    returns tuple -- The last state, and the results, stacked along a first axis.
-    raises TypeError -- If `fn` does not return a pair, or the containers of a state differ from those of `init`.
-    raises ValueError -- If lengths, or shapes or dtypes of states, differ.
+    checkpoint : bool or int, default False
+        The number of steps in a segment: only the states between segments are saved for backward,
+        which computes each segment again. True stands for the square root of the length.
 
-    Like ``jax.lax.scan``, differentiable to any order with and without `checkpoint`, by all arguments and all tensors
-    that `fn` uses. Without it, the results are those of a plain loop to the bit. With it, the memory of a backward pass
-    grows by the states between segments, and the steps of one segment, rather than by all steps. Steps must then
-    compute the same numbers when they run again: of tensors that change meanwhile, those with a gradient are refused;
-    random numbers of xgrad are drawn again as they were.
+    Returns
+    -------
+    tuple
+        The last state, and the results, stacked along a first axis.
 
+    Raises
+    ------
+    TypeError
+        If `fn` does not return a pair, or the containers of a state differ from those of `init`.
+    ValueError
+        If lengths, or shapes or dtypes of states, differ.
+
+    Notes
+    -----
+    Like ``jax.lax.scan``, differentiable to any order with and without `checkpoint`, by all
+    arguments and all tensors that `fn` uses. Without it, the results are those of a plain loop to
+    the bit. With it, the memory of a backward pass grows by the states between segments, and the
+    steps of one segment, rather than by all steps. Steps must then compute the same numbers when
+    they run again: of tensors that change meanwhile, those with a gradient are refused; random
+    numbers of xgrad are drawn again as they were.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> def step(total, x):
     ...     return total + x, total * x
     >>> xgrad.scan(step, xgrad.asarray(0.0), xgrad.asarray([1.0, 2.0, 3.0]))

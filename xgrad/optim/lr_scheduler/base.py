@@ -8,19 +8,10 @@ from typing import Any
 
 from xgrad.backend.recording import refuse
 from xgrad.optim.optimizer import Optimizer
-from xgrad.support.docstrings import by_name
 from xgrad.support.hints import shown
 from xgrad.support.states import check_state
 
 #: Entries of docstrings.
-
-SHARED = by_name(
-    "optimizer : Optimizer -- The optimizer whose learning rates are set.",
-    "gamma : float, default 0.1 -- The factor.",
-    "eta_min : float, default 0 -- The smallest learning rate.",
-    "last_epoch : int, default -1 -- The number of the last epoch, to continue with an optimizer that had a schedule.",
-    "TypeError, ValueError -- If an argument is of another kind, or out of range.",
-)
 
 
 class LRScheduler:

@@ -6,10 +6,9 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, items
+from xgrad.optim.lr_scheduler.base import LRScheduler, count, items
 from xgrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from xgrad.optim.optimizer import Optimizer
-from xgrad.support.docstrings import documented
 from xgrad.support.states import load_or_restore
 
 
@@ -52,15 +51,26 @@ class _Combined(LRScheduler):
         load_or_restore(f"{type(self).__name__}.load_state_dict", load, state_dict, self.state_dict())
 
 
-@documented(shared=SHARED)
 class SequentialLR(_Combined):
     """Schedules one after the other: each begins with its epoch 0 at a milestone.
 
-    optimizer
-    schedulers : list of LRScheduler -- The schedules, made for this optimizer.
-    milestones : list of int -- The epochs at which the second schedule begins, the third, and so on.
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose learning rates are set.
+    schedulers : list of LRScheduler
+        The schedules, made for this optimizer.
+    milestones : list of int
+        The epochs at which the second schedule begins, the third, and so on.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, or out of range.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
     >>> from xgrad.optim import lr_scheduler
     >>> warm_up = lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
@@ -96,14 +106,24 @@ class SequentialLR(_Combined):
         return self._rates()
 
 
-@documented(shared=SHARED)
 class ChainedScheduler(_Combined):
     """Schedules that are applied one after another in each epoch.
 
-    schedulers : list of LRScheduler -- The schedules, made for one optimizer.
-    optimizer : Optimizer, optional -- By default that of the schedules.
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    schedulers : list of LRScheduler
+        The schedules, made for one optimizer.
+    optimizer : Optimizer, optional
+        By default that of the schedules.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, or out of range.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
     >>> from xgrad.optim import lr_scheduler
     >>> warm_up = lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)

@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import math
 
-from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, number
+from xgrad.optim.lr_scheduler.base import LRScheduler, count, number
 from xgrad.optim.optimizer import Optimizer
-from xgrad.support.docstrings import documented
 
 
-@documented(shared=SHARED)
 class CosineAnnealingLR(LRScheduler):
     """Learning rates that fall along half a cosine in `T_max` epochs, and then rise again [1]_.
 
     In epoch t the learning rate is ``eta_min + (lr - eta_min) (1 + cos(π t / T_max)) / 2``.
 
-    optimizer
-    T_max : int -- The number of epochs.
-    eta_min, last_epoch
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose learning rates are set.
+    T_max : int
+        The number of epochs.
+    eta_min : float, default 0
+        The smallest learning rate.
+    last_epoch : int, default -1
+        The number of the last epoch, to continue with an optimizer that had a schedule.
 
-    .. [1] I. Loshchilov, F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017, without
-       restarts.
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, or out of range.
 
+    References
+    ----------
+    .. [1] I. Loshchilov, F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR
+       2017, without restarts.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
     >>> schedule = xgrad.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=10)
     >>> for _ in range(10):
@@ -46,18 +60,35 @@ class CosineAnnealingLR(LRScheduler):
         return [self.eta_min + (lr - self.eta_min) * now / before for lr in self._rates()]
 
 
-@documented(shared=SHARED)
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Learning rates that fall along half a cosine, again and again [1]_.
 
-    optimizer
-    T_0 : int -- The number of epochs until the first restart.
-    T_mult : int, default 1 -- The factor of this number after each restart.
-    eta_min, last_epoch
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose learning rates are set.
+    T_0 : int
+        The number of epochs until the first restart.
+    T_mult : int, default 1
+        The factor of this number after each restart.
+    eta_min : float, default 0
+        The smallest learning rate.
+    last_epoch : int, default -1
+        The number of the last epoch, to continue with an optimizer that had a schedule.
 
-    .. [1] I. Loshchilov, F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, or out of range.
 
+    References
+    ----------
+    .. [1] I. Loshchilov, F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR
+       2017.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
     >>> schedule = xgrad.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
     >>> for _ in range(6):

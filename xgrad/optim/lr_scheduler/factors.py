@@ -6,21 +6,31 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, fraction, items, number, one_for_each
+from xgrad.optim.lr_scheduler.base import LRScheduler, count, fraction, items, number, one_for_each
 from xgrad.optim.optimizer import Optimizer
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
-@documented(shared=SHARED)
 class LambdaLR(LRScheduler):
     """The initial learning rate times a function of the epoch.
 
-    optimizer
-    lr_lambda : callable or list of callable -- The factor for an epoch, or one function for each group.
-    last_epoch
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose learning rates are set.
+    lr_lambda : callable or list of callable
+        The factor for an epoch, or one function for each group.
+    last_epoch : int, default -1
+        The number of the last epoch, to continue with an optimizer that had a schedule.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, or out of range.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
     >>> schedule = xgrad.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
     >>> schedule.step()
@@ -60,15 +70,28 @@ class Multiplied(LRScheduler):
         return [lr * self.ratio(self.last_epoch) for lr in self._rates()]
 
 
-@documented(shared=SHARED)
 class StepLR(Multiplied):
     """Learning rates that are multiplied by a factor every `step_size` epochs.
 
-    optimizer
-    step_size : int -- The number of epochs.
-    gamma, last_epoch
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose learning rates are set.
+    step_size : int
+        The number of epochs.
+    gamma : float, default 0.1
+        The factor.
+    last_epoch : int, default -1
+        The number of the last epoch, to continue with an optimizer that had a schedule.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, or out of range.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
     >>> schedule = xgrad.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
     >>> for _ in range(5):
@@ -86,15 +109,28 @@ class StepLR(Multiplied):
         return self.gamma if epoch and epoch % self.step_size == 0 else 1.0
 
 
-@documented(shared=SHARED)
 class MultiStepLR(Multiplied):
     """Learning rates that are multiplied by a factor at given epochs.
 
-    optimizer
-    milestones : iterable of int -- The epochs; one that is there twice counts twice.
-    gamma, last_epoch
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose learning rates are set.
+    milestones : iterable of int
+        The epochs; one that is there twice counts twice.
+    gamma : float, default 0.1
+        The factor.
+    last_epoch : int, default -1
+        The number of the last epoch, to continue with an optimizer that had a schedule.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, or out of range.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
     >>> schedule = xgrad.optim.lr_scheduler.MultiStepLR(optimizer, [1, 3], gamma=0.5)
     >>> for _ in range(5):
@@ -116,15 +152,26 @@ class MultiStepLR(Multiplied):
         return self.gamma ** self.milestones.get(epoch, 0)
 
 
-@documented(shared=SHARED)
 class ExponentialLR(Multiplied):
     """Learning rates that are multiplied by a factor in each epoch.
 
-    optimizer
-    gamma : float -- The factor.
-    last_epoch
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose learning rates are set.
+    gamma : float
+        The factor.
+    last_epoch : int, default -1
+        The number of the last epoch, to continue with an optimizer that had a schedule.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, or out of range.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
     >>> schedule = xgrad.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
     >>> for _ in range(3):
@@ -142,16 +189,28 @@ class ExponentialLR(Multiplied):
         return self.gamma if epoch else 1.0
 
 
-@documented(shared=SHARED)
 class ConstantLR(Multiplied):
     """Learning rates that are multiplied by a factor until epoch `total_iters`.
 
-    optimizer
-    factor : float, default 1/3 -- The factor, from 0 to 1.
-    total_iters : int, default 5 -- The number of epochs.
-    last_epoch
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose learning rates are set.
+    factor : float, default 1/3
+        The factor, from 0 to 1.
+    total_iters : int, default 5
+        The number of epochs.
+    last_epoch : int, default -1
+        The number of the last epoch, to continue with an optimizer that had a schedule.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, or out of range.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
     >>> schedule = xgrad.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
     >>> for _ in range(3):
@@ -172,17 +231,30 @@ class ConstantLR(Multiplied):
         return self.factor if epoch == 0 else 1 / self.factor if epoch == self.total_iters else 1.0
 
 
-@documented(shared=SHARED)
 class LinearLR(Multiplied):
     """Learning rates times a factor that changes linearly until epoch `total_iters`: a warm-up.
 
-    optimizer
-    start_factor : float, default 1/3 -- The factor in epoch 0, above 0 and at most 1.
-    end_factor : float, default 1 -- The factor from epoch `total_iters` on, from 0 to 1.
-    total_iters : int, default 5 -- The number of epochs.
-    last_epoch
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose learning rates are set.
+    start_factor : float, default 1/3
+        The factor in epoch 0, above 0 and at most 1.
+    end_factor : float, default 1
+        The factor from epoch `total_iters` on, from 0 to 1.
+    total_iters : int, default 5
+        The number of epochs.
+    last_epoch : int, default -1
+        The number of the last epoch, to continue with an optimizer that had a schedule.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, or out of range.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
     >>> schedule = xgrad.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
     >>> for _ in range(3):
@@ -215,16 +287,28 @@ class LinearLR(Multiplied):
         return 1 + change / before if epoch <= self.total_iters else 1.0
 
 
-@documented(shared=SHARED)
 class PolynomialLR(Multiplied):
     """Learning rates that fall to 0 as a power of the time that is left until epoch `total_iters`.
 
-    optimizer
-    total_iters : int, default 5 -- The number of epochs.
-    power : float, default 1 -- The power.
-    last_epoch
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose learning rates are set.
+    total_iters : int, default 5
+        The number of epochs.
+    power : float, default 1
+        The power.
+    last_epoch : int, default -1
+        The number of the last epoch, to continue with an optimizer that had a schedule.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, or out of range.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
     >>> schedule = xgrad.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4, power=2.0)
     >>> for _ in range(2):

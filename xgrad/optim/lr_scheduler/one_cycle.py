@@ -5,35 +5,58 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, divisor, flag, fraction, numbers
+from xgrad.optim.lr_scheduler.base import LRScheduler, count, divisor, flag, fraction, numbers
 from xgrad.optim.optimizer import Optimizer
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
-@documented(shared=SHARED)
 class OneCycleLR(LRScheduler):
-    """Learning rates that rise to a maximum and fall to almost 0, while the momentum falls and rises [1]_.
+    """Learning rates that rise to a maximum and fall to almost 0 [1]_.
+
+    The momentum falls and rises meanwhile.
 
     `step` is called after each step of the optimizer, `total_steps` times at most.
 
-    optimizer
-    max_lr : float or list of float -- The largest learning rate, or one for each group.
-    total_steps : int, optional -- The number of steps; by default ``epochs * steps_per_epoch``.
-    epochs, steps_per_epoch : int, optional -- The number of epochs, and of steps in each.
-    pct_start : float, default 0.3 -- The part of the steps in which the learning rate rises.
-    anneal_strategy : {"cos", "linear"}, default "cos" -- The form of the rise and the fall.
-    cycle_momentum : bool, default True -- Whether to change the momentum, or β1, as well.
-    base_momentum, max_momentum : float or list of float -- Its bounds, by default 0.85 and 0.95.
-    div_factor : float, default 25 -- The learning rate begins at ``max_lr / div_factor``.
-    final_div_factor : float, default 1e4 -- And ends at that divided by this.
-    three_phase : bool, default False -- Whether to fall to the first learning rate as fast as it rose, and then on.
-    last_epoch
-    raises TypeError, ValueError
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose learning rates are set.
+    max_lr : float or list of float
+        The largest learning rate, or one for each group.
+    total_steps : int, optional
+        The number of steps; by default ``epochs * steps_per_epoch``.
+    epochs, steps_per_epoch : int, optional
+        The number of epochs, and of steps in each.
+    pct_start : float, default 0.3
+        The part of the steps in which the learning rate rises.
+    anneal_strategy : {"cos", "linear"}, default "cos"
+        The form of the rise and the fall.
+    cycle_momentum : bool, default True
+        Whether to change the momentum, or β1, as well.
+    base_momentum, max_momentum : float or list of float
+        Its bounds, by default 0.85 and 0.95.
+    div_factor : float, default 25
+        The learning rate begins at ``max_lr / div_factor``.
+    final_div_factor : float, default 1e4
+        And ends at that divided by this.
+    three_phase : bool, default False
+        Whether to fall to the first learning rate as fast as it rose, and then on.
+    last_epoch : int, default -1
+        The number of the last epoch, to continue with an optimizer that had a schedule.
 
-    .. [1] L. N. Smith, N. Topin, "Super-convergence: very fast training of neural networks using large learning
-       rates", 2019.
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, or out of range.
 
+    References
+    ----------
+    .. [1] L. N. Smith, N. Topin, "Super-convergence: very fast training of neural networks using
+       large learning rates", 2019.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> optimizer = xgrad.optim.Adam(xgrad.nn.Linear(2, 1).parameters())
     >>> schedule = xgrad.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.5, total_steps=10)
     >>> for _ in range(2):

@@ -7,28 +7,44 @@ from collections.abc import Sequence
 from typing import Any
 
 from xgrad.backend.recording import refuse
-from xgrad.optim.lr_scheduler.base import SHARED, LRScheduler, count, number, numbers
+from xgrad.optim.lr_scheduler.base import LRScheduler, count, number, numbers
 from xgrad.optim.optimizer import Optimizer
-from xgrad.support.docstrings import documented
 from xgrad.support.hints import shown
 
 
-@documented(shared=SHARED)
 class ReduceLROnPlateau(LRScheduler):
     """Learning rates that are multiplied by a factor when a metric has stopped improving.
 
-    optimizer
-    mode : {"min", "max"}, default "min" -- Whether the metric is to fall or to rise.
-    factor : float, default 0.1 -- The factor, below 1.
-    patience : int, default 10 -- The number of epochs without improvement that are tolerated.
-    threshold : float, default 1e-4 -- The smallest improvement that counts.
-    threshold_mode : {"rel", "abs"}, default "rel" -- Whether the threshold is relative to the best value.
-    cooldown : int, default 0 -- The number of epochs after a reduction in which epochs without improvement are not
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose learning rates are set.
+    mode : {"min", "max"}, default "min"
+        Whether the metric is to fall or to rise.
+    factor : float, default 0.1
+        The factor, below 1.
+    patience : int, default 10
+        The number of epochs without improvement that are tolerated.
+    threshold : float, default 1e-4
+        The smallest improvement that counts.
+    threshold_mode : {"rel", "abs"}, default "rel"
+        Whether the threshold is relative to the best value.
+    cooldown : int, default 0
+        The number of epochs after a reduction in which epochs without improvement are not
         counted.
-    min_lr : float or list of float, default 0 -- The smallest learning rate, or one for each group.
-    eps : float, default 1e-8 -- The smallest change of a learning rate that is made.
-    raises TypeError, ValueError
+    min_lr : float or list of float, default 0
+        The smallest learning rate, or one for each group.
+    eps : float, default 1e-8
+        The smallest change of a learning rate that is made.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind, or out of range.
+
+    Examples
+    --------
+    >>> import xgrad
     >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
     >>> schedule = xgrad.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=1)
     >>> for loss in (3.0, 2.0, 2.0, 2.0):

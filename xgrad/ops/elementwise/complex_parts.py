@@ -1,0 +1,111 @@
+"""The parts of complex numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.ops.declare import elementwise
+
+__all__ = ["conj", "imag", "real"]
+
+
+@elementwise(lambda g: g, holomorphic=False, views="shared")
+def real(xp: Any, x: Any, /) -> Any:
+    """Return the real part.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; bools count as integers.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``real``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.real(xgrad.asarray([1.0 + 2.0j]))
+    Tensor([1.])
+    """
+    return xp.real(x)
+
+
+@elementwise(lambda g: g * 1j, holomorphic=False, views="shared")
+def imag(xp: Any, x: Any, /) -> Any:
+    """Return the imaginary part.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; bools count as integers.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``imag``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.imag(xgrad.asarray([1.0 + 2.0j]))
+    Tensor([2.])
+    """
+    return xp.imag(x)
+
+
+@elementwise(lambda g, xp: xp.conj(g), holomorphic=False)
+def conj(xp: Any, x: Any, /) -> Any:
+    """Change the sign of the imaginary part.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; bools count as integers.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``conj``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.conj(xgrad.asarray([1.0 + 2.0j]))
+    Tensor([1.-2.j], dtype=complex64)
+    """
+    return xp.conj(x)

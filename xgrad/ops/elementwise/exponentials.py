@@ -1,0 +1,308 @@
+"""Exponentials, logarithms, powers and roots."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xgrad.core.dtypes import FLOATING, INTEGER, SCALARS, is_complex
+from xgrad.ops.declare import derivative, elementwise
+
+__all__ = ["exp", "expm1", "log", "log1p", "log2", "log10", "pow", "sqrt"]
+
+
+def _pow_base(g: Any, xp: Any, x1: Any, x2: Any) -> Any:
+    if type(x2) not in SCALARS:
+        x1 = xp.where((x1 == 0) & (x2 == 0), 1, x1)  # else 0 * inf, where the derivative is 0
+        return g * (x2 * x1 ** (x2 - 1))
+    if x2 == 0:
+        return xp.zeros_like(g)
+    if x2 == 2:
+        return g * (2 * x1)  # a GPU rounds the first power
+    return g * (x2 * xp.pow(x1, x2 - 1))
+
+
+def _pow_exponent(g: Any, xp: Any, x1: Any, x2: Any, out: Any) -> Any:
+    x1 = xp.full_like(x2, x1) if type(x1) in SCALARS else x1
+    limit = x1 == 0 if is_complex(out.dtype) else (x1 == 0) & (x2 >= 0)
+    return g * (out * xp.log(xp.where(limit, 1, x1)))  # else 0 * -inf, where the limit is 0
+
+
+@elementwise(lambda g, out: g * out, kind=FLOATING)
+def exp(xp: Any, x: Any, /) -> Any:
+    """Return e to the power of each element.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``exp``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.exp(xgrad.asarray([0.0, 1.0]))
+    Tensor([1.       , 2.71828...])
+    """
+    return xp.exp(x)
+
+
+@derivative(lambda g, out: g * (out + 1), kind=FLOATING, native_of_reals=True, broadcasts=True)
+def expm1(xp: Any, x: Any, /) -> Any:
+    """Return exp(x) - 1, exact near 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``expm1``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.expm1(xgrad.asarray([0.0, 1e-9]))
+    Tensor([0.e+00, 1.e-09])
+    """
+    # The standard's result for infinite and NaN parts, which libraries multiply by 0, and 0 for a real part of -0.
+    if not is_complex(x.dtype):
+        return xp.expm1(x)
+    out = xp.where(xp.isfinite(x), xp.expm1(x), xp.exp(x) + complex(-1.0, -0.0))
+    return out - complex(-0.0, 0.0)
+
+
+@elementwise(lambda g, x: g / x, kind=FLOATING)
+def log(xp: Any, x: Any, /) -> Any:
+    """Return the natural logarithm.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``log``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.log(xgrad.asarray([1.0, 10.0]))
+    Tensor([0.       , 2.3025...])
+    """
+    return xp.log(x)
+
+
+@elementwise(lambda g, x: g / (1 + x), kind=FLOATING)
+def log1p(xp: Any, x: Any, /) -> Any:
+    """Return log(1 + x), exact near 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``log1p``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.log1p(xgrad.asarray([0.0, 1e-9]))
+    Tensor([0.e+00, 1.e-09])
+    """
+    return xp.log1p(x)
+
+
+@elementwise(lambda g, x: g / (x * math.log(2)), kind=FLOATING)
+def log2(xp: Any, x: Any, /) -> Any:
+    """Return the logarithm to base 2.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``log2``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.log2(xgrad.asarray([1.0, 8.0]))
+    Tensor([0., 3.])
+    """
+    return xp.log2(x)
+
+
+@elementwise(lambda g, x: g / (x * math.log(10)), kind=FLOATING)
+def log10(xp: Any, x: Any, /) -> Any:
+    """Return the logarithm to base 10.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``log10``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.log10(xgrad.asarray([1.0, 10.0]))
+    Tensor([0., 1.])
+    """
+    return xp.log10(x)
+
+
+@derivative(_pow_base, _pow_exponent, kind=INTEGER, broadcasts=True)
+def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
+    """Raise the first to the power of the second.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Of any shapes that broadcast, on one device; numbers; bools count as integers. Either may be
+        a Python scalar, which promotes nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+    ValueError
+        If the shapes do not broadcast.
+
+    Notes
+    -----
+    Differentiable to any order; by the exponent at a base of 0 the derivative is 0, or infinite
+    where the power is.
+
+    Python array API standard, elementwise functions: ``pow``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.pow(xgrad.asarray([1.0, 2.0]), 3)
+    Tensor([1., 8.])
+    """
+    return x1**x2 if type(x1) in SCALARS or type(x2) in SCALARS else xp.pow(x1, x2)
+
+
+@elementwise(lambda g, out: g / (2 * out), kind=FLOATING)
+def sqrt(xp: Any, x: Any, /) -> Any:
+    """Return the square root.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``sqrt``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.sqrt(xgrad.asarray([1.0, 4.0]))
+    Tensor([1., 2.])
+    """
+    return xp.sqrt(x)

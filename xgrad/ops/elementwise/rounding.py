@@ -1,0 +1,314 @@
+"""Signs and rounding: functions whose derivative is 0 wherever they have one, and `copysign`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.core.dtypes import FLOATING, is_complex
+from xgrad.ops.declare import elementwise
+
+__all__ = ["ceil", "copysign", "floor", "nextafter", "round", "sign", "signbit", "trunc"]
+
+
+def _copysign_rule(g: Any, xp: Any, x1: Any, out: Any) -> Any:
+    flipped = (x1 < 0) != (out < 0)
+    return xp.where(x1 == 0, 0, xp.where(flipped, -g, g))
+
+
+def _sign_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
+    """The derivative of the sign: along the unit circle for complex numbers, 0 for real ones."""
+    if not is_complex(g.dtype):
+        return xp.zeros_like(g)
+    size = xp.abs(x)
+    across = g - out * xp.real(xp.conj(out) * g)
+    return xp.where(size == 0, 0, across / xp.where(size == 0, 1, size))
+
+
+@elementwise(_sign_rule, holomorphic=False)
+def sign(xp: Any, x: Any, /) -> Any:
+    """Return -1, 0 or 1, of a complex number ``x / abs(x)``.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; bools count as integers.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``sign``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.sign(xgrad.asarray([-2.0, 0.0, 3.0]))
+    Tensor([-1.,  0.,  1.])
+    """
+    return xp.sign(x)
+
+
+@elementwise(lambda g, xp: xp.zeros_like(g), highest=FLOATING)
+def floor(xp: Any, x: Any, /) -> Any:
+    """Round towards minus infinity.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; real numbers; bools count as integers.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+    TypeError
+        If an input is not of real numbers.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``floor``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.floor(xgrad.asarray([-1.5, 1.5]))
+    Tensor([-2.,  1.])
+    """
+    return xp.floor(x)
+
+
+@elementwise(lambda g, xp: xp.zeros_like(g), highest=FLOATING)
+def ceil(xp: Any, x: Any, /) -> Any:
+    """Round towards infinity.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; real numbers; bools count as integers.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+    TypeError
+        If an input is not of real numbers.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``ceil``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.ceil(xgrad.asarray([-1.5, 1.5]))
+    Tensor([-1.,  2.])
+    """
+    return xp.ceil(x)
+
+
+@elementwise(lambda g, xp: xp.zeros_like(g), highest=FLOATING)
+def trunc(xp: Any, x: Any, /) -> Any:
+    """Round towards zero.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; real numbers; bools count as integers.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+    TypeError
+        If an input is not of real numbers.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``trunc``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.trunc(xgrad.asarray([-1.5, 1.5]))
+    Tensor([-1.,  1.])
+    """
+    return xp.trunc(x)
+
+
+@elementwise(lambda g, xp: xp.zeros_like(g))
+def round(xp: Any, x: Any, /) -> Any:
+    """Round to the nearest integer, halves to even ones.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; bools count as integers.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``round``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.round(xgrad.asarray([0.5, 1.5]))
+    Tensor([0., 2.])
+    """
+    return xp.round(x)
+
+
+@elementwise(_copysign_rule, lambda g, xp: xp.zeros_like(g), kind=FLOATING, highest=FLOATING)
+def copysign(xp: Any, x1: Any, x2: Any, /) -> Any:
+    """Return the magnitude of the first with the sign of the second; at 0 its derivative is 0.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Of any shapes that broadcast, on one device; real numbers; integers count as float32. Either
+        may be a Python scalar, which promotes nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+    ValueError
+        If the shapes do not broadcast.
+    TypeError
+        If an input is not of real numbers.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``copysign``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.copysign(xgrad.asarray([1.0, -2.0]), -0.0)
+    Tensor([-1., -2.])
+    """
+    return xp.copysign(x1, x2)
+
+
+@elementwise(None, None, kind=FLOATING, highest=FLOATING)
+def nextafter(xp: Any, x1: Any, x2: Any, /) -> Any:
+    """Return the number next to the first in the direction of the second.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Of any shapes that broadcast, on one device; real numbers; integers count as float32. Either
+        may be a Python scalar, which promotes nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+    ValueError
+        If the shapes do not broadcast.
+    TypeError
+        If an input is not of real numbers.
+
+    Notes
+    -----
+    Not differentiable: no gradient flows.
+
+    Python array API standard, elementwise functions: ``nextafter``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nextafter(xgrad.asarray([1.0]), 2.0)
+    Tensor([1.0000001])
+    """
+    return xp.nextafter(x1, x2)
+
+
+@elementwise(None, kind=FLOATING, highest=FLOATING)
+def signbit(xp: Any, x: Any, /) -> Any:
+    """Return whether the sign is minus, that of -0. included.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; real numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+    TypeError
+        If an input is not of real numbers.
+
+    Notes
+    -----
+    Not differentiable: no gradient flows.
+
+    Python array API standard, elementwise functions: ``signbit``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.signbit(xgrad.asarray([-0.0, 0.0]))
+    Tensor([ True, False])
+    """
+    return xp.signbit(x)

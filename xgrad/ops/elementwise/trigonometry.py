@@ -1,0 +1,543 @@
+"""Functions of angles, in radians, and of the hyperbola."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.backend.overridable import overridable
+from xgrad.core.dtypes import FLOATING, is_complex
+from xgrad.ops.declare import derivative, elementwise
+
+__all__ = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cos",
+    "cosh",
+    "hypot",
+    "sin",
+    "sinh",
+    "tan",
+    "tanh",
+]
+
+
+def _nonzero_norm(xp: Any, distance: Any) -> Any:
+    """Return a distance from the origin to divide by: 1 for 0, so that derivatives there are 0."""
+    return xp.where(distance == 0, 1, distance)
+
+
+def _atan2_partial(g: Any, xp: Any, x: Any, x1: Any, x2: Any) -> Any:
+    """The derivative of the angle of a point: a coordinate over the squared distance."""
+    distance = _nonzero_norm(xp, xp.hypot(x1, x2))
+    return g * (x / distance / distance)
+
+
+@elementwise(
+    lambda g, xp, x1, out: g * (x1 / _nonzero_norm(xp, out)),
+    lambda g, xp, x2, out: g * (x2 / _nonzero_norm(xp, out)),
+    kind=FLOATING,
+    highest=FLOATING,
+)
+def hypot(xp: Any, x1: Any, x2: Any, /) -> Any:
+    """Return sqrt(x1 * x1 + x2 * x2), without overflow; its derivative where both are 0 is 0.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Of any shapes that broadcast, on one device; real numbers; integers count as float32. Either
+        may be a Python scalar, which promotes nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+    ValueError
+        If the shapes do not broadcast.
+    TypeError
+        If an input is not of real numbers.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``hypot``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.hypot(xgrad.asarray([3.0, 0.0]), 4.0)
+    Tensor([5., 4.])
+    """
+    return xp.hypot(x1, x2)
+
+
+@elementwise(lambda g, xp, x: g * xp.cos(x), kind=FLOATING)
+def sin(xp: Any, x: Any, /) -> Any:
+    """Return the sine.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``sin``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.sin(xgrad.asarray([0.0, 1.0]))
+    Tensor([0.        , 0.8414...])
+    """
+    return xp.sin(x)
+
+
+@elementwise(lambda g, xp, x: -g * xp.sin(x), kind=FLOATING)
+def cos(xp: Any, x: Any, /) -> Any:
+    """Return the cosine.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``cos``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.cos(xgrad.asarray([0.0, 1.0]))
+    Tensor([1.        , 0.5403...])
+    """
+    return xp.cos(x)
+
+
+@elementwise(lambda g, out: g * (1 + out * out), kind=FLOATING)
+def tan(xp: Any, x: Any, /) -> Any:
+    """Return the tangent.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``tan``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.tan(xgrad.asarray([0.0, 1.0]))
+    Tensor([0.       , 1.5574...])
+    """
+    return xp.tan(x)
+
+
+@elementwise(lambda g, xp, x: g / xp.sqrt(1 - x * x), kind=FLOATING)
+def asin(xp: Any, x: Any, /) -> Any:
+    """Return the arcsine, from -pi/2 to pi/2.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``asin``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.asin(xgrad.asarray([0.0, 1.0]))
+    Tensor([0.       , 1.5707...])
+    """
+    return xp.asin(x)
+
+
+@elementwise(lambda g, xp, x: -g / xp.sqrt(1 - x * x), kind=FLOATING)
+def acos(xp: Any, x: Any, /) -> Any:
+    """Return the arccosine, from 0 to pi.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``acos``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.acos(xgrad.asarray([1.0, 0.0]))
+    Tensor([0.       , 1.5707...])
+    """
+    return xp.acos(x)
+
+
+@elementwise(lambda g, x: g / (1 + x * x), kind=FLOATING)
+def atan(xp: Any, x: Any, /) -> Any:
+    """Return the arctangent, from -pi/2 to pi/2.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``atan``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.atan(xgrad.asarray([0.0, 1.0]))
+    Tensor([0.       , 0.7853...])
+    """
+    return xp.atan(x)
+
+
+@elementwise(
+    lambda g, xp, x1, x2: _atan2_partial(g, xp, x2, x1, x2),
+    lambda g, xp, x1, x2: -_atan2_partial(g, xp, x1, x1, x2),
+    kind=FLOATING,
+    highest=FLOATING,
+)
+def atan2(xp: Any, x1: Any, x2: Any, /) -> Any:
+    """Return the angle of the point (x2, x1), from -pi to pi; its derivative where both are 0 is 0.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Of any shapes that broadcast, on one device; real numbers; integers count as float32. Either
+        may be a Python scalar, which promotes nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+    ValueError
+        If the shapes do not broadcast.
+    TypeError
+        If an input is not of real numbers.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``atan2``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.atan2(xgrad.asarray([0.0, 1.0]), -1.0)
+    Tensor([3.1415..., 2.3561...])
+    """
+    return xp.atan2(x1, x2)
+
+
+@elementwise(lambda g, xp, x: g * xp.cosh(x), kind=FLOATING)
+def sinh(xp: Any, x: Any, /) -> Any:
+    """Return the hyperbolic sine.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``sinh``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.sinh(xgrad.asarray([0.0, 1.0]))
+    Tensor([0.       , 1.1752...])
+    """
+    return xp.sinh(x)
+
+
+@elementwise(lambda g, xp, x: g * xp.sinh(x), kind=FLOATING)
+def cosh(xp: Any, x: Any, /) -> Any:
+    """Return the hyperbolic cosine.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``cosh``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.cosh(xgrad.asarray([0.0, 1.0]))
+    Tensor([1.       , 1.5430...])
+    """
+    return xp.cosh(x)
+
+
+@derivative(
+    overridable(lambda xp, g, out: g * (1 - out * out), "tanh_gradient"),
+    kind=FLOATING,
+    native_of_reals=True,
+    broadcasts=True,
+)
+def tanh(xp: Any, x: Any, /) -> Any:
+    """Return the hyperbolic tangent.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``tanh``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.tanh(xgrad.asarray([0.0, 0.5]))
+    Tensor([0.        , 0.4621...])
+    """
+    # The standard's result for an infinite real part; C's has a zero of the sign of ``sin(2 * imag(x))``.
+    if not is_complex(x.dtype):
+        return xp.tanh(x)
+    limit = xp.astype(xp.sign(xp.real(x)), x.dtype)
+    limit = xp.where(xp.signbit(xp.imag(x)), xp.conj(limit), limit)
+    return xp.where(xp.isinf(xp.real(x)), limit, xp.tanh(x))
+
+
+@elementwise(lambda g, xp, x: g / xp.sqrt(1 + x * x), kind=FLOATING)
+def asinh(xp: Any, x: Any, /) -> Any:
+    """Return the inverse of `sinh`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``asinh``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.asinh(xgrad.asarray([0.0, 1.0]))
+    Tensor([0.       , 0.8813...])
+    """
+    return xp.asinh(x)
+
+
+@elementwise(lambda g, xp, x: g / (xp.sqrt(x - 1) * xp.sqrt(x + 1)), kind=FLOATING)
+def acosh(xp: Any, x: Any, /) -> Any:
+    """Return the inverse of `cosh`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``acosh``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.acosh(xgrad.asarray([1.0, 2.0]))
+    Tensor([0.       , 1.3169...])
+    """
+    return xp.acosh(x)
+
+
+@elementwise(lambda g, x: g / (1 - x * x), kind=FLOATING)
+def atanh(xp: Any, x: Any, /) -> Any:
+    """Return the inverse of `tanh`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, on one device; numbers; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape.
+
+    Raises
+    ------
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order.
+
+    Python array API standard, elementwise functions: ``atanh``.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.atanh(xgrad.asarray([0.0, 0.5]))
+    Tensor([0.       , 0.5493...])
+    """
+    return xp.atanh(x)

@@ -1,0 +1,250 @@
+"""Functions of angles in degrees, and `sinc`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xgrad.core.dtypes import FLOATING
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import call_op, derivative
+from xgrad.ops.special.kernels import kernel
+
+__all__ = ["cosdg", "cotdg", "radian", "sinc", "sindg", "tandg"]
+
+
+def _sinc_series(xp: Any, t: Any, order: int) -> Any:
+    """The derivative of sin(t) / t by its power series, for t up to order + 1: terms until they are negligible."""
+    first = (order + 1) // 2
+    total = xp.zeros_like(t)
+    for k in range(first + 16 + 2 * order, first - 1, -1):
+        total = total * (t * t) + (-1) ** k / ((2 * k + 1) * math.factorial(2 * k - order))
+    return total * t if order % 2 else total
+
+
+def _sinc_rule(g: Any, xp: Any, x: Any, order: int) -> Any:
+    return g * call_op(_sinc, xp, x, order=order + 1)
+
+
+@derivative(_sinc_rule, kind=FLOATING, upcast=True)
+def _sinc(xp: Any, x: Any, /, *, order: int) -> Any:
+    """The derivatives of sinc: away from 0 by a recurrence, near 0, where that cancels, by the power series."""
+    t = math.pi * x
+    small = xp.abs(t) < order + 1 if order else t == 0
+    away = xp.where(small, 1, t)
+    values = xp.sin(away) / away
+    for n in range(1, order + 1):  # of Leibniz' rule for the product of t and sin(t) / t
+        wave = xp.cos(away) if n % 2 else xp.sin(away)
+        values = (wave * (1, 1, -1, -1)[n % 4] - n * values) / away
+    near = _sinc_series(xp, xp.where(small, t, 0), order) if order else xp.ones_like(t)
+    return math.pi**order * xp.where(small, near, values)
+
+
+def sinc(x: Tensor, /) -> Tensor:
+    """Return sin(pi x) / (pi x), which is 1 at 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Notes
+    -----
+    Differentiable to any order, at 0 as well. Like ``scipy.special.sinc``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.sinc(asarray([0.0, 0.5]))
+    Tensor([1.       , 0.636...])
+    """
+    return _sinc(x, order=0)
+
+
+_DEGREE = math.pi / 180
+
+
+@kernel(lambda g, xp, x: g * (xp.special.cosdg(x) * _DEGREE))
+def sindg(xp: Any, x: Any, /) -> Any:
+    """Return the sine of an angle in degrees, exact at multiples of 30 and 90.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.sindg``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.sindg(asarray([30.0, 90.0]))
+    Tensor([0.5, 1. ])
+    """
+    return xp.special.sindg(x)
+
+
+@kernel(lambda g, xp, x: -g * (xp.special.sindg(x) * _DEGREE))
+def cosdg(xp: Any, x: Any, /) -> Any:
+    """Return the cosine of an angle in degrees, exact at multiples of 60 and 90.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.cosdg``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.cosdg(asarray([0.0, 60.0]))
+    Tensor([1. , 0.5])
+    """
+    return xp.special.cosdg(x)
+
+
+@kernel(lambda g, out: g * ((1 + out * out) * _DEGREE))
+def tandg(xp: Any, x: Any, /) -> Any:
+    """Return the tangent of an angle in degrees.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.tandg``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.tandg(asarray([0.0, 45.0]))
+    Tensor([0., 1.])
+    """
+    return xp.special.tandg(x)
+
+
+@kernel(lambda g, out: -g * ((1 + out * out) * _DEGREE))
+def cotdg(xp: Any, x: Any, /) -> Any:
+    """Return the cotangent of an angle in degrees.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.cotdg``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.cotdg(asarray([45.0, 90.0]))
+    Tensor([1., 0.])
+    """
+    return xp.special.cotdg(x)
+
+
+@kernel(lambda g: g * _DEGREE, lambda g: g * (_DEGREE / 60), lambda g: g * (_DEGREE / 3600))
+def radian(xp: Any, d: Any, m: Any, s: Any, /) -> Any:
+    """Return an angle of degrees, minutes and seconds in radians.
+
+    Parameters
+    ----------
+    d, m, s : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.radian``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.radian(asarray([90.0, 180.0]), 30.0, 0.0)
+    Tensor([1.579... , 3.150...])
+    """
+    return xp.special.radian(d, m, s)

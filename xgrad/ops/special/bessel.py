@@ -1,0 +1,767 @@
+"""Bessel functions: DLMF, chapter 10.
+
+Their derivatives are by the neighbouring orders, which is exact at 0, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.ops.special.kernels import kernel, no_closed_form
+
+__all__ = [
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "iv",
+    "ive",
+    "j0",
+    "j1",
+    "jv",
+    "k0",
+    "k0e",
+    "k1",
+    "k1e",
+    "kv",
+    "kve",
+    "y0",
+    "y1",
+    "yn",
+    "yv",
+]
+
+
+def _scaled_bessel(xp: Any, v: Any, z: Any, out: Any, slope: Any, sign: int) -> Any:
+    """Return the slope, which cancels for large z: there by Hankel's expansions, DLMF 10.40.1 (sign -1) and 10.40.2."""
+    size, bound = xp.abs(z), v * v + 30
+    large = size > bound
+    above, total, slopes = xp.where(large, size, bound), 1.0, 18.5
+    for k in range(18, 0, -1):  # enough for float64 above the bound
+        ratio = sign * (4 * v * v - (2 * k - 1) ** 2) / (8 * k * above)
+        total, slopes = 1 + ratio * total, k - 0.5 + ratio * slopes
+    return xp.where(large, -slopes / (total * above) * xp.sign(z) * out, slope)
+
+
+@kernel(no_closed_form, lambda g, xp, v, z: g * ((xp.special.iv(v - 1, z) + xp.special.iv(v + 1, z)) / 2))
+def iv(xp: Any, v: Any, z: Any, /) -> Any:
+    """Return the modified Bessel function of the first kind of order `v`.
+
+    Parameters
+    ----------
+    v, z : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `v`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `z`. Like ``scipy.special.iv``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.iv(2.0, asarray([0.0, 1.0]))
+    Tensor([0.       , 0.135...])
+    """
+    return xp.special.iv(v, z)
+
+
+@kernel(
+    no_closed_form,
+    lambda g, xp, v, z, out: (
+        g
+        * _scaled_bessel(
+            xp, v, z, out, (xp.special.ive(v - 1, z) + xp.special.ive(v + 1, z)) / 2 - xp.sign(z) * out, -1
+        )
+    ),
+)
+def ive(xp: Any, v: Any, z: Any, /) -> Any:
+    """Return iv(v, z) * exp(-abs(z)).
+
+    Parameters
+    ----------
+    v, z : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `v`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `z`. Like ``scipy.special.ive``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.ive(2.0, asarray([0.0, 1.0]))
+    Tensor([0.       , 0.049...])
+    """
+    return xp.special.ive(v, z)
+
+
+@kernel(lambda g, xp, x: g * xp.special.i1(x))
+def i0(xp: Any, x: Any, /) -> Any:
+    """Return the modified Bessel function of the first kind of order 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.i0``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.i0(asarray([0.0, 1.0]))
+    Tensor([1.       , 1.266...])
+    """
+    return xp.special.i0(x)
+
+
+@kernel(lambda g, xp, x, out: g * _scaled_bessel(xp, 0, x, out, xp.special.i1e(x) - xp.sign(x) * out, -1))
+def i0e(xp: Any, x: Any, /) -> Any:
+    """Return i0(x) * exp(-abs(x)).
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.i0e``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.i0e(asarray([0.0, 1.0]))
+    Tensor([1.       , 0.465...])
+    """
+    return xp.special.i0e(x)
+
+
+@kernel(lambda g, xp, x: g * ((xp.special.i0(x) + xp.special.iv(2, x)) / 2))
+def i1(xp: Any, x: Any, /) -> Any:
+    """Return the modified Bessel function of the first kind of order 1.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.i1``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.i1(asarray([0.0, 1.0]))
+    Tensor([0.       , 0.565...])
+    """
+    return xp.special.i1(x)
+
+
+@kernel(
+    lambda g, xp, x, out: (
+        g * _scaled_bessel(xp, 1, x, out, (xp.special.i0e(x) + xp.special.ive(2, x)) / 2 - xp.sign(x) * out, -1)
+    )
+)
+def i1e(xp: Any, x: Any, /) -> Any:
+    """Return i1(x) * exp(-abs(x)).
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.i1e``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.i1e(asarray([0.0, 1.0]))
+    Tensor([0.       , 0.207...])
+    """
+    return xp.special.i1e(x)
+
+
+@kernel(no_closed_form, lambda g, xp, v, z: g * ((xp.special.jv(v - 1, z) - xp.special.jv(v + 1, z)) / 2))
+def jv(xp: Any, v: Any, z: Any, /) -> Any:
+    """Return the Bessel function of the first kind of order `v`.
+
+    Parameters
+    ----------
+    v, z : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `v`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `z`. Like ``scipy.special.jv``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.jv(2.0, asarray([0.0, 1.0]))
+    Tensor([0.       , 0.114...])
+    """
+    return xp.special.jv(v, z)
+
+
+@kernel(lambda g, xp, x: -g * xp.special.j1(x))
+def j0(xp: Any, x: Any, /) -> Any:
+    """Return the Bessel function of the first kind of order 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.j0``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.j0(asarray([0.0, 1.0]))
+    Tensor([1.       , 0.765...])
+    """
+    return xp.special.j0(x)
+
+
+@kernel(lambda g, xp, x: g * ((xp.special.j0(x) - xp.special.jv(2, x)) / 2))
+def j1(xp: Any, x: Any, /) -> Any:
+    """Return the Bessel function of the first kind of order 1.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.j1``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.j1(asarray([0.0, 1.0]))
+    Tensor([0.       , 0.440...])
+    """
+    return xp.special.j1(x)
+
+
+@kernel(no_closed_form, lambda g, xp, v, z: g * ((xp.special.yv(v - 1, z) - xp.special.yv(v + 1, z)) / 2))
+def yv(xp: Any, v: Any, z: Any, /) -> Any:
+    """Return the Bessel function of the second kind of order `v`.
+
+    Parameters
+    ----------
+    v, z : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `v`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `z`. Like ``scipy.special.yv``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.yv(2.0, asarray([1.0, 2.0]))
+    Tensor([-1.650..., -0.617...])
+    """
+    return xp.special.yv(v, z)
+
+
+@kernel(lambda g, xp, x: -g * xp.special.y1(x))
+def y0(xp: Any, x: Any, /) -> Any:
+    """Return the Bessel function of the second kind of order 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.y0``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.y0(asarray([1.0, 2.0]))
+    Tensor([0.088..., 0.510...])
+    """
+    return xp.special.y0(x)
+
+
+@kernel(lambda g, xp, x: g * ((xp.special.y0(x) - xp.special.yv(2, x)) / 2))
+def y1(xp: Any, x: Any, /) -> Any:
+    """Return the Bessel function of the second kind of order 1.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.y1``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.y1(asarray([1.0, 2.0]))
+    Tensor([-0.781..., -0.107...])
+    """
+    return xp.special.y1(x)
+
+
+@kernel(no_closed_form, lambda g, xp, v, z: -g * ((xp.special.kv(v - 1, z) + xp.special.kv(v + 1, z)) / 2))
+def kv(xp: Any, v: Any, z: Any, /) -> Any:
+    """Return the modified Bessel function of the second kind of order `v`.
+
+    Parameters
+    ----------
+    v, z : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `v`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `z`. Like ``scipy.special.kv``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.kv(2.0, asarray([1.0, 2.0]))
+    Tensor([1.624..., 0.253...])
+    """
+    return xp.special.kv(v, z)
+
+
+@kernel(
+    no_closed_form,
+    lambda g, xp, v, z, out: (
+        g * _scaled_bessel(xp, v, z, out, out - (xp.special.kve(v - 1, z) + xp.special.kve(v + 1, z)) / 2, 1)
+    ),
+)
+def kve(xp: Any, v: Any, z: Any, /) -> Any:
+    """Return kv(v, z) * exp(z).
+
+    Parameters
+    ----------
+    v, z : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `v`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `z`. Like ``scipy.special.kve``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.kve(2.0, asarray([1.0, 2.0]))
+    Tensor([4.416..., 1.875...])
+    """
+    return xp.special.kve(v, z)
+
+
+@kernel(lambda g, xp, x: -g * xp.special.k1(x))
+def k0(xp: Any, x: Any, /) -> Any:
+    """Return the modified Bessel function of the second kind of order 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.k0``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.k0(asarray([1.0, 2.0]))
+    Tensor([0.421..., 0.113...])
+    """
+    return xp.special.k0(x)
+
+
+@kernel(lambda g, xp, x, out: g * _scaled_bessel(xp, 0, x, out, out - xp.special.k1e(x), 1))
+def k0e(xp: Any, x: Any, /) -> Any:
+    """Return k0(x) * exp(x).
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.k0e``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.k0e(asarray([1.0, 2.0]))
+    Tensor([1.144..., 0.841...])
+    """
+    return xp.special.k0e(x)
+
+
+@kernel(lambda g, xp, x: -g * ((xp.special.k0(x) + xp.special.kv(2, x)) / 2))
+def k1(xp: Any, x: Any, /) -> Any:
+    """Return the modified Bessel function of the second kind of order 1.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.k1``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.k1(asarray([1.0, 2.0]))
+    Tensor([0.601..., 0.139...])
+    """
+    return xp.special.k1(x)
+
+
+@kernel(
+    lambda g, xp, x, out: g * _scaled_bessel(xp, 1, x, out, out - (xp.special.k0e(x) + xp.special.kve(2, x)) / 2, 1)
+)
+def k1e(xp: Any, x: Any, /) -> Any:
+    """Return k1(x) * exp(x).
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.k1e``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.k1e(asarray([1.0, 2.0]))
+    Tensor([1.636..., 1.033...])
+    """
+    return xp.special.k1e(x)
+
+
+@kernel(None, lambda g, xp, n, x: g * ((xp.special.yv(n - 1, x) - xp.special.yv(n + 1, x)) / 2))
+def yn(xp: Any, n: Any, x: Any, /) -> Any:
+    """Return the Bessel function of the second kind of integer order `n`.
+
+    Parameters
+    ----------
+    n, x : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order in `x`. Like ``scipy.special.yn``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.yn(2, asarray([1.0, 2.0]))
+    Tensor([-1.650..., -0.617...])
+    """
+    return xp.special.yn(n, x)

@@ -1,0 +1,428 @@
+"""Distribution functions of continuous distributions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.ops.declare import as_arrays
+from xgrad.ops.special.kernels import beta_density, gamma_density, kernel, no_closed_form
+
+__all__ = ["chdtr", "chdtrc", "chdtri", "fdtr", "fdtrc", "fdtri", "gdtr", "gdtrc", "stdtr", "stdtrit"]
+
+
+def _t_density(xp: Any, df: Any, t: Any) -> Any:
+    df, t = as_arrays(xp, df, t)
+    return xp.exp(-(df + 1) / 2 * xp.log1p(t * t / df) - xp.special.betaln(df / 2, 0.5)) / df**0.5
+
+
+def _f_density(xp: Any, dfn: Any, dfd: Any, x: Any) -> Any:
+    total = dfn * x + dfd
+    return beta_density(xp, dfn / 2, dfd / 2, dfn * x / total) * (dfn * dfd / (total * total))
+
+
+@kernel(no_closed_form, lambda g, xp, v, x: g * (gamma_density(xp, v / 2, x / 2) / 2))
+def chdtr(xp: Any, v: Any, x: Any, /) -> Any:
+    """Return the distribution function of the chi-squared distribution with `v` degrees of freedom.
+
+    Parameters
+    ----------
+    v, x : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `v`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `x`. Like ``scipy.special.chdtr``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.chdtr(2.0, asarray([1.0, 3.0]))
+    Tensor([0.393..., 0.776...])
+    """
+    return xp.special.chdtr(v, x)
+
+
+@kernel(no_closed_form, lambda g, xp, v, x: -g * (gamma_density(xp, v / 2, x / 2) / 2))
+def chdtrc(xp: Any, v: Any, x: Any, /) -> Any:
+    """Return 1 - chdtr(v, x), exact where that is small.
+
+    Parameters
+    ----------
+    v, x : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `v`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `x`. Like ``scipy.special.chdtrc``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.chdtrc(2.0, asarray([1.0, 3.0]))
+    Tensor([0.606..., 0.223...])
+    """
+    return xp.special.chdtrc(v, x)
+
+
+@kernel(no_closed_form, lambda g, xp, v, out: -2 * g / gamma_density(xp, v / 2, out / 2))
+def chdtri(xp: Any, v: Any, p: Any, /) -> Any:
+    """Return the inverse of `chdtrc` in `x`.
+
+    Parameters
+    ----------
+    v, p : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `v`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `p`. Like ``scipy.special.chdtri``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.chdtri(2.0, asarray([0.2, 0.5]))
+    Tensor([3.218... , 1.386...])
+    """
+    return xp.special.chdtri(v, p)
+
+
+@kernel(
+    lambda g, xp, a, b, x: g * (x * gamma_density(xp, b, a * x)),
+    no_closed_form,
+    lambda g, xp, a, b, x: g * (a * gamma_density(xp, b, a * x)),
+)
+def gdtr(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
+    """Return the distribution function of the gamma distribution of rate `a` and shape `b`.
+
+    Parameters
+    ----------
+    a, b, x : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `b`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `a`, `x`. Like ``scipy.special.gdtr``, computed as
+    `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.gdtr(2.0, 3.0, asarray([1.0, 2.0]))
+    Tensor([0.323..., 0.761...])
+    """
+    return xp.special.gdtr(a, b, x)
+
+
+@kernel(
+    lambda g, xp, a, b, x: -g * (x * gamma_density(xp, b, a * x)),
+    no_closed_form,
+    lambda g, xp, a, b, x: -g * (a * gamma_density(xp, b, a * x)),
+)
+def gdtrc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
+    """Return 1 - gdtr(a, b, x), exact where that is small.
+
+    Parameters
+    ----------
+    a, b, x : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `b`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `a`, `x`. Like ``scipy.special.gdtrc``, computed as
+    `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.gdtrc(2.0, 3.0, asarray([1.0, 2.0]))
+    Tensor([0.676..., 0.238...])
+    """
+    return xp.special.gdtrc(a, b, x)
+
+
+@kernel(no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, x: g * _f_density(xp, dfn, dfd, x))
+def fdtr(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
+    """Return the distribution function of the F distribution.
+
+    Parameters
+    ----------
+    dfn, dfd, x : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `dfn` or `dfd`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `x`. Like ``scipy.special.fdtr``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.fdtr(2.0, 4.0, asarray([1.0, 2.0]))
+    Tensor([0.555..., 0.75     ])
+    """
+    return xp.special.fdtr(dfn, dfd, x)
+
+
+@kernel(no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, x: -g * _f_density(xp, dfn, dfd, x))
+def fdtrc(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
+    """Return 1 - fdtr(dfn, dfd, x), exact where that is small.
+
+    Parameters
+    ----------
+    dfn, dfd, x : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `dfn` or `dfd`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `x`. Like ``scipy.special.fdtrc``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.fdtrc(2.0, 4.0, asarray([1.0, 2.0]))
+    Tensor([0.444..., 0.25      ])
+    """
+    return xp.special.fdtrc(dfn, dfd, x)
+
+
+@kernel(no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, out: g / _f_density(xp, dfn, dfd, out))
+def fdtri(xp: Any, dfn: Any, dfd: Any, p: Any, /) -> Any:
+    """Return the inverse of `fdtr` in `x`.
+
+    Parameters
+    ----------
+    dfn, dfd, p : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `dfn` or `dfd`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `p`. Like ``scipy.special.fdtri``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.fdtri(2.0, 4.0, asarray([0.2, 0.5]))
+    Tensor([0.236..., 0.828...])
+    """
+    return xp.special.fdtri(dfn, dfd, p)
+
+
+@kernel(no_closed_form, lambda g, xp, df, t: g * _t_density(xp, df, t))
+def stdtr(xp: Any, df: Any, t: Any, /) -> Any:
+    """Return the distribution function of Student's t distribution.
+
+    Parameters
+    ----------
+    df, t : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `df`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `t`. Like ``scipy.special.stdtr``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.stdtr(3.0, asarray([0.0, 1.0]))
+    Tensor([0.5      , 0.804...])
+    """
+    return xp.special.stdtr(df, t)
+
+
+@kernel(no_closed_form, lambda g, xp, df, out: g / _t_density(xp, df, out))
+def stdtrit(xp: Any, df: Any, p: Any, /) -> Any:
+    """Return the inverse of `stdtr` in `t`.
+
+    Parameters
+    ----------
+    df, p : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `df`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `p`. Like ``scipy.special.stdtrit``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.stdtrit(3.0, asarray([0.75, 0.9]))
+    Tensor([0.764..., 1.637...])
+    """
+    return xp.special.stdtrit(df, p)

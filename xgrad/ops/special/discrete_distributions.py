@@ -1,0 +1,360 @@
+"""Distribution functions of discrete distributions, given counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.core.dtypes import SCALARS
+from xgrad.ops.special.kernels import beta_density, gamma_density, kernel
+
+__all__ = ["bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri", "pdtr", "pdtrc", "pdtri"]
+
+
+def as_count(xp: Any, n: Any, *others: Any) -> Any:
+    """Return a count of trials as integers, which kernels want: an int beside float32 arrays would become float32."""
+    if type(n) is not int:
+        return n
+    like = next(x for x in others if type(x) not in SCALARS)
+    return xp.full_like(like, n, dtype=xp.int64)
+
+
+@kernel(None, None, lambda g, xp, k, n, p: -g * beta_density(xp, k + 1, n - k, p))
+def bdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
+    """Return the binomial distribution function: up to `k` successes in `n` trials.
+
+    Parameters
+    ----------
+    k, n, p : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order in `p`. Like ``scipy.special.bdtr``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.bdtr(2, 5, asarray([0.2, 0.5]))
+    Tensor([0.942..., 0.5    ])
+    """
+    return xp.special.bdtr(k, as_count(xp, n, k, p), p)
+
+
+@kernel(None, None, lambda g, xp, k, n, p: g * beta_density(xp, k + 1, n - k, p))
+def bdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
+    """Return 1 - bdtr(k, n, p), exact where that is small.
+
+    Parameters
+    ----------
+    k, n, p : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order in `p`. Like ``scipy.special.bdtrc``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.bdtrc(2, 5, asarray([0.2, 0.5]))
+    Tensor([0.057..., 0.5    ])
+    """
+    return xp.special.bdtrc(k, as_count(xp, n, k, p), p)
+
+
+@kernel(None, None, lambda g, xp, k, n, out: -g / beta_density(xp, k + 1, n - k, out))
+def bdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
+    """Return the inverse of `bdtr` in `p`.
+
+    Parameters
+    ----------
+    k, n, y : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order in `y`. Like ``scipy.special.bdtri``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.bdtri(2, 5, asarray([0.2, 0.5]))
+    Tensor([0.673..., 0.5      ])
+    """
+    return xp.special.bdtri(k, as_count(xp, n, k, y), y)
+
+
+@kernel(None, None, lambda g, xp, k, n, p: g * beta_density(xp, n, k + 1, p))
+def nbdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
+    """Return the negative binomial distribution function: up to `k` failures before success `n`.
+
+    Parameters
+    ----------
+    k, n, p : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order in `p`. Like ``scipy.special.nbdtr``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.nbdtr(2, 5, asarray([0.2, 0.5]))
+    Tensor([0.004... , 0.226...])
+    """
+    return xp.special.nbdtr(k, n, p)
+
+
+@kernel(None, None, lambda g, xp, k, n, p: -g * beta_density(xp, n, k + 1, p))
+def nbdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
+    """Return 1 - nbdtr(k, n, p), exact where that is small.
+
+    Parameters
+    ----------
+    k, n, p : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order in `p`. Like ``scipy.special.nbdtrc``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.nbdtrc(2, 5, asarray([0.2, 0.5]))
+    Tensor([0.995... , 0.773...])
+    """
+    return xp.special.nbdtrc(k, n, p)
+
+
+@kernel(None, None, lambda g, xp, k, n, out: g / beta_density(xp, n, k + 1, out))
+def nbdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
+    """Return the inverse of `nbdtr` in `p`.
+
+    Parameters
+    ----------
+    k, n, y : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order in `y`. Like ``scipy.special.nbdtri``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.nbdtri(2, 5, asarray([0.2, 0.5]))
+    Tensor([0.483..., 0.635... ])
+    """
+    return xp.special.nbdtri(k, n, y)
+
+
+@kernel(None, lambda g, xp, k, m: -g * gamma_density(xp, k + 1, m))
+def pdtr(xp: Any, k: Any, m: Any, /) -> Any:
+    """Return the distribution function of the Poisson distribution of mean `m`: of up to `k` events.
+
+    Parameters
+    ----------
+    k, m : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order in `m`. Like ``scipy.special.pdtr``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.pdtr(2, asarray([1.0, 3.0]))
+    Tensor([0.919..., 0.423...])
+    """
+    return xp.special.pdtr(k, m)
+
+
+@kernel(None, lambda g, xp, k, m: g * gamma_density(xp, k + 1, m))
+def pdtrc(xp: Any, k: Any, m: Any, /) -> Any:
+    """Return 1 - pdtr(k, m), exact where that is small.
+
+    Parameters
+    ----------
+    k, m : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order in `m`. Like ``scipy.special.pdtrc``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.pdtrc(2, asarray([1.0, 3.0]))
+    Tensor([0.080... , 0.576...])
+    """
+    return xp.special.pdtrc(k, m)
+
+
+@kernel(None, lambda g, xp, k, out: -g / gamma_density(xp, k + 1, out))
+def pdtri(xp: Any, k: Any, y: Any, /) -> Any:
+    """Return the inverse of `pdtr` in `m`.
+
+    Parameters
+    ----------
+    k, y : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order in `y`. Like ``scipy.special.pdtri``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.pdtri(2, asarray([0.2, 0.5]))
+    Tensor([4.279...  , 2.674...])
+    """
+    return xp.special.pdtri(k, y)

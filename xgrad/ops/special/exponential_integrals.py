@@ -1,0 +1,162 @@
+"""Exponential integrals and Spence's function: DLMF, chapters 6 and 25."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.ops.declare import as_arrays
+from xgrad.ops.special.kernels import kernel
+
+__all__ = ["exp1", "expi", "expn", "spence"]
+
+
+@kernel(lambda g, xp, z: -g * (xp.exp(-z) / z))
+def exp1(xp: Any, z: Any, /) -> Any:
+    """Return the integral of exp(-t) / t from z to infinity.
+
+    Parameters
+    ----------
+    z : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.exp1``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.exp1(asarray([1.0, 2.0]))
+    Tensor([0.219..., 0.048...])
+    """
+    return xp.special.exp1(z)
+
+
+@kernel(lambda g, xp, x: g * (xp.exp(x) / x))
+def expi(xp: Any, x: Any, /) -> Any:
+    """Return the principal value of the integral of exp(t) / t up to x.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.expi``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.expi(asarray([1.0, 2.0]))
+    Tensor([1.895..., 4.954...])
+    """
+    return xp.special.expi(x)
+
+
+def _expn_rule(g: Any, xp: Any, n: Any, x: Any) -> Any:
+    """Derivative of ``expn``: the negative of the order below, which SciPy lacks for order 0."""
+    n, x = as_arrays(xp, n, x)
+    return -g * xp.where(n == 0, xp.exp(-x) * (1 + 1 / x) / x, xp.special.expn(xp.where(n == 0, 0, n - 1), x))
+
+
+@kernel(lambda g, xp, z: -g * xp.special.hyp2f1(1.0, 1.0, 2.0, 1 - z))
+def spence(xp: Any, z: Any, /) -> Any:
+    """Return Spence's function, the integral of log(t) / (1 - t) from 1 to `z`.
+
+    Parameters
+    ----------
+    z : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.spence``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.spence(asarray([0.0, 1.0]))
+    Tensor([1.644..., 0.      ])
+    """
+    return xp.special.spence(z)
+
+
+@kernel(None, _expn_rule)
+def expn(xp: Any, n: Any, x: Any, /) -> Any:
+    """Return the exponential integral of order `n`: of exp(-x t) / t**n over t from 1 on.
+
+    Parameters
+    ----------
+    n, x : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order in `x`. Like ``scipy.special.expn``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.expn(2, asarray([0.0, 1.0]))
+    Tensor([1.        , 0.148...])
+    """
+    return xp.special.expn(n, x)

@@ -1,0 +1,831 @@
+"""The gamma and beta functions, complete and incomplete, and zeta: DLMF, chapters 5, 8 and 25."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xgrad.backend.recording import check_true
+from xgrad.core.arguments import as_tensor
+from xgrad.core.dtypes import FLOATING, SCALARS
+from xgrad.core.namespace import namespace
+from xgrad.core.tensor import Tensor
+from xgrad.ops.declare import derivative
+from xgrad.ops.special.kernels import beta_density, gamma_density, kernel, no_closed_form
+from xgrad.support.hints import shown
+
+__all__ = [
+    "beta",
+    "betainc",
+    "betaincc",
+    "betaincinv",
+    "betaln",
+    "binom",
+    "digamma",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammainccinv",
+    "gammaincinv",
+    "gammaln",
+    "gammasgn",
+    "loggamma",
+    "multigammaln",
+    "poch",
+    "polygamma",
+    "psi",
+    "rgamma",
+    "zeta",
+]
+
+
+@kernel(lambda g, xp, z, out: g * (out * xp.special.psi(z)))
+def gamma(xp: Any, z: Any, /) -> Any:
+    """Return the gamma function: (z - 1)! where z is an integer.
+
+    Parameters
+    ----------
+    z : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.gamma``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.gamma(asarray([0.5, 5.0]))
+    Tensor([ 1.772..., 24.       ])
+    """
+    return xp.special.gamma(z)
+
+
+@kernel(lambda g, xp, x: g * xp.special.psi(x))
+def gammaln(xp: Any, x: Any, /) -> Any:
+    """Return the logarithm of the gamma function's absolute value.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.gammaln``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.gammaln(asarray([1.0, 1e4]))
+    Tensor([    0.   , 82099.7...])
+    """
+    return xp.special.gammaln(x)
+
+
+@kernel(lambda g, xp, z: g * xp.special.psi(z))
+def loggamma(xp: Any, z: Any, /) -> Any:
+    """Return the logarithm of the gamma function, which is NaN for negative numbers.
+
+    Parameters
+    ----------
+    z : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.loggamma``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.loggamma(asarray([1.0, 1e4]))
+    Tensor([    0.   , 82099.7...])
+    """
+    return xp.special.loggamma(z)
+
+
+@kernel(lambda g, xp: xp.zeros_like(g))
+def gammasgn(xp: Any, x: Any, /) -> Any:
+    """Return the sign of the gamma function; its derivative is 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.gammasgn``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.gammasgn(asarray([0.5, -0.5]))
+    Tensor([ 1., -1.])
+    """
+    return xp.special.gammasgn(x)
+
+
+@kernel(lambda g, xp, z: g * xp.special.polygamma(1, z))
+def psi(xp: Any, z: Any, /) -> Any:
+    """Return the derivative of the logarithm of the gamma function.
+
+    Parameters
+    ----------
+    z : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.psi``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.psi(asarray([1.0, 2.0]))
+    Tensor([-0.577...,  0.422...])
+    """
+    return xp.special.psi(z)
+
+
+digamma = psi
+
+
+@kernel(
+    lambda g, xp, a, b, out: g * (out * (xp.special.psi(a) - xp.special.psi(a + b))),
+    lambda g, xp, a, b, out: g * (out * (xp.special.psi(b) - xp.special.psi(a + b))),
+)
+def beta(xp: Any, a: Any, b: Any, /) -> Any:
+    """Return the beta function, gamma(a) * gamma(b) / gamma(a + b).
+
+    Parameters
+    ----------
+    a, b : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.beta``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.beta(asarray([1.0, 2.0]), 3.0)
+    Tensor([0.333..., 0.083...])
+    """
+    return xp.special.beta(a, b)
+
+
+@kernel(
+    lambda g, xp, a, b: g * (xp.special.psi(a) - xp.special.psi(a + b)),
+    lambda g, xp, a, b: g * (xp.special.psi(b) - xp.special.psi(a + b)),
+)
+def betaln(xp: Any, a: Any, b: Any, /) -> Any:
+    """Return the logarithm of the beta function's absolute value.
+
+    Parameters
+    ----------
+    a, b : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.betaln``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.betaln(asarray([1.0, 2.0]), 3.0)
+    Tensor([-1.098..., -2.484...])
+    """
+    return xp.special.betaln(a, b)
+
+
+@kernel(no_closed_form, lambda g, xp, a, x: g * gamma_density(xp, a, x))
+def gammainc(xp: Any, a: Any, x: Any, /) -> Any:
+    """Return the distribution function of the gamma distribution of shape `a`.
+
+    Parameters
+    ----------
+    a, x : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `a`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `x`. Like ``scipy.special.gammainc``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.gammainc(2.0, asarray([0.0, 1.0]))
+    Tensor([0.       , 0.264...])
+    """
+    return xp.special.gammainc(a, x)
+
+
+@kernel(no_closed_form, lambda g, xp, a, x: -g * gamma_density(xp, a, x))
+def gammaincc(xp: Any, a: Any, x: Any, /) -> Any:
+    """Return 1 - gammainc(a, x), exact where that is small.
+
+    Parameters
+    ----------
+    a, x : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `a`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `x`. Like ``scipy.special.gammaincc``, computed as
+    `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.gammaincc(2.0, asarray([0.0, 1.0]))
+    Tensor([1.       , 0.735...])
+    """
+    return xp.special.gammaincc(a, x)
+
+
+@kernel(no_closed_form, lambda g, xp, a, out: g / gamma_density(xp, a, out))
+def gammaincinv(xp: Any, a: Any, y: Any, /) -> Any:
+    """Return the inverse of `gammainc` in `x`.
+
+    Parameters
+    ----------
+    a, y : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `a`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `y`. Like ``scipy.special.gammaincinv``, computed as
+    `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.gammaincinv(2.0, asarray([0.0, 0.5]))
+    Tensor([0.       , 1.678...])
+    """
+    return xp.special.gammaincinv(a, y)
+
+
+@kernel(no_closed_form, lambda g, xp, a, out: -g / gamma_density(xp, a, out))
+def gammainccinv(xp: Any, a: Any, y: Any, /) -> Any:
+    """Return the inverse of `gammaincc` in `x`.
+
+    Parameters
+    ----------
+    a, y : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `a`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `y`. Like ``scipy.special.gammainccinv``, computed as
+    `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.gammainccinv(2.0, asarray([1.0, 0.5]))
+    Tensor([0.       , 1.678...])
+    """
+    return xp.special.gammainccinv(a, y)
+
+
+@kernel(no_closed_form, no_closed_form, lambda g, xp, a, b, x: g * beta_density(xp, a, b, x))
+def betainc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
+    """Return the distribution function of the beta distribution.
+
+    Parameters
+    ----------
+    a, b, x : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `a` or `b`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `x`. Like ``scipy.special.betainc``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.betainc(2.0, 3.0, asarray([0.0, 0.5]))
+    Tensor([0.    , 0.6875])
+    """
+    return xp.special.betainc(a, b, x)
+
+
+@kernel(no_closed_form, no_closed_form, lambda g, xp, a, b, x: -g * beta_density(xp, a, b, x))
+def betaincc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
+    """Return 1 - betainc(a, b, x), exact where that is small.
+
+    Parameters
+    ----------
+    a, b, x : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `a` or `b`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `x`. Like ``scipy.special.betaincc``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.betaincc(2.0, 3.0, asarray([0.0, 0.5]))
+    Tensor([1.    , 0.3125])
+    """
+    return xp.special.betaincc(a, b, x)
+
+
+@kernel(no_closed_form, no_closed_form, lambda g, xp, a, b, out: g / beta_density(xp, a, b, out))
+def betaincinv(xp: Any, a: Any, b: Any, y: Any, /) -> Any:
+    """Return the inverse of `betainc` in `x`.
+
+    Parameters
+    ----------
+    a, b, y : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `a` or `b`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `y`. Like ``scipy.special.betaincinv``, computed as
+    `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.betaincinv(2.0, 3.0, asarray([0.0, 0.6875]))
+    Tensor([0. , 0.5])
+    """
+    return xp.special.betaincinv(a, b, y)
+
+
+@kernel(no_closed_form, lambda g, xp, x, q: -g * (x * xp.special.zeta(x + 1, q)))
+def zeta(xp: Any, x: Any, q: Any, /) -> Any:
+    """Return Hurwitz' zeta function, the sum of (q + k)**-x over k = 0, 1, 2, ...
+
+    Parameters
+    ----------
+    x, q : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `x`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `q`. Like ``scipy.special.zeta``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.zeta(2.0, asarray([1.0, 2.0]))
+    Tensor([1.644..., 0.644...])
+    """
+    return xp.special.zeta(x, q)
+
+
+@derivative(
+    None,
+    lambda g, xp, n, x: g * xp.special.polygamma(n + 1, x),
+    kind=FLOATING,
+    highest=FLOATING,
+    broadcasts=True,
+    scipy_promotion=True,
+)
+def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
+    """Return the derivatives of `psi` of order `n`.
+
+    Parameters
+    ----------
+    n : int or Tensor
+        Orders from 0 on: integers, of a shape that broadcasts with `x`. They have no gradient.
+    x : Tensor
+        Real, of any shape; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If `n` is not of integers.
+    ValueError
+        If `n` is a negative number; for negative numbers in a tensor the result is NaN.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+
+    Notes
+    -----
+    Differentiable to any order in `x`. Like ``scipy.special.polygamma``, computed as
+    `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.polygamma(1, asarray([1.0, 2.0]))
+    Tensor([1.644..., 0.644...])
+    """
+    if type(n) in SCALARS:
+        if type(n) is not int:
+            raise TypeError(f"expected an int for n, got {shown(n)}")
+        if n < 0:
+            raise ValueError(f"expected n from 0 on, got {n}")
+    elif not xp.isdtype(n.dtype, "integral"):
+        raise TypeError(f"expected n of integers, got {n.dtype}: use .astype(int64)")
+    return xp.special.polygamma(n, x)
+
+
+@kernel(lambda g, xp, z, out: -g * (out * xp.special.psi(z)))
+def rgamma(xp: Any, z: Any, /) -> Any:
+    """Return 1 / gamma(z), which is 0 at the poles of `gamma`, where its derivative is NaN.
+
+    Parameters
+    ----------
+    z : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.rgamma``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.rgamma(asarray([0.0, 5.0]))
+    Tensor([0.        , 0.041...])
+    """
+    return xp.special.rgamma(z)
+
+
+@kernel(
+    lambda g, xp, x, y, out: g * (out * (xp.special.psi(x + 1) - xp.special.psi(x - y + 1))),
+    lambda g, xp, x, y, out: g * (out * (xp.special.psi(x - y + 1) - xp.special.psi(y + 1))),
+)
+def binom(xp: Any, x: Any, y: Any, /) -> Any:
+    """Return the binomial coefficient, of real numbers as well.
+
+    Parameters
+    ----------
+    x, y : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.binom``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.binom(asarray([5.0, 4.0]), 2.0)
+    Tensor([10.,  6.])
+    """
+    return xp.special.binom(x, y)
+
+
+@kernel(
+    lambda g, xp, z, m, out: g * (out * (xp.special.psi(z + m) - xp.special.psi(z))),
+    lambda g, xp, z, m, out: g * (out * xp.special.psi(z + m)),
+)
+def poch(xp: Any, z: Any, m: Any, /) -> Any:
+    """Return Pochhammer's symbol, gamma(z + m) / gamma(z).
+
+    Parameters
+    ----------
+    z, m : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.poch``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.poch(asarray([2.0, 3.0]), 2.0)
+    Tensor([ 6., 12.])
+    """
+    return xp.special.poch(z, m)
+
+
+def multigammaln(a: Any, d: int, /) -> Tensor:
+    """Return the logarithm of the multivariate gamma function of dimension `d`.
+
+    Parameters
+    ----------
+    a : Tensor
+        Real, above ``(d - 1) / 2``, which is not looked at on ``cuda``; integers count as float32.
+    d : int
+        From 1 on.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    ValueError
+        If `d` is no positive int, or an element of `a` too small.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.multigammaln``.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.multigammaln(asarray([2.0, 4.0]), 3)
+    Tensor([1.596..., 5.402... ])
+    """
+    a = as_tensor("multigammaln", "a", a)
+    if not isinstance(d, int) or d < 1:
+        raise ValueError(f"multigammaln: expected a positive int for d, got {shown(d)}")
+    backend = a.device.backend
+    if not backend.asynchronous and not check_true(a.device, namespace.all(~(a.detach() <= (d - 1) / 2))._data):
+        raise ValueError(f"multigammaln: expected every a above (d - 1) / 2 = {(d - 1) / 2}, got one that is not")
+    terms = [gammaln(a - j / 2) for j in range(d)]
+    return sum(terms[1:], terms[0]) + d * (d - 1) / 4 * math.log(math.pi)

@@ -1,0 +1,215 @@
+"""Hypergeometric functions, elliptic integrals and Legendre functions: DLMF, chapters 13 to 15 and 19."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xgrad.ops.declare import as_arrays
+from xgrad.ops.special.kernels import kernel, no_closed_form
+
+__all__ = ["ellipk", "ellipkm1", "hyp1f1", "hyp2f1", "lpmv"]
+
+
+def _lpmv_rule(g: Any, xp: Any, m: Any, v: Any, x: Any, out: Any) -> Any:
+    m, x = as_arrays(xp, m, x)
+    return g * ((v * x * out - (v + xp.astype(m, x.dtype)) * xp.special.lpmv(m, v - 1, x)) / (x * x - 1))
+
+
+@kernel(no_closed_form, no_closed_form, lambda g, xp, a, b, x: g * (a / b * xp.special.hyp1f1(a + 1, b + 1, x)))
+def hyp1f1(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
+    """Return Kummer's confluent hypergeometric function.
+
+    Parameters
+    ----------
+    a, b, x : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `a` or `b`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `x`. Like ``scipy.special.hyp1f1``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.hyp1f1(1.0, 2.0, asarray([0.0, 1.0]))
+    Tensor([1.       , 1.718...])
+    """
+    return xp.special.hyp1f1(a, b, x)
+
+
+@kernel(
+    no_closed_form,
+    no_closed_form,
+    no_closed_form,
+    lambda g, xp, a, b, c, z: g * (a * b / c * xp.special.hyp2f1(a + 1, b + 1, c + 1, z)),
+)
+def hyp2f1(xp: Any, a: Any, b: Any, c: Any, z: Any, /) -> Any:
+    """Return Gauss' hypergeometric function.
+
+    Parameters
+    ----------
+    a, b, c, z : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `a` or `b` or `c`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `z`. Like ``scipy.special.hyp2f1``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.hyp2f1(1.0, 1.0, 2.0, asarray([0.0, 0.5]))
+    Tensor([1.       , 1.386...])
+    """
+    return xp.special.hyp2f1(a, b, c, z)
+
+
+@kernel(lambda g, xp, m: g * (math.pi / 8 * xp.special.hyp2f1(1.5, 1.5, 2.0, m)))
+def ellipk(xp: Any, m: Any, /) -> Any:
+    """Return the complete elliptic integral of the first kind, of the parameter `m`.
+
+    `m` is the square of the modulus.
+
+    Parameters
+    ----------
+    m : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.ellipk``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.ellipk(asarray([0.0, 0.5]))
+    Tensor([1.570..., 1.854...])
+    """
+    return xp.special.ellipk(m)
+
+
+@kernel(lambda g, xp, p: -g * (math.pi / 8 * xp.special.hyp2f1(1.5, 1.5, 2.0, 1 - p)))
+def ellipkm1(xp: Any, p: Any, /) -> Any:
+    """Return ellipk(1 - p), exact where `p` is small.
+
+    Parameters
+    ----------
+    p : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.ellipkm1``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.ellipkm1(asarray([1.0, 0.5]))
+    Tensor([1.570..., 1.854...])
+    """
+    return xp.special.ellipkm1(p)
+
+
+@kernel(None, no_closed_form, _lpmv_rule)
+def lpmv(xp: Any, m: Any, v: Any, x: Any, /) -> Any:
+    """Return the associated Legendre function of order `m` and degree `v`, between -1 and 1.
+
+    Parameters
+    ----------
+    m, v, x : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+    NotImplementedError
+        In a backward pass to `v`, whose derivative has no closed form.
+
+    Notes
+    -----
+    Differentiable to any order in `x`. Like ``scipy.special.lpmv``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.lpmv(1, 2.0, asarray([0.0, 0.5]))
+    Tensor([ 0.      , -1.299...])
+    """
+    return xp.special.lpmv(m, v, x)

@@ -1,0 +1,358 @@
+"""Powers, exponentials and power transformations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xgrad.ops.declare import as_arrays
+from xgrad.ops.special.kernels import kernel
+
+__all__ = ["boxcox", "boxcox1p", "cbrt", "cosm1", "exp2", "exp10", "exprel", "inv_boxcox", "inv_boxcox1p"]
+
+
+@kernel(lambda g, out: g / (3 * out * out))
+def cbrt(xp: Any, x: Any, /) -> Any:
+    """Return the cube root.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.cbrt``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.cbrt(asarray([8.0, -1.0]))
+    Tensor([ 2., -1.])
+    """
+    return xp.special.cbrt(x)
+
+
+@kernel(lambda g, out: g * (out * math.log(2)))
+def exp2(xp: Any, x: Any, /) -> Any:
+    """Return 2 to the power of each element.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.exp2``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.exp2(asarray([0.0, 3.0]))
+    Tensor([1., 8.])
+    """
+    return xp.special.exp2(x)
+
+
+@kernel(lambda g, out: g * (out * math.log(10)))
+def exp10(xp: Any, x: Any, /) -> Any:
+    """Return 10 to the power of each element.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.exp10``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.exp10(asarray([0.0, 2.0]))
+    Tensor([  1., 100.])
+    """
+    return xp.special.exp10(x)
+
+
+@kernel(lambda g, xp, x: -g * xp.sin(x))
+def cosm1(xp: Any, x: Any, /) -> Any:
+    """Return cos(x) - 1, exact near 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.cosm1``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.cosm1(asarray([0.0, 1e-4]))
+    Tensor([ 0...e+00, -4.99999...e-09])
+    """
+    return xp.special.cosm1(x)
+
+
+def _boxcox_by_power(xp: Any, logarithm: Any, lmbda: Any) -> Any:
+    """The derivative of (exp(lmbda * logarithm) - 1) / lmbda by lmbda, exact where that is 0."""
+    return logarithm * logarithm * xp.special.hyp1f1(2.0, 3.0, lmbda * logarithm) / 2
+
+
+@kernel(
+    lambda g, xp, x, lmbda: g * x ** (lmbda - 1),
+    lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log(as_arrays(xp, x, lmbda)[0]), lmbda),
+)
+def boxcox(xp: Any, x: Any, lmbda: Any, /) -> Any:
+    """Return (x**lmbda - 1) / lmbda, or log(x) where `lmbda` is 0.
+
+    Parameters
+    ----------
+    x, lmbda : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.boxcox``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.boxcox(asarray([1.0, 4.0]), 0.5)
+    Tensor([0., 2.])
+    """
+    return xp.special.boxcox(x, lmbda)
+
+
+@kernel(
+    lambda g, xp, x, lmbda: g * (1 + x) ** (lmbda - 1),
+    lambda g, xp, x, lmbda: g * _boxcox_by_power(xp, xp.log1p(as_arrays(xp, x, lmbda)[0]), lmbda),
+)
+def boxcox1p(xp: Any, x: Any, lmbda: Any, /) -> Any:
+    """Return ((1 + x)**lmbda - 1) / lmbda, or log1p(x) where `lmbda` is 0.
+
+    Parameters
+    ----------
+    x, lmbda : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.boxcox1p``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.boxcox1p(asarray([0.0, 3.0]), 0.5)
+    Tensor([0., 2.])
+    """
+    return xp.special.boxcox1p(x, lmbda)
+
+
+@kernel(
+    lambda g, lmbda, out: g * out ** (1 - lmbda),
+    lambda g, xp, lmbda, out: -g * (_boxcox_by_power(xp, xp.log(out), lmbda) * out ** (1 - lmbda)),
+)
+def inv_boxcox(xp: Any, y: Any, lmbda: Any, /) -> Any:
+    """Return the inverse of `boxcox` in `x`.
+
+    Parameters
+    ----------
+    y, lmbda : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.inv_boxcox``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.inv_boxcox(asarray([0.0, 2.0]), 0.5)
+    Tensor([1., 4.])
+    """
+    return xp.special.inv_boxcox(y, lmbda)
+
+
+@kernel(
+    lambda g, lmbda, out: g * (1 + out) ** (1 - lmbda),
+    lambda g, xp, lmbda, out: -g * (_boxcox_by_power(xp, xp.log1p(out), lmbda) * (1 + out) ** (1 - lmbda)),
+)
+def inv_boxcox1p(xp: Any, y: Any, lmbda: Any, /) -> Any:
+    """Return the inverse of `boxcox1p` in `x`.
+
+    Parameters
+    ----------
+    y, lmbda : Tensor
+        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
+        may be Python scalars, which promote nothing.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that the inputs broadcast to; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.inv_boxcox1p``, computed as `xgrad.special`
+    says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.inv_boxcox1p(asarray([0.0, 2.0]), 0.5)
+    Tensor([0., 3.])
+    """
+    return xp.special.inv_boxcox1p(y, lmbda)
+
+
+@kernel(lambda g, xp, x: g * (xp.special.hyp1f1(2.0, 3.0, x) / 2))
+def exprel(xp: Any, x: Any, /) -> Any:
+    """Return (exp(x) - 1) / x, which is 1 at 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Real, of any shape, on one device; integers count as float32.
+
+    Returns
+    -------
+    Tensor
+        Of the same shape; float32 stays float32.
+
+    Raises
+    ------
+    TypeError
+        If an input is complex.
+    ImportError
+        If SciPy is missing and the kernel is SciPy's.
+    DeviceError
+        If the tensors are on several devices.
+
+    Notes
+    -----
+    Differentiable to any order. Like ``scipy.special.exprel``, computed as `xgrad.special` says.
+
+    Examples
+    --------
+    >>> from xgrad import asarray, special
+    >>> special.exprel(asarray([0.0, 1.0]))
+    Tensor([1.       , 1.718...])
+    """
+    return xp.special.exprel(x)
