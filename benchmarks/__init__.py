@@ -1,1 +1,3 @@
-"""Measurements beside other libraries, ``python -m benchmarks``, and the check of a machine with a GPU."""
+"""Measurements beside other libraries, ``python -m benchmarks``, and the check of a machine with a
+GPU.
+"""

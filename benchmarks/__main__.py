@@ -1,4 +1,6 @@
-"""``python -m benchmarks NAME``: measure, print tables, and with ``--save`` or ``--output`` write them to files."""
+"""``python -m benchmarks NAME``: measure, print tables, and with ``--save`` or ``--output`` write
+them to files.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,18 @@ from benchmarks import environment
 from benchmarks.harness import Options, UsageError
 from benchmarks.report import markdown, write
 
-NAMES = tuple("step models load ops epoch memory scaling import chain reach checkpoints distributed before gpu".split())
+NAMES = tuple(
+    "step models load ops epoch memory scaling import chain reach checkpoints distributed"
+    " before gpu".split()
+)
 RESULTS = environment.ROOT / "benchmarks" / "results"
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    top = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure xgrad and its peers.")
+    top = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measure xgrad and its peers."
+    )
     add = top.add_argument
     add(
         "name",
@@ -30,13 +37,24 @@ def parser() -> argparse.ArgumentParser:
         help="the benchmark; all runs all but before and gpu; without a name, all are listed",
     )
     add("--quick", action="store_true", help="tiny sizes, as a test: the figures mean nothing")
-    add("--peers", default="", metavar="NAME,NAME", help="only these peers, by their names in the tables")
+    add(
+        "--peers",
+        default="",
+        metavar="NAME,NAME",
+        help="only these peers, by their names in the tables",
+    )
     add("--threads", type=natural, metavar="N", help="number of threads of each library")
     add("--repeats", type=natural, metavar="N", help="number of blocks, fresh processes or seeds")
     add("--seconds", type=positive, metavar="S", help="least duration of a block")
     add("--device", default="cuda", help="device of gpu: cuda, or cpu as a test")
     add("--commit", default="HEAD", help="commit of before (default: %(default)s)")
-    add("--save", action="store_const", const=RESULTS, dest="output", help="write to benchmarks/results")
+    add(
+        "--save",
+        action="store_const",
+        const=RESULTS,
+        dest="output",
+        help="write to benchmarks/results",
+    )
     add("--output", type=Path, metavar="FOLDER", help="write NAME.json, NAME.md and NAME.svg there")
     return top
 
@@ -61,7 +79,9 @@ def module_of(name: str) -> Any:
 
 
 def measure(name: str, options: Options, output: Path | None) -> int:
-    """Run one benchmark, print its result, write it to files on request, and return the exit status."""
+    """Run one benchmark, print its result, write it to files on request, and return the exit
+    status.
+    """
     try:
         result = module_of(name).run(options)
     except UsageError as error:
@@ -76,7 +96,10 @@ def measure(name: str, options: Options, output: Path | None) -> int:
 
 def command(name: str, options: Options) -> str:
     """Return the command that repeats the measurement."""
-    options_by_name = {"peers": ",".join(options.peers), "device": options.device if name == "gpu" else None}
+    options_by_name = {
+        "peers": ",".join(options.peers),
+        "device": options.device if name == "gpu" else None,
+    }
     options_by_name["commit"] = options.commit if name == "before" else None
     options_by_name |= {key: getattr(options, key) for key in ("threads", "repeats", "seconds")}
     words = [f"--{key}={value}" for key, value in options_by_name.items() if value]
@@ -84,18 +107,26 @@ def command(name: str, options: Options) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command, and return its exit status: 1 if a peer failed, 2 if nothing could be measured."""
+    """Run the command, and return its exit status: 1 if a peer failed, 2 if nothing could be
+    measured.
+    """
     args = parser().parse_args(arguments)
     if not args.name:
         for name in NAMES:
             print(f"{name:11} {module_of(name).__doc__.splitlines()[0]}")
         return 0
     peers = tuple(part.strip() for part in args.peers.split(",") if part.strip())
-    names = [name for name in NAMES if name not in ("before", "gpu")] if args.name == "all" else [args.name]
+    names = (
+        [name for name in NAMES if name not in ("before", "gpu")]
+        if args.name == "all"
+        else [args.name]
+    )
     statuses = []
     for name in names:
         device = args.device if name == "gpu" else "cpu"
-        options = Options(args.quick, peers, args.threads, args.repeats, args.seconds, device, commit=args.commit)
+        options = Options(
+            args.quick, peers, args.threads, args.repeats, args.seconds, device, commit=args.commit
+        )
         statuses.append(measure(name, options, args.output))
     return max(statuses)
 

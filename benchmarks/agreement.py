@@ -38,7 +38,9 @@ def compare(check: Check, device: xgrad.Device) -> None:
 
 
 def reductions(device: xgrad.Device) -> Iterator[Check]:
-    """Yield argmax, argmin, max and min with infinities, NaN and ties, for each reduction kernel of CuPy."""
+    """Yield argmax, argmin, max and min with infinities, NaN and ties, for each reduction kernel of
+    CuPy.
+    """
     inf, nan = np.inf, np.nan
     long = np.zeros(100_003)
     long[[77_777, 88_888]], long[[5, 99_999]] = inf, -inf
@@ -52,11 +54,18 @@ def reductions(device: xgrad.Device) -> Iterator[Check]:
         "long": long,
         "wide": np.stack([long, -long]),
     }
-    for (label, values), dtype, op in product(cases.items(), FLOATS, ("argmax", "argmin", "max", "min")):
+    for (label, values), dtype, op in product(
+        cases.items(), FLOATS, ("argmax", "argmin", "max", "min")
+    ):
         x = np.asarray(values, dtype)
         for axis in (None, *range(x.ndim)):
             expected = np.asarray(getattr(np, op)(x, axis=axis))
-            yield Check(f"{op} {label} {dtype} {axis}", expected, partial(getattr(device.xp, op), axis=axis), (x,))
+            yield Check(
+                f"{op} {label} {dtype} {axis}",
+                expected,
+                partial(getattr(device.xp, op), axis=axis),
+                (x,),
+            )
 
 
 def additions(device: xgrad.Device) -> Iterator[Check]:
@@ -99,7 +108,10 @@ def _add(device: xgrad.Device, key: Any, x: Any, values: Any) -> Any:
 
 def transfers(device: xgrad.Device) -> Iterator[Check]:
     """Yield transfers of arrays of all layouts to the device and back."""
-    grid, large = np.arange(12, dtype=np.float32).reshape(3, 4), np.arange(300_000.0).reshape(300, 1000)
+    grid, large = (
+        np.arange(12, dtype=np.float32).reshape(3, 4),
+        np.arange(300_000.0).reshape(300, 1000),
+    )
     frozen = grid.copy()
     frozen.flags.writeable = False
     cases = {
@@ -120,7 +132,9 @@ def transfers(device: xgrad.Device) -> Iterator[Check]:
     if device.backend.asynchronous:  # synchronous devices may share memory
         for size, pinned in product((16, 1 << 20, 1 << 24), (False, True)):
             label = f"the source changes after the call: {size}{' pinned' if pinned else ''}"
-            yield Check(label, np.ones((4, size), np.float32), partial(_overwrite, device, size, pinned))
+            yield Check(
+                label, np.ones((4, size), np.float32), partial(_overwrite, device, size, pinned)
+            )
     moving = (("", grid), (" of a view", grid[::-1, ::2]), (" without axes", cases["0-d"]))
     for other, (label, x) in product(range(device.backend.count()), moving):
         yield Check(f"from device {other}{label}", x, partial(_from, device, other, x))
@@ -147,11 +161,22 @@ def functions(device: xgrad.Device) -> Iterator[Check]:
     stack, matrix = np.arange(24.0).reshape(2, 3, 4), np.arange(20.0).reshape(4, 5)
     yield Check("sign", np.sign(x), xp.sign, (x,))
     for low, high in ((-1.0, 2.0), (None, 2.0), (-1.0, None)):
-        yield Check(f"clip {low} {high}", np.clip(x, low, high), partial(xp.clip, min=low, max=high), (x,))
+        yield Check(
+            f"clip {low} {high}", np.clip(x, low, high), partial(xp.clip, min=low, max=high), (x,)
+        )
     for shape in ((6,), (0,), (3, 4)):
         ones = np.ones(shape, np.float32)
-        yield Check(f"cumulative_sum {shape}", ones.cumsum(axis=-1), partial(xp.cumulative_sum, axis=-1), (ones,))
-    for label, a, b in (("", stack, matrix), (" transposed", stack, matrix[:, :4].T), (" empty", stack[:0], matrix)):
+        yield Check(
+            f"cumulative_sum {shape}",
+            ones.cumsum(axis=-1),
+            partial(xp.cumulative_sum, axis=-1),
+            (ones,),
+        )
+    for label, a, b in (
+        ("", stack, matrix),
+        (" transposed", stack, matrix[:, :4].T),
+        (" empty", stack[:0], matrix),
+    ):
         yield Check(f"matmul of a stack{label}", a @ b, xp.matmul, (a, b))
     for dtype in ("float32", "int64", "complex64"):
         a = np.arange(9).reshape(3, 3).astype(dtype)
@@ -163,5 +188,7 @@ def functions(device: xgrad.Device) -> Iterator[Check]:
         (np.linspace(0, 1, 5), partial(xp.linspace, 0, 1, 5)),
         (np.eye(2, 3, 1), partial(xp.eye, 2, 3, k=1)),
     ):
-        yield Check(f"{create.func.__name__} on a device", made.astype(np.float32), partial(create, **on))
+        yield Check(
+            f"{create.func.__name__} on a device", made.astype(np.float32), partial(create, **on)
+        )
     yield Check("ones_like", np.ones_like(x), xp.ones_like, (x,))

@@ -1,7 +1,8 @@
-"""Ops, training steps and the import of xgrad in this tree and at a commit, by default HEAD, in alternating blocks.
+"""Ops, training steps and the import of xgrad in this tree and at a commit, by default HEAD, in
+alternating blocks.
 
-It fails if the median of the ratios of a case is above 1.05. The benchmarks of this tree measure both, so the commit
-must have the public names that `peers/xgrad_peer.py` uses.
+It fails if the median of the ratios of a case is above 1.05. The benchmarks of this tree measure
+both, so the commit must have the public names that `peers/xgrad_peer.py` uses.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def run(options: Options) -> Result:
         ]
         for title, target, group in groups:
             titled = {title.format(case): arguments for case, arguments in group.items()}
-            for peer, cells in timed(result, {NOW: target, BEFORE: target}, titled, options).items():
+            for peer, cells in timed(
+                result, {NOW: target, BEFORE: target}, titled, options
+            ).items():
                 times[peer] |= cells
         for peer, samples in import_times(options, tree).items():
             times[peer]["import"] = samples
@@ -66,7 +69,8 @@ def tree_of(commit: str) -> Iterator[Path]:
     archive = subprocess.run(command, cwd=environment.ROOT, capture_output=True)
     if archive.returncode:
         raise UsageError(
-            f"--commit: expected a commit of the repository, got {commit}: {archive.stderr.decode().strip()}"
+            f"--commit: expected a commit of the repository, got {commit}:"
+            f" {archive.stderr.decode().strip()}"
         )
     with TemporaryDirectory() as folder:
         with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
@@ -76,7 +80,10 @@ def tree_of(commit: str) -> Iterator[Path]:
 
 def import_times(options: Options, tree: Path) -> dict[str, list[float]]:
     """Return the seconds of ``import xgrad`` after that of NumPy in fresh interpreters, by peer."""
-    statement = "import time, numpy; start = time.perf_counter(); import xgrad; print(time.perf_counter() - start)"
+    statement = (
+        "import time, numpy; start = time.perf_counter(); import xgrad; print(time.perf_counter() -"
+        " start)"
+    )
     trees = {NOW: environment.ROOT, BEFORE: tree}
     samples: dict[str, list[float]] = {peer: [] for peer in trees}
     for i in range((options.repeats or 1) + 1):
@@ -93,4 +100,6 @@ def check(result: Result, compared: Cells) -> None:
     """Record a failure for each case with a median of the ratios above the bound."""
     for case, cells in compared.items():
         if (median := spread(cells["ratio"]).median) > BOUND:
-            result.fail(NOW, f"takes {median:.2f} times as long as before: expected at most {BOUND}", case)
+            result.fail(
+                NOW, f"takes {median:.2f} times as long as before: expected at most {BOUND}", case
+            )

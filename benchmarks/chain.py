@@ -1,6 +1,7 @@
 """A chain of a million additions: forward, backward and release, on one thread.
 
-It shows recursion, and repeated traversals of the graph. MyGrad is not among the peers: it fails at a few thousand.
+It shows recursion, and repeated traversals of the graph. MyGrad is not among the peers: it fails at
+a few thousand.
 """
 
 from __future__ import annotations
@@ -10,7 +11,11 @@ from benchmarks.report import Result, Table
 from benchmarks.statistics import ratios
 from benchmarks.worker import peer
 
-PEERS = {"xgrad": "xgrad_peer:additions", "PyTorch": "pytorch:additions", "HIPS autograd": "hips_autograd:additions"}
+PEERS = {
+    "xgrad": "xgrad_peer:additions",
+    "PyTorch": "pytorch:additions",
+    "HIPS autograd": "hips_autograd:additions",
+}
 PARTS = ("forward", "backward", "freed")
 
 
@@ -23,7 +28,10 @@ class Chain:
     def measure(self) -> dict[str, float]:
         """Return the seconds of each part, and of all."""
         times = self.additions(self.length)
-        parts = {part: after - before for part, before, after in zip(PARTS, times, times[1:], strict=False)}
+        parts = {
+            part: after - before
+            for part, before, after in zip(PARTS, times, times[1:], strict=False)
+        }
         return {**parts, "all": times[-1] - times[0]}
 
 
@@ -33,7 +41,9 @@ def run(options: Options) -> Result:
     length = 1000 if options.quick else 1_000_000
     case = f"{length} additions"
     (peers,) = options.chosen(PEERS)
-    figures_by_peer = once(result, peers, "benchmarks.chain:Chain", {case: {"length": length}}, options)
+    figures_by_peer = once(
+        result, peers, "benchmarks.chain:Chain", {case: {"length": length}}, options
+    )
     samples = {
         name: {part: [figures[part] for figures in cases[case]] for part in (*PARTS, "all")}
         for name, cases in figures_by_peer.items()

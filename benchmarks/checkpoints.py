@@ -1,8 +1,9 @@
 """The cost of checkpoints: `xgrad train mnist` without any, and with one every 100 steps.
 
-Runs alternate, each in a fresh process. "epochs" is the time of training and evaluation that the run itself measures,
-"all" that of the command, which also reads the data and writes the files of each epoch. It fails if checkpoints add
-more than 3 % to the command, by the median of the rounds. `--quick` trains on the embedded digits, and has no bound.
+Runs alternate, each in a fresh process. "epochs" is the time of training and evaluation that the
+run itself measures, "all" that of the command, which also reads the data and writes the files of
+each epoch. It fails if checkpoints add more than 3 % to the command, by the median of the rounds.
+`--quick` trains on the embedded digits, and has no bound.
 """
 
 from __future__ import annotations
@@ -42,9 +43,13 @@ class Command:
             seconds = time.perf_counter() - start
             if status:
                 raise RuntimeError(f"exit status {status}")
-            lines = [json.loads(line) for line in Path(folder, "timing.jsonl").read_text().splitlines()]
+            lines = [
+                json.loads(line) for line in Path(folder, "timing.jsonl").read_text().splitlines()
+            ]
         return {
-            "epochs": sum(x for line in lines for name, x in line.items() if name.endswith("_seconds")),
+            "epochs": sum(
+                x for line in lines for name, x in line.items() if name.endswith("_seconds")
+            ),
             "all": seconds,
         }
 
@@ -58,7 +63,9 @@ def run(options: Options) -> Result:
         raise UsageError(str(error)) from error
     case = "digits" if options.quick else "mnist"
     (peers,) = options.chosen(PEERS)
-    figures = once(result, peers, "benchmarks.checkpoints:Command", {case: {"quick": options.quick}}, options)
+    figures = once(
+        result, peers, "benchmarks.checkpoints:Command", {case: {"quick": options.quick}}, options
+    )
     samples = {
         peer: {part: [run[part] for run in cases[case]] for part in ("epochs", "all")}
         for peer, cases in figures.items()
@@ -67,7 +74,9 @@ def run(options: Options) -> Result:
     if samples.keys() == PEERS.keys():
         without, with_them = samples.values()
         cells = {part: ratios(with_them[part], without[part]) for part in without}
-        result.tables.append(Table("Ratios, round by round", "", {"every 100 steps / no checkpoints": cells}))
+        result.tables.append(
+            Table("Ratios, round by round", "", {"every 100 steps / no checkpoints": cells})
+        )
         if not options.quick:
             check(result, cells)
     return result
@@ -76,5 +85,7 @@ def run(options: Options) -> Result:
 def check(result: Result, cells: Mapping[str, Sequence[float]]) -> None:
     """Record a failure if the median ratio of the command is above the bound."""
     if (median := spread(cells["all"]).median) > BOUND:
-        reason = f"takes {median:.3f} times as long as without checkpoints: expected at most {BOUND}"
+        reason = (
+            f"takes {median:.3f} times as long as without checkpoints: expected at most {BOUND}"
+        )
         result.fail("every 100 steps", reason, "all")

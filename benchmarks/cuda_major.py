@@ -1,4 +1,5 @@
-"""Print the major version of the newest CUDA that the NVIDIA driver supports: ``python benchmarks/cuda_major.py``.
+"""Print the major version of the newest CUDA that the NVIDIA driver supports: ``python
+benchmarks/cuda_major.py``.
 
 It needs nothing but the driver, so that CuPy for this version can be installed.
 """
@@ -14,7 +15,9 @@ OLDEST, NEWEST = 12, 13  # of the extras cuda12 and cuda13
 
 
 def cuda_major(load: Any = ctypes.CDLL) -> int:
-    """Return the major version of the extra for this machine; raise RuntimeError with what is missing."""
+    """Return the major version of the extra for this machine; raise RuntimeError with what is
+    missing.
+    """
     try:
         driver = load(LIBRARY)
     except OSError as error:
@@ -28,10 +31,14 @@ def cuda_major(load: Any = ctypes.CDLL) -> int:
         driver.cuDeviceGetCount(ctypes.byref(count)),
     ):
         if status:
-            raise RuntimeError(f"the NVIDIA driver finds no GPU (CUDA error {status}): see nvidia-smi")
+            raise RuntimeError(
+                f"the NVIDIA driver finds no GPU (CUDA error {status}): see nvidia-smi"
+            )
     major = version.value // 1000
     if major < OLDEST:
-        raise RuntimeError(f"expected a driver for CUDA {OLDEST} or newer, got one for CUDA {major}: update it")
+        raise RuntimeError(
+            f"expected a driver for CUDA {OLDEST} or newer, got one for CUDA {major}: update it"
+        )
     return min(major, NEWEST)
 
 

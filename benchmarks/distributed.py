@@ -1,11 +1,13 @@
-"""Training by several processes: steps and messages on this machine, and a model of up to 1024 ranks.
+"""Training by several processes: steps and messages on this machine, and a model of up to 1024
+ranks.
 
-Ranks have one thread of BLAS each, and share a batch. With n bytes of gradients, p ranks, a latency L and a bandwidth
-B, an all-reduce takes 2 (p - 1) L + 2 (p - 1) / p n / B as a ring. Recursive halving and doubling (R. Thakur,
-R. Rabenseifner, W. Gropp, IJHPCA 19, 2005) takes 2 log2(p) L in place of 2 (p - 1) L. With sharded state, a
-reduce-scatter and an all-gather together have the same cost, and a rank updates n / p. On this machine, L and B are
-fitted to the all-reduces of 2 ranks. Its steps are modelled as the step of one rank on a part of the batch, and the
-messages, both times p / cores if there are more ranks than cores.
+Ranks have one thread of BLAS each, and share a batch. With n bytes of gradients, p ranks, a latency
+L and a bandwidth B, an all-reduce takes 2 (p - 1) L + 2 (p - 1) / p n / B as a ring. Recursive
+halving and doubling (R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19, 2005) takes 2 log2(p) L in
+place of 2 (p - 1) L. With sharded state, a reduce-scatter and an all-gather together have the same
+cost, and a rank updates n / p. On this machine, L and B are fitted to the all-reduces of 2 ranks.
+Its steps are modelled as the step of one rank on a part of the batch, and the messages, both times
+p / cores if there are more ranks than cores.
 """
 
 from __future__ import annotations
@@ -33,12 +35,14 @@ QUICK = {"8-6-3, batch 16": ([8, 6, 3], 16)}
 COUNTS = (1, 1000, 10_000, 100_000, 1_000_000)  # of float32
 RANKS = (1, 2, 4)
 
-#: A cluster: 100 million parameters, 0.2 s for forward and backward of the batch of a rank, 10 ms for an update of
-#: all parameters, 2 µs and 25 GB/s between ranks. Assumed, not measured.
+#: A cluster: 100 million parameters, 0.2 s for forward and backward of the batch of a rank, 10 ms
+#: for an update of all parameters, 2 µs and 25 GB/s between ranks. Assumed, not measured.
 CLUSTER = {"parameters": 1e8, "compute": 0.2, "update": 0.01, "latency": 2e-6, "bandwidth": 25e9}
 
 
-def all_reduce(nbytes: float, ranks: int, latency: float, bandwidth: float, ring: bool = True) -> float:
+def all_reduce(
+    nbytes: float, ranks: int, latency: float, bandwidth: float, ring: bool = True
+) -> float:
     """Return the modelled seconds of an all-reduce."""
     messages = 2 * (ranks - 1) if ring else 2 * math.ceil(math.log2(ranks))
     return messages * latency + 2 * (ranks - 1) / ranks * nbytes / bandwidth
@@ -46,7 +50,11 @@ def all_reduce(nbytes: float, ranks: int, latency: float, bandwidth: float, ring
 
 def fitted(samples: dict[str, list[float]]) -> tuple[float, float]:
     """Return latency and bandwidth of 2 ranks, by least squares of relative errors."""
-    pairs = [(4 * int(count), spread(seconds).median) for count, seconds in samples.items() if count != "number"]
+    pairs = [
+        (4 * int(count), spread(seconds).median)
+        for count, seconds in samples.items()
+        if count != "number"
+    ]
     nbytes, seconds = np.array(pairs).T
     # seconds = 2 latency + nbytes / bandwidth
     slope, start = np.polyfit(nbytes, seconds, 1, w=1 / seconds)
@@ -56,7 +64,11 @@ def fitted(samples: dict[str, list[float]]) -> tuple[float, float]:
 def measured(ranks: int, requests: list[tuple[str, dict[str, Any]]], options: Options) -> list[Any]:
     """Return the results of the requests to a job of some ranks."""
     launch = ["-m", "xgrad.distributed.launch", "-n", str(ranks), "benchmarks.ranks"]
-    command = [sys.executable, *(launch if ranks > 1 else ["-m", "benchmarks.ranks"]), json.dumps(requests)]
+    command = [
+        sys.executable,
+        *(launch if ranks > 1 else ["-m", "benchmarks.ranks"]),
+        json.dumps(requests),
+    ]
     env = environment.for_workers(1, "cpu", options.tree)
     done = subprocess.run(command, env=env, cwd=environment.ROOT, capture_output=True, text=True)
     if done.returncode:
@@ -90,7 +102,10 @@ def add_measurements(result: Result, options: Options) -> None:
     outcomes, alone = {}, {}
     for ranks in RANKS:
         requests = [
-            ("steps", {"sizes": networks[name][0], "batch": networks[name][1], "shard": shard, **common})
+            (
+                "steps",
+                {"sizes": networks[name][0], "batch": networks[name][1], "shard": shard, **common},
+            )
             for name, shard in cases
         ]
         parts = [
@@ -99,14 +114,19 @@ def add_measurements(result: Result, options: Options) -> None:
         ]
         print(f"distributed: {ranks} ranks", file=sys.stderr, flush=True)
         alone[ranks] = dict(zip(networks, measured(1, parts, options), strict=True))
-        *steps, sums = measured(ranks, [*requests, ("messages", {"counts": counts, **common})], options)
+        *steps, sums = measured(
+            ranks, [*requests, ("messages", {"counts": counts, **common})], options
+        )
         outcomes[ranks] = dict(zip(cases, steps, strict=True))
         if ranks > 1:
             reductions[f"{ranks} ranks"] = scaled({"": sums}, 1e6)[""]
         if ranks == 2:
             latency, bandwidth = fitted(sums)
             number = spread(sums["number"]).median
-    result.settings |= {"fitted latency, µs": 1e6 * latency, "fitted bandwidth, GB/s": bandwidth / 1e9}
+    result.settings |= {
+        "fitted latency, µs": 1e6 * latency,
+        "fitted bandwidth, GB/s": bandwidth / 1e9,
+    }
     for ranks in RANKS:
         busy = max(1, ranks / environment.cores())
         for name in networks:
@@ -115,7 +135,13 @@ def add_measurements(result: Result, options: Options) -> None:
             message = all_reduce(4 * part["parameters"], ranks, latency, bandwidth, ring=False)
             for shard in (False, True) if ranks > 1 else (False,):
                 outcome = outcomes[ranks][name, shard]
-                row = f"{ranks} ranks, sharded" if shard else f"{ranks} ranks" if ranks > 1 else "1 rank"
+                row = (
+                    f"{ranks} ranks, sharded"
+                    if shard
+                    else f"{ranks} ranks"
+                    if ranks > 1
+                    else "1 rank"
+                )
                 times.setdefault(row, {})[name] = [1e3 * x for x in outcome["step"]]
                 state.setdefault(row, {})[name] = [outcome["state"] / 1e6]
                 own = step - update * (1 - 1 / ranks if shard else 0)
@@ -128,7 +154,12 @@ def add_measurements(result: Result, options: Options) -> None:
         Table("Time of a step", "ms", times, "bars"),
         Table("Modelled time / measured time", "", ratios),
         Table("State of AdamW in a rank", "MB", state),
-        Table("Time of an all-reduce of float32, and of a message of one number", "µs", reductions, corner="count"),
+        Table(
+            "Time of an all-reduce of float32, and of a message of one number",
+            "µs",
+            reductions,
+            corner="count",
+        ),
         Table("Products during an all-reduce", "ms", overlapped),
     ]
 
@@ -143,5 +174,7 @@ def run(options: Options) -> Result:
             add_measurements(result, options)
         except Failed as error:
             result.fail("ranks", str(error), "this machine")
-    result.tables.append(Table("Modelled efficiency of a cluster", "%", predicted(), "lines", "ranks"))
+    result.tables.append(
+        Table("Modelled efficiency of a cluster", "%", predicted(), "lines", "ranks")
+    )
     return result

@@ -1,4 +1,6 @@
-"""The environment of a measurement: hardware, versions, and variables that are equal for all peers."""
+"""The environment of a measurement: hardware, versions, and variables that are equal for all
+peers.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +17,76 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("numpy", "torch", "jax", "jaxlib", "scikit-learn", "mygrad", "autograd", "scipy")
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NPROC")
+THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NPROC",
+)
 #: Variables that override the choice of kernels by a library; they are not passed to the peers.
-KERNELS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA",
-           "DNNL_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY", "NPY_DISABLE_CPU_FEATURES", "XLA_FLAGS")  # fmt: skip
-REPORTED = ("MALLOC_", "GLIBC_", "PYTHONMALLOC", "LD_PRELOAD", "OMP_", "KMP_", "GOMP_", "OPENBLAS_", "MKL_", "XLA_",
-           "JAX_", "TORCH", "CUDA_VISIBLE", "CUPY_", "NVIDIA_TF32", "VECLIB_", "NPROC")  # fmt: skip
+KERNELS = (
+    "OPENBLAS_CORETYPE",
+    "OPENBLAS_L2_SIZE",
+    "MKL_CBWR",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "ONEDNN_MAX_CPU_ISA",
+    "DNNL_MAX_CPU_ISA",
+    "ATEN_CPU_CAPABILITY",
+    "NPY_DISABLE_CPU_FEATURES",
+    "XLA_FLAGS",
+)
+REPORTED = (
+    "MALLOC_",
+    "GLIBC_",
+    "PYTHONMALLOC",
+    "LD_PRELOAD",
+    "OMP_",
+    "KMP_",
+    "GOMP_",
+    "OPENBLAS_",
+    "MKL_",
+    "XLA_",
+    "JAX_",
+    "TORCH",
+    "CUDA_VISIBLE",
+    "CUPY_",
+    "NVIDIA_TF32",
+    "VECLIB_",
+    "NPROC",
+)
 
 
 def for_workers(threads: int, device: str, tree: Path = ROOT, tf32: bool = False) -> dict[str, str]:
-    """Return the environment of the processes of peers, with a number of threads for each library, and xgrad of a tree.
+    """Return the environment of the processes of peers, with a number of threads for each library,
+    and xgrad of a tree.
 
-    NPROC is the variable of XLA. Each library chooses its kernels by itself: `KERNELS` are not passed on.
+    NPROC is the variable of XLA. Each library chooses its kernels by itself: `KERNELS` are not
+    passed on.
     """
     own = dict.fromkeys(THREADS, str(threads))
     if device != "cpu" and not tf32:
         own["NVIDIA_TF32_OVERRIDE"] = "0"  # no TF32 in NVIDIA's libraries
-    own |= {"JAX_PLATFORMS": "cpu" if device == "cpu" else "", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    own |= {
+        "JAX_PLATFORMS": "cpu" if device == "cpu" else "",
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    }
     folders = [str(tree), *([str(tree / "backends"), str(ROOT)] if tree != ROOT else [])]
     path = os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])
-    # An editable installation writes bytecode at its first import, which installed libraries have already.
-    inherited = {name: text for name, text in os.environ.items() if name not in (*KERNELS, "PYTHONDONTWRITEBYTECODE")}
+    # An editable installation writes bytecode at its first import, which installed libraries have
+    # already.
+    inherited = {
+        name: text
+        for name, text in os.environ.items()
+        if name not in (*KERNELS, "PYTHONDONTWRITEBYTECODE")
+    }
     return {**inherited, **own, "PYTHONPATH": path}
 
 
 def describe(env: Mapping[str, str]) -> dict[str, str]:
-    """Return hardware, versions, relevant variables of the environment of the peers, commit and date."""
+    """Return hardware, versions, relevant variables of the environment of the peers, commit and
+    date.
+    """
     config: Any = np.show_config  # typed as returning None
     blas = config(mode="dicts")["Build Dependencies"]["blas"]
     return {

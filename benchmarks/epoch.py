@@ -1,15 +1,17 @@
 """MNIST to 98 % test accuracy, data loading included: 784-256-128-10, Adam, batches of 128.
 
-Grey values are from 0 to 1. Peers start from equal weights, except scikit-learn, and draw their own shuffles; both
-differ between seeds. All epochs of a seed run in one process, and the processes alternate epoch by epoch until the test
-accuracy is reached, for at most 12 epochs. Before that, each trains another model on a single batch, since some
-libraries import modules at their first step, and reads the files once. The time includes reading and unpacking the
-files, set-up, and training with shuffles and batches; evaluation is reported separately.
+Grey values are from 0 to 1. Peers start from equal weights, except scikit-learn, and draw their own
+shuffles; both differ between seeds. All epochs of a seed run in one process, and the processes
+alternate epoch by epoch until the test accuracy is reached, for at most 12 epochs. Before that,
+each trains another model on a single batch, since some libraries import modules at their first
+step, and reads the files once. The time includes reading and unpacking the files, set-up, and
+training with shuffles and batches; evaluation is reported separately.
 
-The learning rate is 0.004 in the first epoch and falls by a factor of 0.6 in each epoch. At a constant rate of 0.001
-the accuracy fluctuates near 98 %, and the number of epochs, 5 to 20, is random; a falling rate makes it rise steadily.
-Since one epoch more or less says nothing about a library, the seconds are also given for the median number of epochs.
-`--quick` trains on the embedded digits to 80 %.
+The learning rate is 0.004 in the first epoch and falls by a factor of 0.6 in each epoch. At a
+constant rate of 0.001 the accuracy fluctuates near 98 %, and the number of epochs, 5 to 20, is
+random; a falling rate makes it rise steadily. Since one epoch more or less says nothing about a
+library, the seconds are also given for the median number of epochs. `--quick` trains on the
+embedded digits to 80 %.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ class Training:
         begin = peer(target)
         warm_up, _ = begin(batch(sizes), sizes, seed, **device)
         warm_up(RATE)
-        images(quick)  # the first process to allocate this much memory gets it faster than later ones
+        images(
+            quick
+        )  # the first process to allocate this much memory gets it faster than later ones
         start = time.perf_counter()
         self.data = images(quick)
         self.train: Callable[[float], Any]
@@ -64,7 +68,12 @@ class Training:
         trained = time.perf_counter()
         accuracy = float((self.predict(self.data.test) == self.data.test_labels).mean())
         end = time.perf_counter()
-        return {"loading": self.loading, "epoch": trained - start, "evaluation": end - trained, "accuracy": accuracy}
+        return {
+            "loading": self.loading,
+            "epoch": trained - start,
+            "evaluation": end - trained,
+            "accuracy": accuracy,
+        }
 
 
 def batch(sizes: Sequence[int]) -> Images:
@@ -85,13 +94,17 @@ def run(options: Options) -> Result:
     return result
 
 
-def measured(result: Result, peers: Mapping[str, str], options: Options, **device: str) -> list[Table]:
+def measured(
+    result: Result, peers: Mapping[str, str], options: Options, **device: str
+) -> list[Table]:
     """Return the tables of training runs of all peers."""
     target = 0.8 if options.quick else 0.98
     runs: Runs = {}
     for seed in range(options.repeats or 1):
         arguments = {"seed": seed, "quick": options.quick, **device}
-        with worker_group(result, peers, "benchmarks.epoch:Training", f"seed {seed}", arguments, options) as group:
+        with worker_group(
+            result, peers, "benchmarks.epoch:Training", f"seed {seed}", arguments, options
+        ) as group:
             for number in range(1, CAP + 1):
                 for name, figures in group.ask("epoch", number=number):
                     if number == 1:
@@ -111,7 +124,10 @@ def measured(result: Result, peers: Mapping[str, str], options: Options, **devic
 
 def summary(runs: Runs, target: float) -> Cells:
     """Return the seconds to the target and their parts; seeds that did not reach it have none."""
-    reached = {name: [epochs for epochs in seeds if epochs[-1]["accuracy"] >= target] for name, seeds in runs.items()}
+    reached = {
+        name: [epochs for epochs in seeds if epochs[-1]["accuracy"] >= target]
+        for name, seeds in runs.items()
+    }
     pace = median([len(epochs) for seeds in reached.values() for epochs in seeds] or [1])
 
     def seconds(epochs: list[dict[str, float]]) -> float:
@@ -123,11 +139,14 @@ def summary(runs: Runs, target: float) -> Cells:
             "epochs": [float(len(epochs)) for epochs in reached[name]],
             "seeds that reached it": [float(len(reached[name]))],
             f"seconds for {pace:g} epochs": [
-                epochs[0]["loading"] + pace * median(figures["epoch"] for figures in epochs) for epochs in seeds
+                epochs[0]["loading"] + pace * median(figures["epoch"] for figures in epochs)
+                for epochs in seeds
             ],
             "seconds an epoch": [figures["epoch"] for epochs in seeds for figures in epochs],
             "seconds of loading": [epochs[0]["loading"] for epochs in seeds],
-            "seconds of an evaluation": [figures["evaluation"] for epochs in seeds for figures in epochs],
+            "seconds of an evaluation": [
+                figures["evaluation"] for epochs in seeds for figures in epochs
+            ],
         }
         for name, seeds in runs.items()
     }

@@ -1,10 +1,11 @@
 """Captured steps on a GPU with and without fused kernels: values, nodes of the CUDA graph, times.
 
-``python -m benchmarks.fused_steps`` prints a table, and with ``--output FILE`` writes it there. Losses and parameters
-after five steps are compared: with fused kernels they have the same bits as without, unless the model adds up at
-repeated indices, as an embedding's gradient does, in an order that differs from run to run. Times are the least mean of
-three blocks of calls, in one process, from the first launch until the device has computed all; the graph alone is one
-that is launched again.
+``python -m benchmarks.fused_steps`` prints a table, and with ``--output FILE`` writes it there.
+Losses and parameters after five steps are compared: with fused kernels they have the same bits as
+without, unless the model adds up at repeated indices, as an embedding's gradient does, in an order
+that differs from run to run. Times are the least mean of three blocks of calls, in one process,
+from the first launch until the device has computed all; the graph alone is one that is launched
+again.
 """
 
 from __future__ import annotations
@@ -22,16 +23,35 @@ import xgrad
 from benchmarks.models import MODELS, QUICK
 from benchmarks.peers import models_xgrad
 
-KINDS: dict[str, dict[str, Any]] = {"eager": {}, "captured": {"native": False}, "captured, fused": {"native": None}}
-NAMES = ["step, µs", "graph alone, µs", "nodes of the graph", "largest difference from the CPU", "bits as captured"]
+KINDS: dict[str, dict[str, Any]] = {
+    "eager": {},
+    "captured": {"native": False},
+    "captured, fused": {"native": None},
+}
+NAMES = [
+    "step, µs",
+    "graph alone, µs",
+    "nodes of the graph",
+    "largest difference from the CPU",
+    "bits as captured",
+]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, as a test: the figures mean nothing")
-    parser.add_argument("--seconds", type=float, default=60, help="no model is begun after them (default: %(default)s)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the table to a file of Markdown")
+    parser.add_argument(
+        "--quick", action="store_true", help="tiny sizes, as a test: the figures mean nothing"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=60,
+        help="no model is begun after them (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="write the table to a file of Markdown"
+    )
     options = parser.parse_args()
     device, start, lines = xgrad.Device(options.device), time.monotonic(), list[str]()
     lines += [f"# Fused steps on {device.backend.describe(device.index)}", ""]
@@ -41,7 +61,10 @@ def main() -> None:
     for model, sizes in (QUICK if options.quick else MODELS).items():
         if time.monotonic() - start < options.seconds:
             for kind, figures in measured(device, sizes).items():
-                lines.append(f"| {model} | {kind} | {' | '.join([str(figures.get(name, '')) for name in NAMES])} |")
+                lines.append(
+                    f"| {model} | {kind} |"
+                    f" {' | '.join([str(figures.get(name, '')) for name in NAMES])} |"
+                )
                 print(lines[-1], flush=True)
     text = "\n".join([*lines, ""])
     print(text)
@@ -52,13 +75,19 @@ def main() -> None:
 
 def measured(device: Any, sizes: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the figures of a model for each kind of step."""
-    right, values, figures = after_five(models_xgrad.trained(dtype="float32", device="cpu", **sizes)), {}, {}
+    right, values, figures = (
+        after_five(models_xgrad.trained(dtype="float32", device="cpu", **sizes)),
+        {},
+        {},
+    )
     for kind, options in KINDS.items():
         step, model = models_xgrad.trained(dtype="float32", device=str(device), **sizes)
         call: Any = xgrad.capture(step, **options) if options else step
         values[kind] = after_five((call, model))
         row: dict[str, Any] = {"step, µs": microseconds(device, call)}
-        largest = max([float(np.abs(x - y).max()) for x, y in zip(values[kind], right, strict=True)])
+        largest = max(
+            [float(np.abs(x - y).max()) for x, y in zip(values[kind], right, strict=True)]
+        )
         row["largest difference from the CPU"] = f"{largest:.1e}"
         if options:
             (program,) = call._programs.values()
@@ -69,7 +98,9 @@ def measured(device: Any, sizes: Mapping[str, Any]) -> dict[str, dict[str, Any]]
         figures[kind] = row
     for kind in ("eager", "captured, fused"):
         pairs = zip(values[kind], values["captured"], strict=True)
-        figures[kind]["bits as captured"] = "yes" if all(x.tobytes() == y.tobytes() for x, y in pairs) else "no"
+        figures[kind]["bits as captured"] = (
+            "yes" if all(x.tobytes() == y.tobytes() for x, y in pairs) else "no"
+        )
     return figures
 
 
@@ -96,7 +127,9 @@ def microseconds(device: Any, call: Callable[[], Any]) -> float:
 
 
 def nodes(graph: Any) -> int | str:
-    """Return the number of nodes of a CUDA graph: kernels, copies and memsets. The emulation of CUDA does not tell."""
+    """Return the number of nodes of a CUDA graph: kernels, copies and memsets. The emulation of
+    CUDA does not tell.
+    """
     count, driver = ctypes.c_size_t(), ctypes.CDLL("libcuda.so.1")
     if not hasattr(driver, "cuGraphGetNodes"):
         return ""

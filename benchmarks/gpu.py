@@ -1,10 +1,11 @@
 """A GPU: training steps, ops with their launches, and transfers.
 
-Steps are those of the benchmark `step`, eager and captured, the latter as a CUDA graph; in full float32 (no TF32) for
-every peer, and again with TF32, with one synchronization at the end of each block. MNIST is the benchmark `epoch`, with
-all images on the device, and at most three seeds. Launches are the ops of the benchmark `ops`, also with
-one synchronization a block; each transfer is synchronized. The GPU accesses pinned memory directly: xgrad's results on
-the host are in pinned memory, up to 256 MiB. After an interruption (Ctrl-C), the results so far are written. `--device
+Steps are those of the benchmark `step`, eager and captured, the latter as a CUDA graph; in full
+float32 (no TF32) for every peer, and again with TF32, with one synchronization at the end of each
+block. MNIST is the benchmark `epoch`, with all images on the device, and at most three seeds.
+Launches are the ops of the benchmark `ops`, also with one synchronization a block; each transfer is
+synchronized. The GPU accesses pinned memory directly: xgrad's results on the host are in pinned
+memory, up to 256 MiB. After an interruption (Ctrl-C), the results so far are written. `--device
 cpu` runs all this without a GPU, as a test.
 """
 
@@ -37,7 +38,9 @@ LAUNCHES = {
     "JAX": "jax_jit:op",
 }
 CHAINS = {"xgrad": "xgrad_peer:chain", "PyTorch": "pytorch:chain"}
-EPOCHS = {name: epoch.PEERS[name] for name in ("xgrad", "xgrad captured", "PyTorch", "PyTorch fused Adam")}
+EPOCHS = {
+    name: epoch.PEERS[name] for name in ("xgrad", "xgrad captured", "PyTorch", "PyTorch fused Adam")
+}
 TRANSFERS = {
     "xgrad to the device": "xgrad_peer:to_device",
     "PyTorch to the device": "pytorch:to_device",
@@ -63,7 +66,11 @@ BYTES = (1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 27)
 
 
 def steps(
-    result: Result, options: Options, peers: Mapping[str, str], networks: Networks = NETWORKS, tf32: bool = False
+    result: Result,
+    options: Options,
+    peers: Mapping[str, str],
+    networks: Networks = NETWORKS,
+    tf32: bool = False,
 ) -> None:
     """Measure training steps."""
     how = " with TF32" * tf32
@@ -92,21 +99,30 @@ def mnist(result: Result, options: Options, peers: Mapping[str, str]) -> None:
     result.tables += epoch.measured(result, peers, options, device=options.device)
 
 
-def launches(result: Result, options: Options, peers: Mapping[str, str], chains: Mapping[str, str]) -> None:
+def launches(
+    result: Result, options: Options, peers: Mapping[str, str], chains: Mapping[str, str]
+) -> None:
     """Measure single ops."""
     times = ops.measured(result, peers, chains, options, device=options.device)
-    result.tables.append(Table("Time of an op, launches included", "µs", scaled(times, 1e6), "bars"))
+    result.tables.append(
+        Table("Time of an op, launches included", "µs", scaled(times, 1e6), "bars")
+    )
 
 
 def transfers(result: Result, options: Options, peers: Mapping[str, str]) -> None:
     """Measure transfers."""
-    sizes, times = {f"{size >> 10} KiB": size for size in (BYTES[:1] if options.quick else BYTES)}, Cells()
+    sizes, times = (
+        {f"{size >> 10} KiB": size for size in (BYTES[:1] if options.quick else BYTES)},
+        Cells(),
+    )
     cases = {name: {"size": size, "device": options.device} for name, size in sizes.items()}
     try:
         timed(result, peers, cases, options, None, times)
     finally:
         rates = {
-            direction: {name: [sizes[name] / s / 1e9 for s in samples] for name, samples in cells.items()}
+            direction: {
+                name: [sizes[name] / s / 1e9 for s in samples] for name, samples in cells.items()
+            }
             for direction, cells in times.items()
         }
         result.tables.append(Table("Transfers", "GB/s", rates, "bars"))
@@ -130,7 +146,10 @@ def run(options: Options, sections: Iterable[str] = SECTIONS, **more: Any) -> Re
         raise UsageError(f"{error} (`--device cpu` runs without a GPU)") from error
     options = options.filled()
     result = begin("gpu", __doc__ or "", options)
-    result.environment |= {"device": device.backend.describe(device.index), **device.backend.versions()}
+    result.environment |= {
+        "device": device.backend.describe(device.index),
+        **device.backend.versions(),
+    }
     chosen = iter(options.chosen(*(group for _, groups in SECTIONS.values() for group in groups)))
     peers = {name: [next(chosen) for _ in groups] for name, (_, groups) in SECTIONS.items()}
     try:

@@ -1,9 +1,11 @@
-"""Check xgrad on the GPU of this machine: ``python -m benchmarks.gpu_check``, which ``make gpu-check`` calls.
+"""Check xgrad on the GPU of this machine: ``python -m benchmarks.gpu_check``, which ``make
+gpu-check`` calls.
 
-The `PARTS` run one after the other, each for its number of seconds and what others leave of theirs. Their
-cases are shared by processes (`benchmarks.gpu_parts`), and each result is appended to a file of lines of JSON, named
-after the GPU. Another call continues there. After each part, a report is written beside it as JSON and as Markdown.
-Without a usable GPU, the reason is printed in one line. ``--device cpu`` or ``torch`` is a rehearsal without a GPU.
+The `PARTS` run one after the other, each for its number of seconds and what others leave of theirs.
+Their cases are shared by processes (`benchmarks.gpu_parts`), and each result is appended to a file
+of lines of JSON, named after the GPU. Another call continues there. After each part, a report is
+written beside it as JSON and as Markdown. Without a usable GPU, the reason is printed in one line.
+``--device cpu`` or ``torch`` is a rehearsal without a GPU.
 """
 
 from __future__ import annotations
@@ -44,15 +46,22 @@ Record = dict[str, Any]
 class Part:
     """A part of the check: its least number of seconds, and its largest number of processes.
 
-    In `command`, ``PART``, ``DEVICE`` and ``SHARE`` stand for these. The figures of passed cases are reported if they
-    are `shown`.
+    In `command`, ``PART``, ``DEVICE`` and ``SHARE`` stand for these. The figures of passed cases
+    are reported if they are `shown`.
     """
 
     name: str
     seconds: float
     processes: int = 12
     shown: bool = False
-    command: tuple[str, ...] = (sys.executable, "-m", "benchmarks.gpu_parts", "PART", "DEVICE", "SHARE")
+    command: tuple[str, ...] = (
+        sys.executable,
+        "-m",
+        "benchmarks.gpu_parts",
+        "PART",
+        "DEVICE",
+        "SHARE",
+    )
 
 
 #: The most telling first. Each has also what earlier and completed ones leave of the time.
@@ -70,7 +79,9 @@ PARTS = (
 
 @dataclass
 class Progress:
-    """The results so far: the records of each part by case, its number of cases, and its seconds."""
+    """The results so far: the records of each part by case, its number of cases, and its
+    seconds.
+    """
 
     file: Path
     records: dict[str, dict[str, Record]] = field(default_factory=dict)
@@ -111,8 +122,12 @@ class Progress:
         for part in parts:
             records = self.records.get(part.name, {})
             failed = {case: record["error"] for case, record in records.items() if record["error"]}
-            figures = {case: record["figures"] for case, record in records.items() if case not in failed}
-            skipped = Counter(str(entry["skipped"]) for entry in figures.values() if "skipped" in entry)
+            figures = {
+                case: record["figures"] for case, record in records.items() if case not in failed
+            }
+            skipped = Counter(
+                str(entry["skipped"]) for entry in figures.values() if "skipped" in entry
+            )
             summaries[part.name] = {
                 "cases": max(self.totals.get(part.name, 0), len(records)),
                 "passed": len(figures) - sum(skipped.values()),
@@ -135,8 +150,15 @@ def _parsed(line: str) -> Record:
 
 def _public(text: str) -> str:
     """Return text without paths of this machine."""
-    private = {"XGRAD_DATA": os.environ.get("XGRAD_DATA"), ".": str(ROOT), "PREFIX": sys.prefix, "~": str(Path.home())}
-    for shown, path in sorted(private.items(), key=lambda item: -len(item[1] or "")):  # one may lie in another
+    private = {
+        "XGRAD_DATA": os.environ.get("XGRAD_DATA"),
+        ".": str(ROOT),
+        "PREFIX": sys.prefix,
+        "~": str(Path.home()),
+    }
+    for shown, path in sorted(
+        private.items(), key=lambda item: -len(item[1] or "")
+    ):  # one may lie in another
         text = text.replace(json.dumps(path)[1:-1], shown) if path else text
     return text
 
@@ -147,7 +169,9 @@ def _public(text: str) -> str:
 class Share:
     """The cases of a part in one process at a time, another one after each that ends early."""
 
-    def __init__(self, part: Part, device: str, share: str, deadline: float, progress: Progress, lock: Lock) -> None:
+    def __init__(
+        self, part: Part, device: str, share: str, deadline: float, progress: Progress, lock: Lock
+    ) -> None:
         self.part, self.deadline, self.progress, self.lock = part, deadline, progress, lock
         named = {"PART": part.name, "DEVICE": device, "SHARE": share}
         self.command = [named.get(word, word) for word in part.command]
@@ -159,10 +183,16 @@ class Share:
             pass
 
     def kill(self) -> None:
-        """End the process and those that it has started, such as workers of a benchmark, which would use the GPU."""
+        """End the process and those that it has started, such as workers of a benchmark, which
+        would use the GPU.
+        """
         if self.process:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL) if os.name == "posix" else self.process.kill()
+                (
+                    os.killpg(self.process.pid, signal.SIGKILL)
+                    if os.name == "posix"
+                    else self.process.kill()
+                )
 
     def _run(self) -> bool:
         """Run one process, and return whether another one is needed."""
@@ -170,9 +200,15 @@ class Share:
         env = os.environ | (dict.fromkeys(THREADS, "1") if self.part.processes > 1 else {})
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as noise:
             process = self.process = subprocess.Popen(
-                self.command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=noise, text=True,
+                self.command,
+                cwd=ROOT,
+                env=env,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=noise,
+                text=True,
                 process_group=0 if os.name == "posix" else None,
-            )  # fmt: skip
+            )
             assert process.stdin
             assert process.stdout
             with self.lock:
@@ -204,26 +240,42 @@ class Share:
                 return False
             if case or not results:
                 noise.seek(0)
-                reason = f"no result within {CASE:g} s" if status == -9 else f"the process ended with status {status}"
+                reason = (
+                    f"no result within {CASE:g} s"
+                    if status == -9
+                    else f"the process ended with status {status}"
+                )
                 last = (noise.read().strip().splitlines() or [""])[-1]
                 with self.lock:
                     error = f"{reason}: {last}" if last else reason
-                    self.progress.add(part=self.part.name, case=case or START, figures={}, error=error)
+                    self.progress.add(
+                        part=self.part.name, case=case or START, figures={}, error=error
+                    )
             return bool(case or results)
 
 
 def run(
-    parts: Sequence[Part], device: str, progress: Progress, note: Callable[[str], Any], budget: float = BUDGET
+    parts: Sequence[Part],
+    device: str,
+    progress: Progress,
+    note: Callable[[str], Any],
+    budget: float = BUDGET,
 ) -> None:
-    """Run all parts within a number of seconds, of which later parts keep theirs; `note` is called after each."""
+    """Run all parts within a number of seconds, of which later parts keep theirs; `note` is called
+    after each.
+    """
     end, lock = time.monotonic() + budget, Lock()
     for i, part in enumerate(parts):
         if not progress.complete(part.name):
             start = time.monotonic()
-            later = sum(other.seconds for other in parts[i + 1 :] if not progress.complete(other.name))
+            later = sum(
+                other.seconds for other in parts[i + 1 :] if not progress.complete(other.name)
+            )
             deadline = min(end, max(start + part.seconds, end - later))
             count = min(part.processes, cores())
-            shares = [Share(part, device, f"{i}/{count}", deadline, progress, lock) for i in range(count)]
+            shares = [
+                Share(part, device, f"{i}/{count}", deadline, progress, lock) for i in range(count)
+            ]
             with ThreadPoolExecutor(count) as threads:
                 try:
                     for _ in threads.map(Share.run, shares):
@@ -265,30 +317,47 @@ def page(report: Record) -> str:
     """Return the report as a page of Markdown."""
     machine, parts = report["machine"], report["parts"]
     incomplete = [name for name, part in parts.items() if not part["complete"]]
-    failed = {f"{name}: {case}": error for name, part in parts.items() for case, error in part["failed"].items()}
+    failed = {
+        f"{name}: {case}": error
+        for name, part in parts.items()
+        for case, error in part["failed"].items()
+    }
     verdict = f"{len(failed)} failed" if failed else "none failed"
     lines = [
-        f"# gpu-check on {machine['device'].partition(',')[0]}: {verdict}" + ", incomplete" * bool(incomplete),
+        f"# gpu-check on {machine['device'].partition(',')[0]}: {verdict}"
+        + ", incomplete" * bool(incomplete),
         "",
         *(f"- {name}: {value}" for name, value in machine.items()),
         "",
         *_table(
             ["part", "cases", "passed", "skipped", "failed", "not reached", "seconds"],
             [
-                [name, part["cases"], part["passed"], (skipped := sum(part["skipped"].values())), len(part["failed"]),
-                 part["cases"] - part["passed"] - skipped - len(part["failed"]), part["seconds"]]
+                [
+                    name,
+                    part["cases"],
+                    part["passed"],
+                    (skipped := sum(part["skipped"].values())),
+                    len(part["failed"]),
+                    part["cases"] - part["passed"] - skipped - len(part["failed"]),
+                    part["seconds"],
+                ]
                 for name, part in parts.items()
             ],
         ),
-    ]  # fmt: skip
+    ]
     if incomplete:
         lines += ["", f"Not complete: {', '.join(incomplete)}. The same command continues."]
     if failed:
         lines += ["", "## Failed", ""]
-        lines += [f"- {case}: {' '.join(error.split())[:300]}" for case, error in list(failed.items())[:LISTED]]
+        lines += [
+            f"- {case}: {' '.join(error.split())[:300]}"
+            for case, error in list(failed.items())[:LISTED]
+        ]
         lines += [f"- and {len(failed) - LISTED} more, in the JSON"] * (len(failed) > LISTED)
     if skipped := [
-        f"- {name}: {count} times: {why}" for name, part in parts.items() for why, count in part["skipped"].items()
+        f"- {name}: {count} times: {why}"
+        for name, part in parts.items()
+        for why, count in part["skipped"].items()
     ]:
         lines += ["", "## Skipped", "", *skipped]
     for name, part in parts.items():
@@ -298,25 +367,55 @@ def page(report: Record) -> str:
             lines += [f"- {key}: {value}" for key, value in figures.items() if key not in tables]
             for title, rows in tables.items():
                 columns = list(dict.fromkeys(column for row in rows.values() for column in row))
-                lines += ["", title, "", *_table(["", *columns], [[row, *map(rows[row].get, columns)] for row in rows])]
+                lines += [
+                    "",
+                    title,
+                    "",
+                    *_table(["", *columns], [[row, *map(rows[row].get, columns)] for row in rows]),
+                ]
     return "\n".join(lines) + "\n"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    return [f"| {' | '.join('' if x is None else str(x) for x in row)} |" for row in (head, ["---"] * len(head), *rows)]
+    return [
+        f"| {' | '.join('' if x is None else str(x) for x in row)} |"
+        for row in (head, ["---"] * len(head), *rows)
+    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status: 0 if there is a GPU and all cases pass, 1 if not."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu_check", description="Check xgrad on a GPU.")
+    """Run the command and return its exit status: 0 if there is a GPU and all cases pass, 1 if
+    not.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.gpu_check", description="Check xgrad on a GPU."
+    )
     add = parser.add_argument
-    add("--device", default="cuda", help="cuda, cuda:1 ..., or cpu or torch as a rehearsal (default: %(default)s)")
+    add(
+        "--device",
+        default="cuda",
+        help="cuda, cuda:1 ..., or cpu or torch as a rehearsal (default: %(default)s)",
+    )
     add("--budget", type=float, default=BUDGET, help="seconds for all parts (default: %(default)s)")
-    add("--parts", default="", metavar="NAME,...", help=f"some of {', '.join(part.name for part in PARTS)}")
-    add("--quick", action="store_true", help="tiny sizes in the part speed, as a test: its figures mean nothing")
+    add(
+        "--parts",
+        default="",
+        metavar="NAME,...",
+        help=f"some of {', '.join(part.name for part in PARTS)}",
+    )
+    add(
+        "--quick",
+        action="store_true",
+        help="tiny sizes in the part speed, as a test: its figures mean nothing",
+    )
     add("--fresh", action="store_true", help="do not continue a previous call")
     results = ROOT / "benchmarks" / "results" / "gpu"
-    add("--out", type=Path, default=results, help="folder for the results (default: benchmarks/results/gpu)")
+    add(
+        "--out",
+        type=Path,
+        default=results,
+        help="folder for the results (default: benchmarks/results/gpu)",
+    )
     options = parser.parse_args(arguments)
     try:
         device = xgrad.Device(options.device)
@@ -340,7 +439,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         file.with_suffix(".md").write_text(page(report), "utf-8")
         if part := report["parts"].get(name):
             skipped = sum(part["skipped"].values())
-            counts = f"{part['passed']} of {part['cases']} passed, {skipped} skipped, {len(part['failed'])} failed"
+            counts = (
+                f"{part['passed']} of {part['cases']} passed, {skipped} skipped,"
+                f" {len(part['failed'])} failed"
+            )
             print(f"{name:8} {part['seconds']:6.1f} s  {counts}", flush=True)
         return report
 

@@ -1,8 +1,9 @@
 """The parts of ``make gpu-check``: cases on a device, each with figures or an error.
 
-``python -m benchmarks.gpu_parts PART DEVICE I/N`` runs every Nth case from the Ith on, without those in a JSON list of
-names on standard input, and writes a line of JSON at the start and at the end of each. An error on a GPU can make all
-later work of a process fail: the process then ends with `UNUSABLE`, and `benchmarks.gpu_check` starts another one.
+``python -m benchmarks.gpu_parts PART DEVICE I/N`` runs every Nth case from the Ith on, without
+those in a JSON list of names on standard input, and writes a line of JSON at the start and at the
+end of each. An error on a GPU can make all later work of a process fail: the process then ends with
+`UNUSABLE`, and `benchmarks.gpu_check` starts another one.
 """
 
 from __future__ import annotations
@@ -45,8 +46,16 @@ Cases = dict[str, Callable[[], Figures | None]]
 class Reporter:
     """Selects the cases of a share, runs them, and writes their starts and ends."""
 
-    def __init__(self, device: str, share: int, shares: int, done: Sequence[str], write: Callable[[str], Any]) -> None:
-        self.device, self.share, self.shares, self.done, self._write = device, share, shares, set(done), write
+    def __init__(
+        self, device: str, share: int, shares: int, done: Sequence[str], write: Callable[[str], Any]
+    ) -> None:
+        self.device, self.share, self.shares, self.done, self._write = (
+            device,
+            share,
+            shares,
+            set(done),
+            write,
+        )
 
     def write(self, **event: Any) -> None:
         self._write(json.dumps(event, default=float) + "\n")
@@ -94,7 +103,11 @@ class TestReporter:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.skipped:
-            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else getattr(report, "wasxfail", "")
+            reason = (
+                report.longrepr[2]
+                if isinstance(report.longrepr, tuple)
+                else getattr(report, "wasxfail", "")
+            )
             self.figures = {"skipped": reason.removeprefix("Skipped: ")}
         elif report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
@@ -139,9 +152,13 @@ def smoke(device: str) -> Cases:
 
     return {
         "transfers": lambda: close(xgrad.asarray(a, device=device), a),
-        "elementwise": lambda: close(xgrad.exp(xgrad.asarray(a, device=device)) * 2 + 1, np.exp(a) * 2 + 1),
+        "elementwise": lambda: close(
+            xgrad.exp(xgrad.asarray(a, device=device)) * 2 + 1, np.exp(a) * 2 + 1
+        ),
         "sum": lambda: close(xgrad.asarray(a, device=device).sum(axis=0), a.sum(axis=0)),
-        "matmul": lambda: close(xgrad.asarray(a, device=device) @ xgrad.asarray(b, device=device), a @ b),
+        "matmul": lambda: close(
+            xgrad.asarray(a, device=device) @ xgrad.asarray(b, device=device), a @ b
+        ),
         "gradient": gradient,
         "random numbers": lambda: np.testing.assert_array_equal(drawn(device), drawn("cpu")),
         "training step": partial(_losses, xgrad_peer.step, device),
@@ -174,12 +191,15 @@ def _op(op: OpCase, device: str, dtype: str) -> Figures:
     if result.skipped:
         return {"skipped": result.skipped[device]}
     messages = [
-        f"{bad.quantity} on {bad.device}: {bad.note or f'off by {bad.error:.3g} {bad.unit}, tolerated {bad.limit:.3g}'}"
-        f", on {bad.sample}"
+        f"{bad.quantity} on {bad.device}:"
+        f" {bad.note or f'off by {bad.error:.3g} {bad.unit}, tolerated {bad.limit:.3g}'}, on"
+        f" {bad.sample}"
         for bad in result.failures
     ]
     assert not messages, "; ".join(messages)
-    return {cell.quantity: float(f"{cell.error:.3g}") for cell in result.cells if cell.device == device}
+    return {
+        cell.quantity: float(f"{cell.error:.3g}") for cell in result.cells if cell.device == device
+    }
 
 
 def fused(device: str) -> Cases:
@@ -214,11 +234,18 @@ def _captured(op: OpCase, device: xgrad.Device) -> Figures | None:
     fixed = options(sample, device)
 
     def step(*inputs: Any) -> list[xgrad.Tensor]:
-        xs = [x.detach().requires_grad_() if op.differentiable and differentiable(x) else x for x in inputs]
+        xs = [
+            x.detach().requires_grad_() if op.differentiable and differentiable(x) else x
+            for x in inputs
+        ]
         outs = outputs(fn(*xs, **fixed))
-        ends, leaves = ([x for x in each if differentiable(x) and x.requires_grad] for each in (outs, xs))
+        ends, leaves = (
+            [x for x in each if differentiable(x) and x.requires_grad] for each in (outs, xs)
+        )
         seeds = [xgrad.ones_like(x.detach()) for x in ends]
-        grads = xgrad.autograd.grad(ends, leaves, seeds, allow_unused=True) if ends and leaves else ()
+        grads = (
+            xgrad.autograd.grad(ends, leaves, seeds, allow_unused=True) if ends and leaves else ()
+        )
         return [x.detach() for x in (*outs, *grads) if x is not None]
 
     replayed = xgrad.capture(step)
@@ -230,7 +257,11 @@ def _captured(op: OpCase, device: xgrad.Device) -> Figures | None:
             got = [x.cpu().numpy() for x in replayed(*inputs)]
             for x, y in zip(got, right, strict=True):
                 np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5, strict=True)
-    return {"skipped": f"runs eagerly: {replayed.refusal.partition(': ')[2]}"} if replayed.refusal else None
+    return (
+        {"skipped": f"runs eagerly: {replayed.refusal.partition(': ')[2]}"}
+        if replayed.refusal
+        else None
+    )
 
 
 def differentiable(x: Any) -> bool:
@@ -249,15 +280,21 @@ def _train(device: str, mode: str) -> Figures:
             command = "train mnist --no-download --fallback digits --quiet --out"
             assert cli.main([*command.split(), f"{folder}/run", "--device", each, f"--{mode}"]) == 0
             files = [Path(folder, "run", name) for name in ("metrics.jsonl", "timing.jsonl")]
-            metrics, timing = (json.loads(file.read_text("utf-8").splitlines()[-1]) for file in files)
+            metrics, timing = (
+                json.loads(file.read_text("utf-8").splitlines()[-1]) for file in files
+            )
             runs[each] = {**metrics, **timing}
     got, right = runs[device]["test_accuracy"], runs["cpu"]["test_accuracy"]
-    assert abs(got - right) <= 0.01, f"test accuracy: expected that of cpu, {right}, within 0.01, got {got}"
+    assert abs(got - right) <= 0.01, (
+        f"test accuracy: expected that of cpu, {right}, within 0.01, got {got}"
+    )
     return runs[device]
 
 
 def parity(device: str) -> Cases:
-    """Return seeded draws, training runs, arrays and CuPy's functions, and the op table in float64."""
+    """Return seeded draws, training runs, arrays and CuPy's functions, and the op table in
+    float64.
+    """
     on, cpu, dtypes = xgrad.Device(device), xgrad.Device("cpu"), ("float32", "float64")
 
     def seeds(dtype: str) -> None:
@@ -284,9 +321,11 @@ def parity(device: str) -> Cases:
 
 
 def speed(device: str, quick: bool = False) -> Cases:
-    """Return sections of the benchmark ``gpu`` in short blocks, the steps of small networks one by one.
+    """Return sections of the benchmark ``gpu`` in short blocks, the steps of small networks one by
+    one.
 
-    The others, and MNIST, take minutes: most of the time is that in which processes of peers start and compile.
+    The others, and MNIST, take minutes: most of the time is that in which processes of peers start
+    and compile.
     """
     settings = Options(quick=quick, repeats=5, seconds=0.03, device=device)
     small, medium, large = gpu.NETWORKS[:3]
@@ -294,7 +333,9 @@ def speed(device: str, quick: bool = False) -> Cases:
         "steps of a small network": partial(_section, "steps", settings, networks=[small]),
         "ops": partial(_section, "ops", settings),
         "steps of a large network": partial(_section, "steps", settings, networks=[large]),
-        "steps of a large network with TF32": partial(_section, "steps with TF32", settings, networks=[large]),
+        "steps of a large network with TF32": partial(
+            _section, "steps with TF32", settings, networks=[large]
+        ),
         "transfers": partial(_section, "transfers", settings),
         "steps of a medium network": partial(_section, "steps", settings, networks=[medium]),
     }
@@ -306,12 +347,20 @@ def _section(name: str, settings: Options, **more: Any) -> Figures:
     assert not failed, json.dumps(failed)
     return {
         table.title: {
-            row: {column: float(f"{median(samples):.4g}") for column, samples in cells.items() if samples}
+            row: {
+                column: float(f"{median(samples):.4g}")
+                for column, samples in cells.items()
+                if samples
+            }
             for row, cells in table.cells.items()
         }
         for table in result.tables
         if table.cells
-    } | {name: peers for name, peers in (("left out", result.left_out), ("failed", result.failed)) if peers}
+    } | {
+        name: peers
+        for name, peers in (("left out", result.left_out), ("failed", result.failed))
+        if peers
+    }
 
 
 #: Cases by part.
@@ -339,10 +388,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     share, shares = map(int, options.share.split("/"))
     reporter = Reporter(options.device, share, shares, json.load(sys.stdin), events.write)
     if options.part == "tests":
-        settings = ("-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", "--device", options.device)
-        pytest.main([str(ROOT / "tests"), f"--rootdir={ROOT}", *settings], plugins=[TestReporter(reporter)])
+        settings = (
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--continue-on-collection-errors",
+            "--device",
+            options.device,
+        )
+        pytest.main(
+            [str(ROOT / "tests"), f"--rootdir={ROOT}", *settings], plugins=[TestReporter(reporter)]
+        )
     else:
-        cases = partial(speed, quick=options.quick) if options.part == "speed" else CASES[options.part]
+        cases = (
+            partial(speed, quick=options.quick) if options.part == "speed" else CASES[options.part]
+        )
         reporter.run(cases(options.device))
     reporter.write(end=True)
 

@@ -31,7 +31,9 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the command line; None and empty values stand for the defaults of the benchmark."""
+    """Options of the command line; None and empty values stand for the defaults of the
+    benchmark.
+    """
 
     quick: bool = False
     peers: tuple[str, ...] = ()
@@ -47,7 +49,11 @@ class Options:
     def filled(self, *, threads: int = 2, repeats: int = 9, seconds: float = 0.1) -> Options:
         """Return complete options."""
         repeats, seconds = (2, 0.001) if self.quick else (repeats, seconds)
-        threads, repeats, seconds = self.threads or threads, self.repeats or repeats, self.seconds or seconds
+        threads, repeats, seconds = (
+            self.threads or threads,
+            self.repeats or repeats,
+            self.seconds or seconds,
+        )
         return replace(self, threads=threads, repeats=repeats, seconds=seconds)
 
     def of_peer(self, peer: str) -> Options:
@@ -58,14 +64,23 @@ class Options:
         """Return the selected peers of each group."""
         known = dict.fromkeys(name for group in groups for name in group)
         if unknown := [name for name in self.peers if name not in known]:
-            raise UsageError(f"--peers: expected some of {', '.join(known)}; got {', '.join(unknown)}")
-        return [{name: group[name] for name in group if not self.peers or name in self.peers} for group in groups]
+            raise UsageError(
+                f"--peers: expected some of {', '.join(known)}; got {', '.join(unknown)}"
+            )
+        return [
+            {name: group[name] for name in group if not self.peers or name in self.peers}
+            for group in groups
+        ]
 
 
 def begin(name: str, about: str, options: Options) -> Result:
     """Return a result with settings and environment, but without measurements."""
     env = environment.for_workers(options.threads or 1, options.device)
-    settings = {"threads": options.threads, "repeats": options.repeats, "seconds a block": options.seconds}
+    settings = {
+        "threads": options.threads,
+        "repeats": options.repeats,
+        "seconds a block": options.seconds,
+    }
     return Result(name, about, settings=settings, environment=environment.describe(env))
 
 
@@ -73,7 +88,9 @@ class Worker:
     """A peer in a process of its own, which works only during a request."""
 
     def __init__(self, subject: str, arguments: Mapping[str, Any], options: Options) -> None:
-        env = environment.for_workers(options.threads or 1, options.device, options.tree, options.tf32)
+        env = environment.for_workers(
+            options.threads or 1, options.device, options.tree, options.tf32
+        )
         self.process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.worker"],
             stdin=subprocess.PIPE,
@@ -83,7 +100,8 @@ class Worker:
             cwd=None if options.tree == environment.ROOT else options.tree,
         )
         if options.threads == 1 and hasattr(os, "sched_setaffinity"):
-            # The same core for all: cores of a virtual machine differ in speed, depending on other machines.
+            # The same core for all: cores of a virtual machine differ in speed, depending on other
+            # machines.
             os.sched_setaffinity(self.process.pid, {max(os.sched_getaffinity(0))})
         try:
             self.ask(subject, **arguments)
@@ -117,7 +135,9 @@ class Worker:
 
 
 class WorkerGroup:
-    """The workers of all peers for one case. Peers that fail, or lack the case, are recorded and removed."""
+    """The workers of all peers for one case. Peers that fail, or lack the case, are recorded and
+    removed.
+    """
 
     def __init__(self, result: Result, case: str, rest: float) -> None:
         self.result, self.case, self.rest, self.workers = result, case, rest, dict[str, Worker]()
@@ -169,7 +189,9 @@ def worker_group(
             if worker := (idle or {}).pop(peer, None):
                 group.workers[peer] = worker
                 group.attempt(peer, partial(worker.ask, subject, **case_arguments))
-            elif worker := group.attempt(peer, partial(Worker, subject, case_arguments, options.of_peer(peer))):
+            elif worker := group.attempt(
+                peer, partial(Worker, subject, case_arguments, options.of_peer(peer))
+            ):
                 group.workers[peer] = worker
         yield group
     finally:
@@ -198,8 +220,9 @@ def timed(
 ) -> Cells:
     """Return the seconds of a call for each peer and case, in alternating blocks of the peers.
 
-    A peer fails if its first values differ from the `expected` ones. On a GPU, which takes seconds to initialize, a
-    process runs one case after the other. `cells`, if given, are filled during the measurement.
+    A peer fails if its first values differ from the `expected` ones. On a GPU, which takes seconds
+    to initialize, a process runs one case after the other. `cells`, if given, are filled during the
+    measurement.
     """
     cells = {} if cells is None else cells
     idle: dict[str, Worker] | None = None if options.device == "cpu" else {}
@@ -208,16 +231,24 @@ def timed(
             right = expected(**arguments) if expected else None
             started = {"case": arguments, "seconds": options.seconds}
             blocks: dict[str, list[float]] = {}
-            with worker_group(result, peers, "benchmarks.worker:Blocks", case, started, options, idle) as group:
+            with worker_group(
+                result, peers, "benchmarks.worker:Blocks", case, started, options, idle
+            ) as group:
                 for peer, values in group.ask("first_values"):
                     if right and not agree(values, right):
-                        result.fail(peer, f"computes something else: expected {right.values}, got {values}", case)
+                        result.fail(
+                            peer,
+                            f"computes something else: expected {right.values}, got {values}",
+                            case,
+                        )
                         group.remove(peer)
                 for _ in range(options.repeats or 1):
                     for peer, seconds in group.ask("block"):
                         blocks.setdefault(peer, []).append(seconds)
                 for peer in peers:
-                    if peer in group.workers and peer in blocks:  # it may have failed in a later block
+                    if (
+                        peer in group.workers and peer in blocks
+                    ):  # it may have failed in a later block
                         cells.setdefault(peer, {})[case] = blocks[peer]
     finally:
         for worker in (idle or {}).values():
@@ -238,12 +269,16 @@ def once(
     cases: Mapping[str, Mapping[str, Any]],
     options: Options,
 ) -> dict[str, dict[str, list[Any]]]:
-    """Return the results of `measure` of the subject, for each peer and case in a fresh process for each repeat."""
+    """Return the results of `measure` of the subject, for each peer and case in a fresh process for
+    each repeat.
+    """
     results: dict[str, dict[str, list[Any]]] = {}
     for case, arguments in cases.items():
         for _ in range(options.repeats or 1):
             for peer, target in peers.items():  # one process at a time
-                with worker_group(result, {peer: target}, subject, case, arguments, options) as group:
+                with worker_group(
+                    result, {peer: target}, subject, case, arguments, options
+                ) as group:
                     for _, figures in group.ask("measure"):
                         results.setdefault(peer, {}).setdefault(case, []).append(figures)
     return results

@@ -1,6 +1,7 @@
 """Time of an import in a fresh interpreter, without the start and end of Python itself.
 
-It fails if the import of xgrad takes more than 1.3 times that of NumPy, by the median of the rounds.
+It fails if the import of xgrad takes more than 1.3 times that of NumPy, by the median of the
+rounds.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def run(options: Options) -> Result:
     if "NumPy" in cells:
         numpy = cells["NumPy"]["import"]
         others = {
-            f"{peer} / NumPy": {"import": ratios(c["import"], numpy)} for peer, c in cells.items() if peer != "NumPy"
+            f"{peer} / NumPy": {"import": ratios(c["import"], numpy)}
+            for peer, c in cells.items()
+            if peer != "NumPy"
         }
         result.tables.append(Table("Ratios, round by round", "", others))
         if "xgrad" in cells and not options.quick:
@@ -66,4 +69,8 @@ def run(options: Options) -> Result:
 def check(result: Result, ratios: Sequence[float]) -> None:
     """Record a failure if the median of the ratios is above the bound."""
     if (median := spread(ratios).median) > BOUND:
-        result.fail("xgrad", f"takes {median:.2f} times as long as NumPy: expected at most {BOUND}", "import")
+        result.fail(
+            "xgrad",
+            f"takes {median:.2f} times as long as NumPy: expected at most {BOUND}",
+            "import",
+        )

@@ -1,7 +1,8 @@
-"""One training step beside other load: one busy process for each core, which leaves half of each core.
+"""One training step beside other load: one busy process for each core, which leaves half of each
+core.
 
-Blocks alone and under load alternate. The ratios are times under load by twice the time alone just before, the fair
-share: 1 is a step that loses nothing by the load.
+Blocks alone and under load alternate. The ratios are times under load by twice the time alone just
+before, the fair share: 1 is a step that loses nothing by the load.
 """
 
 from __future__ import annotations
@@ -34,13 +35,17 @@ def run(options: Options) -> Result:
     beside: Cells = {}
     for case, arguments in (QUICK if options.quick else MODELS).items():
         started = {"case": arguments, "seconds": options.seconds}
-        with worker_group(result, peers, "benchmarks.worker:Blocks", case, started, options) as group:
+        with worker_group(
+            result, peers, "benchmarks.worker:Blocks", case, started, options
+        ) as group:
             for _ in range(options.repeats or 1):
                 for times, load in ((alone, nullcontext()), (beside, busy(cores()))):
                     with load:
                         for peer, seconds in group.ask("block"):
                             times.setdefault(peer, {}).setdefault(case, []).append(seconds)
-            for peer in peers.keys() - group.workers.keys():  # those that failed, if only in a later block
+            for peer in (
+                peers.keys() - group.workers.keys()
+            ):  # those that failed, if only in a later block
                 for times in (alone, beside):
                     times.get(peer, {}).pop(case, None)
     result.tables = [
@@ -66,6 +71,9 @@ def busy(count: int) -> Iterator[None]:
 def shares(alone: Cells, beside: Cells) -> Cells:
     """Return times under load by twice the time alone, block by block."""
     return {
-        peer: {case: [ratio / 2 for ratio in ratios(times, alone[peer][case])] for case, times in cases.items()}
+        peer: {
+            case: [ratio / 2 for ratio in ratios(times, alone[peer][case])]
+            for case, times in cases.items()
+        }
         for peer, cases in beside.items()
     }

@@ -1,9 +1,9 @@
 """Memory of training steps: at the start, at the peak, and its growth.
 
-Resident memory of a fresh process: after import and set-up, before the first step; at the peak of the steps, beyond
-that; and the growth of the peak and of the number of Python objects from the first half of many steps to the second,
-after a warm-up of a tenth of them. On a machine that cannot reset the peak, the peak of the set-up may hide that of the
-steps.
+Resident memory of a fresh process: after import and set-up, before the first step; at the peak of
+the steps, beyond that; and the growth of the peak and of the number of Python objects from the
+first half of many steps to the second, after a warm-up of a tenth of them. On a machine that cannot
+reset the peak, the peak of the set-up may hide that of the steps.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def peak() -> int:
     except (OSError, StopIteration):
         import resource  # missing on Windows
 
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << (0 if sys.platform == "darwin" else 10)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << (
+            0 if sys.platform == "darwin" else 10
+        )
 
 
 class Steps:

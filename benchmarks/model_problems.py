@@ -1,7 +1,8 @@
-"""Models for all peers: sizes, weights by PyTorch's names, and a batch, made with NumPy from a fixed seed.
+"""Models for all peers: sizes, weights by PyTorch's names, and a batch, made with NumPy from a
+fixed seed.
 
-To add a model, write its problem here, and a function of its name in `peers/models_xgrad.py`, `peers/models_torch.py`
-and `peers/models_jax.py`; then name its sizes in `models.py`.
+To add a model, write its problem here, and a function of its name in `peers/models_xgrad.py`,
+`peers/models_torch.py` and `peers/models_jax.py`; then name its sizes in `models.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class Problem:
 
 
 def drawn(rng: np.random.Generator, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
-    """Return weights uniform over ±1/√in; the scales of normalizations, which have `norm` in their names, are 1."""
+    """Return weights uniform over ±1/√in; the scales of normalizations, which have `norm` in their
+    names, are 1.
+    """
     weights = {}
     for name, shape in shapes.items():
         bound = 1 / math.sqrt(math.prod(shape[1:]) if len(shape) > 1 else shape[0])
@@ -53,7 +56,9 @@ def lstm(batch: int, length: int, width: int, classes: int) -> Problem:
 
 
 def encoder_shapes(prefix: str, width: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of one layer of a transformer, with four times as many hidden units as channels."""
+    """Return the shapes of one layer of a transformer, with four times as many hidden units as
+    channels.
+    """
     shapes: dict[str, tuple[int, ...]] = {
         "self_attn.in_proj_weight": (3 * width, width),
         "self_attn.in_proj_bias": (3 * width,),
@@ -72,9 +77,14 @@ def encoder_shapes(prefix: str, width: int) -> dict[str, tuple[int, ...]]:
 
 
 def encoder(batch: int, length: int, width: int, heads: int, layers: int, classes: int) -> Problem:
-    """Return an encoder of sequences without dropout, and a linear layer on the mean of its output over time."""
+    """Return an encoder of sequences without dropout, and a linear layer on the mean of its output
+    over time.
+    """
     rng = np.random.default_rng(0)
-    shapes: dict[str, tuple[int, ...]] = {"output.weight": (classes, width), "output.bias": (classes,)}
+    shapes: dict[str, tuple[int, ...]] = {
+        "output.weight": (classes, width),
+        "output.bias": (classes,),
+    }
     for i in range(layers):
         shapes |= encoder_shapes(f"encoder.layers.{i}.", width)
     x = rng.standard_normal((batch, length, width), np.float32)
@@ -82,7 +92,9 @@ def encoder(batch: int, length: int, width: int, heads: int, layers: int, classe
 
 
 def gpt(batch: int, length: int, width: int, heads: int, layers: int, classes: int) -> Problem:
-    """Return a causal transformer, which normalizes before each part, that predicts the next of `classes` tokens."""
+    """Return a causal transformer, which normalizes before each part, that predicts the next of
+    `classes` tokens.
+    """
     rng = np.random.default_rng(0)
     shapes: dict[str, tuple[int, ...]] = {
         "tokens.weight": (classes, width),
@@ -118,13 +130,17 @@ def lenet(batch: int, size: int, classes: int) -> Problem:
 
 
 def resnet(batch: int, size: int, width: int, classes: int) -> Problem:
-    """Return the residual network of He et al. for small images, with one block of two convolutions at each size.
+    """Return the residual network of He et al. for small images, with one block of two convolutions
+    at each size.
 
-    These are 8 layers, beside the convolutions of the shortcuts, as the number of channels doubles with each halving
-    of the image.
+    These are 8 layers, beside the convolutions of the shortcuts, as the number of channels doubles
+    with each halving of the image.
     """
     rng = np.random.default_rng(0)
-    shapes: dict[str, tuple[int, ...]] = {"conv.weight": (width, 3, 3, 3), **batch_norm_shapes("norm", width)}
+    shapes: dict[str, tuple[int, ...]] = {
+        "conv.weight": (width, 3, 3, 3),
+        **batch_norm_shapes("norm", width),
+    }
     channels = width
     for i, out in enumerate((width, 2 * width, 4 * width)):
         block: dict[str, tuple[int, ...]] = {

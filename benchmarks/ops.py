@@ -1,8 +1,8 @@
 """Overhead of an op: 8x8 matrices of float32, on one thread.
 
-Both operands require gradients, except for "no grad". The chain is ``z = (z + y) * y``, 50 times, forward and backward
-from a gradient of ones, after which the gradients are cleared; its figure is that of one of the 100 ops. The results
-must agree.
+Both operands require gradients, except for "no grad". The chain is ``z = (z + y) * y``, 50 times,
+forward and backward from a gradient of ones, after which the gradients are cleared; its figure is
+that of one of the 100 ops. The results must agree.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ CHAINS = {
     "MyGrad": "my_grad:chain",
     "HIPS autograd": "hips_autograd:chain",
 }
-RATIOS = {f"PyTorch / {peer}": (["PyTorch"], [peer]) for peer in PEERS | CHAINS if peer != "PyTorch"}
+RATIOS = {
+    f"PyTorch / {peer}": (["PyTorch"], [peer]) for peer in PEERS | CHAINS if peer != "PyTorch"
+}
 OPS = ("add", "multiply", "add a scalar", "matmul", "relu", "sum", "add, no grad")
 LENGTH = 100
 
@@ -51,7 +53,11 @@ def run(options: Options) -> Result:
 
 
 def measured(
-    result: Result, peers: Mapping[str, str], chains: Mapping[str, str], options: Options, **device: str
+    result: Result,
+    peers: Mapping[str, str],
+    chains: Mapping[str, str],
+    options: Options,
+    **device: str,
 ) -> Cells:
     """Return the seconds of each op, and of one op of the chain."""
     ops = {name: {"name": name, **device} for name in (OPS[:1] if options.quick else OPS)}

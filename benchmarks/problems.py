@@ -1,4 +1,6 @@
-"""Problems for all peers: networks, batches, operands and images, made with NumPy from fixed seeds."""
+"""Problems for all peers: networks, batches, operands and images, made with NumPy from fixed
+seeds.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +28,24 @@ class MLP:
 
 
 def mlp(sizes: Sequence[int], batch: int) -> MLP:
-    """Return the problem of a training step, with He initialization, which preserves signals at any depth."""
+    """Return the problem of a training step, with He initialization, which preserves signals at any
+    depth.
+    """
     rng = np.random.default_rng(0)
     shapes = [(outputs, inputs) for inputs, outputs in pairwise(sizes)]
-    weights = [rng.standard_normal(shape, np.float32) * np.float32((2 / shape[1]) ** 0.5) for shape in shapes]
+    weights = [
+        rng.standard_normal(shape, np.float32) * np.float32((2 / shape[1]) ** 0.5)
+        for shape in shapes
+    ]
     biases = [0.1 * rng.standard_normal(shape[0], np.float32) for shape in shapes]
     x = rng.standard_normal((batch, sizes[0]), np.float32)
     return MLP(weights, biases, x, rng.integers(0, sizes[-1], batch), 1 / max(sizes))
 
 
 def operands() -> tuple[Array, Array]:
-    """Return two 8x8 matrices; a chain of ``z = (z + y) * y`` neither overflows nor vanishes with these."""
+    """Return two 8x8 matrices; a chain of ``z = (z + y) * y`` neither overflows nor vanishes with
+    these.
+    """
     x, y = np.random.default_rng(0).uniform(0.4, 0.6, (2, 8, 8)).astype(np.float32)
     return x, y
 
@@ -52,7 +61,9 @@ class Images:
 
 
 def images(quick: bool = False) -> Images:
-    """Return MNIST as found by `xgrad.data.mnist` without a download, or for `quick` the embedded digits."""
+    """Return MNIST as found by `xgrad.data.mnist` without a download, or for `quick` the embedded
+    digits.
+    """
     data = digits() if quick else mnist(download=False)
     scale = np.float32(1 / data.scale)
     rows = [split.images.reshape(len(split), -1) * scale for split in (data.train, data.test)]
@@ -64,5 +75,7 @@ def first_weights(sizes: Sequence[int], seed: int) -> tuple[list[Array], list[Ar
     """Return weights and biases uniform over ±1/√in, the initialization of PyTorch and xgrad."""
     rng = np.random.default_rng(seed)
     bounds = [(inputs, outputs, inputs**-0.5) for inputs, outputs in pairwise(sizes)]
-    weights = [rng.uniform(-b, b, (outputs, inputs)).astype(np.float32) for inputs, outputs, b in bounds]
+    weights = [
+        rng.uniform(-b, b, (outputs, inputs)).astype(np.float32) for inputs, outputs, b in bounds
+    ]
     return weights, [rng.uniform(-b, b, outputs).astype(np.float32) for _, outputs, b in bounds]

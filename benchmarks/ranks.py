@@ -35,8 +35,12 @@ def blocks(ranks: Communicator, call: Callable[[], Any], repeats: int, seconds: 
     return samples
 
 
-def steps(ranks: Communicator, sizes: Sequence[int], batch: int, shard: bool, **options: Any) -> dict[str, Any]:
-    """Return the times of a step of AdamW and of its update, and the bytes of the optimizer's state."""
+def steps(
+    ranks: Communicator, sizes: Sequence[int], batch: int, shard: bool, **options: Any
+) -> dict[str, Any]:
+    """Return the times of a step of AdamW and of its update, and the bytes of the optimizer's
+    state.
+    """
     problem = mlp(sizes, batch)
     xgrad.manual_seed(0)
     model = nn.MLP(list(sizes))
@@ -61,7 +65,12 @@ def steps(ranks: Communicator, sizes: Sequence[int], batch: int, shard: bool, **
     times = blocks(ranks, step, **options)
     updates = blocks(ranks, optimizer.step, **options)
     state = sum(x._data.nbytes for flat in optimizer.flats() for x in flat.arrays.values())
-    return {"step": times, "update": updates, "state": state, "parameters": sum(p.size for p in model.parameters())}
+    return {
+        "step": times,
+        "update": updates,
+        "state": state,
+        "parameters": sum(p.size for p in model.parameters()),
+    }
 
 
 def messages(ranks: Communicator, counts: Sequence[int], **options: Any) -> dict[str, Samples]:
@@ -75,7 +84,9 @@ def messages(ranks: Communicator, counts: Sequence[int], **options: Any) -> dict
 
 
 def overlap(ranks: Communicator, count: int, size: int, **options: Any) -> dict[str, Samples]:
-    """Return the times of matrix products, of an all-reduce, of one after the other, and of both at once."""
+    """Return the times of matrix products, of an all-reduce, of one after the other, and of both at
+    once.
+    """
     from mpi4py import MPI
 
     array, x = np.zeros(count, np.float32), np.ones((size, size), np.float32)
@@ -100,10 +111,16 @@ def overlap(ranks: Communicator, count: int, size: int, **options: Any) -> dict[
     return {name: blocks(ranks, call, **options) for name, call in calls.items()}
 
 
-MEASUREMENTS: Mapping[str, Callable[..., Any]] = {"steps": steps, "messages": messages, "overlap": overlap}
+MEASUREMENTS: Mapping[str, Callable[..., Any]] = {
+    "steps": steps,
+    "messages": messages,
+    "overlap": overlap,
+}
 
 if __name__ == "__main__":
     with world() as ranks:
-        results = [MEASUREMENTS[name](ranks, **arguments) for name, arguments in json.loads(sys.argv[1])]
+        results = [
+            MEASUREMENTS[name](ranks, **arguments) for name, arguments in json.loads(sys.argv[1])
+        ]
         if ranks.rank == 0:
             print(json.dumps(results))

@@ -22,7 +22,8 @@ class Table:
     title: str
     unit: str
     cells: Cells
-    plot: str = ""  # "bars", "lines" (columns are numbers), both logarithmic; "progress", linear; or no plot
+    # "bars", "lines" (columns are numbers), both logarithmic; "progress", linear; or no plot
+    plot: str = ""
     corner: str = ""  # meaning of the columns
 
     def columns(self) -> list[str]:
@@ -41,7 +42,9 @@ class Words:
 
 @dataclass
 class Result:
-    """Result of a benchmark: tables, and the peers that were left out or failed, with reasons and cases."""
+    """Result of a benchmark: tables, and the peers that were left out or failed, with reasons and
+    cases.
+    """
 
     name: str
     about: str
@@ -73,7 +76,8 @@ def markdown(result: Result, plot: bool = False) -> str:
         if table.columns():
             title = f"{table.title}, {table.unit}" if table.unit else table.title
             rows = {
-                row: {column: cell(samples) for column, samples in cells.items()} for row, cells in table.cells.items()
+                row: {column: cell(samples) for column, samples in cells.items()}
+                for row, cells in table.cells.items()
             }
             lines += _table(title, table.corner, rows, "-")
     for words in result.words:
@@ -85,7 +89,15 @@ def markdown(result: Result, plot: bool = False) -> str:
     if plot:
         lines += ["", f"![{result.name}]({result.name}.svg)"]
     settings = ", ".join(f"{name} {value}" for name, value in result.settings.items())
-    lines += ["", "Medians, and the quartiles around them. Made by", "", "```sh", result.command, "```", ""]
+    lines += [
+        "",
+        "Medians, and the quartiles around them. Made by",
+        "",
+        "```sh",
+        result.command,
+        "```",
+        "",
+    ]
     lines += [f"with {settings}.", ""] if settings else []
     lines += [f"- {name}: {text}" for name, text in result.environment.items()]
     return "\n".join(lines) + "\n"
@@ -94,8 +106,16 @@ def markdown(result: Result, plot: bool = False) -> str:
 def _table(title: str, corner: str, rows: dict[str, dict[str, str]], missing: str) -> list[str]:
     """Return the lines of a table with its title."""
     columns = list(dict.fromkeys(column for cells in rows.values() for column in cells))
-    lines = [f"## {title}", "", f"| {corner} | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
-    lines += [f"| {row} | {' | '.join(cells.get(c, missing) for c in columns)} |" for row, cells in rows.items()]
+    lines = [
+        f"## {title}",
+        "",
+        f"| {corner} | {' | '.join(columns)} |",
+        "|---" * (len(columns) + 1) + "|",
+    ]
+    lines += [
+        f"| {row} | {' | '.join(cells.get(c, missing) for c in columns)} |"
+        for row, cells in rows.items()
+    ]
     return [*lines, ""]
 
 
@@ -136,7 +156,9 @@ def picture(tables: Sequence[Table]) -> Any:
                 positions = [columns.index(column) + (i + 0.5) * height - 0.4 for column in spreads]
                 axes.barh(positions, medians, height, xerr=errors, label=row)
             else:
-                axes.errorbar([float(column) for column in spreads], medians, errors, marker=".", label=row)
+                axes.errorbar(
+                    [float(column) for column in spreads], medians, errors, marker=".", label=row
+                )
         if table.plot == "bars":
             axes.set_yticks(range(len(columns)), [_label(column) for column in columns])
             axes.set_ylim(len(columns) - 0.5, -0.5)
@@ -147,7 +169,9 @@ def picture(tables: Sequence[Table]) -> Any:
             _logarithmic(axes, "x")
         elif table.plot == "progress":
             axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-        if table.unit and any(map(any, (row.values() for row in table.cells.values()))):  # counts and ratios are linear
+        if table.unit and any(
+            map(any, (row.values() for row in table.cells.values()))
+        ):  # counts and ratios are linear
             _logarithmic(axes, "x" if table.plot == "bars" else "y")
         axes.set_title(table.title)
         axes.grid(alpha=0.3, axis="x" if table.plot == "bars" else "both")
@@ -191,7 +215,10 @@ def _logarithmic(axes: Any, name: str) -> None:
 def write(result: Result, folder: Path) -> str:
     """Write NAME.json, NAME.md and NAME.svg, and return a message about the files."""
     folder.mkdir(parents=True, exist_ok=True)
-    name, plotted = result.name, [table for table in result.tables if table.plot and table.columns()]
+    name, plotted = (
+        result.name,
+        [table for table in result.tables if table.plot and table.columns()],
+    )
     message = f"written: {name}.json, {name}.md"
     if plotted:
         try:
@@ -199,7 +226,9 @@ def write(result: Result, folder: Path) -> str:
             message += f", {name}.svg"
         except ModuleNotFoundError:
             plotted = []
-            message += "; without a plot, since matplotlib is missing: pip install 'xgrad[benchmarks]'"
+            message += (
+                "; without a plot, since matplotlib is missing: pip install 'xgrad[benchmarks]'"
+            )
     text = json.dumps(asdict(result), indent=1, ensure_ascii=False, allow_nan=False)
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     (folder / f"{name}.md").write_text(markdown(result, bool(plotted)), encoding="utf-8")

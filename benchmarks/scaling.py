@@ -1,8 +1,9 @@
 """Growth of the cost of a step with batch, width and depth, and of a chain with its length.
 
-Networks are 784-256-128-10 (batch), w-w-w-10 at batch 64 (width), and layers of 64 at batch 32 (depth). The chain is
-that of the ops: ``z = (z + y) * y`` on 8x8 matrices, forward and backward. The exponent p of cost = c sizeᵖ is fitted
-to the upper half of the sizes by least squares in logarithms.
+Networks are 784-256-128-10 (batch), w-w-w-10 at batch 64 (width), and layers of 64 at batch 32
+(depth). The chain is that of the ops: ``z = (z + y) * y`` on 8x8 matrices, forward and backward.
+The exponent p of cost = c sizeᵖ is fitted to the upper half of the sizes by least squares in
+logarithms.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ from benchmarks.report import Result, Table
 from benchmarks.statistics import exponent, spread
 from benchmarks.step import expected, scaled
 
-PEERS = {"xgrad": "xgrad_peer:step", "xgrad captured": "xgrad_peer:step_captured", "PyTorch": "pytorch:step"}
+PEERS = {
+    "xgrad": "xgrad_peer:step",
+    "xgrad captured": "xgrad_peer:step_captured",
+    "PyTorch": "pytorch:step",
+}
 CHAINS = {"xgrad": "xgrad_peer:chain", "PyTorch": "pytorch:chain"}
 SIZES = {
     "batch": (1, 4, 16, 64, 256, 1024, 4096),
@@ -44,12 +49,18 @@ def run(options: Options) -> Result:
     for kind, sizes in SIZES.items():
         cases = {str(size): case(kind, size) for size in (sizes[:3] if options.quick else sizes)}
         chain = kind == "chain"
-        times = timed(result, chains if chain else steps, cases, options, chained if chain else expected)
+        times = timed(
+            result, chains if chain else steps, cases, options, chained if chain else expected
+        )
         title = "Time of a chain" if chain else f"Time of a step by {kind}"
-        result.tables.append(Table(title, "µs", scaled(times, 1e6), "lines", "ops" if chain else kind))
+        result.tables.append(
+            Table(title, "µs", scaled(times, 1e6), "lines", "ops" if chain else kind)
+        )
         for peer, cells in times.items():
             if len(cells) >= 3:
                 medians = [spread(samples).median for samples in cells.values()]
-                exponents.cells.setdefault(peer, {})[kind] = [exponent([float(size) for size in cells], medians)]
+                exponents.cells.setdefault(peer, {})[kind] = [
+                    exponent([float(size) for size in cells], medians)
+                ]
     result.tables.append(exponents)
     return result

@@ -1,7 +1,8 @@
-"""Calls on small arrays beside PyTorch's, which spend their time in the Python code around the computation.
+"""Calls on small arrays beside PyTorch's, which spend their time in the Python code around the
+computation.
 
-``python -m benchmarks.small_calls`` prints, for each line, the least time of many blocks in turn, in one process with
-one thread, and the ratio.
+``python -m benchmarks.small_calls`` prints, for each line, the least time of many blocks in turn,
+in one process with one thread, and the ratio.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def main() -> None:
     print("| call | line | xgrad, µs | PyTorch, µs | ratio |", "|---|---|---:|---:|---:|", sep="\n")
     for name, line in CALLS.items():
         mine, theirs = (timed_call(line, library) for library in (xgrad, torch))
-        times = [(timeit.timeit(mine, number=50), timeit.timeit(theirs, number=50)) for _ in range(200)]
+        times = [
+            (timeit.timeit(mine, number=50), timeit.timeit(theirs, number=50)) for _ in range(200)
+        ]
         ours, other = (min(column) / 50 * 1e6 for column in zip(*times, strict=True))
         print(f"| {name} | `{line}` | {ours:.2f} | {other:.2f} | {ours / other:.1f} |")
 

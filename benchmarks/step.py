@@ -1,10 +1,11 @@
 """One training step of an MLP: forward, backward and update, in float32.
 
-ReLU, softmax cross-entropy, plain SGD. Every peer starts from the same weights and batch. To show that all compute the
-same, the first five losses must be those of NumPy in float64, within a hundredth of their decrease.
+ReLU, softmax cross-entropy, plain SGD. Every peer starts from the same weights and batch. To show
+that all compute the same, the first five losses must be those of NumPy in float64, within a
+hundredth of their decrease.
 
-The cost of a recording with planning is the time of the first captured call, in eager steps: trace, passes and plan.
-The optimizer has taken its first step eagerly before.
+The cost of a recording with planning is the time of the first captured call, in eager steps: trace,
+passes and plan. The optimizer has taken its first step eagerly before.
 """
 
 from __future__ import annotations
@@ -40,7 +41,12 @@ RATIOS = {
     "xgrad captured / NumPy by hand": (["xgrad captured"], ["NumPy in place", "NumPy plain"]),
     "xgrad captured / JAX jit": (["xgrad captured"], ["JAX jit"]),
 }
-NETWORKS = (((2, 16, 16, 2), 32), ((784, 128, 10), 32), ((784, 256, 128, 10), 128), ((784, 1024, 1024, 10), 256))
+NETWORKS = (
+    ((2, 16, 16, 2), 32),
+    ((784, 128, 10), 32),
+    ((784, 256, 128, 10), 128),
+    ((784, 1024, 1024, 10), 256),
+)
 QUICK = (((5, 4, 3), 8),)
 RECORDED = {"recording with planning": "xgrad_peer:recording"}
 
@@ -97,7 +103,9 @@ def scaled(cells: Cells, factor: float) -> Cells:
 
 
 def compared(times: Cells, pairs: Mapping[str, tuple[list[str], list[str]]]) -> Cells:
-    """Return the ratios of the fastest peer of one group to the fastest of another, if both groups have one."""
+    """Return the ratios of the fastest peer of one group to the fastest of another, if both groups
+    have one.
+    """
     cells: Cells = {}
     for name, groups in pairs.items():
         for case in dict.fromkeys(case for by_case in times.values() for case in by_case):

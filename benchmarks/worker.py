@@ -1,6 +1,8 @@
-"""The process of one peer, which carries out the requests of `harness.Worker`, line by line as JSON.
+"""The process of one peer, which carries out the requests of `harness.Worker`, line by line as
+JSON.
 
-A line names a class, with its module, and its arguments, or a method of the current instance and its arguments.
+A line names a class, with its module, and its arguments, or a method of the current instance and
+its arguments.
 """
 
 from __future__ import annotations
@@ -37,12 +39,15 @@ def value(result: Any) -> float:
     return float(result.sum().item() if hasattr(result, "sum") else result)
 
 
-#: Seconds in which the threads of the previous peer go to sleep: OpenMP keeps threads busy for 0.2 s after its work.
+#: Seconds in which the threads of the previous peer go to sleep: OpenMP keeps threads busy for 0.2
+#: s after its work.
 _REST = 0.25 if os.environ.get("OMP_NUM_THREADS", "1") != "1" else 0.0
 
 
 class Blocks:
-    """Calls of a peer, timed in blocks of at least `seconds`; `values` are the first results, to be compared."""
+    """Calls of a peer, timed in blocks of at least `seconds`; `values` are the first results, to be
+    compared.
+    """
 
     def __init__(self, target: str, case: Mapping[str, Any], seconds: float) -> None:
         self.call = peer(target)(**case)
@@ -55,7 +60,9 @@ class Blocks:
         return self.values
 
     def block(self) -> float:
-        """Return the seconds of a call, measured over a block, after a rest, and a warm-up of a tenth of it."""
+        """Return the seconds of a call, measured over a block, after a rest, and a warm-up of a
+        tenth of it.
+        """
         time.sleep(_REST)
         self.timed(1 + self.calls // 10)
         return self.timed(self.calls) / self.calls
@@ -90,7 +97,11 @@ def serve() -> None:
         except LeftOut as error:
             reply["left_out"] = str(error)
         except Exception as error:
-            package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+            package = (
+                (error.name or "").partition(".")[0]
+                if isinstance(error, ModuleNotFoundError)
+                else ""
+            )
             if package not in ("", "benchmarks", "xgrad"):
                 reply["left_out"] = f"{package} is not installed"
             else:

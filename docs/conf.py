@@ -1,4 +1,6 @@
-"""The site, which `make docs` builds from the root of the repository: pages show and link any of its files."""
+"""The site, which `make docs` builds from the root of the repository: pages show and link any of
+its files.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,24 @@ version = release = xgrad.__version__
 copyright = "the authors of xgrad"  # a name of Sphinx
 
 root_doc = "docs/index"
-include_patterns = ["docs/**", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "backends/README.md",
-                    "benchmarks/README.md", "benchmarks/results/*.md", "tests/*/*.md"]  # fmt: skip
+include_patterns = [
+    "docs/**",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "backends/README.md",
+    "benchmarks/README.md",
+    "benchmarks/results/*.md",
+    "tests/*/*.md",
+]
 exclude_patterns = [".*", "build", "docs/sphinx"]
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "graph_directive", "reference"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "graph_directive",
+    "reference",
+]
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["attrs_block", "colon_fence"]

@@ -1,4 +1,5 @@
-"""A recurrent network that writes: an LSTM learns "The Zen of Python", one character after the other.
+"""A recurrent network that writes: an LSTM learns "The Zen of Python", one character after the
+other.
 
 python examples/char_lstm.py [--steps 600] [--device cpu]
 """
@@ -16,7 +17,9 @@ from xgrad import nn, optim
 with contextlib.redirect_stdout(io.StringIO()):
     import this
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
 parser.add_argument("--steps", type=int, default=600)
 parser.add_argument("--device", default="cpu")
 options = parser.parse_args()

@@ -10,7 +10,9 @@ import numpy as np
 import xgrad
 from xgrad import nn, optim
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
 parser.add_argument("--steps", type=int, default=600)
 parser.add_argument("--device", default="cpu")
 parser.add_argument("--mnist", metavar="FOLDER", help="train on MNIST, from the files in a folder")
@@ -24,7 +26,9 @@ side, scale = data.train.images.shape[1], 255 if options.mnist else 16
 def tensors(split):
     """Return images, of shape (N, 1, H, W), and labels on the device."""
     images = split.images[:, None].astype(np.float32) / scale
-    return xgrad.asarray(images, device=options.device), xgrad.asarray(split.labels, device=options.device)
+    return xgrad.asarray(images, device=options.device), xgrad.asarray(
+        split.labels, device=options.device
+    )
 
 
 train, labels = tensors(data.train)
@@ -60,7 +64,11 @@ for i in range(options.steps):
 
 with xgrad.no_grad():
     test, _ = tensors(data.test)
-    read = xgrad.concat([net(test[i : i + 500]).argmax(1) for i in range(0, test.shape[0], 500)]).cpu().numpy()
+    read = (
+        xgrad.concat([net(test[i : i + 500]).argmax(1) for i in range(0, test.shape[0], 500)])
+        .cpu()
+        .numpy()
+    )
 wrong = np.flatnonzero(read != data.test.labels)
 print(f"test accuracy {1 - len(wrong) / len(read):.1%}")
 

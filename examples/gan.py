@@ -1,7 +1,9 @@
-"""A generative adversarial network: it learns to draw points from a mixture of eight Gaussians on a circle.
+"""A generative adversarial network: it learns to draw points from a mixture of eight Gaussians on a
+circle.
 
-The discriminator learns to tell real points from generated ones, the generator to mislead it. Printed is the share of
-generated points that are within four standard deviations of a center, and how many centers have such points.
+The discriminator learns to tell real points from generated ones, the generator to mislead it.
+Printed is the share of generated points that are within four standard deviations of a center, and
+how many centers have such points.
 
     python examples/gan.py [--steps 4000] [--device cpu] [--plot gan.png]
 """
@@ -14,14 +16,19 @@ import numpy as np
 import xgrad
 from xgrad import nn, optim
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
 parser.add_argument("--steps", type=int, default=4000)
 parser.add_argument("--device", default="cpu")
 parser.add_argument("--plot", metavar="FILE", help="draw the points, by Matplotlib")
 options = parser.parse_args()
 
 BATCH, NOISE, SPREAD = 256, 8, 0.1
-REAL, FAKE = xgrad.ones((BATCH, 1), device=options.device), xgrad.zeros((BATCH, 1), device=options.device)
+REAL, FAKE = (
+    xgrad.ones((BATCH, 1), device=options.device),
+    xgrad.zeros((BATCH, 1), device=options.device),
+)
 angles = 2 * math.pi * np.arange(8, dtype=np.float32) / 8
 centers = xgrad.asarray(np.stack([np.cos(angles), np.sin(angles)], axis=1), device=options.device)
 
@@ -49,7 +56,9 @@ def step(real, noise):
 
 
 def sample(count):
-    """Return generated points, the share of those near a center, and the number of centers with some."""
+    """Return generated points, the share of those near a center, and the number of centers with
+    some.
+    """
     with xgrad.no_grad():
         points = generator(xgrad.random.randn((count, NOISE), device=options.device))
         distances = xgrad.sqrt(((points[:, None, :] - centers) ** 2).sum(axis=-1)).cpu().numpy()
@@ -64,7 +73,10 @@ for i in range(options.steps):
     if (i + 1) % max(1, options.steps // 5) == 0:
         told_apart, misled = map(float, losses)
         _, share, covered = sample(1000)
-        print(f"step {i + 1}: losses {told_apart:.2f} and {misled:.2f}, {share:.0%} near {covered} of 8 centers")
+        print(
+            f"step {i + 1}: losses {told_apart:.2f} and {misled:.2f}, {share:.0%} near {covered} of"
+            " 8 centers"
+        )
 
 if options.plot:
     import matplotlib.pyplot as plt

@@ -1,7 +1,9 @@
-"""A Gaussian process: regression with an amplitude, a length scale and a noise found by gradients through Cholesky.
+"""A Gaussian process: regression with an amplitude, a length scale and a noise found by gradients
+through Cholesky.
 
-The data are 60 noisy values of sin(3 x). The negative logarithm of the marginal likelihood is minimized over the
-logarithms of the three numbers; the fitted process then predicts the function, with its uncertainty.
+The data are 60 noisy values of sin(3 x). The negative logarithm of the marginal likelihood is
+minimized over the logarithms of the three numbers; the fitted process then predicts the function,
+with its uncertainty.
 
     python examples/gaussian_process.py [--steps 200] [--device cpu] [--plot gp.png]
 """
@@ -14,7 +16,9 @@ import numpy as np
 import xgrad
 from xgrad import linalg, optim
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
 parser.add_argument("--steps", type=int, default=200)
 parser.add_argument("--device", default="cpu")
 parser.add_argument("--plot", metavar="FILE", help="draw the prediction, by Matplotlib")
@@ -38,7 +42,9 @@ def kernel(x1, x2):
 
 
 def factor():
-    """Return the Cholesky factor of the covariances of the data, and their product with the inverse covariances."""
+    """Return the Cholesky factor of the covariances of the data, and their product with the inverse
+    covariances.
+    """
     noise = xgrad.exp(2 * logs[2]) * xgrad.eye(x.size, dtype=x.dtype, device=x.device)
     lower = linalg.cholesky(kernel(x, x) + noise)
     return lower, linalg.cholesky_solve(y[:, None], lower)[:, 0]
@@ -59,7 +65,10 @@ for i in range(options.steps):
     if i % max(1, options.steps // 5) == 0:
         print(f"step {i}: loss {float(value):.3f}")
 amplitude, length, noise = xgrad.exp(logs.detach()).tolist()
-print(f"loss {float(loss()):.3f}: amplitude {amplitude:.2f}, length {length:.2f}, noise {noise:.3f} of {NOISE}")
+print(
+    f"loss {float(loss()):.3f}: amplitude {amplitude:.2f}, length {length:.2f}, noise {noise:.3f}"
+    f" of {NOISE}"
+)
 
 with xgrad.no_grad():
     grid = np.linspace(-2, 2, 200)
@@ -68,7 +77,10 @@ with xgrad.no_grad():
     mean = (across @ weights).cpu().numpy()
     explained = (across * linalg.cholesky_solve(across.mT, lower).mT).sum(axis=1).cpu().numpy()
 spread = np.sqrt(np.maximum(amplitude**2 - explained, 0))
-print(f"error {np.sqrt(np.mean((mean - np.sin(3 * grid)) ** 2)):.3f}, expected {np.sqrt(np.mean(spread**2)):.3f}")
+print(
+    f"error {np.sqrt(np.mean((mean - np.sin(3 * grid)) ** 2)):.3f}, expected"
+    f" {np.sqrt(np.mean(spread**2)):.3f}"
+)
 
 if options.plot:
     import matplotlib.pyplot as plt

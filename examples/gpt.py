@@ -1,7 +1,7 @@
 """A small GPT: a transformer learns "The Zen of Python", one character after the other.
 
-Each character attends to those before it; a block is attention and a network of two layers, both added to their inputs,
-which are normalized first.
+Each character attends to those before it; a block is attention and a network of two layers, both
+added to their inputs, which are normalized first.
 
     python examples/gpt.py [--steps 600] [--device cpu]
 """
@@ -19,7 +19,9 @@ from xgrad import nn, optim
 with contextlib.redirect_stdout(io.StringIO()):
     import this
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
 parser.add_argument("--steps", type=int, default=600)
 parser.add_argument("--device", default="cpu")
 options = parser.parse_args()
@@ -37,7 +39,9 @@ class GPT(nn.Module):
         super().__init__()
         self.letters = nn.Embedding(len(letters), WIDTH)
         self.positions = nn.PositionalEncoding(WIDTH, LENGTH, learned=True, batch_first=True)
-        block = nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True, norm_first=True)
+        block = nn.TransformerEncoderLayer(
+            WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True, norm_first=True
+        )
         self.blocks = nn.TransformerEncoder(block, BLOCKS, nn.LayerNorm(WIDTH))
         self.head = nn.Linear(WIDTH, len(letters))
 
@@ -54,7 +58,9 @@ optimizer = optim.Adam(gpt.parameters(), lr=1e-3)
 def step(codes):
     """Update the network, and return the loss in nats a character."""
     optimizer.zero_grad()
-    loss = nn.functional.cross_entropy(gpt(codes[:, :-1]).reshape(-1, len(letters)), codes[:, 1:].reshape(-1))
+    loss = nn.functional.cross_entropy(
+        gpt(codes[:, :-1]).reshape(-1, len(letters)), codes[:, 1:].reshape(-1)
+    )
     loss.backward()
     optimizer.step()
     return loss
@@ -66,13 +72,17 @@ def write(written, count):
         end = [letters.index(letter) for letter in written[-LENGTH:]]
         with xgrad.no_grad():
             logits = gpt(xgrad.asarray([end], device=options.device))
-        written += letters[int(xgrad.random.multinomial(nn.functional.softmax(2 * logits[0, -1]), 1)[0])]
+        written += letters[
+            int(xgrad.random.multinomial(nn.functional.softmax(2 * logits[0, -1]), 1)[0])
+        ]
     return written
 
 
 offsets = xgrad.arange(LENGTH + 1, device=options.device)
 for i in range(options.steps):
-    loss = step(codes[xgrad.random.randint(0, len(text) - LENGTH, (16, 1), device=options.device) + offsets])
+    loss = step(
+        codes[xgrad.random.randint(0, len(text) - LENGTH, (16, 1), device=options.device) + offsets]
+    )
     if i % max(1, options.steps // 5) == 0 or i == options.steps - 1:
         print(f"step {i}: loss {float(loss):.3f}")
 print(write("Beautiful is", 200))

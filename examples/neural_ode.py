@@ -1,11 +1,14 @@
-"""A neural ODE: a network that is the right-hand side of a differential equation, learned from a spiral.
+"""A neural ODE: a network that is the right-hand side of a differential equation, learned from a
+spiral.
 
-`Solve` is a `Function` of its own, by the method of Runge and Kutta. Its derivative is the adjoint equation [1]: it
-runs back in time with the state, so that a backward pass saves only the last state, whatever the number of steps.
+`Solve` is a `Function` of its own, by the method of Runge and Kutta. Its derivative is the adjoint
+equation [1]: it runs back in time with the state, so that a backward pass saves only the last
+state, whatever the number of steps.
 
     python examples/neural_ode.py [--steps 600] [--device cpu] [--plot ode.png]
 
-[1] R. T. Q. Chen, Y. Rubanova, J. Bettencourt, D. Duvenaud, "Neural ordinary differential equations", 2018.
+[1] R. T. Q. Chen, Y. Rubanova, J. Bettencourt, D. Duvenaud, "Neural ordinary differential
+equations", 2018.
 """
 
 import argparse
@@ -15,7 +18,9 @@ import numpy as np
 import xgrad
 from xgrad import optim
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
 parser.add_argument("--steps", type=int, default=600)
 parser.add_argument("--device", default="cpu")
 parser.add_argument("--plot", metavar="FILE", help="draw the spiral, by Matplotlib")
@@ -23,7 +28,9 @@ options = parser.parse_args()
 
 
 def runge_kutta(slope, states, time, steps):
-    """Return the states after some time, given the function of their slopes; the time may be negative."""
+    """Return the states after some time, given the function of their slopes; the time may be
+    negative.
+    """
     h = time / steps
 
     def moved(by, slopes):
@@ -34,7 +41,9 @@ def runge_kutta(slope, states, time, steps):
         second = slope(*moved(h / 2, first))
         third = slope(*moved(h / 2, second))
         fourth = slope(*moved(h, third))
-        sums = [a + 2 * b + 2 * c + d for a, b, c, d in zip(first, second, third, fourth, strict=True)]
+        sums = [
+            a + 2 * b + 2 * c + d for a, b, c, d in zip(first, second, third, fourth, strict=True)
+        ]
         states = moved(h / 6, sums)
     return states
 
@@ -52,7 +61,13 @@ class Solve(xgrad.Function):
             """The slopes of the state, of its gradient, and of the gradients of w, b and v."""
             h = xp.tanh(y**3 @ w + b)
             inner = g @ v.T * (1 - h * h)
-            return h @ v, -(inner @ w.T) * 3 * y**2, -(y**3).T @ inner, -xp.sum(inner, axis=0), -h.T @ g
+            return (
+                h @ v,
+                -(inner @ w.T) * 3 * y**2,
+                -(y**3).T @ inner,
+                -xp.sum(inner, axis=0),
+                -h.T @ g,
+            )
 
         states = [out, g, xp.zeros_like(w), xp.zeros_like(b), xp.zeros_like(v)]
         return tuple(runge_kutta(slopes, states, -time, steps)[1:])
@@ -67,7 +82,10 @@ spiral = xgrad.asarray(np.concatenate(spiral), device=options.device)
 
 xgrad.manual_seed(0)
 shapes = {"w": (2, 32), "b": (32,), "v": (32, 2)}
-params = [(0.3 * xgrad.random.randn(shape, device=options.device)).requires_grad_() for shape in shapes.values()]
+params = [
+    (0.3 * xgrad.random.randn(shape, device=options.device)).requires_grad_()
+    for shape in shapes.values()
+]
 optimizer = optim.Adam(params, lr=0.01)
 for i in range(options.steps):
     optimizer.param_groups[0]["lr"] = 0.01 * (1 - i / options.steps)

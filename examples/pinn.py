@@ -1,8 +1,9 @@
-"""A physics-informed network: the heat equation, solved by a network whose second derivatives satisfy it.
+"""A physics-informed network: the heat equation, solved by a network whose second derivatives
+satisfy it.
 
-The rod is 0 to 1, its ends are at temperature 0, and it begins with sin(pi x). The network's output is weighted so that
-these conditions hold; training minimizes the square of u_t - u_xx / 10 at random points. The error is measured against
-the exact solution, exp(-pi^2 t / 10) sin(pi x).
+The rod is 0 to 1, its ends are at temperature 0, and it begins with sin(pi x). The network's output
+is weighted so that these conditions hold; training minimizes the square of u_t - u_xx / 10 at
+random points. The error is measured against the exact solution, exp(-pi^2 t / 10) sin(pi x).
 
     python examples/pinn.py [--steps 1500] [--device cpu] [--plot pinn.png]
 """
@@ -15,7 +16,9 @@ import numpy as np
 import xgrad
 from xgrad import grad, nn, optim, vmap
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
 parser.add_argument("--steps", type=int, default=1500)
 parser.add_argument("--device", default="cpu")
 parser.add_argument("--plot", metavar="FILE", help="draw the solution, by Matplotlib")
@@ -62,13 +65,18 @@ for i in range(options.steps):
     points = xgrad.random.rand((2, 256), device=options.device)
     loss = step(points[0], points[1])
     if (i + 1) % max(1, options.steps // 5) == 0:
-        print(f"step {i + 1}: residual {float(loss):.2e}, error {np.abs(solution() - exact).max():.2e}")
+        print(
+            f"step {i + 1}: residual {float(loss):.2e}, error"
+            f" {np.abs(solution() - exact).max():.2e}"
+        )
 
 if options.plot:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for ax, values, title in zip(axes, (solution(), solution() - exact), ("u(x, t)", "error"), strict=True):
+    for ax, values, title in zip(
+        axes, (solution(), solution() - exact), ("u(x, t)", "error"), strict=True
+    ):
         figure.colorbar(ax.pcolormesh(x, t, values), ax=ax)
         ax.set(title=title, xlabel="x", ylabel="t")
     figure.savefig(options.plot)

@@ -1,7 +1,8 @@
-"""A variational autoencoder of handwritten digits: it compresses 64 pixels to 8 numbers, and draws new digits.
+"""A variational autoencoder of handwritten digits: it compresses 64 pixels to 8 numbers, and draws
+new digits.
 
-The loss is the negative evidence lower bound, in nats an image: the cross-entropy of the pixels, and the divergence of
-the code from the standard normal distribution.
+The loss is the negative evidence lower bound, in nats an image: the cross-entropy of the pixels,
+and the divergence of the code from the standard normal distribution.
 
     python examples/vae.py [--steps 3000] [--device cpu] [--plot vae.png]
 """
@@ -13,7 +14,9 @@ import numpy as np
 import xgrad
 from xgrad import nn, optim
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
 parser.add_argument("--steps", type=int, default=3000)
 parser.add_argument("--device", default="cpu")
 parser.add_argument("--plot", metavar="FILE", help="draw new digits, by Matplotlib")
@@ -35,9 +38,14 @@ def loss(images):
     """Return the negative evidence lower bound of images, on average."""
     codes = encoder(images)
     mean, log_variance = codes[:, :CODE], codes[:, CODE:]
-    sampled = mean + xgrad.exp(log_variance / 2) * xgrad.random.randn(mean.shape, device=options.device)
+    sampled = mean + xgrad.exp(log_variance / 2) * xgrad.random.randn(
+        mean.shape, device=options.device
+    )
     logits = decoder(sampled)
-    pixels = nn.functional.binary_cross_entropy_with_logits(logits, images, reduction="sum") / images.shape[0]
+    pixels = (
+        nn.functional.binary_cross_entropy_with_logits(logits, images, reduction="sum")
+        / images.shape[0]
+    )
     divergence = (mean**2 + xgrad.exp(log_variance) - 1 - log_variance) / 2
     return pixels + divergence.sum(axis=1).mean()
 

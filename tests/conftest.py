@@ -24,12 +24,18 @@ PEERS = {"torch", "jax", "onnxruntime"}  # fixtures of what ``make test-peers`` 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     add = parser.addoption
-    add("--device", action="append", help="run the tests that take a device on this one, and only those; repeatable")
+    add(
+        "--device",
+        action="append",
+        help="run the tests that take a device on this one, and only those; repeatable",
+    )
     add("--peers", action="store_true", help="run only the tests that need PyTorch or JAX")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell's job in the background, which tests interrupt
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # of a shell's job in the background, which tests interrupt
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if "XGRAD_CACHE_DIR" not in os.environ:  # workers of a run share one
         folder = tempfile.TemporaryDirectory(prefix="xgrad-tests-")
@@ -58,8 +64,8 @@ def usable(name: str) -> bool:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrize tests by the devices that can be used.
 
-    `device` is one at a time, `capturing_device` one that replays captured steps, and `devices` are compared in one
-    test: those of PyTorch, and the others.
+    `device` is one at a time, `capturing_device` one that replays captured steps, and `devices` are
+    compared in one test: those of PyTorch, and the others.
     """
     names = metafunc.config.getoption("--device") or [name for name in DEVICES if usable(name)]
     if "device" in metafunc.fixturenames:
@@ -69,7 +75,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         executors = [name for name in names if xgrad.Device(name).backend.executor]
         metafunc.parametrize("capturing_device", executors)
     if "devices" in metafunc.fixturenames:
-        groups = [[name for name in names if name.startswith("torch") == peer] for peer in (False, True)]
+        groups = [
+            [name for name in names if name.startswith("torch") == peer] for peer in (False, True)
+        ]
         metafunc.parametrize("devices", [group for group in groups if group], ids="+".join)
 
 
@@ -85,9 +93,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _wanted(item: pytest.Item, config: pytest.Config) -> bool:
     fixtures = set(getattr(item, "fixturenames", ()))
     given = getattr(item, "callspec", None)
-    devices = [] if given is None else [given.params.get("device", ""), *given.params.get("devices", ())]
+    devices = (
+        [] if given is None else [given.params.get("device", ""), *given.params.get("devices", ())]
+    )
     if chosen := config.getoption("--device"):
-        if not fixtures & {"device", "capturing_device", "devices"} and not ("cuda" in chosen and "cuda" in fixtures):
+        if not fixtures & {"device", "capturing_device", "devices"} and not (
+            "cuda" in chosen and "cuda" in fixtures
+        ):
             return False
         if given is not None and given.params.get("capturing_device", chosen[0]) not in chosen:
             return False
@@ -124,7 +136,9 @@ def onnxruntime() -> Any:
 @pytest.fixture(scope="session")
 def strict() -> Any:
     """The device of array-api-strict; a test without it is skipped."""
-    pytest.importorskip("array_api_strict", reason="needs array-api-strict: pip install 'xgrad[test]'")
+    pytest.importorskip(
+        "array_api_strict", reason="needs array-api-strict: pip install 'xgrad[test]'"
+    )
     return xgrad.Device("strict")
 
 

@@ -1,4 +1,6 @@
-"""Write ``xgrad.egg-info``, by which Python finds the backends of a checkout that is not installed."""
+"""Write ``xgrad.egg-info``, by which Python finds the backends of a checkout that is not
+installed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ def main(root: Path = ROOT) -> None:
     version = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
     (folder / "PKG-INFO").write_text(version, "utf-8")
     groups = {"console_scripts": project["scripts"], **project["entry-points"]}
-    lines = [line for group, names in groups.items() for line in (f"[{group}]", *map(" = ".join, names.items()), "")]
+    lines = [
+        line
+        for group, names in groups.items()
+        for line in (f"[{group}]", *map(" = ".join, names.items()), "")
+    ]
     (folder / "entry_points.txt").write_text("\n".join(lines), "utf-8")
 
 

@@ -1,7 +1,9 @@
-"""Install the wheel with combinations of extras, each in an environment of its own, and run `installed.py` there.
+"""Install the wheel with combinations of extras, each in an environment of its own, and run
+`installed.py` there.
 
-``python tests/extras.py`` needs only the standard library; ``python tests/extras.py '' special,cli`` tests two of the
-combinations. Environments are made with the running Python, two at a time.
+``python tests/extras.py`` needs only the standard library; ``python tests/extras.py ''
+special,cli`` tests two of the combinations. Environments are made with the running Python, two at a
+time.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")
 
 
 def build(folder: Path) -> Path:
-    """Build a wheel from a copy of the source, where setuptools may leave files, and return its path."""
+    """Build a wheel from a copy of the source, where setuptools may leave files, and return its
+    path.
+    """
     ignored = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build", "runs")
     shutil.copytree(ROOT, folder / "source", ignore=ignored)
     command = [sys.executable, *PIP, "wheel", "--no-deps", "--wheel-dir", folder, folder / "source"]
@@ -37,11 +41,18 @@ def check(extras: str, wheel: Path, folder: Path) -> tuple[int, str]:
     environment = folder / f"extras-{extras or 'none'}"
     venv.create(environment, with_pip=True, symlinks=sys.platform != "win32")
     python = environment / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    env = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}  # may contain the source
+    env = {
+        name: text for name, text in os.environ.items() if name != "PYTHONPATH"
+    }  # may contain the source
     script = shutil.copy(ROOT / "tests" / "installed.py", environment)
-    commands = [[*PIP, "install", f"{wheel}[{extras}]" if extras else str(wheel)], ["-I", script, extras]]
+    commands = [
+        [*PIP, "install", f"{wheel}[{extras}]" if extras else str(wheel)],
+        ["-I", script, extras],
+    ]
     for command in commands:
-        done = subprocess.run([python, *command], cwd=environment, env=env, capture_output=True, text=True)
+        done = subprocess.run(
+            [python, *command], cwd=environment, env=env, capture_output=True, text=True
+        )
         if done.returncode:
             return done.returncode, done.stdout + done.stderr
     shutil.rmtree(environment)

@@ -17,7 +17,9 @@ from xgrad_numpy.native import library
 
 
 def skip_without_compiler() -> None:
-    """Skip a test of native kernels where there is no compiler of C, or none with the flags in ``CC``."""
+    """Skip a test of native kernels where there is no compiler of C, or none with the flags in
+    ``CC``.
+    """
     try:
         library.load("int answer(void) { return 42; }\n")
     except library.Unavailable as error:
@@ -60,9 +62,15 @@ def uniform(*shape: int, seed: int = 0, low: float = 0.5, high: float = 2.0) -> 
     return np.random.default_rng(seed).uniform(low, high, shape)
 
 
-def function(name: str, forward: Callable[..., Any], backward: Callable[..., Any] = lambda xp, g: g) -> Any:
+def function(
+    name: str, forward: Callable[..., Any], backward: Callable[..., Any] = lambda xp, g: g
+) -> Any:
     """Return an instance of a subclass of `xgrad.Function` with these two methods."""
-    return type(name, (xgrad.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})()
+    return type(
+        name,
+        (xgrad.Function,),
+        {"forward": staticmethod(forward), "backward": staticmethod(backward)},
+    )()
 
 
 def run_threads(work: Callable[..., Any], arguments: Iterable[Any] = (None,)) -> None:
@@ -75,11 +83,15 @@ def run_threads(work: Callable[..., Any], arguments: Iterable[Any] = (None,)) ->
 
 
 def check_error(call: str, expected: str, **names: Any) -> None:
-    """Evaluate a call, in which `xp` is xgrad, that must raise `expected`: class and message, with … for any text."""
+    """Evaluate a call, in which `xp` is xgrad, that must raise `expected`: class and message, with
+    … for any text.
+    """
     try:
         eval(call, {"xp": xgrad, **names})
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
-        assert re.match(".*".join(map(re.escape, re.split(" ?… ?", expected))), text, re.DOTALL), text
+        assert re.match(".*".join(map(re.escape, re.split(" ?… ?", expected))), text, re.DOTALL), (
+            text
+        )
     else:
         raise AssertionError(f"{call} raised no error")

@@ -1,6 +1,8 @@
-"""Check an installed xgrad with some of its extras: ``python installed.py special,cli`` in their environment.
+"""Check an installed xgrad with some of its extras: ``python installed.py special,cli`` in their
+environment.
 
-It runs outside of the repository, so that it imports the installed package, and needs only the standard library.
+It runs outside of the repository, so that it imports the installed package, and needs only the
+standard library.
 """
 
 from __future__ import annotations
@@ -71,20 +73,32 @@ def missing_packages_name_their_extras() -> str:
     try:
         xgrad.graph(2 * xgrad.ones(3, requires_grad=True)).svg()
     except ImportError as error:  # the program dot may be missing, too
-        check(("pip install 'xgrad[graph]'" in str(error)) == ("graph" not in EXTRAS), f"graph: {error}")
+        check(
+            ("pip install 'xgrad[graph]'" in str(error)) == ("graph" not in EXTRAS),
+            f"graph: {error}",
+        )
     try:
         xgrad.training.TensorBoard(".")
     except ImportError as error:
-        check("pip install 'xgrad[tensorboard]'" in str(error) and "test" not in EXTRAS, f"TensorBoard: {error}")
+        check(
+            "pip install 'xgrad[tensorboard]'" in str(error) and "test" not in EXTRAS,
+            f"TensorBoard: {error}",
+        )
     works = [name for name in ("special", "threads") if name in EXTRAS]
-    return f"{' and '.join(works) or 'none'} of special and threads work, errors of others name their extras"
+    return (
+        f"{' and '.join(works) or 'none'} of special and threads work, errors of others name their"
+        " extras"
+    )
 
 
 def example_of_readme_runs() -> str:
     text = metadata.distribution("xgrad").read_text("METADATA") or ""
     program = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
     printed = run("-c", program)
-    check(re.search(r"test accuracy 9[5-9]\.\d%", printed), f"the example of the README printed {printed!r}")
+    check(
+        re.search(r"test accuracy 9[5-9]\.\d%", printed),
+        f"the example of the README printed {printed!r}",
+    )
     return printed.strip()
 
 
@@ -96,11 +110,18 @@ def command_line_works() -> str:
     check(plots or "pip install 'xgrad[cli]'" in printed, f"no extra is named: {printed!r}")
     Path("photo.png").write_bytes(b"no picture")
     printed = run("-m", "xgrad", "predict", "run", "photo.png", status=2)
-    expected = "a picture of the formats PNG" if plots else "pip install 'xgrad[cli]'"  # matplotlib brings Pillow
+    expected = (
+        "a picture of the formats PNG" if plots else "pip install 'xgrad[cli]'"
+    )  # matplotlib brings Pillow
     check(expected in printed, f"xgrad predict of a picture: {printed!r}")
     status = 0 if "threads" in EXTRAS else 2
-    printed = run("-m", "xgrad", "train", "digits", "--threads", "1", "--epochs", "1", status=status)
-    check("threads" in EXTRAS or "pip install 'xgrad[threads]'" in printed, f"no extra is named: {printed!r}")
+    printed = run(
+        "-m", "xgrad", "train", "digits", "--threads", "1", "--epochs", "1", status=status
+    )
+    check(
+        "threads" in EXTRAS or "pip install 'xgrad[threads]'" in printed,
+        f"no extra is named: {printed!r}",
+    )
     report = json.loads(run("-m", "xgrad", "info", "--json"))
     check(report["devices"][0]["usable"], f"xgrad info: {report['devices']}")
     printed = run("-m", "xgrad", "report", "run", status=0 if plots else 2)
@@ -111,12 +132,30 @@ def command_line_works() -> str:
 
 def parity_skips_ops_without_references() -> str:
     options = ("--devices", "cpu", "--parts", "ops", "--dtypes", "float64")
-    missing = "" if "parity" in EXTRAS else "needs mpmath" if "special" in EXTRAS else "needs scipy, mpmath"
+    missing = (
+        ""
+        if "parity" in EXTRAS
+        else "needs mpmath"
+        if "special" in EXTRAS
+        else "needs scipy, mpmath"
+    )
     status = 1 if missing else 0
-    last = run("-m", "xgrad", "parity", *options, "--ops", "special.gammaln", status=status).splitlines()
+    last = run(
+        "-m", "xgrad", "parity", *options, "--ops", "special.gammaln", status=status
+    ).splitlines()
     check(bool(missing) == last[-1].startswith("NOTHING COMPARED"), f"xgrad parity: {last[-1]}")
     page = bool(EXTRAS & {"cli", "parity"})
-    printed = run("-m", "xgrad", "parity", *options, "--ops", "add", "--html", "page.html", status=0 if page else 2)
+    printed = run(
+        "-m",
+        "xgrad",
+        "parity",
+        *options,
+        "--ops",
+        "add",
+        "--html",
+        "page.html",
+        status=0 if page else 2,
+    )
     check(Path("page.html").exists() == page, f"xgrad parity --html: {printed!r}")
     check(page or "pip install 'xgrad[parity]'" in printed, f"no extra is named: {printed!r}")
     if EXTRAS - {"special"}:  # other extras add no op cases; the tests compare those of `test`
@@ -129,11 +168,21 @@ def parity_skips_ops_without_references() -> str:
 
 
 def commands_of_extras_work() -> str:
-    """Run the commands that the documentation has for the extras of array libraries, several processes and kernels."""
+    """Run the commands that the documentation has for the extras of array libraries, several
+    processes and kernels.
+    """
     train = ("xgrad", "train", "digits", "--epochs", "1", "--out")
-    lines = [run("-m", *train, name, "--device", name, "--quiet").splitlines() for name in LIBRARIES if name in EXTRAS]
+    lines = [
+        run("-m", *train, name, "--device", name, "--quiet").splitlines()
+        for name in LIBRARIES
+        if name in EXTRAS
+    ]
     if "mpi" in EXTRAS:
-        lines.append(run("-m", "xgrad.distributed.launch", "-n", "2", *train, "mpi", "--distributed").splitlines())
+        lines.append(
+            run(
+                "-m", "xgrad.distributed.launch", "-n", "2", *train, "mpi", "--distributed"
+            ).splitlines()
+        )
     if "onnx" in EXTRAS:
         x = xgrad.ones((1, 3))
         xgrad.onnx.export(xgrad.nn.Linear(3, 2), x, "net.onnx")
@@ -147,7 +196,8 @@ def run(*command: str, status: int = 0) -> str:
     """Return the output of Python for a command, which must exit with a status."""
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=".")
     check(
-        done.returncode == status, f"{' '.join(command[:6])}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
+        done.returncode == status,
+        f"{' '.join(command[:6])}: exit status {done.returncode}\n{done.stdout}{done.stderr}",
     )
     return done.stdout + done.stderr
 
@@ -170,7 +220,9 @@ def main(extras: str) -> None:
         EXTRAS.add("special")
     if "cli" in EXTRAS:
         EXTRAS.add("threads")
-    check("site-packages" in str(xgrad.__file__), f"expected an installed xgrad, got {xgrad.__file__}")
+    check(
+        "site-packages" in str(xgrad.__file__), f"expected an installed xgrad, got {xgrad.__file__}"
+    )
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for step in STEPS:

@@ -1,7 +1,8 @@
-"""Kill a training run with SIGKILL at random moments, resume it each time, and compare with a run that was not killed.
+"""Kill a training run with SIGKILL at random moments, resume it each time, and compare with a run
+that was not killed.
 
-``python -m tests.kills --kills 50 --seed 0`` prints what it did. Every other kill waits for the temporary file of a
-checkpoint, and so comes while it is written.
+``python -m tests.kills --kills 50 --seed 0`` prints what it did. Every other kill waits for the
+temporary file of a checkpoint, and so comes while it is written.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ EQUAL = ("weights.safetensors", "config.json", "metrics.jsonl")
 
 
 class Kills(NamedTuple):
-    """Outcome of a killed run: kills, those during a write, damaged checkpoints, and files that differ."""
+    """Outcome of a killed run: kills, those during a write, damaged checkpoints, and files that
+    differ.
+    """
 
     total: int
     writing: int
@@ -40,11 +43,17 @@ def killed_run(kills: int, seed: int, epochs: int, folder: Path) -> Kills:
     chance, out = random.Random(seed), folder / "killed"
     total = writing = damaged = 0
     options = (*RUN, "--epochs", str(epochs))
-    subprocess.run([*TRAIN, *options, "--quiet", "--out", str(folder / "whole")], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [*TRAIN, *options, "--quiet", "--out", str(folder / "whole")],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     for number in range(kills + 1):
         resumed = ("--resume", str(out)) if list(out.glob("checkpoints/*.safetensors")) else ()
         argv = [*TRAIN, *(resumed or (*options, *CHECKPOINTS, "--out", str(out)))]
-        with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
             assert process.stdout is not None
             if number < kills:
                 process.stdout.readline()  # the headline, after which the first step comes
@@ -58,8 +67,14 @@ def killed_run(kills: int, seed: int, epochs: int, folder: Path) -> Kills:
             writing += process.returncode == -9 and temporary(out)
             damaged += err.count("a checkpoint is left out")
             expected = (0, -9) if number < kills else (0,)
-            assert process.returncode in expected, f"kill {number}: status {process.returncode}: {err}"
-    different = [name for name in EQUAL if (out / name).read_bytes() != (folder / "whole" / name).read_bytes()]
+            assert process.returncode in expected, (
+                f"kill {number}: status {process.returncode}: {err}"
+            )
+    different = [
+        name
+        for name in EQUAL
+        if (out / name).read_bytes() != (folder / "whole" / name).read_bytes()
+    ]
     return Kills(total, writing, damaged, different)
 
 

@@ -1,4 +1,6 @@
-"""A recorder that keeps known arrays read-only outside of array code: other writes raise ValueError."""
+"""A recorder that keeps known arrays read-only outside of array code: other writes raise
+ValueError.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ LIBRARIES.add(__name__)  # refusals name lines of the step, not of this module
 
 
 class LockedRecorder(Recorder):
-    """Records a step, and keeps NumPy's arrays that it knows read-only until the capture is refused or over.
+    """Records a step, and keeps NumPy's arrays that it knows read-only until the capture is refused
+    or over.
 
     Array code is given array objects of its own, which are not locked.
     """
@@ -34,7 +37,9 @@ class LockedRecorder(Recorder):
             array.flags.writeable = False
 
     def _own_locked(self, array: Any) -> list[Any]:
-        """Return the locked arrays among an array and those that it is a view of, the owner of the memory first."""
+        """Return the locked arrays among an array and those that it is a view of, the owner of the
+        memory first.
+        """
         chain = []
         while isinstance(array, np.ndarray):
             if id(array) in self._locked and self._locked[id(array)]() is array:

@@ -1,7 +1,9 @@
-"""The lowest versions that pyproject.toml allows, one ``name==version`` a line: ``python tests/oldest.py special cli``.
+"""The lowest versions that pyproject.toml allows, one ``name==version`` a line: ``python
+tests/oldest.py special cli``.
 
-The arguments are extras; the dependencies of xgrad itself are always included. pip installs the result:
-``pip install --editable . $(python tests/oldest.py special cli test)``. Standard library only.
+The arguments are extras; the dependencies of xgrad itself are always included. pip installs the
+result: ``pip install --editable . $(python tests/oldest.py special cli test)``. Standard library
+only.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ BOUND = re.compile(r">=\s*(\d+(\.\d+)*)")
 
 
 def lowest(project: Mapping[str, Any], extras: Sequence[str] = ()) -> dict[str, str]:
-    """Return the lowest version of each package that a project, a table of pyproject.toml, requires with some extras.
+    """Return the lowest version of each package that a project, a table of pyproject.toml, requires
+    with some extras.
 
     If a package is required more than once, it is the highest bound.
 
@@ -34,22 +37,34 @@ def lowest(project: Mapping[str, Any], extras: Sequence[str] = ()) -> dict[str, 
     """
     versions: dict[str, str] = {}
     for name, version in _bounds(project, extras):
-        versions[name] = max(versions.get(name, version), version, key=lambda text: [*map(int, text.split("."))])
+        versions[name] = max(
+            versions.get(name, version), version, key=lambda text: [*map(int, text.split("."))]
+        )
     return versions
 
 
 def _bounds(project: Mapping[str, Any], extras: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the lower bound of each requirement, including those of extras that an extra requires."""
-    for text in chain(project["dependencies"], *(project["optional-dependencies"][extra] for extra in extras)):
+    """Yield the name and the lower bound of each requirement, including those of extras that an
+    extra requires.
+    """
+    for text in chain(
+        project["dependencies"], *(project["optional-dependencies"][extra] for extra in extras)
+    ):
         match = REQUIREMENT.fullmatch(text)
         if match and match["name"] == project["name"]:
             yield from _bounds(project, re.findall(r"[\w-]+", match["extras"]))
         elif match and (bound := BOUND.search(match["bounds"])):
             yield match["name"], bound[1]
         else:
-            raise ValueError(f"expected a requirement with a lower bound and no marker, got {text!r}")
+            raise ValueError(
+                f"expected a requirement with a lower bound and no marker, got {text!r}"
+            )
 
 
 if __name__ == "__main__":
-    table = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    print(*(f"{name}=={version}" for name, version in lowest(table, sys.argv[1:]).items()), sep="\n")
+    table = tomllib.loads(
+        (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
+    print(
+        *(f"{name}=={version}" for name, version in lowest(table, sys.argv[1:]).items()), sep="\n"
+    )

@@ -20,7 +20,9 @@ def idx(values: np.ndarray) -> bytes:
     return header + values.astype(np.uint8).tobytes()
 
 
-def small_files(name: str, counts: tuple[int, int] = (6, 7), shape: tuple[int, int] = (2, 3)) -> dict[str, bytes]:
+def small_files(
+    name: str, counts: tuple[int, int] = (6, 7), shape: tuple[int, int] = (2, 3)
+) -> dict[str, bytes]:
     """Return files by name for few images, with random grey values and labels 0, 1, 2, ..."""
     files, rng = {}, np.random.default_rng(list(name.encode()))
     for number, file in enumerate(SETS[name].digests):
@@ -31,7 +33,9 @@ def small_files(name: str, counts: tuple[int, int] = (6, 7), shape: tuple[int, i
     return files
 
 
-def install(monkeypatch: pytest.MonkeyPatch, name: str, files: dict[str, bytes], archive: bytes = b"") -> None:
+def install(
+    monkeypatch: pytest.MonkeyPatch, name: str, files: dict[str, bytes], archive: bytes = b""
+) -> None:
     """Set the digests of an image set to those of some files."""
     digests = {}
     for file, digest in SETS[name].digests.items():

@@ -21,60 +21,165 @@ NUMBER = "add sub mul div pow eq ne lt le gt ge remainder"
 CHANGES = "abs_ exp_ neg_ sqrt_ zero_"
 CHANGES_BY = "add_ sub_ subtract_ mul_ multiply_ div_ divide_ pow_ copy_"
 
-#: Calls that mean the same in PyTorch: `x` and `y` are positive and of shape (3, 4), `v` and `w` of shape (4,), `i`
-#: indices, `m` bools, `k` integers, `z` of shape (1, 3, 1).
+#: Calls that mean the same in PyTorch: `x` and `y` are positive and of shape (3, 4), `v` and `w` of
+#: shape (4,), `i` indices, `m` bools, `k` integers, `z` of shape (1, 3, 1).
 CALLS = [
     *[f"x.{name}()" for name in UNARY.split()],
     *[f"x.{name}(y)" for name in BINARY.split()],
     *[f"x.{name}(2.0)" for name in NUMBER.split()],
     *[f"x.clone().{name}()" for name in CHANGES.split()],
     *[f"x.clone().{name}({other})" for name in CHANGES_BY.split() for other in ("y", "w")],
-    "(x + 1).acosh()", "y.floor_divide(y + 1)", "y.floor_divide(2.0)",
+    "(x + 1).acosh()",
+    "y.floor_divide(y + 1)",
+    "y.floor_divide(2.0)",
     *[f"m.{name}()" for name in ("logical_not", "bitwise_not", "float", "long")],
     *[f"m.{name}(m)" for name in ("logical_and", "logical_or", "logical_xor", "bitwise_and")],
-    *[f"k.{name}(k + 1)" for name in ("bitwise_or", "bitwise_xor", "bitwise_and", "add", "div", "pow")],
-    "k.float()", "k.bool()", "k.cumsum(0)", "k.abs()", "k.clamp(1, 3)", "m.count_nonzero()", "m.cumsum(0)",
-    "x.clamp(0.5, 1.0)", "x.clamp(max=1.0)", "x.clip(min=0.5)", "x.clone().clamp_(0.5, 1.0)",
-    "x.clone().clamp_(min=1.0)", "x.clone().clip_(max=1.0)", "x.clone().fill_(2.0)", "x.clone().masked_fill_(m, 2.0)",
-    "x.clone().add_(1)", "x.clone().mul_(2.5)", "x.clone().copy_(k.float()[:1])", "(x * 2).add_(x).mul_(y).sum()",
-    "x.masked_fill(m, 2.0)", "x.masked_fill(m[0], -1)", "x.where(m, y)", "x.where(x > 1, 0.0)",
-    "x.matmul(y.t())", "x.mm(y.t())", "x.matmul(v)", "z.expand(2, 3, 4).bmm(y.expand(2, 3, 4).transpose(1, 2))",
-    "v.dot(w)", "v.outer(w)", "v.t()",
-    "x.unsqueeze(0)", "x.unsqueeze(-1)", "x.unsqueeze(dim=1)", "z.squeeze()", "z.squeeze(0)", "x.squeeze()",
-    "x.permute(1, 0)", "x.permute((1, 0))", "x.permute(dims=(-1, 0))", "z.permute(2, 0, 1)", "x.transpose(0, 1)",
-    "z.transpose(-1, 0)", "z.swapaxes(1, 2)", "z.transpose(dim0=0, dim1=1)", "z.movedim(1, 0)",
+    *[
+        f"k.{name}(k + 1)"
+        for name in ("bitwise_or", "bitwise_xor", "bitwise_and", "add", "div", "pow")
+    ],
+    "k.float()",
+    "k.bool()",
+    "k.cumsum(0)",
+    "k.abs()",
+    "k.clamp(1, 3)",
+    "m.count_nonzero()",
+    "m.cumsum(0)",
+    "x.clamp(0.5, 1.0)",
+    "x.clamp(max=1.0)",
+    "x.clip(min=0.5)",
+    "x.clone().clamp_(0.5, 1.0)",
+    "x.clone().clamp_(min=1.0)",
+    "x.clone().clip_(max=1.0)",
+    "x.clone().fill_(2.0)",
+    "x.clone().masked_fill_(m, 2.0)",
+    "x.clone().add_(1)",
+    "x.clone().mul_(2.5)",
+    "x.clone().copy_(k.float()[:1])",
+    "(x * 2).add_(x).mul_(y).sum()",
+    "x.masked_fill(m, 2.0)",
+    "x.masked_fill(m[0], -1)",
+    "x.where(m, y)",
+    "x.where(x > 1, 0.0)",
+    "x.matmul(y.t())",
+    "x.mm(y.t())",
+    "x.matmul(v)",
+    "z.expand(2, 3, 4).bmm(y.expand(2, 3, 4).transpose(1, 2))",
+    "v.dot(w)",
+    "v.outer(w)",
+    "v.t()",
+    "x.unsqueeze(0)",
+    "x.unsqueeze(-1)",
+    "x.unsqueeze(dim=1)",
+    "z.squeeze()",
+    "z.squeeze(0)",
+    "x.squeeze()",
+    "x.permute(1, 0)",
+    "x.permute((1, 0))",
+    "x.permute(dims=(-1, 0))",
+    "z.permute(2, 0, 1)",
+    "x.transpose(0, 1)",
+    "z.transpose(-1, 0)",
+    "z.swapaxes(1, 2)",
+    "z.transpose(dim0=0, dim1=1)",
+    "z.movedim(1, 0)",
     "z.moveaxis((0, 1), (1, 2))",
-    "x.view(-1)", "x.view(2, 6)", "x.view((4, 3))", "x.reshape(2, -1)", "z.flatten(1)", "z.flatten(0, 1)",
-    "z.flatten(start_dim=-2)", "x.sum().flatten()", "x.sum().ravel()",
-    "z.expand(2, 3, 4)", "z.expand(-1, -1, 5)", "v.expand(3, -1)", "v.expand((2, 4))", "v.expand_as(x)",
-    "x.tile(2)", "x.tile((2, 1))", "v.tile(2, 2)", "x.tril()", "x.triu(1)", "x.tril(diagonal=-1)",
-    "x.amax(0)", "x.amin(1, True)", "x.amax(dim=(0, 1), keepdim=True)", "x.count_nonzero(0)",
-    "x.argsort(1)", "x.argsort(dim=0, descending=True)", "x.cumsum(0)", "x.cumsum(dim=-1)", "x.cumprod(1)",
-    "x.cumprod(dim=0)", "x.diff(dim=0)", "x.diff(2)", "x.diff(1, 0, prepend=y)", "x.flip(0)", "x.flip(0, 1)",
-    "x.flip((1,))", "x.flip(dims=(0, 1))", "x.roll(1)", "x.roll(2, 0)", "x.roll((1, 2), (0, 1))", "x.roll(1, dims=-1)",
-    "x.softmax(1)", "x.softmax(dim=0)", "x.log_softmax(-1)", "x.log_softmax(dim=0)", "x.logsumexp(1)",
-    "x.logsumexp(dim=(0, 1), keepdim=True)", "x.norm(1)", "x.norm(dim=1)", "x.norm(p=1, dim=0, keepdim=True)",
-    "x.norm('fro')", "x.norm(3, (0, 1))", "x.repeat_interleave(2)", "x.repeat_interleave(2, 1)",
-    "x.repeat_interleave(k[:3], dim=0)", "x.unbind()", "x.unbind(1)", "x.unbind(dim=-1)",
-    "x.index_select(0, k[:2])", "x.index_select(dim=1, index=k)", "x.gather(0, i)", "x.gather(1, i)",
+    "x.view(-1)",
+    "x.view(2, 6)",
+    "x.view((4, 3))",
+    "x.reshape(2, -1)",
+    "z.flatten(1)",
+    "z.flatten(0, 1)",
+    "z.flatten(start_dim=-2)",
+    "x.sum().flatten()",
+    "x.sum().ravel()",
+    "z.expand(2, 3, 4)",
+    "z.expand(-1, -1, 5)",
+    "v.expand(3, -1)",
+    "v.expand((2, 4))",
+    "v.expand_as(x)",
+    "x.tile(2)",
+    "x.tile((2, 1))",
+    "v.tile(2, 2)",
+    "x.tril()",
+    "x.triu(1)",
+    "x.tril(diagonal=-1)",
+    "x.amax(0)",
+    "x.amin(1, True)",
+    "x.amax(dim=(0, 1), keepdim=True)",
+    "x.count_nonzero(0)",
+    "x.argsort(1)",
+    "x.argsort(dim=0, descending=True)",
+    "x.cumsum(0)",
+    "x.cumsum(dim=-1)",
+    "x.cumprod(1)",
+    "x.cumprod(dim=0)",
+    "x.diff(dim=0)",
+    "x.diff(2)",
+    "x.diff(1, 0, prepend=y)",
+    "x.flip(0)",
+    "x.flip(0, 1)",
+    "x.flip((1,))",
+    "x.flip(dims=(0, 1))",
+    "x.roll(1)",
+    "x.roll(2, 0)",
+    "x.roll((1, 2), (0, 1))",
+    "x.roll(1, dims=-1)",
+    "x.softmax(1)",
+    "x.softmax(dim=0)",
+    "x.log_softmax(-1)",
+    "x.log_softmax(dim=0)",
+    "x.logsumexp(1)",
+    "x.logsumexp(dim=(0, 1), keepdim=True)",
+    "x.norm(1)",
+    "x.norm(dim=1)",
+    "x.norm(p=1, dim=0, keepdim=True)",
+    "x.norm('fro')",
+    "x.norm(3, (0, 1))",
+    "x.repeat_interleave(2)",
+    "x.repeat_interleave(2, 1)",
+    "x.repeat_interleave(k[:3], dim=0)",
+    "x.unbind()",
+    "x.unbind(1)",
+    "x.unbind(dim=-1)",
+    "x.index_select(0, k[:2])",
+    "x.index_select(dim=1, index=k)",
+    "x.gather(0, i)",
+    "x.gather(1, i)",
     "x.gather(dim=-1, index=i[:1])",
-    "x.new_zeros(2, 3)", "x.new_ones((2, 3))", "k.new_full((2,), 7)", "k.new_ones(3)", "k.type_as(x)", "k.new_zeros(2)",
-    "k.is_floating_point()", "k.element_size()", "z.dim()", "x.cpu()",
-]  # fmt: skip
+    "x.new_zeros(2, 3)",
+    "x.new_ones((2, 3))",
+    "k.new_full((2,), 7)",
+    "k.new_ones(3)",
+    "k.type_as(x)",
+    "k.new_zeros(2)",
+    "k.is_floating_point()",
+    "k.element_size()",
+    "z.dim()",
+    "x.cpu()",
+]
 
 
 def inputs(make: Any) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     shapes = {"x": (3, 4), "v": 4, "z": (1, 3, 1)}
     tensors = {name: make(rng.uniform(0.1, 0.9, shape), True) for name, shape in shapes.items()}
-    tensors |= {name: make(rng.uniform(0.1, 1.9, shape), False) for name, shape in {"y": (3, 4), "w": 4}.items()}
+    tensors |= {
+        name: make(rng.uniform(0.1, 1.9, shape), False)
+        for name, shape in {"y": (3, 4), "w": 4}.items()
+    }
     tensors["k"] = make(np.asarray([0, 2, 1, 3]) % 3, False)
-    return tensors | {"i": make(rng.integers(0, 3, (2, 3)), False), "m": make(rng.uniform(size=(3, 4)) > 0.5, False)}
+    return tensors | {
+        "i": make(rng.integers(0, 3, (2, 3)), False),
+        "m": make(rng.uniform(size=(3, 4)) > 0.5, False),
+    }
 
 
 def run(call: str, library: Any = xgrad) -> tuple[list[np.ndarray], list[Any]]:
     """Return the results of a call, and the gradients of x, v and z."""
-    tensors = inputs(lambda values, requires_grad: library.tensor(values, requires_grad=requires_grad))
+    tensors = inputs(
+        lambda values, requires_grad: library.tensor(values, requires_grad=requires_grad)
+    )
     result = eval(call, {}, tensors)
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     for out in results:
@@ -103,9 +208,15 @@ def test_every_alias_is_in_the_table_and_runs() -> None:
         run(call)
 
 
-@pytest.mark.parametrize("name", [name for name in vars(Aliases) if name.endswith("_") and not name.startswith("_")])
+@pytest.mark.parametrize(
+    "name", [name for name in vars(Aliases) if name.endswith("_") and not name.startswith("_")]
+)
 def test_methods_in_place_change_and_return_the_tensor(name: str) -> None:
-    arguments: Any = {"masked_fill_": (xgrad.asarray([True, False]), 2.0), "clamp_": (0, 1), "clip_": (0, 1)}
+    arguments: Any = {
+        "masked_fill_": (xgrad.asarray([True, False]), 2.0),
+        "clamp_": (0, 1),
+        "clip_": (0, 1),
+    }
     others = () if name in CHANGES.split() else arguments.get(name, (2,))
     x = xgrad.asarray([4.0, 9.0])
     assert getattr(x, name)(*others) is x
@@ -119,13 +230,17 @@ def test_methods_in_place_change_parameters_under_no_grad() -> None:
     with xgrad.no_grad():
         p.mul_(2).add_(1).clamp_(max=4)
     assert p.tolist() == [3, 4] and p.is_leaf and p.requires_grad
-    with pytest.raises(TypeError, match="in place: expected a result of a dtype that int64 can hold, got float32"):
+    with pytest.raises(
+        TypeError, match="in place: expected a result of a dtype that int64 can hold, got float32"
+    ):
         xgrad.asarray([1, 2]).div_(2)
 
 
 def test_aliases_refuse_wrong_shapes_and_axes() -> None:
     x = xgrad.ones((2, 3, 4))
-    with pytest.raises(ValueError, match=r"dot: expected vectors, got shapes \(2, 3, 4\) and \(4,\): use @"):
+    with pytest.raises(
+        ValueError, match=r"dot: expected vectors, got shapes \(2, 3, 4\) and \(4,\): use @"
+    ):
         x.dot(xgrad.ones(4))
     with pytest.raises(ValueError, match="T: expected a matrix"):
         x.t()

@@ -1,4 +1,6 @@
-"""Mixed precision: dtypes under autocast, loss scaling compared with PyTorch, captured steps, and errors."""
+"""Mixed precision: dtypes under autocast, loss scaling compared with PyTorch, captured steps, and
+errors.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ CALLS = {
     "xp.einsum('ij,jk->ik', x, w)": "float16",
     "f.linear(x, w)": "float16",
     "f.conv1d(xp.reshape(x, (1, 4, 3)), xp.reshape(w, (9, 1, 1))[:4], groups=4)": "float16",
-    "f.conv_transpose1d(xp.reshape(x, (1, 4, 3)), xp.reshape(w, (9, 1, 1))[:4], x[:, 0], groups=4)": "float16",
+    "f.conv_transpose1d(xp.reshape(x, (1, 4, 3)), xp.reshape(w, (9, 1, 1))[:4], x[:, 0], groups=4)": (
+        "float16"
+    ),
     "f.scaled_dot_product_attention(x, w, w)": "float16",
     "f.prelu(x, w[0])": "float16",
     "recurrent.lstm(steps, v, steps[0, :, :1], v[:1])[1]": "float16",
@@ -67,7 +71,10 @@ CALLS = {
     "xp.linalg.matrix_norm(x)": "float32",
     "xp.special.erfinv(x / 9)": "float32",
 }
-CALLS |= {f"xp.{name}(abs(x) / 9)": "float32" for name in "exp expm1 log log10 log1p log2 reciprocal".split()}
+CALLS |= {
+    f"xp.{name}(abs(x) / 9)": "float32"
+    for name in "exp expm1 log log10 log1p log2 reciprocal".split()
+}
 CALLS |= {f"xp.{name}(x / 9)": "float32" for name in "acos asin cosh sinh tan".split()}
 
 
@@ -86,7 +93,10 @@ def test_ops_cast_inputs_within_autocast_only(call, dtype, device):
             with amp.autocast(device, enabled=False):
                 assert eval(call, names).dtype == outside.dtype
         assert eval(call, names).dtype == outside.dtype
-    with amp.autocast("cpu" if device != "cpu" else "torch" if _usable("torch") else "cpu", enabled=device != "cpu"):
+    with amp.autocast(
+        "cpu" if device != "cpu" else "torch" if _usable("torch") else "cpu",
+        enabled=device != "cpu",
+    ):
         assert eval(call, names).dtype == outside.dtype
 
 
@@ -160,7 +170,9 @@ OPTIMIZERS = {
 @pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_step_with_infinite_gradients_changes_nothing_but_the_scale(name, device):
-    model, optimizer, scaler, step = training(device, OPTIMIZERS[name], init_scale=8.0, growth_interval=2)
+    model, optimizer, scaler, step = training(
+        device, OPTIMIZERS[name], init_scale=8.0, growth_interval=2
+    )
     x, labels = array(*X, device=device), xgrad.asarray(LABELS, device=device)
     scales = []
     for i in range(6):
@@ -171,7 +183,12 @@ def test_step_with_infinite_gradients_changes_nothing_but_the_scale(name, device
         scales.append(scaler.get_scale())
     assert scales == [4.0, 4.0, 8.0, 4.0, 4.0, 8.0]
     state = optimizer.state_dict()["state"]
-    assert all(np.isfinite(host(x)).all() for s in state.values() for x in s.values() if isinstance(x, xgrad.Tensor))
+    assert all(
+        np.isfinite(host(x)).all()
+        for s in state.values()
+        for x in s.values()
+        if isinstance(x, xgrad.Tensor)
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
@@ -180,7 +197,9 @@ def test_captured_step_equals_eager(name, capturing_device):
     x, labels = array(*X, device=capturing_device), xgrad.asarray(LABELS, device=capturing_device)
     runs = []
     for capture in (lambda step: step, xgrad.capture):
-        model, optimizer, scaler, step = training(capturing_device, OPTIMIZERS[name], init_scale=8.0, growth_interval=3)
+        model, optimizer, scaler, step = training(
+            capturing_device, OPTIMIZERS[name], init_scale=8.0, growth_interval=3
+        )
         step = capture(step)
         for i in range(12):
             step(x * float("inf") if i == 5 else x, labels)
@@ -209,10 +228,17 @@ def test_autocast_around_a_captured_step_has_its_own_trace():
 
 
 def test_scale_follows_pytorch(torch):
-    ours = amp.GradScaler(init_scale=16.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2)
-    other = torch.amp.GradScaler("cpu", init_scale=16.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2)
+    ours = amp.GradScaler(
+        init_scale=16.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2
+    )
+    other = torch.amp.GradScaler(
+        "cpu", init_scale=16.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2
+    )
     p, q = xgrad.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
-    optimizer, reference = optim.SGD([p], 0.1, momentum=0.9), torch.optim.SGD([q], 0.1, momentum=0.9)
+    optimizer, reference = (
+        optim.SGD([p], 0.1, momentum=0.9),
+        torch.optim.SGD([q], 0.1, momentum=0.9),
+    )
     for bad in (True, False, False, False, True, True, False, False, False, False):
         factor = float("inf") if bad else 1.0
         optimizer.zero_grad()

@@ -1,4 +1,6 @@
-"""`detect_anomaly`: the op, the tensor and the line of the first NaN or infinity, forward and backward."""
+"""`detect_anomaly`: the op, the tensor and the line of the first NaN or infinity, forward and
+backward.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from xgrad.backend.device import intercepting
 from xgrad.capture import CaptureWarning
 
 nan, inf = math.nan, math.inf
-double = function("double", lambda xp, x: 2 * x, lambda xp, g, x: 2 * g / x)  # with a wrong derivative, infinite at 0
+double = function(
+    "double", lambda xp, x: 2 * x, lambda xp, g, x: 2 * g / x
+)  # with a wrong derivative, infinite at 0
 Tensors = dict[str, Tensor]
 
 
@@ -53,40 +57,140 @@ def tensors(device: str, **planted: float) -> Tensors:
     """Return leaves of 3 rows and 4 columns, of which some have another first element."""
     arrays = {name: np.ones((3, 4)) for name in ONES}
     arrays |= {"w1": uniform(4, 4), "w2": uniform(4, 4, seed=1), "cosine": np.full((3, 4), 0.3)}
-    arrays |= {"b1": np.ones(4), "gain": np.ones(4), "north": np.ones((6, 4)), "east": np.ones((6, 4))}
+    arrays |= {
+        "b1": np.ones(4),
+        "gain": np.ones(4),
+        "north": np.ones((6, 4)),
+        "east": np.ones((6, 4)),
+    }
     arrays |= {"mask": np.zeros((6, 1)), "y": np.zeros((6, 4)), "weight": np.ones(())}
     for name, value in planted.items():
         arrays[name].flat[0] = value
     return {name: leaf(array.astype(np.float32), device=device) for name, array in arrays.items()}
 
 
-#: Values planted in one element, the marked line, and the message, with … for any text and @ for the line.
+#: Values planted in one element, the marked line, and the message, with … for any text and @ for
+#: the line.
 PLANTED: list[tuple[dict[str, float], str, str]] = [
-    ({"x": nan}, "first layer", "linear: NaN in 4 of 12 elements of the result of shape (3, 4), float32 on …, at @: "
-     "input of shape (3, 4) (t['x']) has NaN, weight of shape (4, 4) (t['w1']) is finite, bias …(t['b1']) is finite"),
-    ({"w1": nan}, "first layer", "linear: NaN in 3 of 12 elements …, at @: …(t['w1']) has NaN, …(t['b1']) is finite"),
-    ({"b1": inf}, "first layer", "linear: infinity in 3 of 12 elements …, at @: …(t['b1']) has infinity"),
-    ({"gain": nan}, "norm", "normalize: NaN in 3 of 12 elements …, at @: x …(h) is finite, …(t['gain']) has NaN"),
-    ({"gate": nan}, "gate", "multiply: NaN in 1 of 12 elements …, at @: …x2 of shape (3, 4) (t['gate']) has NaN"),
-    ({"doubled": inf}, "own function", "double: infinity in 1 of 12 elements of the result …, at @: …has infinity"),
-    ({"doubled": 0.0}, "own function", "double: infinity in 1 of 12 elements of the gradient of x of shape "
-     "(3, 4) (t['doubled']), float32 on …, at @: the gradient of its result of shape (3, 4) is finite"),
-    ({"area": -1.0}, "root", "sqrt: NaN in 1 of 12 elements of the result …, at @: x …(t['area']) is finite"),
-    ({"area": 0.0}, "root", "sqrt: infinity in 1 of 12 elements of the gradient of x …(t['area']), …, at @: …finite"),
-    ({"base": 0.0}, "power", "pow: infinity in 1 of 12 elements of the gradient of x1 …, at @: …is finite"),
-    ({"rate": 0.0}, "logarithm", "log: infinity in 1 of 12 elements of the result …, at @: …is finite"),
-    ({"cosine": 2.0}, "arc cosine", "acos: NaN in 1 of 12 elements of the result …, at @: …is finite"),
-    ({"cosine": 1.0}, "arc cosine", "acos: infinity in 1 of 12 elements of the gradient of x …, at @: …is finite"),
-    ({"part": 0.0}, "where", "sqrt: NaN in 1 of 12 elements of the gradient of x …, at @: …is finite"),
-    ({"w2": nan}, "second layer", "matmul: NaN in 3 of 12 elements …, at @: x1 …(h) is finite, x2 …(t['w2']) has NaN"),
-    ({"exponent": 1000.0}, "exponential", "exp: infinity in 1 of 12 elements of the result …, at @: …is finite"),
-    ({"divisor": 0.0}, "quotient", "divide: infinity in 1 of 12 elements …, at @: x1 …finite, x2 …finite"),
-    ({"more": nan}, "joined", "concat: NaN in 1 of 24 elements …, at @: arrays[0] …is finite, arrays[1] …has NaN"),
-    ({"north": 0.0, "east": 0.0}, "length", "sqrt: infinity in 1 of 24 elements of the gradient of x …, at @: …finite"),
-    ({"mask": -inf}, "softmax", "add: infinity in 4 of 24 elements …, at @: x1 …(h) is finite, x2 …has infinity"),
-    ({"y": nan}, "loss", "subtract: NaN in 1 of 24 elements …, at @: x1 …(p) is finite, x2 …has NaN"),
-    ({"weight": nan}, "loss", "multiply: NaN in the only element of the result …, at @: x1 …is finite, x2 …has NaN"),
-]  # fmt: skip
+    (
+        {"x": nan},
+        "first layer",
+        (
+            "linear: NaN in 4 of 12 elements of the result of shape (3, 4), float32 on …, at @:"
+            " input of shape (3, 4) (t['x']) has NaN, weight of shape (4, 4) (t['w1']) is finite,"
+            " bias …(t['b1']) is finite"
+        ),
+    ),
+    (
+        {"w1": nan},
+        "first layer",
+        "linear: NaN in 3 of 12 elements …, at @: …(t['w1']) has NaN, …(t['b1']) is finite",
+    ),
+    (
+        {"b1": inf},
+        "first layer",
+        "linear: infinity in 3 of 12 elements …, at @: …(t['b1']) has infinity",
+    ),
+    (
+        {"gain": nan},
+        "norm",
+        "normalize: NaN in 3 of 12 elements …, at @: x …(h) is finite, …(t['gain']) has NaN",
+    ),
+    (
+        {"gate": nan},
+        "gate",
+        "multiply: NaN in 1 of 12 elements …, at @: …x2 of shape (3, 4) (t['gate']) has NaN",
+    ),
+    (
+        {"doubled": inf},
+        "own function",
+        "double: infinity in 1 of 12 elements of the result …, at @: …has infinity",
+    ),
+    (
+        {"doubled": 0.0},
+        "own function",
+        (
+            "double: infinity in 1 of 12 elements of the gradient of x of shape (3, 4)"
+            " (t['doubled']), float32 on …, at @: the gradient of its result of shape (3, 4) is"
+            " finite"
+        ),
+    ),
+    (
+        {"area": -1.0},
+        "root",
+        "sqrt: NaN in 1 of 12 elements of the result …, at @: x …(t['area']) is finite",
+    ),
+    (
+        {"area": 0.0},
+        "root",
+        "sqrt: infinity in 1 of 12 elements of the gradient of x …(t['area']), …, at @: …finite",
+    ),
+    (
+        {"base": 0.0},
+        "power",
+        "pow: infinity in 1 of 12 elements of the gradient of x1 …, at @: …is finite",
+    ),
+    (
+        {"rate": 0.0},
+        "logarithm",
+        "log: infinity in 1 of 12 elements of the result …, at @: …is finite",
+    ),
+    (
+        {"cosine": 2.0},
+        "arc cosine",
+        "acos: NaN in 1 of 12 elements of the result …, at @: …is finite",
+    ),
+    (
+        {"cosine": 1.0},
+        "arc cosine",
+        "acos: infinity in 1 of 12 elements of the gradient of x …, at @: …is finite",
+    ),
+    (
+        {"part": 0.0},
+        "where",
+        "sqrt: NaN in 1 of 12 elements of the gradient of x …, at @: …is finite",
+    ),
+    (
+        {"w2": nan},
+        "second layer",
+        "matmul: NaN in 3 of 12 elements …, at @: x1 …(h) is finite, x2 …(t['w2']) has NaN",
+    ),
+    (
+        {"exponent": 1000.0},
+        "exponential",
+        "exp: infinity in 1 of 12 elements of the result …, at @: …is finite",
+    ),
+    (
+        {"divisor": 0.0},
+        "quotient",
+        "divide: infinity in 1 of 12 elements …, at @: x1 …finite, x2 …finite",
+    ),
+    (
+        {"more": nan},
+        "joined",
+        "concat: NaN in 1 of 24 elements …, at @: arrays[0] …is finite, arrays[1] …has NaN",
+    ),
+    (
+        {"north": 0.0, "east": 0.0},
+        "length",
+        "sqrt: infinity in 1 of 24 elements of the gradient of x …, at @: …finite",
+    ),
+    (
+        {"mask": -inf},
+        "softmax",
+        "add: infinity in 4 of 24 elements …, at @: x1 …(h) is finite, x2 …has infinity",
+    ),
+    (
+        {"y": nan},
+        "loss",
+        "subtract: NaN in 1 of 24 elements …, at @: x1 …(p) is finite, x2 …has NaN",
+    ),
+    (
+        {"weight": nan},
+        "loss",
+        "multiply: NaN in the only element of the result …, at @: x1 …is finite, x2 …has NaN",
+    ),
+]
 
 
 def check_message(text: str, pattern: str, marker: str, code: Callable[..., Any] = model) -> None:
@@ -115,9 +219,16 @@ def test_model_without_anomalies_has_the_same_gradients_in_the_mode(device: str)
         np.testing.assert_array_equal(host(x1), host(x2))
 
 
-@pytest.mark.parametrize(("planted", "marker", "pattern"), PLANTED, ids=[f"{p}"[1:-1] for p, *_ in PLANTED])
+@pytest.mark.parametrize(
+    ("planted", "marker", "pattern"), PLANTED, ids=[f"{p}"[1:-1] for p, *_ in PLANTED]
+)
 def test_planted_value_is_found_at_its_line(
-    device: str, replayed: Any, planted: dict[str, float], marker: str, pattern: str, monkeypatch: pytest.MonkeyPatch
+    device: str,
+    replayed: Any,
+    planted: dict[str, float],
+    marker: str,
+    pattern: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     captured = xgrad.Device(device).backend.executor is not None
     if captured:
@@ -146,7 +257,10 @@ def test_parameters_and_layers_are_named() -> None:
     with xgrad.no_grad():
         net[2].weight[1, 1] = nan
     text = anomaly(lambda: net(xgrad.ones((2, 3))))
-    assert "weight of shape (2, 4) (net.2.weight) has NaN" in text and "in layer '2' (Linear) of MLP" in text
+    assert (
+        "weight of shape (2, 4) (net.2.weight) has NaN" in text
+        and "in layer '2' (Linear) of MLP" in text
+    )
 
 
 def second_order(x: Tensor) -> Tensor:
@@ -164,20 +278,37 @@ def recomputed(x: Tensor) -> Tensor:
 
 
 ELSEWHERE: list[tuple[Callable[[Tensor], Any], Callable[..., Any], str, str]] = [
-    (second_order, second_order, "root", "divide: infinity in …, at @, in its derivative of sqrt: …"),
-    (lambda x: recomputed(x).sum().backward(), recomputed, "inner root", "sqrt: … of the gradient of x …, at @: …"),
+    (
+        second_order,
+        second_order,
+        "root",
+        "divide: infinity in …, at @, in its derivative of sqrt: …",
+    ),
+    (
+        lambda x: recomputed(x).sum().backward(),
+        recomputed,
+        "inner root",
+        "sqrt: … of the gradient of x …, at @: …",
+    ),
     (
         lambda x: xgrad.vmap(xgrad.grad(lambda x: second_order(x).sum()))(x[None, ...]),
         second_order,
         "root",
         "divide: infinity in …, at @, in its …",
     ),
-    (lambda x: xgrad.hessian(lambda x: second_order(x).sum())(x), second_order, "root", "divide: …, at @, in its …"),
+    (
+        lambda x: xgrad.hessian(lambda x: second_order(x).sum())(x),
+        second_order,
+        "root",
+        "divide: …, at @, in its …",
+    ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("run", "code", "marker", "pattern"), ELSEWHERE, ids=["create_graph", "checkpoint", "vmap", "hessian"]
+    ("run", "code", "marker", "pattern"),
+    ELSEWHERE,
+    ids=["create_graph", "checkpoint", "vmap", "hessian"],
 )
 def test_line_is_that_of_the_op_in_transforms(
     run: Callable[[Tensor], Any], code: Callable[..., Any], marker: str, pattern: str
@@ -189,7 +320,9 @@ def test_line_is_that_of_the_op_in_transforms(
 def test_graph_from_before_the_block_is_checked() -> None:
     x = leaf([4.0, 0.0])
     y = xgrad.sqrt(x).sum()
-    assert "of x of shape (2,) (x), float32 on cpu, at a line before detect_anomaly" in anomaly(y.backward)
+    assert "of x of shape (2,) (x), float32 on cpu, at a line before detect_anomaly" in anomaly(
+        y.backward
+    )
 
 
 def test_gradient_that_arrives_with_nan_is_named() -> None:
@@ -201,7 +334,10 @@ def test_gradient_that_arrives_with_nan_is_named() -> None:
 
 
 def test_infinities_of_a_mask_are_intended_but_no_nan(device: str) -> None:
-    x, keep = leaf([[1.0, 2.0], [3.0, 4.0]], device=device), on(device, [[True, False], [True, True]])
+    x, keep = (
+        leaf([[1.0, 2.0], [3.0, 4.0]], device=device),
+        on(device, [[True, False], [True, True]]),
+    )
 
     def attention(keep: Tensor) -> None:
         scores = x + xgrad.where(keep, xgrad.zeros_like(x), -inf)

@@ -1,4 +1,6 @@
-"""Libraries written against the standard: array-api-extra and einops run on tensors, with gradients."""
+"""Libraries written against the standard: array-api-extra and einops run on tensors, with
+gradients.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,19 @@ def einops() -> Any:
 
 # array_api_extra.at
 
-KEYS: list[Any] = [1, slice(None, None, 2), (slice(None), 1), ..., uniform(3, 2) > 1, np.array([2, 0])]
+KEYS: list[Any] = [
+    1,
+    slice(None, None, 2),
+    (slice(None), 1),
+    ...,
+    uniform(3, 2) > 1,
+    np.array([2, 0]),
+]
 
 
-@pytest.mark.parametrize("op", ["set", "add", "subtract", "multiply", "divide", "power", "min", "max"])
+@pytest.mark.parametrize(
+    "op", ["set", "add", "subtract", "multiply", "divide", "power", "min", "max"]
+)
 @pytest.mark.parametrize("key", KEYS, ids=repr)
 def test_at_has_the_values_of_numpy_and_gradients(extra: Any, op: str, key: Any) -> None:
     x, y = leaf64(uniform(3, 2)), leaf64(uniform(seed=1))
@@ -54,7 +65,10 @@ def test_at_copies_as_asked(extra: Any) -> None:
 # Functions of array-api-extra
 
 FUNCTIONS: list[tuple[str, Callable[..., Any]]] = [
-    ("apply_where", lambda e, x: e.apply_where(x > 1, x, lambda t: t * t, lambda t: 3 * t, xp=xgrad)),
+    (
+        "apply_where",
+        lambda e, x: e.apply_where(x > 1, x, lambda t: t * t, lambda t: 3 * t, xp=xgrad),
+    ),
     ("atleast_nd", lambda e, x: e.atleast_nd(x, ndim=4)),
     ("cov", lambda e, x: e.cov(x)),
     ("create_diagonal", lambda e, x: e.create_diagonal(x)),
@@ -74,7 +88,9 @@ def test_functions_of_array_api_extra(extra: Any, name: str, fn: Callable[..., A
         pytest.skip(f"this array-api-extra has no {name}")
     x = leaf64(uniform(2, 3))
     assert isinstance(fn(extra, x), Tensor)
-    assert gradcheck(lambda x: fn(extra, x) ** 2, x) and gradgradcheck(lambda x: fn(extra, x) ** 2, x)
+    assert gradcheck(lambda x: fn(extra, x) ** 2, x) and gradgradcheck(
+        lambda x: fn(extra, x) ** 2, x
+    )
 
 
 def test_functions_of_array_api_extra_without_a_derivative(extra: Any) -> None:
@@ -93,8 +109,14 @@ def test_einops_has_the_values_of_numpy_and_gradients(einops: Any, device: str) 
     a = uniform(2, 4, 3)
     x = leaf64(a, device)
     cases: list[tuple[Callable[[Tensor], Tensor], np.ndarray]] = [
-        (lambda x: einops.rearrange(x, "b (h w) c -> c b w h", h=2), a.reshape(2, 2, 2, 3).transpose(3, 0, 2, 1)),
-        (lambda x: einops.reduce(x, "b (h w) c -> h c", "sum", h=2), a.reshape(2, 2, 2, 3).sum((0, 2))),
+        (
+            lambda x: einops.rearrange(x, "b (h w) c -> c b w h", h=2),
+            a.reshape(2, 2, 2, 3).transpose(3, 0, 2, 1),
+        ),
+        (
+            lambda x: einops.reduce(x, "b (h w) c -> h c", "sum", h=2),
+            a.reshape(2, 2, 2, 3).sum((0, 2)),
+        ),
         (lambda x: einops.reduce(x, "b h c -> b 1 c", "mean"), a.mean(1, keepdims=True)),
         (lambda x: einops.reduce(x, "b h c -> b", "max"), a.max((1, 2))),
         (lambda x: einops.reduce(x, "b h c -> c", "prod"), a.prod((0, 1))),
@@ -104,6 +126,8 @@ def test_einops_has_the_values_of_numpy_and_gradients(einops: Any, device: str) 
     ]
     for fn, expected in cases:
         np.testing.assert_allclose(fn(x).tolist(), expected)
-        assert gradcheck(lambda x, fn=fn: fn(x) ** 2, x) and gradgradcheck(lambda x, fn=fn: fn(x) ** 2, x)
+        assert gradcheck(lambda x, fn=fn: fn(x) ** 2, x) and gradgradcheck(
+            lambda x, fn=fn: fn(x) ** 2, x
+        )
     packed, shapes = einops.pack([x, x], "b * c")
     assert [part.shape for part in einops.unpack(packed, shapes, "b * c")] == [(2, 4, 3)] * 2

@@ -1,6 +1,8 @@
-"""Raw arrays are written to in array code only, through which the recorder of captured steps sees every write.
+"""Raw arrays are written to in array code only, through which the recorder of captured steps sees
+every write.
 
-`xgrad.backend.recording` has the rule. Captured steps are tested with known arrays read-only: `locked_memory`.
+`xgrad.backend.recording` has the rule. Captured steps are tested with known arrays read-only:
+`locked_memory`.
 """
 
 from __future__ import annotations
@@ -16,11 +18,15 @@ import xgrad
 ROOT = Path(xgrad.__file__).parent
 #: What runs outside of a recorded step, or is the recorder's: layers below and beside tensors.
 LEFT_OUT = ("capture", "parity", "cli", "data")
-FILES = sorted(path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in LEFT_OUT)
+FILES = sorted(
+    path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in LEFT_OUT
+)
 
 
 def is_raw(x: ast.AST) -> bool:
-    """Return whether an expression is an array that a tensor holds, or an item or an attribute of one."""
+    """Return whether an expression is an array that a tensor holds, or an item or an attribute of
+    one.
+    """
     while isinstance(x, (ast.Subscript, ast.Attribute)):
         if isinstance(x, ast.Attribute) and x.attr == "_data":
             return True
@@ -29,21 +35,35 @@ def is_raw(x: ast.AST) -> bool:
 
 
 def functions(tree: ast.AST) -> Iterator[tuple[ast.AST, set[str]]]:
-    """Yield a source and its functions, each with the names that it assigns arrays of tensors to."""
+    """Yield a source and its functions, each with the names that it assigns arrays of tensors
+    to.
+    """
     for scope in ast.walk(tree):
         if isinstance(scope, (ast.Module, ast.FunctionDef)):
             assigned = [x for x in ast.walk(scope) if isinstance(x, ast.Assign) and is_raw(x.value)]
-            yield scope, {target.id for x in assigned for target in x.targets if isinstance(target, ast.Name)}
+            yield (
+                scope,
+                {
+                    target.id
+                    for x in assigned
+                    for target in x.targets
+                    if isinstance(target, ast.Name)
+                },
+            )
 
 
 def writes(source: str) -> Iterator[str]:
-    """Yield the lines of a source that write to the array of a tensor: an item, in place, or by ``out=``."""
+    """Yield the lines of a source that write to the array of a tensor: an item, in place, or by
+    ``out=``.
+    """
     for scope, names in functions(ast.parse(source)):
         yield from writes_in(scope, names)
 
 
 def writes_in(scope: ast.AST, names: set[str]) -> Iterator[str]:
-    """Yield the lines of a function that write to the array of a tensor, which some names stand for."""
+    """Yield the lines of a function that write to the array of a tensor, which some names stand
+    for.
+    """
 
     def is_array(x: ast.AST) -> bool:
         while isinstance(x, ast.Subscript):
@@ -68,9 +88,16 @@ def test_arrays_of_tensors_are_written_to_in_array_code_only(path: Path) -> None
 
 
 WRITES = [
-    "x._data[...] = y", "x._data[0] += y", "x._data += y", "x._data.T[0] = y", "f(y, out=x._data)", "f(out=x._data[0])",
-    "a = x._data\na[0] = y", "a = x._data\nf(y, out=a)", "def f():\n    total = x.views[i]._data\n    total += y",
-]  # fmt: skip
+    "x._data[...] = y",
+    "x._data[0] += y",
+    "x._data += y",
+    "x._data.T[0] = y",
+    "f(y, out=x._data)",
+    "f(out=x._data[0])",
+    "a = x._data\na[0] = y",
+    "a = x._data\nf(y, out=a)",
+    "def f():\n    total = x.views[i]._data\n    total += y",
+]
 
 
 @pytest.mark.parametrize("line", WRITES)
@@ -78,6 +105,8 @@ def test_write_is_found(line: str) -> None:
     assert list(writes(line))
 
 
-@pytest.mark.parametrize("line", ["x._data = y", "x[...] = y", "y = x._data[0]", "run_array_code(d, f, x._data, y)"])
+@pytest.mark.parametrize(
+    "line", ["x._data = y", "x[...] = y", "y = x._data[0]", "run_array_code(d, f, x._data, y)"]
+)
 def test_what_writes_to_no_array_is_not_found(line: str) -> None:
     assert not list(writes(line))

@@ -1,4 +1,6 @@
-"""The array object of the standard: operators, conversions to Python's numbers and to NumPy, assignment."""
+"""The array object of the standard: operators, conversions to Python's numbers and to NumPy,
+assignment.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,18 @@ COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"]
 def test_integer_operators_have_the_values_of_numpy(name: str, device: str) -> None:
     a, b, plain = np.array([6, -5, 4]), np.array([1, 4, 4]), getattr(operator, name)
     x, y = Tensor(a, device=device), Tensor(b, device=device)
-    for got, expected in ((plain(x, y), plain(a, b)), (plain(x, 2), plain(a, 2)), (plain(6, y), plain(6, b))):
+    for got, expected in (
+        (plain(x, y), plain(a, b)),
+        (plain(x, 2), plain(a, 2)),
+        (plain(6, y), plain(6, b)),
+    ):
         assert (got.tolist(), got.dtype) == (expected.tolist(), expected.dtype)
     assert (~x).tolist() == (~a).tolist()
     if name in INTEGERS:
-        assert getattr(operator, "i" + name.strip("_"))(x, y) is x and x.tolist() == plain(a, b).tolist()
+        assert (
+            getattr(operator, "i" + name.strip("_"))(x, y) is x
+            and x.tolist() == plain(a, b).tolist()
+        )
 
 
 @pytest.mark.parametrize("name", ["iadd", "isub", "imul", "itruediv", "ipow"])
@@ -56,7 +65,12 @@ HOLDS = "expected a result of a dtype that"
             (name, "bool", np.ones(1, "uint8"), f"{HOLDS} bool can hold, got uint8")
             for name in ("isub", "imul", "iand")
         ],
-        ("iadd", "int64", np.ones((3, 2), "int64"), r"expected a result of shape \(2,\), got \(3, 2\): write x ="),
+        (
+            "iadd",
+            "int64",
+            np.ones((3, 2), "int64"),
+            r"expected a result of shape \(2,\), got \(3, 2\): write x =",
+        ),
     ],
 )
 def test_operator_in_place_that_would_change_dtype_or_shape_is_refused(
@@ -72,10 +86,18 @@ def test_operator_in_place_that_would_change_dtype_or_shape_is_refused(
 
 
 def test_conversions_to_numbers_are_those_of_python(device: str) -> None:
-    assert [bool(Tensor(v, device=device)) for v in (0.0, -0.0, float("nan"), float("inf"), 1j, 0j)] == [
-        False, False, True, True, True, False]  # fmt: skip
+    assert [
+        bool(Tensor(v, device=device)) for v in (0.0, -0.0, float("nan"), float("inf"), 1j, 0j)
+    ] == [False, False, True, True, True, False]
     x = Tensor([2.5, -1.7], device=device)
-    assert (float(x[0]), int(x[1]), complex(x[0]), x[0].item(), len(x), 2.5 in x) == (2.5, -1, 2.5 + 0j, 2.5, 2, True)
+    assert (float(x[0]), int(x[1]), complex(x[0]), x[0].item(), len(x), 2.5 in x) == (
+        2.5,
+        -1,
+        2.5 + 0j,
+        2.5,
+        2,
+        True,
+    )
     assert int(Tensor(True, device=device)) == 1 and [10, 20, 30][Tensor(1, device=device)] == 20
     assert [row.tolist() for row in Tensor([[1, 2], [3, 4]], device=device)] == [[1, 2], [3, 4]]
 
@@ -99,13 +121,20 @@ def test_conversion_without_a_value_is_refused(call: str, error: str, device: st
 
 def test_conversions_of_tensors_with_a_gradient_warn_only_on_demand() -> None:
     x = leaf([1.5])
-    lossy: dict[str, Any] = {"float": float, "complex": complex, "item": Tensor.item, "tolist": Tensor.tolist}
+    lossy: dict[str, Any] = {
+        "float": float,
+        "complex": complex,
+        "item": Tensor.item,
+        "tolist": Tensor.tolist,
+    }
     harmless = [int, bool, repr, lambda x: f"{x:.2f}", lambda x: float(x.detach())]
     for convert in (*lossy.values(), *harmless):
         convert(x)  # warnings are errors
     with warn_lost_gradients():
         for name, convert in lossy.items():
-            with pytest.warns(LostGradientWarning, match=f"{name}: this tensor needs a gradient, which is lost"):
+            with pytest.warns(
+                LostGradientWarning, match=f"{name}: this tensor needs a gradient, which is lost"
+            ):
                 convert(x)
         for convert in harmless:
             convert(x)
@@ -141,12 +170,32 @@ def test_error_of_a_numpy_conversion_names_the_line(convert: Any) -> None:
 
 MASK = np.array([[True, False, True], [False, True, True]])
 KEYS: list[Any] = [
-    1, -1, (), ..., None, slice(None, None, 2), slice(None, None, -1), (slice(None), 1), (0, 2), (..., 1), (None, 0),
-    (slice(1, None), ..., slice(None, 2)), (1, None, slice(None)), np.array([1, 0]), np.array(True), np.array(1),
-    (np.array([1, 0]), np.array([2, 0])), (slice(None), np.array([2, 0])), (np.array([1, 0]), slice(0, 2)),
-    (np.array([[1], [0]]), np.array([0, 2])), (1, np.array([0, 2])), MASK, (0, MASK[0]),
-    (slice(None), MASK[1]), ([1, 0], 2),
-]  # fmt: skip
+    1,
+    -1,
+    (),
+    ...,
+    None,
+    slice(None, None, 2),
+    slice(None, None, -1),
+    (slice(None), 1),
+    (0, 2),
+    (..., 1),
+    (None, 0),
+    (slice(1, None), ..., slice(None, 2)),
+    (1, None, slice(None)),
+    np.array([1, 0]),
+    np.array(True),
+    np.array(1),
+    (np.array([1, 0]), np.array([2, 0])),
+    (slice(None), np.array([2, 0])),
+    (np.array([1, 0]), slice(0, 2)),
+    (np.array([[1], [0]]), np.array([0, 2])),
+    (1, np.array([0, 2])),
+    MASK,
+    (0, MASK[0]),
+    (slice(None), MASK[1]),
+    ([1, 0], 2),
+]
 
 
 def skip_unsupported(key: Any, device: str) -> None:
@@ -155,7 +204,9 @@ def skip_unsupported(key: Any, device: str) -> None:
     whole = not arrays and (... in parts or len(parts) == 2) and None not in parts
     if device.startswith("strict") and not whole:
         pytest.skip("array-api-strict takes neither arrays here nor keys for some of the axes")
-    if device.startswith("torch") and any(isinstance(part, slice) and (part.step or 1) < 0 for part in parts):
+    if device.startswith("torch") and any(
+        isinstance(part, slice) and (part.step or 1) < 0 for part in parts
+    ):
         pytest.skip("PyTorch's arrays take no negative steps")
 
 
@@ -187,7 +238,9 @@ def test_assignment_by_every_key_has_values_of_numpy_and_gradients(key: Any, dev
     assert gradcheck(assigned, (x, value)) and gradgradcheck(assigned, (x, value))
 
 
-@pytest.mark.parametrize("key", [[0, 0, 2], ([1, 1, 0], [2, 2, 2]), (slice(None), [0, 0])], ids=repr)
+@pytest.mark.parametrize(
+    "key", [[0, 0, 2], ([1, 1, 0], [2, 2, 2]), (slice(None), [0, 0])], ids=repr
+)
 def test_gradient_of_a_repeated_index_goes_to_the_last_value(key: Any) -> None:
     a = np.arange(9.0).reshape(3, 3)
     x, v = leaf(a), leaf(np.ones(a[key].shape) + np.arange(a[key].size).reshape(a[key].shape))
@@ -214,7 +267,9 @@ def test_assignment_after_a_use_leaves_the_saved_value_alone(device: str) -> Non
     assert (x.grad.tolist(), v.grad.item()) == ([8 + 2, 16, 24 + 2], 1)
 
 
-@pytest.mark.parametrize("key", [..., slice(None), (..., slice(None)), np.array([True, True])], ids=str)
+@pytest.mark.parametrize(
+    "key", [..., slice(None), (..., slice(None)), np.array([True, True])], ids=str
+)
 def test_wholly_replaced_values_have_zero_gradients(key: Any, device: str) -> None:
     if device == "strict" and isinstance(key, np.ndarray):
         pytest.skip("the flags of strict forbid masks")
@@ -237,7 +292,10 @@ def test_wholly_replaced_values_have_zero_gradients(key: Any, device: str) -> No
         y = z * 1
         write(y)
         assert xgrad.autograd.grad(y.sum(), z)[0].tolist() == [0, 0]
-    assert xgrad.grad(lambda x: y.__setitem__(key, x) or (y**3).sum())(2 * x.detach()).tolist() == [12, 12]
+    assert xgrad.grad(lambda x: y.__setitem__(key, x) or (y**3).sum())(2 * x.detach()).tolist() == [
+        12,
+        12,
+    ]
 
 
 def test_index_add_sums_values_at_repeated_indices(device: str) -> None:
@@ -250,13 +308,17 @@ def test_index_add_sums_values_at_repeated_indices(device: str) -> None:
         xgrad.ops.index_add(x, key, xgrad.ones(2, device=device))
 
 
-@pytest.mark.parametrize(("dtype", "value"), [("int64", 1.5), ("int64", 1j), ("float32", 1j), ("bool", 2)])
+@pytest.mark.parametrize(
+    ("dtype", "value"), [("int64", 1.5), ("int64", 1j), ("float32", 1j), ("bool", 2)]
+)
 def test_assigned_value_of_a_higher_kind_is_refused(dtype: str, value: Any, device: str) -> None:
     x = xgrad.zeros(2, dtype=dtype, device=device)
     for wrong in (value, Tensor(value, device=device)):
         with pytest.raises(TypeError, match=f"setitem: expected .* for x of {dtype}, got"):
             x[0] = wrong
-    with pytest.raises(ValueError, match=r"setitem: expected a value that broadcasts to shape \(2,\)"):
+    with pytest.raises(
+        ValueError, match=r"setitem: expected a value that broadcasts to shape \(2,\)"
+    ):
         x[:] = xgrad.ones((1, 2), dtype=dtype, device=device)
     x[0] = True
     assert x.tolist() == [1, 0] and x.dtype == dtype

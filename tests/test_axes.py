@@ -38,7 +38,9 @@ def as_tensors(x: Any) -> Any:
 
 
 def calls() -> Iterator[tuple[str, Any, tuple[Any, ...], dict[str, Any], str]]:
-    """Yield each op of the op table with an axis among its options: with the first sample that has two axes."""
+    """Yield each op of the op table with an axis among its options: with the first sample that has
+    two axes.
+    """
     done = set()
     for case in OP_CASES:
         parameters = inspect.signature(case.fn).parameters
@@ -61,7 +63,9 @@ def test_the_op_table_has_the_functions_with_axes() -> None:
     assert len({name.partition(" ")[0] for name, *_ in CALLS}) > 55
 
 
-@pytest.mark.parametrize(("op", "fn", "inputs", "options", "name"), CALLS, ids=lambda x: x if type(x) is str else "")
+@pytest.mark.parametrize(
+    ("op", "fn", "inputs", "options", "name"), CALLS, ids=lambda x: x if type(x) is str else ""
+)
 def test_wrong_axis_is_named_with_the_function_and_what_it_expects(
     op: str, fn: Any, inputs: tuple[Any, ...], options: dict[str, Any], name: str
 ) -> None:
@@ -70,7 +74,9 @@ def test_wrong_axis_is_named_with_the_function_and_what_it_expects(
             kind, message = ValueError, "expected an axis that both have, counted from the end, got"
         with pytest.raises(kind) as caught:
             fn(*inputs, **{**options, name: axis})
-        assert re.match(rf"\w+: .*{message.format(name=name)}", str(caught.value)), str(caught.value)
+        assert re.match(rf"\w+: .*{message.format(name=name)}", str(caught.value)), str(
+            caught.value
+        )
 
     for wrong in WRONG:
         refused(*wrong)
@@ -87,38 +93,117 @@ def test_wrong_axis_is_named_with_the_function_and_what_it_expects(
 X = xgrad.ones((2, 3))
 #: Calls of methods, and their errors; `x` is of shape (2, 3), `i` one integer.
 METHODS = [
-    *[(f"x.transpose({a})", f"IndexError: transpose: expected dim{i} from -2 to 1 for x of shape (2, 3), got {got}")
-      for a, i, got in (("0, 5", 1, 5), ("5, 0", 0, 5), ("-3, 0", 0, -3))],
-    ("x.swapaxes(0, 5)", "IndexError: transpose: expected dim1 from -2 to 1 for x of shape (2, 3), got 5"),
+    *[
+        (
+            f"x.transpose({a})",
+            f"IndexError: transpose: expected dim{i} from -2 to 1 for x of shape (2, 3), got {got}",
+        )
+        for a, i, got in (("0, 5", 1, 5), ("5, 0", 0, 5), ("-3, 0", 0, -3))
+    ],
+    (
+        "x.swapaxes(0, 5)",
+        "IndexError: transpose: expected dim1 from -2 to 1 for x of shape (2, 3), got 5",
+    ),
     ("x.transpose(0, 'a')", "TypeError: transpose: expected an int for dim1, got 'a'"),
-    ("x.flatten(0, 7)", "IndexError: flatten: expected end_dim from -2 to 1 for x of shape (2, 3), got 7"),
-    ("x.flatten(-3)", "IndexError: flatten: expected start_dim from -2 to 1 for x of shape (2, 3), got -3"),
-    ("x.flatten(1, 0)", "ValueError: flatten: expected a start_dim up to end_dim, got 1 and 0 for x of shape (2, 3)"),
-    ("x.gather(5, i)", "IndexError: gather: expected dim from -2 to 1 for x of shape (2, 3), got 5"),
+    (
+        "x.flatten(0, 7)",
+        "IndexError: flatten: expected end_dim from -2 to 1 for x of shape (2, 3), got 7",
+    ),
+    (
+        "x.flatten(-3)",
+        "IndexError: flatten: expected start_dim from -2 to 1 for x of shape (2, 3), got -3",
+    ),
+    (
+        "x.flatten(1, 0)",
+        (
+            "ValueError: flatten: expected a start_dim up to end_dim, got 1 and 0 for x of shape"
+            " (2, 3)"
+        ),
+    ),
+    (
+        "x.gather(5, i)",
+        "IndexError: gather: expected dim from -2 to 1 for x of shape (2, 3), got 5",
+    ),
     ("x.gather('a', i)", "TypeError: gather: expected an int for dim, got 'a'"),
-    ("x.sum().gather(0, i)", "IndexError: gather: expected x with at least one axis, got shape () and dim 0"),
-    *[(f"x.{call}", f"IndexError: {op}: expected axis from -2 to 1 for x of shape (2, 3), got 5") for call, op in (
-        ("amax(5)", "max"), ("amin(5)", "min"), ("sum(5)", "sum"), ("mean(5)", "mean"), ("std(5)", "std"),
-        ("argmax(5)", "argmax"), ("argsort(5)", "argsort"), ("any(5)", "any"), ("cumsum(5)", "cumulative_sum"),
-        ("diff(1, 5)", "diff"), ("index_select(5, i)", "take"), ("softmax(5)", "softmax"), ("roll(1, 5)", "roll"),
-        ("logsumexp(5)", "logsumexp"), ("norm(2, 5)", "vector_norm"), ("unbind(5)", "unstack"),
-        ("repeat_interleave(2, 5)", "repeat"), ("squeeze(5)", "squeeze"))],
-    ("x.flip(0, 5)", "IndexError: flip: expected axis from -2 to 1 for x of shape (2, 3), got (0, 5)"),
-    ("x.unsqueeze(5)", "IndexError: expand_dims: expected axis from -3 to 2 for x of shape (2, 3), got 5"),
-    ("x.movedim(0, 5)", "IndexError: moveaxis: expected destination from -2 to 1 for x of shape (2, 3), got 5"),
-    ("x.movedim((0, 1), 0)", "ValueError: moveaxis: expected as many places as axes, got (0, 1) to (0,)"),
-    ("x.movedim((0, 0), (0, 1))", "ValueError: moveaxis: expected different axes for source, got (0, 0)"),
-    ("x.permute(0)", "ValueError: permute_dims: expected axes of length 2 for x of shape (2, 3), got (0,)"),
+    (
+        "x.sum().gather(0, i)",
+        "IndexError: gather: expected x with at least one axis, got shape () and dim 0",
+    ),
+    *[
+        (f"x.{call}", f"IndexError: {op}: expected axis from -2 to 1 for x of shape (2, 3), got 5")
+        for call, op in (
+            ("amax(5)", "max"),
+            ("amin(5)", "min"),
+            ("sum(5)", "sum"),
+            ("mean(5)", "mean"),
+            ("std(5)", "std"),
+            ("argmax(5)", "argmax"),
+            ("argsort(5)", "argsort"),
+            ("any(5)", "any"),
+            ("cumsum(5)", "cumulative_sum"),
+            ("diff(1, 5)", "diff"),
+            ("index_select(5, i)", "take"),
+            ("softmax(5)", "softmax"),
+            ("roll(1, 5)", "roll"),
+            ("logsumexp(5)", "logsumexp"),
+            ("norm(2, 5)", "vector_norm"),
+            ("unbind(5)", "unstack"),
+            ("repeat_interleave(2, 5)", "repeat"),
+            ("squeeze(5)", "squeeze"),
+        )
+    ],
+    (
+        "x.flip(0, 5)",
+        "IndexError: flip: expected axis from -2 to 1 for x of shape (2, 3), got (0, 5)",
+    ),
+    (
+        "x.unsqueeze(5)",
+        "IndexError: expand_dims: expected axis from -3 to 2 for x of shape (2, 3), got 5",
+    ),
+    (
+        "x.movedim(0, 5)",
+        "IndexError: moveaxis: expected destination from -2 to 1 for x of shape (2, 3), got 5",
+    ),
+    (
+        "x.movedim((0, 1), 0)",
+        "ValueError: moveaxis: expected as many places as axes, got (0, 1) to (0,)",
+    ),
+    (
+        "x.movedim((0, 0), (0, 1))",
+        "ValueError: moveaxis: expected different axes for source, got (0, 0)",
+    ),
+    (
+        "x.permute(0)",
+        "ValueError: permute_dims: expected axes of length 2 for x of shape (2, 3), got (0,)",
+    ),
     ("x.permute(0, 0)", "ValueError: permute_dims: expected different axes for axes, got (0, 0)"),
-    ("x.squeeze(1)", "ValueError: squeeze: expected axes of length 1, got axis 1 of x of shape (2, 3)"),
-    ("xp.tensordot(x, x, axes=((0,), (7,)))", "IndexError: tensordot: expected axes from -2 to 1 for x2, got (7,)"),
-    ("xp.tensordot(x, x, axes=((0,),))", "TypeError: tensordot: expected an int or two sequences of ints for axes"),
-    ("xp.ops.put(x, x, xp.permute_dims, axes=(0, 5))", "IndexError: put: expected axes from -2 to 1 for x … (0, 5)"),
-    ("xp.stack([x, x], axis=3)", "IndexError: stack: expected axis from -3 to 2 for arrays[0] of shape (2, 3), got 3"),
+    (
+        "x.squeeze(1)",
+        "ValueError: squeeze: expected axes of length 1, got axis 1 of x of shape (2, 3)",
+    ),
+    (
+        "xp.tensordot(x, x, axes=((0,), (7,)))",
+        "IndexError: tensordot: expected axes from -2 to 1 for x2, got (7,)",
+    ),
+    (
+        "xp.tensordot(x, x, axes=((0,),))",
+        "TypeError: tensordot: expected an int or two sequences of ints for axes",
+    ),
+    (
+        "xp.ops.put(x, x, xp.permute_dims, axes=(0, 5))",
+        "IndexError: put: expected axes from -2 to 1 for x … (0, 5)",
+    ),
+    (
+        "xp.stack([x, x], axis=3)",
+        "IndexError: stack: expected axis from -3 to 2 for arrays[0] of shape (2, 3), got 3",
+    ),
     ("xp.special.logsumexp(x, axis=5, b=2.0)", "IndexError: … expected axis from -2 to 1"),
     ("xp.sort(x.sum())", "ValueError: sort: expected x with at least one axis"),
-    ("xp.cumulative_sum(x.sum(), axis=0)", "ValueError: cumulative_sum: expected x with at least one axis"),
-]  # fmt: skip
+    (
+        "xp.cumulative_sum(x.sum(), axis=0)",
+        "ValueError: cumulative_sum: expected x with at least one axis",
+    ),
+]
 
 
 @pytest.mark.parametrize(("call", "expected"), METHODS)

@@ -1,4 +1,6 @@
-"""Benchmarks: statistics, fair alternation of peers, errors, and files. The figures themselves are not tested."""
+"""Benchmarks: statistics, fair alternation of peers, errors, and files. The figures themselves are
+not tested.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,27 @@ from typing import Any
 
 import pytest
 
-from benchmarks import before, environment, epoch, harness, imports, models, reach, report, statistics, step
+from benchmarks import (
+    before,
+    environment,
+    epoch,
+    harness,
+    imports,
+    models,
+    reach,
+    report,
+    statistics,
+    step,
+)
 from benchmarks.__main__ import NAMES, main
 from benchmarks.checkpoints import check
 from benchmarks.harness import Expected, Failed, Options, Worker, once, timed
 from benchmarks.report import Result, Table
 
 ROOT = Path(__file__).parents[1]
-needs_git = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the commits of a git checkout")
+needs_git = pytest.mark.skipif(
+    not (ROOT / ".git").exists(), reason="needs the commits of a git checkout"
+)
 TINY = {"tiny": {"sizes": [5, 4, 3], "batch": 8}}
 QUICK = Options(quick=True).filled()
 
@@ -44,7 +59,11 @@ def test_statistics_of_known_samples() -> None:
 
 
 def test_ratios_are_those_of_the_fastest_of_each_group() -> None:
-    times = {"a": {"x": [6.0, 8.0], "y": [1.0]}, "b": {"x": [2.0, 2.0]}, "c": {"x": [1.0, 1.0], "z": [1.0]}}
+    times = {
+        "a": {"x": [6.0, 8.0], "y": [1.0]},
+        "b": {"x": [2.0, 2.0]},
+        "c": {"x": [1.0, 1.0], "z": [1.0]},
+    }
     pairs = {"a / best": (["a"], ["b", "c", "absent"]), "absent / a": (["absent"], ["a"])}
     assert step.compared(times, pairs) == {"a / best": {"x": [6, 8]}}
 
@@ -66,7 +85,9 @@ def test_cell_has_three_significant_digits(samples: list[float], text: str) -> N
 
 def test_markdown_has_rows_columns_and_missing_peers() -> None:
     table = Table("Time", "µs", {"a": {"x": [1.0]}, "b": {"y": [2.0]}}, corner="case")
-    result = Result("name", "About.", [table, Table("Nothing", "", {})], command="python -m benchmarks name")
+    result = Result(
+        "name", "About.", [table, Table("Nothing", "", {})], command="python -m benchmarks name"
+    )
     result.leave_out("c", "c is not installed", "x")
     result.leave_out("c", "c is not installed", "y")
     result.fail("d", "boom", "x")
@@ -78,11 +99,21 @@ def test_markdown_has_rows_columns_and_missing_peers() -> None:
 
 def test_seconds_to_an_accuracy_are_those_of_the_epochs_up_to_it() -> None:
     def seed(seconds: float, *accuracies: float) -> list[dict[str, float]]:
-        return [{"loading": 1.0, "epoch": seconds, "evaluation": 0.1, "accuracy": x} for x in accuracies]
+        return [
+            {"loading": 1.0, "epoch": seconds, "evaluation": 0.1, "accuracy": x} for x in accuracies
+        ]
 
-    runs = {"a": [seed(2.0, 0.9, 0.98), seed(2.0, 0.9, 0.9, 0.9)], "b": [seed(4.0, 0.5, 0.9, 0.97, 0.99)]}
+    runs = {
+        "a": [seed(2.0, 0.9, 0.98), seed(2.0, 0.9, 0.9, 0.9)],
+        "b": [seed(4.0, 0.5, 0.9, 0.97, 0.99)],
+    }
     cells = epoch.summary(runs, 0.98)
-    expected = {"seconds": [5], "epochs": [2], "seeds that reached it": [1], "seconds for 3 epochs": [7, 7]}
+    expected = {
+        "seconds": [5],
+        "epochs": [2],
+        "seeds that reached it": [1],
+        "seconds for 3 epochs": [7, 7],
+    }
     assert {name: cells["a"][name] for name in expected} == expected
     assert cells["b"]["seconds"] == [17] and cells["b"]["seconds for 3 epochs"] == [13]
     assert epoch.summary({"a": [seed(1.0, 0.1)]}, 0.98)["a"]["seconds"] == []
@@ -163,7 +194,9 @@ def test_process_on_a_gpu_runs_all_cases_until_one_fails() -> None:
     assert result.left_out.keys() == {"xgrad", "NumPy"} and not result.failed
 
 
-def test_interrupted_benchmark_writes_its_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_interrupted_benchmark_writes_its_results(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     timed, seen = harness.timed, []
 
     def interrupted(result: Any, peers: Any, cases: Any, *args: Any) -> Any:
@@ -174,7 +207,10 @@ def test_interrupted_benchmark_writes_its_results(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("benchmarks.gpu.timed", interrupted)
     monkeypatch.setattr("benchmarks.ops.timed", interrupted)
-    assert main(["gpu", "--quick", "--device", "cpu", "--peers", "xgrad", "--output", str(tmp_path)]) == 1
+    assert (
+        main(["gpu", "--quick", "--device", "cpu", "--peers", "xgrad", "--output", str(tmp_path)])
+        == 1
+    )
     written = json.loads((tmp_path / "gpu.json").read_text())
     assert [table["title"] for table in written["tables"] if table["cells"]] == [
         "Time of a step", "Time of a step with TF32"
@@ -198,12 +234,18 @@ def test_other_learning_rate_and_nan_are_out_of_tolerance() -> None:
     assert not harness.agree([math.nan] * 5, expected)
 
 
-def test_missing_library_is_left_out_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_library_is_left_out_by_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     missing = "raise ModuleNotFoundError(\"No module named 'mygrad'\", name='mygrad')"
     (tmp_path / "mygrad.py").write_text(missing)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    )
     result = Result("absent", "")
-    cells = timed(result, {"MyGrad": "my_grad:step", "NumPy": "by_hand:step"}, TINY, QUICK, step.expected)
+    cells = timed(
+        result, {"MyGrad": "my_grad:step", "NumPy": "by_hand:step"}, TINY, QUICK, step.expected
+    )
     assert cells.keys() == {"NumPy"}
     assert result.left_out == {"MyGrad": {"mygrad is not installed": ["tiny"]}}
     assert not result.failed
@@ -212,8 +254,12 @@ def test_missing_library_is_left_out_by_name(monkeypatch: pytest.MonkeyPatch, tm
 def test_errors_and_dead_processes_are_failures(capsys: pytest.CaptureFixture[str]) -> None:
     result = Result("broken", "")
     peers = {"typo": "no_such_file:step", "xgrad": "xgrad_peer:additions"}
-    assert once(result, peers, "benchmarks.chain:Chain", {"case": {"length": -1}}, QUICK).keys() == {"xgrad"}
-    assert result.failed == {"typo": {"ModuleNotFoundError: No module named 'benchmarks.peers.no_such_file'": ["case"]}}
+    assert once(
+        result, peers, "benchmarks.chain:Chain", {"case": {"length": -1}}, QUICK
+    ).keys() == {"xgrad"}
+    assert result.failed == {
+        "typo": {"ModuleNotFoundError: No module named 'benchmarks.peers.no_such_file'": ["case"]}
+    }
     assert "Traceback" in capsys.readouterr().err
     with pytest.raises(Failed, match="exit status 3"):
         Worker("os:_exit", {"status": 3}, QUICK)
@@ -246,8 +292,12 @@ def run(name: str, folder: Path, *options: str) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[needs_git] * (name == "before")) for name in NAMES])
-def test_benchmark_runs_and_writes_files(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[needs_git] * (name == "before")) for name in NAMES]
+)
+def test_benchmark_runs_and_writes_files(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     if name == "reach" and (reason := reach.unlisted("scipy")):
         pytest.skip(reason)
     result = run(name, tmp_path, "--peers", SMALL[name])
@@ -255,7 +305,12 @@ def test_benchmark_runs_and_writes_files(name: str, tmp_path: Path, capsys: pyte
     assert text.startswith(f"# {name}\n")
     assert result["command"].startswith(f"python -m benchmarks {name} --quick ")
     assert {"CPU", "Python", "packages", "commit", "date"} <= result["environment"].keys()
-    rows = {row for table in result["tables"] for row, cells in table["cells"].items() if any(cells.values())}
+    rows = {
+        row
+        for table in result["tables"]
+        for row, cells in table["cells"].items()
+        if any(cells.values())
+    }
     assert rows >= set(filter(None, SMALL[name].split(",")))
     assert all(f"\n| {row} | " in text for row in rows)
     assert not result["failed"]
@@ -271,7 +326,9 @@ def test_all_peers_have_equal_results(tmp_path: Path) -> None:
     peers = [peer for peer in step.PEERS if peer != "PyTorch compiled"]  # slow
     result = run("step", tmp_path, "--peers", ",".join(peers))
     assert result["tables"][0]["cells"].keys() | result["left_out"].keys() == set(peers)
-    assert all("not installed" in reason for reasons in result["left_out"].values() for reason in reasons)
+    assert all(
+        "not installed" in reason for reasons in result["left_out"].values() for reason in reasons
+    )
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
@@ -282,26 +339,39 @@ def test_models_of_all_peers_have_equal_results(library: str, request: Any, tmp_
     assert times["cells"][peer].keys() == models.QUICK.keys()
 
 
-def test_without_matplotlib_the_plot_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_matplotlib_the_plot_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def no_matplotlib(tables: Any) -> str:
         raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
 
     monkeypatch.setattr(report, "svg", no_matplotlib)
-    message = report.write(Result("name", "", [Table("Time", "s", {"a": {"x": [1.0]}}, "bars")]), tmp_path)
-    assert message.startswith("written: name.json, name.md; without a plot, since matplotlib is missing")
+    message = report.write(
+        Result("name", "", [Table("Time", "s", {"a": {"x": [1.0]}}, "bars")]), tmp_path
+    )
+    assert message.startswith(
+        "written: name.json, name.md; without a plot, since matplotlib is missing"
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["name.json", "name.md"]
 
 
 def long_names() -> Any:
     """Return tables with long names of columns, and few bars for each."""
-    names = [f"a model of many words, {' '.join(['layers'] * 8)}, width {i}, length {i}, batch {i}" for i in range(4)]
+    names = [
+        f"a model of many words, {' '.join(['layers'] * 8)}, width {i}, length {i}, batch {i}"
+        for i in range(4)
+    ]
     return [asdict(Table("Time", "s", {"a": {name: [1.0, 2.0, 300.0] for name in names}}, "bars"))]
 
 
-RESULTS = sorted(path.with_suffix(".json") for path in (ROOT / "benchmarks" / "results").glob("*.svg"))
+RESULTS = sorted(
+    path.with_suffix(".json") for path in (ROOT / "benchmarks" / "results").glob("*.svg")
+)
 
 
-@pytest.mark.parametrize("path", [None, *RESULTS], ids=lambda path: path.stem if path else "long names")
+@pytest.mark.parametrize(
+    "path", [None, *RESULTS], ids=lambda path: path.stem if path else "long names"
+)
 def test_labels_and_legends_of_plots_do_not_overlap(path: Path | None) -> None:
     pytest.importorskip("matplotlib")
     written = json.loads(path.read_text("utf-8"))["tables"] if path else long_names()
@@ -313,11 +383,19 @@ def test_labels_and_legends_of_plots_do_not_overlap(path: Path | None) -> None:
         assert not area.overlaps(axes.get_legend().get_window_extent())
         for axis, low, high in ((axes.xaxis, area.x0, area.x1), (axes.yaxis, area.y0, area.y1)):
             boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
-            middles = [(box.x0 + box.x1 if axis is axes.xaxis else box.y0 + box.y1) / 2 for box in boxes]
-            shown = [box for box, middle in zip(boxes, middles, strict=True) if low - 1 <= middle <= high + 1]
+            middles = [
+                (box.x0 + box.x1 if axis is axes.xaxis else box.y0 + box.y1) / 2 for box in boxes
+            ]
+            shown = [
+                box
+                for box, middle in zip(boxes, middles, strict=True)
+                if low - 1 <= middle <= high + 1
+            ]
             assert len(shown) > 1 or len(table.columns()) == 1
             assert not any(a.overlaps(b) for a, b in itertools.pairwise(shown))
-        assert (axes.get_xscale() == "log") is (table.plot == "lines" or (table.plot == "bars" and bool(table.unit)))
+        assert (axes.get_xscale() == "log") is (
+            table.plot == "lines" or (table.plot == "bars" and bool(table.unit))
+        )
 
 
 def test_import_above_the_bound_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -339,8 +417,12 @@ def test_cost_of_checkpoints_above_the_bound_fails() -> None:
 
 def test_ratio_to_the_commit_above_the_bound_fails() -> None:
     result = Result("before", "")
-    before.check(result, {"fast": {"ratio": [1.04, 1.04, 2.0]}, "slow": {"ratio": [1.0, 1.06, 1.06]}})
-    assert result.failed == {before.NOW: {"takes 1.06 times as long as before: expected at most 1.05": ["slow"]}}
+    before.check(
+        result, {"fast": {"ratio": [1.04, 1.04, 2.0]}, "slow": {"ratio": [1.0, 1.06, 1.06]}}
+    )
+    assert result.failed == {
+        before.NOW: {"takes 1.06 times as long as before: expected at most 1.05": ["slow"]}
+    }
 
 
 @needs_git
@@ -348,7 +430,12 @@ def test_worker_of_a_commit_has_the_library_of_its_tree(tmp_path: Path) -> None:
     with before.tree_of("HEAD") as tree:
         (tree / "xgrad" / "__init__.py").write_text("raise ValueError('of the commit')")
         result = Result("before", "")
-        timed(result, {"now": "xgrad_peer:step", "then": "xgrad_peer:step"}, TINY, replace(QUICK, trees={"then": tree}))
+        timed(
+            result,
+            {"now": "xgrad_peer:step", "then": "xgrad_peer:step"},
+            TINY,
+            replace(QUICK, trees={"then": tree}),
+        )
     assert result.failed == {"then": {"ValueError: of the commit": ["tiny"]}}
 
 
@@ -368,7 +455,10 @@ def test_without_a_name_all_benchmarks_are_listed(capsys: pytest.CaptureFixture[
         (["stpe"], "invalid choice: 'stpe'"),
         (["step", "--repeats", "0"], "expected 1 or more, got 0"),
         (["step", "--seconds", "nan"], "expected a number above 0, got nan"),
-        (["ops", "--peers", "xgrad,Nonesuch"], "benchmarks ops: --peers: expected some of xgrad, NumPy, "),
+        (
+            ["ops", "--peers", "xgrad,Nonesuch"],
+            "benchmarks ops: --peers: expected some of xgrad, NumPy, ",
+        ),
         (["gpu", "--device", "nonesuch"], "benchmarks gpu: "),
         (["epoch"], "benchmarks epoch: "),
         (
@@ -378,7 +468,11 @@ def test_without_a_name_all_benchmarks_are_listed(capsys: pytest.CaptureFixture[
     ],
 )
 def test_invalid_arguments_are_refused(
-    args: list[str], message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    args: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("XGRAD_DATA", str(tmp_path))  # no MNIST
     try:

@@ -22,14 +22,20 @@ def plain(function: Apply, *args: Any, **kwargs: Any) -> Any:
 
 
 def loss(apply: Apply, w: Tensor, x: Tensor, drop: nn.Module) -> Tensor:
-    """Return a loss by a function with containers, options, an integer, dropout, and a tensor from outside."""
+    """Return a loss by a function with containers, options, an integer, dropout, and a tensor from
+    outside.
+    """
     doubled = 2 * w
 
-    def part(inputs: dict[str, Any], power: int, *, scale: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+    def part(
+        inputs: dict[str, Any], power: int, *, scale: Tensor
+    ) -> tuple[dict[str, Tensor], Tensor]:
         h = drop(xgrad.tanh(inputs["x"] @ doubled)) * scale
         return {"h": h**power}, xgrad.take(h, inputs["rows"][0], axis=0)
 
-    first, rows = apply(part, {"x": x, "rows": [xgrad.asarray([2, 0, 2], device=x.device)]}, 3, scale=w[0, ...])
+    first, rows = apply(
+        part, {"x": x, "rows": [xgrad.asarray([2, 0, 2], device=x.device)]}, 3, scale=w[0, ...]
+    )
     return (first["h"] * x).sum() + (rows * rows).sum()
 
 
@@ -58,7 +64,9 @@ def test_derivatives_agree_with_finite_differences() -> None:
 
 
 def mlp(activation: Any, width: int = 16) -> tuple[nn.Module, Tensor]:
-    """Return an MLP of 50 layers, and inputs in which the memory of activations exceeds that of weights."""
+    """Return an MLP of 50 layers, and inputs in which the memory of activations exceeds that of
+    weights.
+    """
     xgrad.manual_seed(0)
     return nn.MLP([width] * 51, activation=activation), xgrad.random.randn((4096, width))
 
@@ -75,10 +83,15 @@ def halved(steps: list[Any], x: Tensor) -> Tensor:
 
 @pytest.mark.parametrize(
     ("activation", "apply"),
-    [(nn.GELU, lambda model, x: checkpoint_sequential(model, 10, x)), (nn.ReLU, lambda model, x: halved([*model], x))],
+    [
+        (nn.GELU, lambda model, x: checkpoint_sequential(model, 10, x)),
+        (nn.ReLU, lambda model, x: halved([*model], x)),
+    ],
     ids=["segments", "nested"],
 )
-def test_peak_memory_of_50_layers_is_a_quarter_with_equal_gradients(activation: Any, apply: Apply) -> None:
+def test_peak_memory_of_50_layers_is_a_quarter_with_equal_gradients(
+    activation: Any, apply: Apply
+) -> None:
     model, x = mlp(activation)
 
     def run(apply: Apply) -> tuple[int, list[np.ndarray]]:
@@ -98,7 +111,9 @@ def test_peak_memory_of_50_layers_is_a_quarter_with_equal_gradients(activation: 
 def test_captured_training_has_the_same_losses_in_less_memory() -> None:
     def training(segments: int) -> tuple[list[float], int]:
         xgrad.manual_seed(0)
-        model = nn.Sequential(*[nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Dropout(0.1)) for _ in range(16)])
+        model = nn.Sequential(
+            *[nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Dropout(0.1)) for _ in range(16)]
+        )
         optimizer = optim.SGD(model.parameters(), lr=0.1)
         x = xgrad.random.randn((256, 8))
 
@@ -143,8 +158,14 @@ def test_result_without_need_of_a_gradient_has_no_graph(device: str) -> None:
 
 
 ERRORS = [
-    ("xp.autograd.checkpoint(1, x)", "TypeError: checkpoint: expected a function, got int: write checkpoint(f, x)"),
-    ("xp.autograd.checkpoint(lambda x: 1.0, x)", "TypeError: checkpoint: expected a tensor of the function, got flo…"),
+    (
+        "xp.autograd.checkpoint(1, x)",
+        "TypeError: checkpoint: expected a function, got int: write checkpoint(f, x)",
+    ),
+    (
+        "xp.autograd.checkpoint(lambda x: 1.0, x)",
+        "TypeError: checkpoint: expected a tensor of the function, got flo…",
+    ),
     (
         "xp.autograd.checkpoint_sequential([xp.sin], 2, x)",
         "ValueError: checkpoint_sequential: expected 1 to 1 segments, got 2",

@@ -1,4 +1,6 @@
-"""Complex numbers: PyTorch's gradients ``dL/dRe z + i dL/dIm z``, at every order and on every device."""
+"""Complex numbers: PyTorch's gradients ``dL/dRe z + i dL/dIm z``, at every order and on every
+device.
+"""
 
 from __future__ import annotations
 
@@ -64,9 +66,15 @@ def test_complex_gradients_accumulate(device: str) -> None:
 
 def test_backward_of_a_complex_scalar_needs_a_gradient() -> None:
     z = leaf64(1 + 2j)
-    with pytest.raises(ValueError, match=r"backward: expected a real result or a gradient, got a tensor of complex128"):
+    with pytest.raises(
+        ValueError,
+        match=r"backward: expected a real result or a gradient, got a tensor of complex128",
+    ):
         (z * z).backward()
-    with pytest.raises(ValueError, match=r"grad: expected a gradient of shape \(\), complex128 on cpu, got .*float32"):
+    with pytest.raises(
+        ValueError,
+        match=r"grad: expected a gradient of shape \(\), complex128 on cpu, got .*float32",
+    ):
         xgrad.autograd.grad(z * z, z, xgrad.asarray(1.0))
     (z * z).backward(xgrad.asarray(1 + 0j, dtype=xgrad.complex128))
     assert z.grad.item() == 2 - 4j  # the conjugate of the derivative, as for L = Re z**2
@@ -97,7 +105,9 @@ class Pair(Function):
 
 
 @pytest.mark.parametrize(("fn", "values"), [(Square(), [Z]), (Square(), [X]), (Pair(), [Z, X])])
-def test_complex_functions_of_users_have_exact_derivatives(fn: Function, values: list[np.ndarray], device: str) -> None:
+def test_complex_functions_of_users_have_exact_derivatives(
+    fn: Function, values: list[np.ndarray], device: str
+) -> None:
     inputs = [leaf64(x, device) for x in values]
     assert xgrad.testing.gradcheck(fn, inputs) and xgrad.testing.gradgradcheck(fn, inputs)
 
@@ -106,10 +116,15 @@ def test_complex_numbers_are_refused_where_they_do_not_belong() -> None:
     x = leaf64([1.0, 2.0])
     x.data = Tensor([1.0 + 1j, 2.0])
     assert x.dtype == xgrad.complex64
-    with pytest.raises(TypeError, match="data: expected a floating dtype where a gradient is wanted, got int64"):
+    with pytest.raises(
+        TypeError, match="data: expected a floating dtype where a gradient is wanted, got int64"
+    ):
         x.data = Tensor([1, 2])
     for cast in (xgrad.astype, lambda z, dtype: xgrad.asarray(z, dtype=dtype), Tensor.to):
-        with pytest.raises(TypeError, match=r"expected a complex dtype for complex64, got float32: take xgrad\.real"):
+        with pytest.raises(
+            TypeError,
+            match=r"expected a complex dtype for complex64, got float32: take xgrad\.real",
+        ):
             cast(xgrad.asarray([1j]), xgrad.float32)
     assert xgrad.astype(xgrad.asarray([1j, 0]), xgrad.bool).tolist() == [True, False]
     with pytest.raises(TypeError, match="SGD: expected real parameters, got complex64 at 0"):

@@ -1,4 +1,6 @@
-"""Independent training runs in threads at once: the same bits as one after another, and modes of each thread's own."""
+"""Independent training runs in threads at once: the same bits as one after another, and modes of
+each thread's own.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,16 @@ def model(number: int) -> nn.Module:
     kinds: list[Callable[[], nn.Module]] = [
         lambda: nn.MLP([6, 8 + number, 3], dropout=0.2),
         lambda: nn.Sequential(
-            nn.Unflatten(1, (1, 2, 3)), nn.Conv2d(1, 4, 2), nn.BatchNorm2d(4), nn.GELU(), nn.Flatten(), nn.Linear(8, 3)
+            nn.Unflatten(1, (1, 2, 3)),
+            nn.Conv2d(1, 4, 2),
+            nn.BatchNorm2d(4),
+            nn.GELU(),
+            nn.Flatten(),
+            nn.Linear(8, 3),
         ),
-        lambda: nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.Dropout(0.1), nn.Tanh(), nn.Linear(8, 3)),
+        lambda: nn.Sequential(
+            nn.Linear(6, 8), nn.LayerNorm(8), nn.Dropout(0.1), nn.Tanh(), nn.Linear(8, 3)
+        ),
     ]
     return kinds[number % len(kinds)]()
 
@@ -41,7 +50,11 @@ def train(number: int, captured: bool) -> list[np.ndarray]:
     """Return the losses and weights of a training run that a number determines."""
     xgrad.manual_seed(number)
     net = model(number)
-    optimizer = optim.Adam(net.parameters(), lr=0.01) if number % 2 else optim.SGD(net.parameters(), 0.1, momentum=0.9)
+    optimizer = (
+        optim.Adam(net.parameters(), lr=0.01)
+        if number % 2
+        else optim.SGD(net.parameters(), 0.1, momentum=0.9)
+    )
     data = TensorDataset(xgrad.random.randn((40, 6)), xgrad.random.randint(0, 3, 40))
 
     def step(x: xgrad.Tensor, y: xgrad.Tensor) -> xgrad.Tensor:
@@ -80,10 +93,17 @@ def test_modes_of_a_thread_leave_the_others_as_they_are() -> None:
         xgrad.set_default_dtype(dtype)
         try:
             for _ in range(20):
-                with (xgrad.no_grad if number % 3 else xgrad.enable_grad)(), xgrad.default_device(device):
+                with (
+                    (xgrad.no_grad if number % 3 else xgrad.enable_grad)(),
+                    xgrad.default_device(device),
+                ):
                     barrier.wait()
                     x = xgrad.ones(2, requires_grad=True) * 2
-                    assert (str(x.device), str(x.dtype), x.requires_grad) == (device, dtype, number % 3 == 0)
+                    assert (str(x.device), str(x.dtype), x.requires_grad) == (
+                        device,
+                        dtype,
+                        number % 3 == 0,
+                    )
             return True
         finally:
             xgrad.set_default_dtype(before)

@@ -17,7 +17,9 @@ from xgrad.testing import gradcheck, gradgradcheck
 
 @pytest.mark.parametrize("shape", [3, (2, 3), (), (0, 2)])
 @pytest.mark.parametrize("name", ["zeros", "ones", "empty"])
-def test_created_tensors_have_shape_default_dtype_and_device(name: str, shape: Any, device: str) -> None:
+def test_created_tensors_have_shape_default_dtype_and_device(
+    name: str, shape: Any, device: str
+) -> None:
     x = getattr(xgrad, name)(shape, device=device, requires_grad=True)
     assert x.shape == (shape if isinstance(shape, tuple) else (shape,))
     assert (x.dtype, str(x.device), x.requires_grad) == (xgrad.float32, device, True)
@@ -34,7 +36,9 @@ def test_created_tensors_have_shape_default_dtype_and_device(name: str, shape: A
     ("full(2, True)", [True, True], "bool"),
     ("full_like(xp.ones(2), 3)", [3, 3], "float32"),
 ])  # fmt: skip
-def test_created_tensors_have_values_and_dtype(call: str, values: Any, dtype: str, device: str) -> None:
+def test_created_tensors_have_values_and_dtype(
+    call: str, values: Any, dtype: str, device: str
+) -> None:
     with xgrad.default_device(device):
         x = eval(f"xp.{call}", {"xp": xgrad})
     assert (x.tolist(), x.dtype, str(x.device)) == (values, dtype, device)
@@ -42,7 +46,12 @@ def test_created_tensors_have_values_and_dtype(call: str, values: Any, dtype: st
 
 def test_lengths_may_be_tensors(device: str) -> None:
     n = Tensor(2, device=device)
-    made = (xgrad.zeros((n, 3), device=device), xgrad.full((n, n), 1.0), xgrad.ones(n), xgrad.empty([2, n]))
+    made = (
+        xgrad.zeros((n, 3), device=device),
+        xgrad.full((n, n), 1.0),
+        xgrad.ones(n),
+        xgrad.empty([2, n]),
+    )
     assert [x.shape for x in made] == [(2, 3), (2, 2), (2,), (2, 2)]
 
 
@@ -90,7 +99,11 @@ def test_nested_lists_of_tensors_keep_the_graph(device: str) -> None:
         return xgrad.asarray([[a, 1.5], (b[0, ...], a * a), [0, True]]) ** 2
 
     x = put_together(a, b)
-    assert (x.tolist(), x.dtype, str(x.device)) == ([[4, 2.25], [1, 16], [0, 1]], xgrad.float64, device)
+    assert (x.tolist(), x.dtype, str(x.device)) == (
+        [[4, 2.25], [1, 16], [0, 1]],
+        xgrad.float64,
+        device,
+    )
     assert gradcheck(put_together, (a, b)) and gradgradcheck(put_together, (a, b))
     assert xgrad.asarray([b, b]).shape == (2, 2) and Tensor([a.detach(), 1]).tolist() == [2, 1]
     assert str(xgrad.asarray([a, 1], device="cpu").device) == "cpu"
@@ -106,7 +119,11 @@ def test_asarray_shares_or_copies_as_asked() -> None:
     x[0] = 5
     assert copied.tolist() == [1, 1]
     buffer = array.array("d", [1.0, 2.0])
-    shared, copied, owned = xgrad.asarray(buffer, copy=False), xgrad.asarray(buffer, copy=True), Tensor(buffer)
+    shared, copied, owned = (
+        xgrad.asarray(buffer, copy=False),
+        xgrad.asarray(buffer, copy=True),
+        Tensor(buffer),
+    )
     buffer[0] = 5.0
     assert (shared.tolist(), copied.tolist(), owned.tolist()) == ([5, 2], [1, 2], [1, 2])
 
@@ -127,8 +144,14 @@ REFUSED = [
     ("xp.full(2, xp.ones(2))", "ValueError: full: expected a number or a 0-d tensor"),
     ("xp.full(2, 300, dtype=xp.int8)", "OverflowError: full: … that int8 holds, got 300"),
     ("xp.zeros_like([1.0])", "TypeError: zeros_like: … for x, got list"),
-    ("xp.asarray([1, 300], dtype=xp.int8)", "OverflowError: asarray: … integers that int8 holds, got 1 to 300"),
-    ("xp.asarray(-1, dtype=xp.uint64)", "OverflowError: asarray: … integers that uint64 holds, got -1 to"),
+    (
+        "xp.asarray([1, 300], dtype=xp.int8)",
+        "OverflowError: asarray: … integers that int8 holds, got 1 to 300",
+    ),
+    (
+        "xp.asarray(-1, dtype=xp.uint64)",
+        "OverflowError: asarray: … integers that uint64 holds, got -1 to",
+    ),
     ("xp.asarray([leaf64(2.0), leaf64([1.0])])", REGULAR),
     (
         "xp.asarray([leaf64(2.0)], copy=False)",
@@ -138,9 +161,18 @@ REFUSED = [
         "xp.asarray(xp.ones(2), dtype='float64', copy=False)",
         "ValueError: … copy=False, but another dtype or device",
     ),
-    ("xp.arange(xp.ones(2))", "ValueError: … expected numbers and 0-d tensors as bounds, got shapes [(2,)]"),
-    ("xp.meshgrid(xp.ones(2), indexing='yx')", "ValueError: … expected an indexing of 'xy' or 'ij', got 'yx'"),
-    ("xp.meshgrid(xp.ones(2), xp.ones(()))", "ValueError: … expected arrays with one axis, got shapes [(2,), ()]"),
+    (
+        "xp.arange(xp.ones(2))",
+        "ValueError: … expected numbers and 0-d tensors as bounds, got shapes [(2,)]",
+    ),
+    (
+        "xp.meshgrid(xp.ones(2), indexing='yx')",
+        "ValueError: … expected an indexing of 'xy' or 'ij', got 'yx'",
+    ),
+    (
+        "xp.meshgrid(xp.ones(2), xp.ones(()))",
+        "ValueError: … expected arrays with one axis, got shapes [(2,), ()]",
+    ),
     ("xp.tril(xp.ones(2))", "ValueError: tril: expected matrices, got 1 axes"),
     ("xp.triu(xp.ones(2))", "ValueError: triu: expected matrices, got 1 axes"),
 ]

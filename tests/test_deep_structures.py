@@ -11,7 +11,11 @@ import xgrad
 from helpers import check_error
 from xgrad import nn
 
-WRAP: dict[str, Callable[[Any], Any]] = {"dict": lambda x: {"a": x}, "list": lambda x: [x], "tuple": lambda x: (x,)}
+WRAP: dict[str, Callable[[Any], Any]] = {
+    "dict": lambda x: {"a": x},
+    "list": lambda x: [x],
+    "tuple": lambda x: (x,),
+}
 
 
 def nested(kind: str, depth: int, leaf: Any) -> Any:
@@ -45,9 +49,23 @@ def test_trees_work_to_the_documented_depth(kind: str) -> None:
 
 
 DEEP: dict[str, Any] = {kind: nested(kind, 3000, xgrad.asarray([3.0])) for kind in WRAP}
-SEQUENCES = [cycle(), [xgrad.ones(1), cycle()], DEEP["list"], DEEP["tuple"], nested("list", 3000, 1)]
-TRANSFORMS = ("xp.grad(f)(t)", "xp.vjp(f, t)", "xp.jvp(f, (t,), (t,))", "xp.testing.gradcheck(f, t)")
-TOO_DEEP = "ValueError: … expected containers nested at most 300 deep, got deeper ones, or one that contains itself"
+SEQUENCES = [
+    cycle(),
+    [xgrad.ones(1), cycle()],
+    DEEP["list"],
+    DEEP["tuple"],
+    nested("list", 3000, 1),
+]
+TRANSFORMS = (
+    "xp.grad(f)(t)",
+    "xp.vjp(f, t)",
+    "xp.jvp(f, (t,), (t,))",
+    "xp.testing.gradcheck(f, t)",
+)
+TOO_DEEP = (
+    "ValueError: … expected containers nested at most 300 deep, got deeper ones, or one that"
+    " contains itself"
+)
 REFUSED = [
     *[(call, TOO_DEEP, tree) for call in TRANSFORMS for tree in (*DEEP.values(), cycle())],
     *[
@@ -100,7 +118,9 @@ def test_deeply_nested_modules_equal_a_flat_one(depth: int) -> None:
     net.apply((seen := []).append)
     assert len(seen) == 2 * depth + 1 and type(seen[0]) is nn.Linear and seen[-1] is net
     assert "Sequential(...)" in repr(net) and len(repr(net)) < 20_000
-    with pytest.raises(ValueError, match="functional_call: expected modules and containers that are not nested"):
+    with pytest.raises(
+        ValueError, match="functional_call: expected modules and containers that are not nested"
+    ):
         nn.utils.functional_call(chain(1500), {}, x)
 
 
@@ -119,7 +139,10 @@ def test_repr_of_a_subclass_is_used_and_may_extend_that_of_its_base() -> None:
         def __repr__(self) -> str:
             return f"<{super().__repr__()}>"
 
-    assert repr(nn.Sequential(Named(nn.ReLU()))) == "Sequential(\n  (0): <Named(\n    (0): ReLU()\n  )>\n)"
+    assert (
+        repr(nn.Sequential(Named(nn.ReLU())))
+        == "Sequential(\n  (0): <Named(\n    (0): ReLU()\n  )>\n)"
+    )
 
 
 def test_module_attributes_may_contain_themselves() -> None:

@@ -14,14 +14,24 @@ import xgrad
 from xgrad import Device, DeviceError, Tensor
 from xgrad.backend.devices import current_device
 
-strict = pytest.importorskip("array_api_strict", reason="array-api-strict, the second device, is not installed")
+strict = pytest.importorskip(
+    "array_api_strict", reason="array-api-strict, the second device, is not installed"
+)
 
 
 def test_names_of_one_device_are_one_object() -> None:
     assert Device("cpu") is Device("cpu:0") is Device(Device("cpu"))
     assert Device("strict:1") is not Device("strict")
-    assert [str(Device(name)) for name in ("cpu", "strict", "strict:1")] == ["cpu", "strict", "strict:1"]
-    assert pickle.loads(pickle.dumps(Device("strict:1"))) is copy.deepcopy(Device("strict:1")) is Device("strict:1")
+    assert [str(Device(name)) for name in ("cpu", "strict", "strict:1")] == [
+        "cpu",
+        "strict",
+        "strict:1",
+    ]
+    assert (
+        pickle.loads(pickle.dumps(Device("strict:1")))
+        is copy.deepcopy(Device("strict:1"))
+        is Device("strict:1")
+    )
 
 
 def test_devices_are_the_usable_ones_with_the_cpu_first() -> None:
@@ -37,7 +47,9 @@ def test_devices_are_the_usable_ones_with_the_cpu_first() -> None:
 def test_devices_of_a_type_are_those_or_an_error() -> None:
     assert xgrad.devices("cpu") == [Device("cpu")]
     assert xgrad.devices("strict") == [Device("strict"), Device("strict:1"), Device("strict:2")]
-    with pytest.raises(DeviceError, match="unknown device 'tpu': the installed backends are cpu, cuda, dask, "):
+    with pytest.raises(
+        DeviceError, match="unknown device 'tpu': the installed backends are cpu, cuda, dask, "
+    ):
         xgrad.devices("tpu")
     with pytest.raises(TypeError, match="devices: expected a type such as 'cuda', got 3"):
         xgrad.devices(3)  # type: ignore[arg-type]
@@ -66,9 +78,14 @@ def test_op_on_two_devices_is_refused(other: str) -> None:
     first, second = (a, b) if other == "strict" else (xgrad.ones(2, device="strict"), b)
     operands = f"x1 on {first.device}, x2 on {other}"
     for op in (xgrad.add, xgrad.matmul, xgrad.maximum):
-        with pytest.raises(DeviceError, match=f"{op.__name__}: expected tensors of one device, got {operands}: move"):
+        with pytest.raises(
+            DeviceError,
+            match=f"{op.__name__}: expected tensors of one device, got {operands}: move",
+        ):
             op(first, second)
-    with pytest.raises(DeviceError, match=r"concat: expected tensors of one device, got arrays\[0\] on"):
+    with pytest.raises(
+        DeviceError, match=r"concat: expected tensors of one device, got arrays\[0\] on"
+    ):
         xgrad.concat([first, second])
     with pytest.raises(DeviceError, match="indexing: expected a key on"):
         first[Tensor([0], device=other)]
@@ -129,7 +146,11 @@ def test_gradient_follows_leaf_to_new_device_or_dtype(other: str, dtype: str) ->
     x = Tensor([1.0], requires_grad=True)
     (x * x).sum().backward()
     x.data = x.data.to(other, dtype=dtype)
-    assert x.grad is not None and x.grad.device is x.device is Device(other) and str(x.grad.dtype).endswith(dtype)
+    assert (
+        x.grad is not None
+        and x.grad.device is x.device is Device(other)
+        and str(x.grad.dtype).endswith(dtype)
+    )
     (x * x).sum().backward()
     assert x.grad.tolist() == [4]
 
@@ -139,7 +160,8 @@ def test_leaf_that_moved_between_use_and_backward_is_refused() -> None:
     y = (x + 1).sum()
     x.data = x.data.to("strict")
     with pytest.raises(
-        RuntimeError, match=r"add was applied to a leaf that has since been given shape \(1,\) on strict"
+        RuntimeError,
+        match=r"add was applied to a leaf that has since been given shape \(1,\) on strict",
     ):
         y.backward()
     y = (x + 1).sum()

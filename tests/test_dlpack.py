@@ -50,7 +50,12 @@ def test_from_dlpack_of_numpy_shares_its_memory() -> None:
     source = np.arange(6.0).reshape(2, 3)[:, ::2]
     x = xgrad.from_dlpack(source)
     assert address(x) == source.__array_interface__["data"][0]
-    assert (x.shape, x.dtype, str(x.device), x.tolist()) == ((2, 2), xgrad.float64, "cpu", [[0, 2], [3, 5]])
+    assert (x.shape, x.dtype, str(x.device), x.tolist()) == (
+        (2, 2),
+        xgrad.float64,
+        "cpu",
+        [[0, 2], [3, 5]],
+    )
 
 
 def test_from_dlpack_of_torch_shares_its_memory(torch: Any) -> None:
@@ -79,7 +84,11 @@ def test_imported_memory_is_never_written_to(read_only: bool) -> None:
         pytest.skip("NumPy 2.0 gives no read-only memory away")
     source = np.arange(1.0, 4.0)
     source.flags.writeable = not read_only
-    x, y, p = xgrad.from_dlpack(source), xgrad.from_dlpack(source), xgrad.from_dlpack(source).requires_grad_()
+    x, y, p = (
+        xgrad.from_dlpack(source),
+        xgrad.from_dlpack(source),
+        xgrad.from_dlpack(source).requires_grad_(),
+    )
     x[0] = 5
     y += 1
     y *= y
@@ -117,7 +126,10 @@ REFUSED = [
     ("xp.from_dlpack(leaf())", NEEDS_GRADIENT),
     ("leaf().__dlpack__()", NEEDS_GRADIENT),
     ("(2 * leaf()).__dlpack__()", NEEDS_GRADIENT),
-    ("xp.from_dlpack(far)", "BufferError: … expected memory of the host or of CUDA, got DLPack's device 8"),
+    (
+        "xp.from_dlpack(far)",
+        "BufferError: … expected memory of the host or of CUDA, got DLPack's device 8",
+    ),
     (
         "xp.ones(2).__dlpack__(dl_device=(4, 0))",
         "BufferError: … where the tensor is, or the host, got dl_device=",
@@ -131,7 +143,9 @@ def test_memory_that_cannot_be_exchanged_is_refused(call: str, error: str) -> No
 
 
 def test_import_to_another_device_needs_a_copy() -> None:
-    pytest.importorskip("array_api_strict", reason="array-api-strict, the other device, is not installed")
+    pytest.importorskip(
+        "array_api_strict", reason="array-api-strict, the other device, is not installed"
+    )
     x = xgrad.ones(2, device="strict")
     assert str(xgrad.from_dlpack(x, device="strict:1").device) == "strict:1"  # of the same memory
 
@@ -189,7 +203,12 @@ def test_read_only_memory_is_copied_for_dlpack_before_1_0() -> None:
 HOST = (1, 0)
 OPTIONS: list[dict[str, Any]] = [
     *[{"max_version": version} for version in (None, (0, 8), (1, 0), (2, 0))],
-    *[{"copy": True}, {"copy": None}, {"dl_device": HOST}, {"dl_device": HOST, "copy": True, "max_version": (1, 1)}],
+    *[
+        {"copy": True},
+        {"copy": None},
+        {"dl_device": HOST},
+        {"dl_device": HOST, "copy": True, "max_version": (1, 1)},
+    ],
 ]
 
 
@@ -209,22 +228,31 @@ def test_exported_copy_shares_no_memory(device: str) -> None:
         pytest.skip("not in the memory of the host")
     imported = np.from_dlpack(Exporter(x, copy=True))
     assert not np.shares_memory(imported, np.from_dlpack(x))
-    if np.from_dlpack(np.ones(2)).flags.writeable:  # before 2.3, NumPy takes all memory as read-only
+    if np.from_dlpack(
+        np.ones(2)
+    ).flags.writeable:  # before 2.3, NumPy takes all memory as read-only
         imported[0] = 5
     assert x.tolist() == [1, 1]
 
 
-def test_parameters_imported_by_numpy_follow_updates_and_gradients_keep_their_values(device: str) -> None:
+def test_parameters_imported_by_numpy_follow_updates_and_gradients_keep_their_values(
+    device: str,
+) -> None:
     check_exported_parameters_follow(np.from_dlpack, device)
 
 
-def test_parameters_imported_by_torch_follow_updates_and_gradients_keep_their_values(device: str, torch: Any) -> None:
+def test_parameters_imported_by_torch_follow_updates_and_gradients_keep_their_values(
+    device: str, torch: Any
+) -> None:
     check_exported_parameters_follow(torch.from_dlpack, device)
 
 
 def check_exported_parameters_follow(from_dlpack: Callable[[Any], Any], device: str) -> None:
     """Updates write to the buffer of the parameters; exported gradients keep their own buffer."""
-    parameters = [xgrad.nn.Parameter([1.0, 2.0], device=device), xgrad.nn.Parameter([[3.0]], device=device)]
+    parameters = [
+        xgrad.nn.Parameter([1.0, 2.0], device=device),
+        xgrad.nn.Parameter([[3.0]], device=device),
+    ]
     if not on_host(parameters[0]):
         pytest.skip("not in the memory of the host")
     optimizer = xgrad.optim.SGD(parameters, lr=0.1)

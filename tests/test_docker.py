@@ -1,4 +1,6 @@
-"""The Dockerfile, as far as it can be tested without Docker: its files, extras, versions and user."""
+"""The Dockerfile, as far as it can be tested without Docker: its files, extras, versions and
+user.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +33,27 @@ def installed() -> tuple[str, set[str]]:
 
 
 def test_copied_files_exist_and_are_those_that_are_not_ignored() -> None:
-    kept = {line[1:] for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line.startswith("!")}
+    kept = {
+        line[1:]
+        for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+        if line.startswith("!")
+    }
     assert copied().keys() == kept and all((ROOT / source).exists() for source in kept)
 
 
 def test_copied_files_are_enough_to_install_the_package() -> None:
-    project, folders = PROJECT["project"], PROJECT["tool"]["setuptools"]["packages"]["find"]["where"]
-    needed = {"pyproject.toml", project["readme"], *project["license-files"], "xgrad", *folders} - {"."}
+    project, folders = (
+        PROJECT["project"],
+        PROJECT["tool"]["setuptools"]["packages"]["find"]["where"],
+    )
+    needed = {"pyproject.toml", project["readme"], *project["license-files"], "xgrad", *folders} - {
+        "."
+    }
     folder, _ = installed()
     assert needed <= copied().keys()
-    assert all(target in (f"{folder}/", f"{folder}/{source}") for source, target in copied().items())
+    assert all(
+        target in (f"{folder}/", f"{folder}/{source}") for source, target in copied().items()
+    )
 
 
 def test_extras_exist_and_are_for_the_cuda_of_the_image() -> None:

@@ -17,9 +17,26 @@ import pytest
 import xgrad
 
 ROOT = Path(__file__).parents[1]
-MODULES = [xgrad, xgrad.autograd, xgrad.data, xgrad.distributed, xgrad.fft, xgrad.linalg, xgrad.nn, xgrad.nn.functional,
-           xgrad.nn.init, xgrad.nn.utils, xgrad.onnx, xgrad.ops, xgrad.optim,
-           xgrad.optim.swa_utils, xgrad.random, xgrad.special, xgrad.testing, xgrad.training]  # fmt: skip
+MODULES = [
+    xgrad,
+    xgrad.autograd,
+    xgrad.data,
+    xgrad.distributed,
+    xgrad.fft,
+    xgrad.linalg,
+    xgrad.nn,
+    xgrad.nn.functional,
+    xgrad.nn.init,
+    xgrad.nn.utils,
+    xgrad.onnx,
+    xgrad.ops,
+    xgrad.optim,
+    xgrad.optim.swa_utils,
+    xgrad.random,
+    xgrad.special,
+    xgrad.testing,
+    xgrad.training,
+]
 
 
 def public() -> dict[str, Any]:
@@ -28,7 +45,11 @@ def public() -> dict[str, Any]:
     for module in MODULES:
         for name in module.__all__:
             value = getattr(module, name)
-            if not name.startswith("_") and callable(value) and not isinstance(value, types.ModuleType):
+            if (
+                not name.startswith("_")
+                and callable(value)
+                and not isinstance(value, types.ModuleType)
+            ):
                 values.setdefault(f"{value.__module__}.{name}", value)
     return values
 
@@ -47,7 +68,12 @@ def test_documented_parameters_are_those_of_the_signature() -> None:
     for name, value in public().items():
         _, _, section = (inspect.getdoc(value) or "").partition("Parameters\n----------\n")
         lines = section.partition("\n\n")[0].splitlines()
-        documented = [n.strip("*") for line in lines if line[0] != " " for n in line.partition(" : ")[0].split(", ")]
+        documented = [
+            n.strip("*")
+            for line in lines
+            if line[0] != " "
+            for n in line.partition(" : ")[0].split(", ")
+        ]
         if inspect.isroutine(value) and documented:
             assert sorted(documented) == sorted(inspect.signature(value).parameters), name
             checked += 1
@@ -66,7 +92,9 @@ def test_help_shows_the_docstring_of_the_source(name: str) -> None:
     """Editors and static tools read the source, so nothing may complete or replace a docstring."""
     value = public()[name]
     written = source_docstrings(Path(sys.modules[value.__module__].__file__ or ""))
-    own = value.__name__ if value.__name__ in written else f"_{value.__name__}"  # the forward rule of an op
+    own = (
+        value.__name__ if value.__name__ in written else f"_{value.__name__}"
+    )  # the forward rule of an op
     assert inspect.getdoc(value) == written[own]
 
 
@@ -80,7 +108,10 @@ def test_ops_have_names_and_signatures_of_functions() -> None:
 
 
 def test_version_is_the_same_in_all_files() -> None:
-    files = {name: (ROOT / name).read_text() for name in ("pyproject.toml", "CITATION.cff", "CHANGELOG.md")}
+    files = {
+        name: (ROOT / name).read_text()
+        for name in ("pyproject.toml", "CITATION.cff", "CHANGELOG.md")
+    }
     assert tomllib.loads(files["pyproject.toml"])["project"]["version"] == xgrad.__version__
     assert f"\nversion: {xgrad.__version__}\n" in files["CITATION.cff"]
     assert re.findall(r"(?m)^## (.*)$", files["CHANGELOG.md"])[0] == xgrad.__version__
@@ -88,23 +119,38 @@ def test_version_is_the_same_in_all_files() -> None:
 
 def test_versions_of_python_are_the_same_in_all_files() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    versions = [classifier.rpartition(" ")[2] for classifier in project["classifiers"] if "Python ::" in classifier]
+    versions = [
+        classifier.rpartition(" ")[2]
+        for classifier in project["classifiers"]
+        if "Python ::" in classifier
+    ]
     assert project["requires-python"] == f">={versions[0]}"
     assert f"python: {json.dumps(versions)}" in (ROOT / ".github/workflows/ci.yml").read_text()
-    assert f"Python {', '.join(versions[:-1])} and {versions[-1]} with" in (ROOT / "README.md").read_text()
+    assert (
+        f"Python {', '.join(versions[:-1])} and {versions[-1]} with"
+        in (ROOT / "README.md").read_text()
+    )
 
 
 def test_external_links_of_documents_are_well_formed() -> None:
-    """Links within the documents are checked by the build of the site; others, which need a network, by shape."""
+    """Links within the documents are checked by the build of the site; others, which need a
+    network, by shape.
+    """
     documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     text = "".join(path.read_text(encoding="utf-8") for path in documents)
     links = set(re.findall(r"\]\((http[^)]*)\)", text))
-    assert len(links) > 2 and all(re.fullmatch(r"https://[\w.-]+\.\w+(/[\w./#~-]*)?", link) for link in links), links
+    assert len(links) > 2 and all(
+        re.fullmatch(r"https://[\w.-]+\.\w+(/[\w./#~-]*)?", link) for link in links
+    ), links
 
 
 def test_pictures_of_documents_exist() -> None:
-    """So that results are not saved without their plot, with which the build of the site would fail."""
-    documents = [path for path in ROOT.rglob("*.md") if not path.relative_to(ROOT).parts[0].startswith(".")]
+    """So that results are not saved without their plot, with which the build of the site would
+    fail.
+    """
+    documents = [
+        path for path in ROOT.rglob("*.md") if not path.relative_to(ROOT).parts[0].startswith(".")
+    ]
     assert [path for path in documents if path.parent.name == "results"]
     for path in documents:
         for picture in re.findall(r"!\[[^]]*\]\(([^):]+)\)", path.read_text(encoding="utf-8")):
@@ -112,7 +158,10 @@ def test_pictures_of_documents_exist() -> None:
 
 
 def test_top_level_names_exist() -> None:
-    names = "Tensor asarray Function Device devices default_device no_grad enable_grad is_grad_enabled save load"
+    names = (
+        "Tensor asarray Function Device devices default_device no_grad enable_grad is_grad_enabled"
+        " save load"
+    )
     names += " grad value_and_grad vjp jvp jacobian hessian hvp capture"
     for name in f"{names} graph manual_seed nn optim data fft linalg random special testing autograd".split():
         assert hasattr(xgrad, name)
@@ -123,7 +172,9 @@ def test_dir_of_the_namespace_lists_only_documented_names() -> None:
     names = dir(xgrad)
     assert names == sorted(xgrad.__all__) and not {"plan", "shortcut", "scipy_kernels"} & set(names)
     for name in names:
-        assert hasattr(xgrad, name) and (not callable(value := getattr(xgrad, name)) or inspect.getdoc(value)), name
+        assert hasattr(xgrad, name) and (
+            not callable(value := getattr(xgrad, name)) or inspect.getdoc(value)
+        ), name
 
 
 def test_tensor_and_device_are_functions_despite_modules_of_these_names() -> None:

@@ -26,7 +26,9 @@ def rows(page: str) -> list[list[str]]:
 
 def differences(page: str) -> list[tuple[str, str]]:
     """Return the pairs of expressions of a page: that of another library, and that of xgrad."""
-    cells = [[re.fullmatch(r"`(.+)`", cell) for cell in row[:2]] for row in rows(page) if len(row) == 3]
+    cells = [
+        [re.fullmatch(r"`(.+)`", cell) for cell in row[:2]] for row in rows(page) if len(row) == 3
+    ]
     return [(a[1], b[1]) for a, b in cells if a and b]
 
 
@@ -36,7 +38,9 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def check(other: str, replacement: str, names: dict[str, Any], x: Any) -> None:
-    """Assert that a pair of expressions agrees, and that xgrad refuses the first or has another value."""
+    """Assert that a pair of expressions agrees, and that xgrad refuses the first or has another
+    value.
+    """
     right = eval(replacement, {"xgrad": xgrad, "x": xgrad.tensor(X), "np": np})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -49,7 +53,9 @@ def check(other: str, replacement: str, names: dict[str, Any], x: Any) -> None:
 
 
 @pytest.mark.parametrize(("expression", "replacement"), differences("pytorch.md"))
-def test_documented_difference_from_pytorch_exists(expression: str, replacement: str, torch: Any) -> None:
+def test_documented_difference_from_pytorch_exists(
+    expression: str, replacement: str, torch: Any
+) -> None:
     check(expression, replacement, {"torch": torch}, torch.tensor(X))
 
 
@@ -80,7 +86,9 @@ CONVENTIONS = {
     "`where(x > 0, log(x), 0)`": lambda xp, x: xp.where(x > 0, xp.log(x), 0.0),
     "`sign(x)`, `floor(x)`, `round(x)`": lambda xp, x: xp.sign(x) + xp.floor(x) + xp.round(x),
 }
-CONVENTION_ROWS = [row for row in rows("explanation/gradients.md") if len(row) == 5 and row[0] != "function"]
+CONVENTION_ROWS = [
+    row for row in rows("explanation/gradients.md") if len(row) == 5 and row[0] != "function"
+]
 
 
 def point(text: str) -> list[float]:
@@ -90,7 +98,9 @@ def point(text: str) -> list[float]:
 def convention(name: str, library: str, xp: Any) -> Any:
     """Return the function of a row in a library."""
     if name == "`relu(x)`":
-        return {"xgrad": F.relu, "torch": getattr(xp, "relu", None)}.get(library) or (lambda x: xp.maximum(x, 0.0))
+        return {"xgrad": F.relu, "torch": getattr(xp, "relu", None)}.get(library) or (
+            lambda x: xp.maximum(x, 0.0)
+        )
     if name == "`max(x)` along an axis":
         return (lambda x: x.max(0).values) if library == "torch" else (lambda x: xp.max(x, axis=0))
     if name == "`std(x)`":
@@ -100,11 +110,15 @@ def convention(name: str, library: str, xp: Any) -> Any:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("row", CONVENTION_ROWS, ids=lambda row: row[0])
-def test_documented_convention_for_a_gradient_is_that_of_xgrad_and_pytorch(row: list[str], torch: Any) -> None:
+def test_documented_convention_for_a_gradient_is_that_of_xgrad_and_pytorch(
+    row: list[str], torch: Any
+) -> None:
     for library, xp, text in (("xgrad", xgrad, row[2]), ("torch", torch, row[3])):
         x = xp.tensor(point(row[1]), requires_grad=True)
         convention(row[0], library, xp)(x).sum().backward()
-        np.testing.assert_allclose(np.asarray(x.grad.tolist()), np.broadcast_to(point(text), x.shape), err_msg=library)
+        np.testing.assert_allclose(
+            np.asarray(x.grad.tolist()), np.broadcast_to(point(text), x.shape), err_msg=library
+        )
 
 
 @pytest.mark.parametrize("row", CONVENTION_ROWS, ids=lambda row: row[0])
@@ -127,7 +141,9 @@ DTYPES = {
     "`mean` of int64": lambda xp: xp.mean(xp.asarray([1])),
     "`asarray` of a float64 array of NumPy": lambda xp: xp.asarray(np.ones(1)),
 }
-DTYPE_ROWS = [row for row in rows("explanation/dtypes.md") if len(row) == 4 and row[0] != "expression"]
+DTYPE_ROWS = [
+    row for row in rows("explanation/dtypes.md") if len(row) == 4 and row[0] != "expression"
+]
 
 
 def dtype_name(expression: str, xp: Any) -> str:
@@ -137,8 +153,12 @@ def dtype_name(expression: str, xp: Any) -> str:
         return "refused"
 
 
-@pytest.mark.parametrize(("expression", "ours", "numpy", "_"), DTYPE_ROWS, ids=lambda cell: cell[:20])
-def test_documented_dtype_is_that_of_xgrad_and_numpy(expression: str, ours: str, numpy: str, _: str) -> None:
+@pytest.mark.parametrize(
+    ("expression", "ours", "numpy", "_"), DTYPE_ROWS, ids=lambda cell: cell[:20]
+)
+def test_documented_dtype_is_that_of_xgrad_and_numpy(
+    expression: str, ours: str, numpy: str, _: str
+) -> None:
     assert (dtype_name(expression, xgrad), dtype_name(expression, np)) == (ours, numpy)
 
 
@@ -157,7 +177,12 @@ def test_counterparts_of_jax_exist(jax: Any) -> None:
         for library, cell in zip((jax, xgrad), row, strict=True):
             for name in re.findall(r"`([\w.]+)", cell):
                 start, *path = name.split(".")
-                names = {library.__name__: library, "fori_loop": lax.fori_loop, "cond": lax.cond, "nn": xgrad.nn}
+                names = {
+                    library.__name__: library,
+                    "fori_loop": lax.fori_loop,
+                    "cond": lax.cond,
+                    "nn": xgrad.nn,
+                }
                 if start not in ("x", "key", "f", "if", "for", "Generator"):
                     attrgetter(".".join(path))(names[start]) if path else names[start]
 

@@ -11,25 +11,33 @@ from helpers import host, leaf64
 from xgrad import Tensor, linalg
 from xgrad.autograd import grad
 
-pytestmark = pytest.mark.filterwarnings("ignore:(invalid value|divide by zero) encountered:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:(invalid value|divide by zero) encountered:RuntimeWarning"
+)
 random = np.random.default_rng(0)
 REAL = random.normal(size=(2, 3, 3))
 COMPLEX = REAL + 1j * random.normal(size=(2, 3, 3))
 WEIGHTS = random.normal(size=(2, 3, 3)) + 1j * random.normal(size=(2, 3, 3))
 
 
-@pytest.mark.parametrize("values", [REAL, np.diag([1.0, 2.0]), np.eye(3, dtype=np.complex64), np.zeros((0, 0))])
+@pytest.mark.parametrize(
+    "values", [REAL, np.diag([1.0, 2.0]), np.eye(3, dtype=np.complex64), np.zeros((0, 0))]
+)
 def test_pairs_solve_the_eigenproblem_and_are_complex(values: np.ndarray, device: str) -> None:
     eigenvalues, vectors = (host(part) for part in linalg.eig(xgrad.asarray(values, device=device)))
     assert eigenvalues.dtype == vectors.dtype == np.result_type(values, np.complex64)
     np.testing.assert_allclose(values @ vectors, vectors * eigenvalues[..., None, :], atol=1e-12)
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=-2), np.ones(values.shape[:-1]), rtol=1e-6)
+    np.testing.assert_allclose(
+        np.linalg.norm(vectors, axis=-2), np.ones(values.shape[:-1]), rtol=1e-6
+    )
 
 
 def test_defective_matrix_has_no_derivative(device: str) -> None:
     x = leaf64([[1.0, 1.0], [0.0, 1.0]], device)
     try:
-        (g,) = grad(xgrad.sum(xgrad.abs(linalg.eigvals(x)) * xgrad.asarray([1.0, 2.0], device=device)), x)
+        (g,) = grad(
+            xgrad.sum(xgrad.abs(linalg.eigvals(x)) * xgrad.asarray([1.0, 2.0], device=device)), x
+        )
     except np.linalg.LinAlgError:
         return
     assert not np.all(np.abs(host(g)) < 1e6)
@@ -54,7 +62,9 @@ def test_loss_that_depends_on_phases_is_refused_in_the_backward_pass(
     if xgrad.Device(device).backend.asynchronous:
         grad(loss, x, create_graph=create_graph)
         return
-    with pytest.raises(RuntimeError, match=f"^{name}: expected a loss that does not depend on the phases") as caught:
+    with pytest.raises(
+        RuntimeError, match=f"^{name}: expected a loss that does not depend on the phases"
+    ) as caught:
         grad(loss, x, create_graph=create_graph)
     assert any("in the backward pass" in note for note in caught.value.__notes__)
 
@@ -83,6 +93,8 @@ def test_missing_solver_of_cusolver_says_what_to_do() -> None:
     def without(x: np.ndarray) -> None:
         raise RuntimeError("geev is not available")
 
-    with pytest.raises(RuntimeError, match=r"no geev here: install a newer CUDA, or use x\.to\('cpu'\)"):
+    with pytest.raises(
+        RuntimeError, match=r"no geev here: install a newer CUDA, or use x\.to\('cpu'\)"
+    ):
         xgrad_cupy._with_geev_hint(without)(np.eye(2))
     assert xgrad_cupy._with_geev_hint(np.linalg.eigvals)(np.eye(2)).tolist() == [1, 1]

@@ -43,7 +43,12 @@ def test_gradients_of_broadcast_inputs_are_summed_and_keep_their_dtypes(device: 
     out = a * b
     assert out.dtype == xgrad.float64
     out.sum().backward()
-    assert (a.grad.shape, a.grad.dtype, b.grad.shape, b.grad.dtype) == ((2, 1, 3), xgrad.float32, (4, 1), xgrad.float64)
+    assert (a.grad.shape, a.grad.dtype, b.grad.shape, b.grad.dtype) == (
+        (2, 1, 3),
+        xgrad.float32,
+        (4, 1),
+        xgrad.float64,
+    )
 
 
 def test_grad_of_computed_tensors_leaves_the_grad_of_leaves_alone() -> None:
@@ -199,7 +204,9 @@ def test_hooks_in_a_recorded_pass_are_differentiable() -> None:
 
 def test_grad_of_a_computed_tensor_warns_at_the_line_of_the_user() -> None:
     y = leaf([[1.0, 2.0]]) * 2
-    with pytest.warns(UserWarning, match=r"expected a leaf, got a computed tensor.*call retain_grad\(\)") as caught:
+    with pytest.warns(
+        UserWarning, match=r"expected a leaf, got a computed tensor.*call retain_grad\(\)"
+    ) as caught:
         assert y.grad is None
     assert caught[0].filename == __file__
     assert leaf().grad is None and y.detach().grad is None
@@ -350,35 +357,63 @@ REFUSED = [
     ("grad(x.sum(), [xp.ones(1)])", "RuntimeError: grad: inputs[0] needs no gradient"),
     ("xp.ones(()).backward()", "RuntimeError: backward: this tensor has no graph"),
     ("xp.no_grad(x.sum)().backward()", "RuntimeError: … no_grad"),
-    ("(x * 2).backward()", "ValueError: … expected a scalar or a gradient, got a tensor of shape (2,)"),
-    ("x.backward(xp.ones(3))", "ValueError: … expected a gradient of shape (2,), float32 on cpu, got shape (3,)"),
+    (
+        "(x * 2).backward()",
+        "ValueError: … expected a scalar or a gradient, got a tensor of shape (2,)",
+    ),
+    (
+        "x.backward(xp.ones(3))",
+        "ValueError: … expected a gradient of shape (2,), float32 on cpu, got shape (3,)",
+    ),
     ("x.backward(xp.ones(2, dtype='float64'))", "ValueError: … float64"),
     ("x.backward(np.ones(2))", f"TypeError: backward: {NO_GRADIENT} ndarray"),
     ("x.backward(1.0)", f"TypeError: backward: {NO_GRADIENT} float"),
     ("setattr(x, 'grad', np.ones(2))", f"TypeError: grad: {NO_GRADIENT} ndarray"),
     ("setattr(x, 'grad', 1.0)", f"TypeError: grad: {NO_GRADIENT} float"),
-    ("setattr(x, 'grad', xp.ones(3))", "ValueError: grad: … gradient of shape (2,), float32 on cpu, got shape (3,)"),
+    (
+        "setattr(x, 'grad', xp.ones(3))",
+        "ValueError: grad: … gradient of shape (2,), float32 on cpu, got shape (3,)",
+    ),
     ("setattr(x.detach(), 'grad', x)", "RuntimeError: grad: expected a leaf"),
-    ("hooked(lambda g: g.sum()).backward()", "ValueError: register_hook: … shape (2,), float32 on cpu, got shape ()"),
-    ("hooked(lambda g: g.astype('float64')).backward()", "ValueError: register_hook: … got … float64"),
+    (
+        "hooked(lambda g: g.sum()).backward()",
+        "ValueError: register_hook: … shape (2,), float32 on cpu, got shape ()",
+    ),
+    (
+        "hooked(lambda g: g.astype('float64')).backward()",
+        "ValueError: register_hook: … got … float64",
+    ),
     ("hooked(lambda g: 1.0).backward()", f"TypeError: register_hook: {NO_GRADIENT} float"),
-    ("x.detach().register_hook(print)", "RuntimeError: register_hook: this tensor needs no gradient"),
-    ("x.detach().retain_grad()", "RuntimeError: retain_grad: this tensor needs no gradient: call requires_grad_"),
+    (
+        "x.detach().register_hook(print)",
+        "RuntimeError: register_hook: this tensor needs no gradient",
+    ),
+    (
+        "x.detach().retain_grad()",
+        "RuntimeError: retain_grad: this tensor needs no gradient: call requires_grad_",
+    ),
     ("(x * 2).requires_grad_(False)", "RuntimeError: … expected a leaf"),
-    ("xp.no_grad()(generator)", "TypeError: no_grad: expected a plain function to decorate, got generator"),
+    (
+        "xp.no_grad()(generator)",
+        "TypeError: no_grad: expected a plain function to decorate, got generator",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("call", "error"), REFUSED)
 def test_wrong_call_names_what_was_expected(call: str, error: str) -> None:
-    check_error(call, error, x=leaf(), leaf=leaf, hooked=hooked, generator=generator, grad=grad, np=np)
+    check_error(
+        call, error, x=leaf(), leaf=leaf, hooked=hooked, generator=generator, grad=grad, np=np
+    )
 
 
 def test_second_pass_over_a_freed_graph_is_refused() -> None:
     x = leaf()
     y = (x * x).sum()
     y.backward()
-    with pytest.raises(RuntimeError, match=r"'sum' was freed by an earlier backward pass: give retain_graph=True"):
+    with pytest.raises(
+        RuntimeError, match=r"'sum' was freed by an earlier backward pass: give retain_graph=True"
+    ):
         y.backward()
     h = x + 1
     h.sum().backward()
@@ -396,11 +431,31 @@ def product(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
 @pytest.mark.parametrize(
     ("f", "change", "message"),
     [
-        (product, lambda a, b, c: setattr(a, "data", a.data * 2), r"multiply needs .* its 'x1' \(a leaf"),
-        (product, lambda a, b, c: a.data.__setitem__(0, 5.0), r"multiply needs .* its 'x1' \(a leaf"),
-        (product, lambda a, b, c: setattr(b, "data", b.data + 1), r"multiply needs .* its 'x2' \(from exp"),
-        (product, lambda a, b, c: b.data.__setitem__(slice(None), 0.0), r"multiply needs .* its 'x2' \(from exp"),
-        (product, lambda a, b, c: setattr(c, "data", c.data + 1), r"multiply needs .* its 'x2' \(a constant"),
+        (
+            product,
+            lambda a, b, c: setattr(a, "data", a.data * 2),
+            r"multiply needs .* its 'x1' \(a leaf",
+        ),
+        (
+            product,
+            lambda a, b, c: a.data.__setitem__(0, 5.0),
+            r"multiply needs .* its 'x1' \(a leaf",
+        ),
+        (
+            product,
+            lambda a, b, c: setattr(b, "data", b.data + 1),
+            r"multiply needs .* its 'x2' \(from exp",
+        ),
+        (
+            product,
+            lambda a, b, c: b.data.__setitem__(slice(None), 0.0),
+            r"multiply needs .* its 'x2' \(from exp",
+        ),
+        (
+            product,
+            lambda a, b, c: setattr(c, "data", c.data + 1),
+            r"multiply needs .* its 'x2' \(a constant",
+        ),
         (
             lambda a, b, c: b + 1,
             lambda a, b, c: setattr(b, "data", b.data * 2),

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent.parent / "examples"
-#: For each example its steps, a number in its output, and bounds of the first and the last such number.
+#: For each example its steps, a number in its output, and bounds of the first and the last such
+#: number.
 RUNS = {
     "char_lstm": (20, r"loss ([\d.]+)", 4.2, 3.3),
     "cnn": (100, r"loss ([\d.]+)", 2.4, 0.8),
@@ -34,11 +35,17 @@ def test_all_examples_are_listed() -> None:
 @pytest.mark.parametrize("name", sorted(RUNS))
 def test_example(name: str) -> None:
     if name == "dask_fits":
-        pytest.importorskip("distributed.client", reason="needs Dask: pip install 'dask[array,distributed]'")
+        pytest.importorskip(
+            "distributed.client", reason="needs Dask: pip install 'dask[array,distributed]'"
+        )
     steps, pattern, first, last = RUNS[name]
     command = [sys.executable, "-W", "error", str(FOLDER / f"{name}.py"), "--steps", str(steps)]
     run = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+        command,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )
     assert run.returncode == 0, run.stderr
     numbers = [float(number) for number in re.findall(pattern, run.stdout)]

@@ -1,4 +1,6 @@
-"""Files that are written completely or not at all: errors, special files, modes, temporary files, several files."""
+"""Files that are written completely or not at all: errors, special files, modes, temporary files,
+several files.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,12 @@ from xgrad.support.files import check_writable, make_folder, read, write, write_
 if sys.platform != "win32":
     import fcntl
 
-POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has neither modes, FIFOs nor, for everybody, links")
-ROOT = pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="only root makes device nodes and changes owners")
+POSIX = pytest.mark.skipif(
+    os.name == "nt", reason="Windows has neither modes, FIFOs nor, for everybody, links"
+)
+ROOT = pytest.mark.skipif(
+    os.name == "nt" or os.getuid() != 0, reason="only root makes device nodes and changes owners"
+)
 
 
 def contents(folder):
@@ -31,14 +37,19 @@ def put(folder, files):
     write_together({str(folder / name): content for name, content in files.items()})
 
 
-@pytest.fixture(params=[write, lambda path, content: write_together({str(path): content})], ids=["alone", "together"])
+@pytest.fixture(
+    params=[write, lambda path, content: write_together({str(path): content})],
+    ids=["alone", "together"],
+)
 def write_one(request):
     """A function that writes one file."""
     return request.param
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=["error", "interrupt"])
+@pytest.mark.parametrize(
+    "error", [OSError("disk full"), KeyboardInterrupt()], ids=["error", "interrupt"]
+)
 @pytest.mark.parametrize("earlier", [{}, {"file": b"old"}], ids=["new", "replaced"])
 def test_failed_write_changes_nothing(write_one, earlier, call, error, tmp_path, monkeypatch):
     def fail(*args):
@@ -55,12 +66,16 @@ def test_failed_write_changes_nothing(write_one, earlier, call, error, tmp_path,
     assert contents(tmp_path) == {"file": b"new"}
 
 
-def test_without_locks_a_temporary_file_is_closed_before_it_is_renamed(write_one, tmp_path, monkeypatch):
+def test_without_locks_a_temporary_file_is_closed_before_it_is_renamed(
+    write_one, tmp_path, monkeypatch
+):
     opened, create = [], files._create
     monkeypatch.setattr(files, "_create", lambda name: opened.append(create(name)) or opened[-1])
     monkeypatch.setattr(files, "sys", SimpleNamespace(platform="win32"))
     replace = os.replace
-    monkeypatch.setattr(os, "replace", lambda *names: replace(*names) if opened[-1].closed else pytest.fail("open"))
+    monkeypatch.setattr(
+        os, "replace", lambda *names: replace(*names) if opened[-1].closed else pytest.fail("open")
+    )
     for content in (b"old", b"new"):
         write_one(tmp_path / "file", content)
         assert contents(tmp_path) == {"file": content}
@@ -82,7 +97,9 @@ def test_write_protected_file_or_folder_is_refused(write_one, protected, tmp_pat
     path = tmp_path / "file"
     path.write_bytes(b"old")
     real = os.access  # root may write everything
-    monkeypatch.setattr(os, "access", lambda name, mode: name != str(tmp_path / protected) and real(name, mode))
+    monkeypatch.setattr(
+        os, "access", lambda name, mode: name != str(tmp_path / protected) and real(name, mode)
+    )
     for call in (lambda: write_one(path, b"new"), lambda: check_writable(path)):
         with pytest.raises(PermissionError, match=r"is write-protected: '.*file'") as caught:
             call()
@@ -129,11 +146,16 @@ def test_device_is_written_to_in_place(write_one, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/stdout")
 @pytest.mark.parametrize("kind", ["pipe", "file", "appended"])
 def test_standard_output_is_written_to_in_order(kind, tmp_path):
-    program = "from xgrad.support.files import write; print('a', flush=True); write('/dev/stdout', b'b\\n'); print('c')"
+    program = (
+        "from xgrad.support.files import write; print('a', flush=True); write('/dev/stdout',"
+        " b'b\\n'); print('c')"
+    )
     path = tmp_path / "out"
     path.write_text("before\n" if kind == "appended" else "")
     with path.open("ab" if kind == "appended" else "wb") as out:
-        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE if kind == "pipe" else out)
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE if kind == "pipe" else out
+        )
     assert done.returncode == 0
     assert (done.stdout or path.read_bytes()) == b"before\n" * (kind == "appended") + b"a\nb\nc\n"
     assert list(tmp_path.iterdir()) == [path]
@@ -154,13 +176,18 @@ def test_new_file_has_ordinary_mode_and_a_link_is_kept(write_one, tmp_path):
 
 @POSIX
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o755])
-def test_mode_of_a_replaced_file_is_kept_and_other_links_keep_its_content(write_one, mode, tmp_path):
+def test_mode_of_a_replaced_file_is_kept_and_other_links_keep_its_content(
+    write_one, mode, tmp_path
+):
     path, other = tmp_path / "file", tmp_path / "other"
     path.write_bytes(b"old")
     path.chmod(mode)
     os.link(path, other)
     write_one(path, b"new")
-    assert contents(tmp_path) == {"file": b"new", "other": b"old"} and stat.S_IMODE(path.stat().st_mode) == mode
+    assert (
+        contents(tmp_path) == {"file": b"new", "other": b"old"}
+        and stat.S_IMODE(path.stat().st_mode) == mode
+    )
 
 
 def test_name_of_maximal_length_is_written(tmp_path):
@@ -188,7 +215,9 @@ def paused_write(folder):
         "os.fsync = wait; write(sys.argv[1], b'content')"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", program, folder / "slow"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", program, folder / "slow"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert process.stdout is not None and process.stdout.readline() == b"writing\n"
     return process
@@ -205,9 +234,18 @@ def test_temporary_files_of_dead_processes_only_are_removed(tmp_path):
         for name in (".xgrad-user", "other.tmp"):
             (tmp_path / name).touch()
         write(tmp_path / "file", b"content")
-        assert {path.name for path in tmp_path.iterdir()} == {held.name, "file", ".xgrad-user", "other.tmp"}
+        assert {path.name for path in tmp_path.iterdir()} == {
+            held.name,
+            "file",
+            ".xgrad-user",
+            "other.tmp",
+        }
         living.communicate(b"\n")
-    assert living.returncode == 0 and (tmp_path / "slow").read_bytes() == b"content" and not held.exists()
+    assert (
+        living.returncode == 0
+        and (tmp_path / "slow").read_bytes() == b"content"
+        and not held.exists()
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps temporary files")
@@ -222,7 +260,11 @@ def test_temporary_file_removed_before_its_lock_is_made_again(tmp_path, monkeypa
 
     monkeypatch.setattr(fcntl, "flock", flock)
     write(tmp_path / "file", b"content")
-    assert stolen and (tmp_path / "file").read_bytes() == b"content" and len(list(tmp_path.iterdir())) == 1
+    assert (
+        stolen
+        and (tmp_path / "file").read_bytes() == b"content"
+        and len(list(tmp_path.iterdir())) == 1
+    )
 
 
 # Several files
@@ -288,7 +330,9 @@ for last in range(1000):
     states.append({{path.name: path.read_bytes() for path in folder.iterdir()}})
 print(states)
 """
-    done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True
+    )
     states = ast.literal_eval(done.stdout)
     new = {name: content for name, content in NEW.items() if content}
     assert len(states) > 10
@@ -296,7 +340,11 @@ print(states)
         named = {name: content for name, content in state.items() if "xgrad" not in name}
         if "first" in named:
             assert named in (earlier, new)
-        aside = {name.removesuffix(".xgrad-old"): content for name, content in state.items() if ".xgrad-old" in name}
+        aside = {
+            name.removesuffix(".xgrad-old"): content
+            for name, content in state.items()
+            if ".xgrad-old" in name
+        }
         assert named in (earlier, new) or (named | aside).items() >= earlier.items() or named == {}
     assert any("first" not in state for state in states)
 

@@ -15,7 +15,12 @@ from xgrad.parity.op_case import OpCase
 from xgrad.parity.run_op import rounded, run_op
 
 HALF = np.dtype("float16")
-KERNELS = ("special.erf", "special.erfcx", "special.gammaln", "special.psi")  # of those of SciPy and CuPy
+KERNELS = (
+    "special.erf",
+    "special.erfcx",
+    "special.gammaln",
+    "special.psi",
+)  # of those of SciPy and CuPy
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +31,9 @@ def _has_float16(request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
 @pytest.mark.parametrize(
-    "op", [op for op in OP_CASES if op.ranges and ("scipy" not in op.needs or op.name in KERNELS)], ids=str
+    "op",
+    [op for op in OP_CASES if op.ranges and ("scipy" not in op.needs or op.name in KERNELS)],
+    ids=str,
 )
 def test_elementwise_ops_agree_with_float64_of_rounded_inputs(op: OpCase, device: str) -> None:
     """The tolerance is relative to the largest result, since sums and differences cancel."""
@@ -43,9 +50,14 @@ def test_elementwise_ops_agree_with_float64_of_rounded_inputs(op: OpCase, device
         np.testing.assert_allclose(half, exact, rtol=8 * unit, atol=4 * unit * np.abs(exact).max())
 
 
-@pytest.mark.parametrize("other", "bool uint8 int64 float16 float32 float64 complex64 complex128".split())
+@pytest.mark.parametrize(
+    "other", "bool uint8 int64 float16 float32 float64 complex64 complex128".split()
+)
 def test_float16_promotes_like_a_float_of_16_bits(other: str, device: str) -> None:
-    x, y = xgrad.ones(2, dtype=xgrad.float16, device=device), xgrad.ones(2, dtype=other, device=device)
+    x, y = (
+        xgrad.ones(2, dtype=xgrad.float16, device=device),
+        xgrad.ones(2, dtype=other, device=device),
+    )
     expected = other if np.dtype(other).kind in "fc" else "float16"
     assert (x + y).dtype == (y * x).dtype == xgrad.result_type(x, y) == expected
     assert (x + 1).dtype == (x * 1.5).dtype == (2 / x).dtype == (x**True).dtype == xgrad.float16
@@ -73,11 +85,16 @@ def half(values: Any, device: str = "cpu") -> xgrad.Tensor:
 @pytest.mark.parametrize("axis", [0, 1])
 def test_sums_of_rows_and_columns_count_further_than_2048(axis: int, device: str) -> None:
     x = xgrad.ones((5000, 2) if axis == 0 else (2, 5000), dtype=xgrad.float16, device=device)
-    for out in (xgrad.sum(x, axis=axis), xgrad.cumulative_sum(x, axis=axis)[(-1,) if axis == 0 else (..., -1)]):
+    for out in (
+        xgrad.sum(x, axis=axis),
+        xgrad.cumulative_sum(x, axis=axis)[(-1,) if axis == 0 else (..., -1)],
+    ):
         assert (out.dtype, out.tolist()) == (xgrad.float16, [5000, 5000])
 
 
-def test_gradients_of_a_repeated_index_and_of_a_broadcast_input_count_further_than_2048(device: str) -> None:
+def test_gradients_of_a_repeated_index_and_of_a_broadcast_input_count_further_than_2048(
+    device: str,
+) -> None:
     if device.startswith("torch"):
         pytest.skip("PyTorch's index_put_ adds float16 in float16")
     x, bias = half([1.0, 2.0], device).requires_grad_(), half([0.0], device).requires_grad_()
@@ -104,14 +121,22 @@ def test_gradients_of_a_large_norm_are_clipped(in_optimizer: bool, device: str) 
 
 def test_second_derivatives_of_large_numbers_are_finite(device: str) -> None:
     x = half([300.0, 400.0], device).requires_grad_()
-    for fn in (xgrad.linalg.vector_norm, lambda x: xgrad.std(x) / 100, lambda x: nn.functional.normalize(x, axis=0)[0]):
+    for fn in (
+        xgrad.linalg.vector_norm,
+        lambda x: xgrad.std(x) / 100,
+        lambda x: nn.functional.normalize(x, axis=0)[0],
+    ):
         (first,) = xgrad.autograd.grad(fn(x), x, create_graph=True)
         (second,) = xgrad.autograd.grad((first * half([1.0, 3.0], device)).sum(), x)
         wide = x.detach().astype(xgrad.float64).requires_grad_()
         (exact,) = xgrad.autograd.grad(fn(wide), wide, create_graph=True)
-        (wanted,) = xgrad.autograd.grad((exact * xgrad.asarray([1.0, 3.0], device=device)).sum(), wide)
+        (wanted,) = xgrad.autograd.grad(
+            (exact * xgrad.asarray([1.0, 3.0], device=device)).sum(), wide
+        )
         assert first.dtype == second.dtype == xgrad.float16
-        np.testing.assert_allclose(first.detach().cpu().numpy(), exact.detach().cpu().numpy(), rtol=2e-3, atol=1e-6)
+        np.testing.assert_allclose(
+            first.detach().cpu().numpy(), exact.detach().cpu().numpy(), rtol=2e-3, atol=1e-6
+        )
         np.testing.assert_allclose(second.cpu().numpy(), wanted.cpu().numpy(), rtol=4e-3, atol=1e-6)
 
 
@@ -130,7 +155,9 @@ def test_float16_beside_another_dtype_has_the_promoted_result() -> None:
 def test_attention_in_products_of_float16_agrees_with_float64(
     p: float, masked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on devices with fast products of float16, with more keys than a sum in float16 could add."""
+    """As on devices with fast products of float16, with more keys than a sum in float16 could
+    add.
+    """
     monkeypatch.setattr(type(xgrad.Device("cpu").backend), "fast_float16", True)
     random = np.random.default_rng(0)
     arrays = [random.normal(size=(3000 if i else 4, 2)).astype(HALF) for i in range(3)]
@@ -139,7 +166,10 @@ def test_attention_in_products_of_float16_agrees_with_float64(
     results = []
     for dtype in (xgrad.float16, xgrad.float64):
         xgrad.manual_seed(0)
-        inputs = [xgrad.asarray(x, dtype=dtype).requires_grad_() for x in (*arrays, *([mask] if masked else []))]
+        inputs = [
+            xgrad.asarray(x, dtype=dtype).requires_grad_()
+            for x in (*arrays, *([mask] if masked else []))
+        ]
         out = nn.functional.scaled_dot_product_attention(*inputs, dropout_p=p)
         assert out.dtype == dtype
         out.backward(xgrad.asarray(np.cos(np.arange(8)).reshape(4, 2), dtype=dtype))
@@ -151,7 +181,10 @@ def test_attention_in_products_of_float16_agrees_with_float64(
 def test_model_of_float16_trains(device: str) -> None:
     xgrad.manual_seed(0)
     model = nn.Linear(3, 1, device=device).to(dtype=xgrad.float16)
-    optimizer, x = xgrad.optim.SGD(model.parameters(), lr=0.1), xgrad.ones((4, 3), dtype="float16", device=device)
+    optimizer, x = (
+        xgrad.optim.SGD(model.parameters(), lr=0.1),
+        xgrad.ones((4, 3), dtype="float16", device=device),
+    )
     for _ in range(20):
         optimizer.zero_grad()
         loss = (model(x) ** 2).mean()
@@ -165,7 +198,9 @@ def test_model_of_float16_trains(device: str) -> None:
     "step",
     [
         lambda x: nn.functional.log_softmax(xgrad.tanh(x @ x.mT) * 2 + 1),
-        lambda x: xgrad.linalg.vector_norm(1000 * x, axis=0) + xgrad.std(1000 * x) + xgrad.sum(x, axis=0),
+        lambda x: (
+            xgrad.linalg.vector_norm(1000 * x, axis=0) + xgrad.std(1000 * x) + xgrad.sum(x, axis=0)
+        ),
         lambda x: nn.functional.cosine_similarity(500 * x, 300 + x) * xgrad.mean(x),
         lambda x: nn.functional.scaled_dot_product_attention(x, x, x),
         lambda x: xgrad.cumulative_sum(x, axis=0) * xgrad.prod(x + 1),
@@ -181,8 +216,12 @@ def test_captured_step_has_the_bits_of_the_eager_one(step: Any) -> None:
 def test_float16_has_limits_and_kinds() -> None:
     limits = xgrad.finfo(xgrad.float16)
     assert (limits.bits, limits.max, limits.eps, limits.dtype) == (16, 65504, 2**-10, xgrad.float16)
-    assert xgrad.isdtype(xgrad.float16, "real floating") and xgrad.can_cast(xgrad.float16, xgrad.float32)
-    assert "float16" not in xgrad.__array_namespace_info__().dtypes(), "the standard does not have it"
+    assert xgrad.isdtype(xgrad.float16, "real floating") and xgrad.can_cast(
+        xgrad.float16, xgrad.float32
+    )
+    assert "float16" not in xgrad.__array_namespace_info__().dtypes(), (
+        "the standard does not have it"
+    )
     assert repr(xgrad.ones(1, dtype="float16")) == "Tensor([1.], dtype=float16)"
 
 
@@ -202,7 +241,11 @@ def test_library_without_float16_is_named_in_the_error() -> None:
         lambda: xgrad.zeros(2, dtype=xgrad.float16, device="strict"),
         lambda: xgrad.ones(2, device="strict").astype("float16"),
     ):
-        with pytest.raises(TypeError, match=r"dtype: expected .* got .*float16.*, which array_api_strict lacks"):
+        with pytest.raises(
+            TypeError, match=r"dtype: expected .* got .*float16.*, which array_api_strict lacks"
+        ):
             make()
-    with pytest.raises(TypeError, match="array_api_strict namespace does not support the dtype 'float16'"):
+    with pytest.raises(
+        TypeError, match="array_api_strict namespace does not support the dtype 'float16'"
+    ):
         xgrad.ones(2, dtype=xgrad.float16).to("strict")

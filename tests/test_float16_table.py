@@ -1,4 +1,5 @@
-"""Every row of the op table in float16: values and gradients, compared with float64 and with PyTorch's float16.
+"""Every row of the op table in float16: values and gradients, compared with float64 and with
+PyTorch's float16.
 
 `tests/test_float16.py` has promotion, files and models.
 """
@@ -18,7 +19,9 @@ from xgrad.parity.op_case import OpCase, Sample
 from xgrad.parity.run_op import Run, options, quiet, rounded, run_op, run_op_pytorch, tensors
 from xgrad.parity.tolerance import EXACT
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:.*egrees of freedom is <= 0.*")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::RuntimeWarning", "ignore:.*egrees of freedom is <= 0.*"
+)
 
 HALF = np.dtype("float16")
 EPS, TINY, LARGEST = float(np.finfo(HALF).eps), float(np.finfo(HALF).smallest_subnormal), 65504.0
@@ -31,14 +34,23 @@ LAPACK = frozenset(
 #: Samples of other ops that call those.
 OF_LAPACK = {"matrix_power": (-1, -3)}
 #: Ops with results of float32 or complex64: there is no complex number of float16.
-SINGLE = frozenset(op.name for op in OP_CASES if op.name.startswith("fft.") and "shift" not in op.name)
+SINGLE = frozenset(
+    op.name for op in OP_CASES if op.name.startswith("fft.") and "shift" not in op.name
+)
 #: Cases of complex numbers alone.
 COMPLEX = frozenset(
-    ["imag", "fft.fft of nothing", "fft.ifft of nothing", "fft.fftn of nothing", "fft.ifftn of nothing"]
+    [
+        "imag",
+        "fft.fft of nothing",
+        "fft.ifft of nothing",
+        "fft.fftn of nothing",
+        "fft.ifftn of nothing",
+    ]
     + ["fft.irfft of nothing", "fft.irfftn of nothing", "fft.hfft of nothing"]
     + [f"fft.{name}" for name in "ifft fftn ifftn irfft irfftn hfft fftshift ifftshift".split()]
 )
-#: Ops with products, sums or gates in the middle of them that overflow for large inputs, in PyTorch, too.
+#: Ops with products, sums or gates in the middle of them that overflow for large inputs, in
+#: PyTorch, too.
 OVERFLOWING = frozenset(
     "cross cumulative_prod einsum gru rnn lstm matrix_power conv_transpose1d conv_transpose2d".split()
 )
@@ -53,8 +65,8 @@ PYTORCH_IS_OFF = {
     "logcumsumexp": ((500,), "its gradient cancels"),
     "gradient on a grid": ((500,), "products of distances overflow"),
 }
-#: Ops whose products, and what is between them, stay in float16 on a device that is fast in it, as in PyTorch: they
-#: are off by a multiple of the rounding of their largest element, and overflow.
+#: Ops whose products, and what is between them, stay in float16 on a device that is fast in it, as
+#: in PyTorch: they are off by a multiple of the rounding of their largest element, and overflow.
 ROUNDED_BETWEEN = frozenset({"rnn", "lstm", "gru", "scaled_dot_product_attention"})
 #: Ops of probabilities.
 BOUNDED = frozenset({"binary_cross_entropy"})
@@ -78,30 +90,43 @@ def is_real(x: Any) -> bool:
 def uses_lapack(op: OpCase, sample: Sample) -> bool:
     """Return whether a sample of an op needs a function of LAPACK."""
     orders = OF_LAPACK.get(op.function_name, ())
-    return op.function_name in LAPACK or any(x in orders for x in (*sample.inputs[1:], *sample.options.values()))
+    return op.function_name in LAPACK or any(
+        x in orders for x in (*sample.inputs[1:], *sample.options.values())
+    )
 
 
 def bounds(op: OpCase, sample: Sample, result: Any) -> tuple[Run, Run]:
-    """Return the results and gradients in float64 of the rounded inputs, and how far those in float16 may be off.
+    """Return the results and gradients in float64 of the rounded inputs, and how far those in
+    float16 may be off.
 
-    That is 3 ULPs and, unless the op only moves numbers, as much as results change if each input changes by an ULP:
-    where large terms cancel, no algorithm that rounds can do better. Where float16 overflows there is no bound.
+    That is 3 ULPs and, unless the op only moves numbers, as much as results change if each input
+    changes by an ULP: where large terms cancel, no algorithm that rounds can do better. Where
+    float16 overflows there is no bound.
     """
     cpu, sample = xgrad.Device("cpu"), rounded(sample, HALF)
 
     def run(given: Sample) -> Run:
-        return run_op(op, given, cpu, "float64", HALF if given is sample else "float64", result="float64")
+        return run_op(
+            op, given, cpu, "float64", HALF if given is sample else "float64", result="float64"
+        )
 
     exact = run(sample)
-    largest = max([1, *[np.abs(x[np.isfinite(x)]).max(initial=1) for x in sample.inputs if is_real(x)]])
-    limits = [[np.asarray(3 * EPS * np.abs(x) + 2 * TINY * largest) for x in part] for part in exact]
+    largest = max(
+        [1, *[np.abs(x[np.isfinite(x)]).max(initial=1) for x in sample.inputs if is_real(x)]]
+    )
+    limits = [
+        [np.asarray(3 * EPS * np.abs(x) + 2 * TINY * largest) for x in part] for part in exact
+    ]
     for seed in range(0 if op.tolerance is EXACT else 4):
         near = replace(sample, inputs=tuple([_perturbed(x, seed) for x in sample.inputs]))
         for part, near_part, limit in zip(exact, run(near), limits, strict=True):
             for x, y, bound in zip(part, near_part, limit, strict=True):
                 bound += 2 * np.abs(np.where((x == y) | np.isnan(x - y), 0, x - y))
     limits = [
-        [np.where(np.abs(x) <= LARGEST, bound, np.inf) for x, bound in zip(part, limit, strict=True)]
+        [
+            np.where(np.abs(x) <= LARGEST, bound, np.inf)
+            for x, bound in zip(part, limit, strict=True)
+        ]
         for part, limit in zip(exact, limits, strict=True)
     ]
     return exact, Run(*limits)
@@ -116,7 +141,9 @@ def _perturbed(x: Any, seed: int) -> Any:
 
 
 def check_close(got: Run, want: Run, limits: Run, factor: float = 1) -> None:
-    for kind, parts in zip(("values", "gradients"), zip(got, want, limits, strict=True), strict=True):
+    for kind, parts in zip(
+        ("values", "gradients"), zip(got, want, limits, strict=True), strict=True
+    ):
         for i, (x, y, limit) in enumerate(zip(*parts, strict=True)):
             assert x.shape == y.shape, f"{kind}[{i}]"
             if x.dtype.kind not in "fc":
@@ -125,7 +152,10 @@ def check_close(got: Run, want: Run, limits: Run, factor: float = 1) -> None:
             x, y = x.astype(complex), y.astype(complex)
             same = (x == y) | (np.isnan(x) & np.isnan(y)) | np.isinf(limit)
             wrong = ~same & ~(np.abs(np.where(same, 0, x) - np.where(same, 0, y)) <= factor * limit)
-            text = f"{kind}[{i}]: expected {y[wrong][:3]} within {limit[wrong][:3]}, got {x[wrong][:3]}"
+            text = (
+                f"{kind}[{i}]: expected {y[wrong][:3]} within {limit[wrong][:3]}, got"
+                f" {x[wrong][:3]}"
+            )
             assert not wrong.any(), text
 
 
@@ -149,7 +179,9 @@ def usable(op: OpCase, device: str) -> xgrad.Device:
 
 
 @pytest.mark.parametrize(("op", "scale"), ROWS)
-def test_values_and_gradients_of_float16_agree_with_float64(op: OpCase, scale: float, device: str) -> None:
+def test_values_and_gradients_of_float16_agree_with_float64(
+    op: OpCase, scale: float, device: str
+) -> None:
     target, result = usable(op, device), "float32" if op.name in SINGLE else HALF
     if scale > 1 and target.backend.fast_float16 and op.function_name in ROUNDED_BETWEEN:
         pytest.skip(f"{op}: scores above 65504 overflow in float16")
@@ -160,8 +192,12 @@ def test_values_and_gradients_of_float16_agree_with_float64(op: OpCase, scale: f
         for sample in samples(op, scale):
             exact, limits = bounds(op, sample, result)
             if target.backend.fast_float16 and op.function_name in ROUNDED_BETWEEN:
-                limits = Run(*[[y + 8 * EPS * np.abs(x).max(initial=0) for x, y in zip(*part, strict=True)]
-                               for part in zip(exact, limits, strict=True)])  # fmt: skip
+                limits = Run(
+                    *[
+                        [y + 8 * EPS * np.abs(x).max(initial=0) for x, y in zip(*part, strict=True)]
+                        for part in zip(exact, limits, strict=True)
+                    ]
+                )
             try:
                 check_close(run_op(op, sample, target, HALF, result=result), exact, limits)
             except Exception as error:
@@ -185,7 +221,10 @@ def test_values_and_gradients_of_float16_agree_with_pytorch(op: OpCase, scale: f
             except (NotImplementedError, RuntimeError):  # PyTorch has no float16 of this on the CPU
                 continue
             overflown = [
-                [np.where(np.isfinite(y), bound, np.inf) for y, bound in zip(part, limit, strict=True)]
+                [
+                    np.where(np.isfinite(y), bound, np.inf)
+                    for y, bound in zip(part, limit, strict=True)
+                ]
                 for part, limit in zip(want, limits, strict=True)
             ]
             got = run_op(op, sample, xgrad.Device("cpu"), HALF, result=result)
@@ -201,13 +240,17 @@ def test_values_and_gradients_of_float16_agree_with_pytorch(op: OpCase, scale: f
     assert scale not in scales or worst, "PyTorch agrees: remove the case from PYTORCH_IS_OFF"
 
 
-@pytest.mark.parametrize("op", [op for op in OP_CASES if op.function_name in {*LAPACK, *OF_LAPACK}], ids=str)
+@pytest.mark.parametrize(
+    "op", [op for op in OP_CASES if op.function_name in {*LAPACK, *OF_LAPACK}], ids=str
+)
 def test_ops_of_lapack_refuse_float16(op: OpCase) -> None:
     cpu, refused = xgrad.Device("cpu"), 0
     for sample in op.samples:
         arrays = [x for x in sample.inputs if isinstance(x, np.ndarray)]
         if uses_lapack(op, sample) and all(x.dtype.kind == "f" and x.size for x in arrays):
-            with pytest.raises(TypeError, match=r"array type float16 is unsupported in linalg \(got .*float16"):
+            with pytest.raises(
+                TypeError, match=r"array type float16 is unsupported in linalg \(got .*float16"
+            ):
                 op.fn(*tensors(sample, cpu, HALF, False), **options(sample, cpu))
             refused += 1
     assert refused

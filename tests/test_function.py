@@ -1,4 +1,6 @@
-"""Functions written by users: orders, devices, mistakes; and fast paths, compared with the slow path."""
+"""Functions written by users: orders, devices, mistakes; and fast paths, compared with the slow
+path.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,12 @@ class Hypot(Function):
 
 
 cube = function("Cube", lambda xp, x: x * x * x, lambda xp, g, x: g * 3 * x * x)
-sin_cos = function("SinCos", lambda xp, x: (xp.sin(x), xp.cos(x)), lambda xp, g, out: g[0] * out[1] - g[1] * out[0])
-total = function("Total", lambda xp, *arrays: reduce(add, arrays), lambda xp, g, arrays: [g for _ in arrays])
+sin_cos = function(
+    "SinCos", lambda xp, x: (xp.sin(x), xp.cos(x)), lambda xp, g, out: g[0] * out[1] - g[1] * out[0]
+)
+total = function(
+    "Total", lambda xp, *arrays: reduce(add, arrays), lambda xp, g, arrays: [g for _ in arrays]
+)
 
 
 POINTS = (0.5, -1.2, 2.0)
@@ -52,8 +58,12 @@ POINTS = (0.5, -1.2, 2.0)
         (total, 3),
     ],
 )
-def test_user_functions_have_exact_first_and_second_derivatives(fn: Any, count: int, device: str) -> None:
-    inputs = [leaf64(values, device) for values in ((0.5, -1.2, 2.0), (1.0, 2.0, -0.3), (1.0, -2.4, 4.0))][:count]
+def test_user_functions_have_exact_first_and_second_derivatives(
+    fn: Any, count: int, device: str
+) -> None:
+    inputs = [
+        leaf64(values, device) for values in ((0.5, -1.2, 2.0), (1.0, 2.0, -0.3), (1.0, -2.4, 4.0))
+    ][:count]
     assert gradcheck(fn, inputs) and gradgradcheck(fn, inputs)
 
 
@@ -95,12 +105,18 @@ WRONG = [
         "function('F', double, lambda xp, g, z: g)",
         "TypeError: F: a rule asks for ['z']: expected some of ['g', 'out', 'x'",
     ),
-    ("function('F', lambda xp, x, *rest: x)", "TypeError: F: expected *rest to be the only input, got 2"),
+    (
+        "function('F', lambda xp, x, *rest: x)",
+        "TypeError: F: expected *rest to be the only input, got 2",
+    ),
     (
         "function('F', lambda xp, x: None)(1.0)",
         "TypeError: F: expected an array, or a tuple of them, of forward, got None",
     ),
-    ("function('F', lambda xp, x: (x, None))(1.0)", "TypeError: F: expected an array, or a tuple of them, of forward"),
+    (
+        "function('F', lambda xp, x: (x, None))(1.0)",
+        "TypeError: F: expected an array, or a tuple of them, of forward",
+    ),
     ("rule_of(lambda xp, g: g[:1])", f"RuntimeError: {BAD_SHAPE}"),
     (
         "rule_of(lambda xp, g: (g, g))",
@@ -154,13 +170,17 @@ def test_functions_of_users_can_be_copied_and_pickled(twin: Any) -> None:
 @pytest.mark.parametrize("kind", [list, tuple])
 def test_results_may_be_any_sequence_and_numbers(kind: Any) -> None:
     x = leaf64(POINTS)
-    doubled, number = function("Several", lambda xp, x: kind([x * 2, 3.0]), lambda xp, g: 2 * g[0])(x)
+    doubled, number = function("Several", lambda xp, x: kind([x * 2, 3.0]), lambda xp, g: 2 * g[0])(
+        x
+    )
     doubled.sum().backward()
     assert x.grad.tolist() == [2, 2, 2]
     assert (number.item(), number.dtype) == (3, xgrad.float32)
 
 
-@pytest.mark.parametrize("name", ["exp", "add", "sum", "reshape", "argmax", "cumulative_prod", "where"])
+@pytest.mark.parametrize(
+    "name", ["exp", "add", "sum", "reshape", "argmax", "cumulative_prod", "where"]
+)
 def test_functions_of_the_library_are_pickled_by_name(name: str) -> None:
     for op in (getattr(xgrad, name), getattr(xgrad, name).function):
         assert pickle.loads(pickle.dumps(op)) is op
@@ -196,15 +216,21 @@ def test_wrong_options_are_refused_on_both_paths(call: str, message: str, again:
     ("add", "int64", 2.5),
     ("add", "bool", 2),
 ])  # fmt: skip
-def test_fast_path_promotes_like_the_slow_path(name: str, one: Any, other: Any, device: str) -> None:
+def test_fast_path_promotes_like_the_slow_path(
+    name: str, one: Any, other: Any, device: str
+) -> None:
     if device == "strict" and "float16" in (one, other):
         pytest.skip("array-api-strict has no float16")
     op = reduce(getattr, name.split("."), xgrad)
     inputs = [
-        x if isinstance(x, float | int) else xgrad.asarray([[1.3, 1.7], [2.9, 4.1]], device=device).astype(x)
+        x
+        if isinstance(x, float | int)
+        else xgrad.asarray([[1.3, 1.7], [2.9, 4.1]], device=device).astype(x)
         for x in (one, other)
     ]
-    floats = [x for x in inputs if isinstance(x, Tensor) and xgrad.isdtype(x.dtype, "real floating")]
+    floats = [
+        x for x in inputs if isinstance(x, Tensor) and xgrad.isdtype(x.dtype, "real floating")
+    ]
     for x in floats:
         x.requires_grad_()
         op(x, x).sum().backward()  # fills the cache for two inputs of one dtype
@@ -231,7 +257,11 @@ def test_comparisons_take_the_fast_path(name: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Function, "__call__", None)
     for other, out in zip(others, expected, strict=True):
         result = op(x, other)
-        assert (result.dtype, result.tolist(), result.requires_grad) == (out.dtype, out.tolist(), False)
+        assert (result.dtype, result.tolist(), result.requires_grad) == (
+            out.dtype,
+            out.tolist(),
+            False,
+        )
 
 
 def test_call_that_leaves_the_fast_path_runs_its_forward_rule_once_and_shows_one_error() -> None:
@@ -243,7 +273,9 @@ def test_call_that_leaves_the_fast_path_runs_its_forward_rule_once_and_shows_one
             raise ValueError("shapes")
         return x1 + x2
 
-    op = make_callable(Function.of("twice", twice, (lambda g: g, lambda g: g), lowest=FLOATING), "", __name__)
+    op = make_callable(
+        Function.of("twice", twice, (lambda g: g, lambda g: g), lowest=FLOATING), "", __name__
+    )
     x, y = xgrad.ones(2), xgrad.ones(2, dtype=xgrad.float64)
     op(x, x), op(y, y)
     called.clear()
@@ -252,7 +284,12 @@ def test_call_that_leaves_the_fast_path_runs_its_forward_rule_once_and_shows_one
         op(x, xgrad.ones(3))
     cause = caught.value.__cause__
     assert caught.value.__context__ is cause and cause is not None and cause.__context__ is None
-    for wrong in (lambda: op(x, "a"), lambda: op("a", x), lambda: xgrad.exp("a"), lambda: xgrad.sum(x, no=1)):
+    for wrong in (
+        lambda: op(x, "a"),
+        lambda: op("a", x),
+        lambda: xgrad.exp("a"),
+        lambda: xgrad.sum(x, no=1),
+    ):
         with pytest.raises(TypeError, match=r"expected|unexpected") as caught_type:
             wrong()
         assert "LookupError" not in (text := "".join(traceback.format_exception(caught_type.value)))
@@ -260,9 +297,15 @@ def test_call_that_leaves_the_fast_path_runs_its_forward_rule_once_and_shows_one
 
 
 def test_fast_paths_have_the_names_of_their_ops() -> None:
-    assert (xgrad.add.__name__, Tensor.__add__.__name__, Tensor.exp.__qualname__) == ("add", "add", "exp")
+    assert (xgrad.add.__name__, Tensor.__add__.__name__, Tensor.exp.__qualname__) == (
+        "add",
+        "add",
+        "exp",
+    )
     for wrong in (lambda: xgrad.ones(2).__add__(), lambda: xgrad.add(xgrad.ones(2))):
-        with pytest.raises(TypeError, match=r"^add\(\) missing 1 required positional argument: 'x2'"):
+        with pytest.raises(
+            TypeError, match=r"^add\(\) missing 1 required positional argument: 'x2'"
+        ):
             wrong()
 
 

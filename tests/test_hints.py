@@ -1,4 +1,6 @@
-"""Errors for names, keywords and calls of PyTorch and NumPy: each names the replacement in xgrad."""
+"""Errors for names, keywords and calls of PyTorch and NumPy: each names the replacement in
+xgrad.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ def test_missing_name_says_what_to_write(owner: str, name: str, expected: str) -
 
 def test_misspelled_attribute_of_a_tensor_names_the_nearest() -> None:
     code = "import xgrad; xgrad.ones(1).reqires_grad"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.stderr.endswith("has no attribute 'reqires_grad'. Did you mean: 'requires_grad'?\n")
 
 
@@ -86,9 +90,17 @@ def test_names_with_hints_are_no_attributes() -> None:
 X = xgrad.ones((2, 3))
 CALLS = {
     "axis= for dim=": [
-        "x.sum(dim=0)", "x.argmax(dim=1)", "xp.sum(x, dim=0)", "xp.squeeze(x, dim=0)", "xp.concat([x, x], dim=0)",
-        "xp.stack([x, x], dim=0)", "xp.unstack(x, dim=0)", "xp.diff(x, dim=0)", "xp.nn.functional.softmax(x, dim=0)",
-        "xp.special.logsumexp(x, dim=0)"],
+        "x.sum(dim=0)",
+        "x.argmax(dim=1)",
+        "xp.sum(x, dim=0)",
+        "xp.squeeze(x, dim=0)",
+        "xp.concat([x, x], dim=0)",
+        "xp.stack([x, x], dim=0)",
+        "xp.unstack(x, dim=0)",
+        "xp.diff(x, dim=0)",
+        "xp.nn.functional.softmax(x, dim=0)",
+        "xp.special.logsumexp(x, dim=0)",
+    ],
     "axis= for dim=, keepdims= for keepdim=": ["x.mean(dim=1, keepdim=True)"],
     "axis= for dims=": ["xp.flip(x, dims=0)"],
     "correction= for unbiased=": ["x.std(unbiased=False)"],
@@ -97,10 +109,12 @@ CALLS = {
     "zeros((3, 4)) for zeros(3, 4)": ["xp.zeros(3, 4)"],
     "ones((3, 4)) for ones(3, 4)": ["xp.ones(3, 4, dtype='float64')"],
     "randn((3, 4)) for randn(3, 4)": ["xp.random.randn(3, 4)"],
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize(("call", "expected"), [(call, expected) for expected in CALLS for call in CALLS[expected]])
+@pytest.mark.parametrize(
+    ("call", "expected"), [(call, expected) for expected in CALLS for call in CALLS[expected]]
+)
 def test_wrong_argument_says_what_to_write(call: str, expected: str) -> None:
     check_error(call, f"TypeError: … write {expected}", x=X)
 
@@ -130,10 +144,19 @@ def square(x: Any) -> Any:
 
 FORMS = [
     ("jacobian(f, x)", "jacobian: expected argnums of int, got Tensor: write xgrad.jacobian(f)(x)"),
-    ("hessian(f, (x, x))", "hessian: expected argnums of int, got tuple: write xgrad.hessian(f)(x)"),
+    (
+        "hessian(f, (x, x))",
+        "hessian: expected argnums of int, got tuple: write xgrad.hessian(f)(x)",
+    ),
     ("grad(f, x)", "grad: expected argnums of int, got Tensor: write xgrad.grad(f)(x)"),
-    ("grad(f(x), x)", "grad: expected a function, got Tensor: write xgrad.grad(f)(x), or xgrad.autograd"),
-    ("value_and_grad(x)", "value_and_grad: expected a function, got Tensor: write xgrad.value_and_grad(f)(x)"),
+    (
+        "grad(f(x), x)",
+        "grad: expected a function, got Tensor: write xgrad.grad(f)(x), or xgrad.autograd",
+    ),
+    (
+        "value_and_grad(x)",
+        "value_and_grad: expected a function, got Tensor: write xgrad.value_and_grad(f)(x)",
+    ),
     ("vjp(x, x)", "vjp: expected a function, got Tensor: write result, pullback = xgrad.vjp(f, x)"),
     ("jvp(x, x, x)", "jvp: expected a function, got Tensor: write xgrad.jvp(f, (x,), (tangent,))"),
     ("hvp(x, x, x)", "hvp: expected a function, got Tensor: write xgrad.hvp(f, (x,), (tangent,))"),

@@ -34,8 +34,29 @@ resource = pytest.importorskip("resource", reason="needs a system that measures 
 MUTATIONS = int(os.environ.get("XGRAD_FUZZ", "150"))
 SEED = os.environ.get("FUZZ_SEED", "")
 MEGABYTES, SECONDS = 300, 10.0  # bounds for all mutations of a format, and for one
-TOKENS = [b"1e999", b"-1", b"NaN", b"null", b"{}", b"[", b'"', b"\0", b"\xff" * 8, b"\x7f" + b"\xff" * 7]
-TOKENS += [b"9" * 25, b"9" * 5000, b"[" * 5000, b"(" * 300, b'{"a":' * 2000, b"\\ud800", b"O8", b">f8", b"1" * 10]
+TOKENS = [
+    b"1e999",
+    b"-1",
+    b"NaN",
+    b"null",
+    b"{}",
+    b"[",
+    b'"',
+    b"\0",
+    b"\xff" * 8,
+    b"\x7f" + b"\xff" * 7,
+]
+TOKENS += [
+    b"9" * 25,
+    b"9" * 5000,
+    b"[" * 5000,
+    b"(" * 300,
+    b'{"a":' * 2000,
+    b"\\ud800",
+    b"O8",
+    b">f8",
+    b"1" * 10,
+]
 SHAPE = (8, 8)
 
 
@@ -65,14 +86,21 @@ def mutated(content: bytes, chance: random.Random) -> bytes:
 
 
 def safetensors(folder: Path) -> bytes:
-    values = {"0.weight": xgrad.ones((3, 4)), "1": xgrad.ones(2, dtype="int64"), "": xgrad.ones(()) > 0}
+    values = {
+        "0.weight": xgrad.ones((3, 4)),
+        "1": xgrad.ones(2, dtype="int64"),
+        "": xgrad.ones(()) > 0,
+    }
     xgrad.save(values, folder / "valid")
     return (folder / "valid").read_bytes()
 
 
 STATE = {
     "model": {"0.weight": xgrad.ones((3, 4)), "0.bias": xgrad.zeros(3)},
-    "optimizer": {"state": {0: {"step": 1, "z": xgrad.asarray([1j], dtype="complex128")}}, "betas": (0.9, 0.999)},
+    "optimizer": {
+        "state": {0: {"step": 1, "z": xgrad.asarray([1j], dtype="complex128")}},
+        "betas": (0.9, 0.999),
+    },
     "metrics": [{"epoch": 1, "loss": float("nan")}, None, True, "text", 1j],
     "generator": xgrad.random.Generator(5),
 }
@@ -106,7 +134,9 @@ def png(folder: Path) -> bytes:
     return file.getvalue()
 
 
-FORMATS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object], tuple[type[Exception], ...]]] = {
+FORMATS: dict[
+    str, tuple[Callable[[Path], bytes], Callable[[Path], object], tuple[type[Exception], ...]]
+] = {
     "x.safetensors": (safetensors, xgrad.load, (ValueError, TypeError)),
     "checkpoint.safetensors": (checkpoint, xgrad.load, (ValueError, TypeError)),
     "x.idx": (idx, read_idx, (DataError,)),
@@ -151,7 +181,9 @@ def test_checkpoint_with_any_byte_changed_or_missing_is_refused_or_the_same(tmp_
     content, chance, path = checkpoint(tmp_path), random.Random(0), tmp_path / "changed"
     expected, refused, same = repr(STATE), 0, 0
     changed = [(i, bytes([content[i] ^ 1 << chance.randrange(8)])) for i in range(len(content))]
-    files = [content[:i] + byte + content[i + 1 :] for i, byte in changed] + [content[:i] for i in range(len(content))]
+    files = [content[:i] + byte + content[i + 1 :] for i, byte in changed] + [
+        content[:i] for i in range(len(content))
+    ]
     for data in files:
         path.write_bytes(data)
         try:
@@ -168,7 +200,10 @@ def test_checkpoint_with_any_byte_changed_or_missing_is_refused_or_the_same(tmp_
 def test_mutated_state_with_a_right_checksum_is_read_or_refused(tmp_path):
     (tmp_path / "valid").write_bytes(checkpoint(tmp_path))
     with safe_open(tmp_path / "valid", "np") as file:
-        state, arrays = file.metadata()["xgrad.state"], {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        state, arrays = (
+            file.metadata()["xgrad.state"],
+            {name: file.get_tensor(name) for name in file.keys()},
+        )  # noqa: SIM118
     refused, chance = 0, random.Random(SEED)
     with bounded_memory():
         for number in range(MUTATIONS):
@@ -190,7 +225,9 @@ def written(header: object, data: bytes = bytes(8), length: int | None = None) -
     return struct.pack("<Q", len(text) if length is None else length) + text + data
 
 
-def entry(start: int = 0, end: int = 8, shape: object = (2,), dtype: object = "F32") -> dict[str, object]:
+def entry(
+    start: int = 0, end: int = 8, shape: object = (2,), dtype: object = "F32"
+) -> dict[str, object]:
     return {"dtype": dtype, "shape": shape, "data_offsets": [start, end]}
 
 
@@ -230,7 +267,10 @@ INVALID = {
 @pytest.mark.parametrize("kind", INVALID)
 def test_invalid_safetensors_file_is_refused(kind, tmp_path):
     (tmp_path / "file").write_bytes(INVALID[kind])
-    with bounded_memory(), pytest.raises(ValueError, match="load: expected a safetensors file, got "):
+    with (
+        bounded_memory(),
+        pytest.raises(ValueError, match="load: expected a safetensors file, got "),
+    ):
         xgrad.load(tmp_path / "file")
     (tmp_path / "file").write_bytes(written({"x": entry()}))  # what the files above have otherwise
     assert xgrad.load(tmp_path / "file")["x"].tolist() == [0, 0]
@@ -240,7 +280,17 @@ def test_invalid_safetensors_file_is_refused(kind, tmp_path):
 def trained(tmp_path_factory):
     """The folder of a training run, with an image."""
     out = tmp_path_factory.mktemp("hostile") / "out"
-    options = ("--hidden", "4", "--epochs", "1", "--batch-size", "500", "--device", "cpu", "--quiet")
+    options = (
+        "--hidden",
+        "4",
+        "--epochs",
+        "1",
+        "--batch-size",
+        "500",
+        "--device",
+        "cpu",
+        "--quiet",
+    )
     assert main(["train", "digits", *options, "--out", str(out)]) == 0
     np.save(out / "image.npy", np.arange(64.0).reshape(SHAPE) / 64)
     return out
@@ -256,7 +306,16 @@ def folder(trained, tmp_path):
 def test_mutated_configuration_is_used_or_refused_in_one_line(image, folder, capsys):
     chance, refused = random.Random(f"{image}{SEED}"), 0
     # Without unused fields, so that more mutations hit the used ones.
-    used = ("dataset", "hidden", "activation", "dropout", "image_shape", "classes", "class_names", "grey_values")
+    used = (
+        "dataset",
+        "hidden",
+        "activation",
+        "dropout",
+        "image_shape",
+        "classes",
+        "class_names",
+        "grey_values",
+    )
     config = json.loads((folder / "config.json").read_bytes())
     content = json.dumps({name: config[name] for name in used}).encode()
     argv = ["predict", str(folder), *([str(folder / "image.npy")] if image else [])]
@@ -271,7 +330,9 @@ def test_mutated_configuration_is_used_or_refused_in_one_line(image, folder, cap
                 raise AssertionError(f"mutation {number}: {data!r}") from error
             refused += status == 2
             err = capsys.readouterr().err
-            assert (status, err.count("\n")) in ((0, 0), (2, 1)), f"mutation {number}: {data!r}: {err}"
+            assert (status, err.count("\n")) in ((0, 0), (2, 1)), (
+                f"mutation {number}: {data!r}: {err}"
+            )
     assert refused > MUTATIONS / 4
 
 
@@ -310,7 +371,9 @@ def test_invalid_configuration_is_refused_in_one_line(config, folder, capsys):
 def test_array_of_another_shape_is_refused_before_it_is_read(tmp_path):
     path = tmp_path / "large.npy"
     with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": (2**30,)})
+        np.lib.format.write_array_header_1_0(
+            file, {"descr": "|u1", "fortran_order": False, "shape": (2**30,)}
+        )
         file.truncate(file.tell() + 2**30)
     with bounded_memory(), pytest.raises(UsageError, match=r"got uint8 of shape \(1073741824,\)"):
         read_image(path, SHAPE, 16.0)
@@ -319,5 +382,7 @@ def test_array_of_another_shape_is_refused_before_it_is_read(tmp_path):
 def test_picture_of_too_many_pixels_is_refused(tmp_path):
     pillow = pytest.importorskip("PIL.Image", reason="needs Pillow: pip install 'xgrad[cli]'")
     pillow.new("1", (10000, 10000)).save(tmp_path / "bomb.png")
-    with pytest.raises(UsageError, match=r"bomb\.png: Image size \(100000000 pixels\) exceeds limit"):
+    with pytest.raises(
+        UsageError, match=r"bomb\.png: Image size \(100000000 pixels\) exceeds limit"
+    ):
         read_image(tmp_path / "bomb.png", SHAPE, 16.0)

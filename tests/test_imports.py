@@ -1,4 +1,6 @@
-"""Modules loaded by imports and first uses, and the work of ``import xgrad``, in fresh processes."""
+"""Modules loaded by imports and first uses, and the work of ``import xgrad``, in fresh
+processes.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ import json
 import subprocess
 import sys
 
-HEAVY = {*"cupy torch jax scipy sklearn matplotlib tqdm safetensors array_api_strict array_api_compat".split()}
+HEAVY = {
+    *"cupy torch jax scipy sklearn matplotlib tqdm safetensors array_api_strict array_api_compat".split()
+}
 HEAVY |= {"pandas", "threadpoolctl"}
 
 
@@ -24,7 +28,10 @@ def modules_after(code: str) -> set[str]:
 
 def test_import_under_oo_works_without_docstrings() -> None:
     """Docstrings, some of which the library writes out at import, are None under -OO."""
-    subprocess.run([sys.executable, "-OO", "-c", "import xgrad.linalg, xgrad.special, xgrad.transforms"], check=True)
+    subprocess.run(
+        [sys.executable, "-OO", "-c", "import xgrad.linalg, xgrad.special, xgrad.transforms"],
+        check=True,
+    )
 
 
 def test_import_loads_no_array_library_but_numpy() -> None:
@@ -32,19 +39,26 @@ def test_import_loads_no_array_library_but_numpy() -> None:
     assert "numpy" in loaded
     assert not loaded & HEAVY
     assert not {name for name in loaded if name.startswith(("xgrad.cli", "xgrad.parity", "xgrad_"))}
-    assert not loaded & {f"xgrad.{name}" for name in "data inspection io nn optim testing transforms".split()}
+    assert not loaded & {
+        f"xgrad.{name}" for name in "data inspection io nn optim testing transforms".split()
+    }
     assert not {name for name in loaded if name.startswith("xgrad.capture.captured")}
 
 
 def test_scipy_is_loaded_by_special_functions_that_need_it() -> None:
-    first = "from xgrad import asarray, fft, special\nx = asarray(0.5)\nspecial.sinc(x); special.xlogy(x, 2.0)"
+    first = (
+        "from xgrad import asarray, fft, special\nx = asarray(0.5)\nspecial.sinc(x);"
+        " special.xlogy(x, 2.0)"
+    )
     assert "scipy" not in modules_after(first)
     assert "scipy" in modules_after(f"{first}; special.erf(x)")
 
 
 def test_data_sets_load_no_command_line() -> None:
     loaded = modules_after("import xgrad.data")
-    assert not loaded & (HEAVY | {"argparse"}) and not {name for name in loaded if name.startswith("xgrad.cli")}
+    assert not loaded & (HEAVY | {"argparse"}) and not {
+        name for name in loaded if name.startswith("xgrad.cli")
+    }
 
 
 COUNTS = """
@@ -74,10 +88,15 @@ print(len(compiled), len(made), specs, objects, *sorted(set(sys.modules) - modul
 
 
 def test_import_stays_within_its_bounds_of_work() -> None:
-    """Counts that keep the bound of 1.3 times the import of NumPy, which ``python -m benchmarks import`` measures."""
+    """Counts that keep the bound of 1.3 times the import of NumPy, which ``python -m benchmarks
+    import`` measures.
+    """
     compiled, signatures, specs, objects, *modules = output_of(COUNTS).split()
     assert int(compiled) <= 10, "functions are written out when they are first called"
-    assert (signatures, specs) == ("0", "0"), "signatures and specifications are made when they are first used"
+    assert (signatures, specs) == (
+        "0",
+        "0",
+    ), "signatures and specifications are made when they are first used"
     assert int(objects) <= 4500
     own = [name for name in modules if name.partition(".")[0] == "xgrad"]
     assert len(own) <= 53
@@ -97,7 +116,9 @@ def test_training_on_the_cpu_loads_neither_other_backends_nor_extras() -> None:
 
 def test_capture_is_loaded_at_its_first_use() -> None:
     step = "import xgrad\nx = xgrad.ones(3)\n"
-    assert not {name for name in modules_after(f"{step}x + x") if name.startswith("xgrad.capture.captured")}
+    assert not {
+        name for name in modules_after(f"{step}x + x") if name.startswith("xgrad.capture.captured")
+    }
     loaded = modules_after(f"{step}xgrad.capture(lambda x: x + x)(x)")
     assert "xgrad.capture.captured" in loaded
     assert "xgrad_numpy.executor" in loaded
@@ -106,5 +127,8 @@ def test_capture_is_loaded_at_its_first_use() -> None:
 
 
 def test_other_folders_of_the_repository_are_not_importable() -> None:
-    script = "import importlib.util as u; print([n for n in ('backends', 'tests', 'benchmarks') if u.find_spec(n)])"
+    script = (
+        "import importlib.util as u; print([n for n in ('backends', 'tests', 'benchmarks') if"
+        " u.find_spec(n)])"
+    )
     assert output_of(script).strip() == "[]"

@@ -1,4 +1,5 @@
-"""Exceptions of a signal handler at random times: what `docs/promises.md` says of Ctrl-C holds afterwards.
+"""Exceptions of a signal handler at random times: what `docs/promises.md` says of Ctrl-C holds
+afterwards.
 
 ``INTERRUPTS=20000`` in the environment sets the number of signals.
 """
@@ -31,11 +32,16 @@ from xgrad.training import Trainer
 SIGNALS = int(os.environ.get("INTERRUPTS", 500))
 Call = Callable[[], Any]
 
-# Python drops exceptions of a handler in a callback of a weak reference (WeakSet, WeakKeyDictionary and
-# WeakValueDictionary have one), and warns of a file that it closes since `open` was stopped before it returned.
+# Python drops exceptions of a handler in a callback of a weak reference (WeakSet, WeakKeyDictionary
+# and WeakValueDictionary have one), and warns of a file that it closes since `open` was stopped
+# before it returned.
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:Exception ignored in.*Weak:pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO:pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in.*Weak:pytest.PytestUnraisableExceptionWarning"
+    ),
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in.*FileIO:pytest.PytestUnraisableExceptionWarning"
+    ),
 ]
 
 
@@ -43,22 +49,28 @@ class Interrupt(BaseException):
     """Exception of the signal handler."""
 
 
-#: The functions that enter and leave the `with` block of a mode, where a mode may stay, as the page says.
+#: The functions that enter and leave the `with` block of a mode, where a mode may stay, as the page
+#: says.
 _BLOCKS: list[Any] = [Scope, _Setting, xgrad.autograd.detect_anomaly, xgrad.profile]
 _EDGES = {f.__code__ for block in _BLOCKS for f in (block.__enter__, block.__exit__)}
 _EDGES |= {xgrad.set_default_dtype.__code__}
 
 
 def interrupt(number: int, frame: Any) -> None:
-    # On a busy machine the next signal may come before this handler has returned to the edge that it waits for.
+    # On a busy machine the next signal may come before this handler has returned to the edge that
+    # it waits for.
     if frame.f_code in _EDGES or frame.f_code is interrupt.__code__:
         signal.setitimer(signal.ITIMER_REAL, 1e-4)  # a little later
     else:
         raise Interrupt
 
 
-def call_with_signal(seconds: float, call: Call, handler: Any = interrupt, error: Any = Interrupt) -> bool:
-    """Call a function, with a signal after a time; return whether its handler raised the error before the end."""
+def call_with_signal(
+    seconds: float, call: Call, handler: Any = interrupt, error: Any = Interrupt
+) -> bool:
+    """Call a function, with a signal after a time; return whether its handler raised the error
+    before the end.
+    """
     old = signal.signal(signal.SIGALRM, handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
@@ -74,7 +86,12 @@ def call_with_signal(seconds: float, call: Call, handler: Any = interrupt, error
 
 def modes() -> list[Any]:
     """Return the modes of this thread."""
-    modes = [xgrad.is_grad_enabled(), xgrad.get_default_dtype(), xgrad.zeros(1).device, _warns.get()]
+    modes = [
+        xgrad.is_grad_enabled(),
+        xgrad.get_default_dtype(),
+        xgrad.zeros(1).device,
+        _warns.get(),
+    ]
     return [*modes, recording.get(), intercepting.get()]
 
 
@@ -109,7 +126,9 @@ def training(make: Any, capture: Callable[[Any], Any]) -> tuple[nn.Module, Any, 
 
 
 def steps(capture: Callable[[Any], Any], calls: int) -> Iterator[Call]:
-    """Steps of gradient descent: each parameter has the value from before the step in flight, or that from after it."""
+    """Steps of gradient descent: each parameter has the value from before the step in flight, or
+    that from after it.
+    """
     reference, _, step = training(partial(optim.SGD, lr=0.1), lambda step: step)
     known = [values(reference)]
     for number in range(calls + 3):
@@ -160,14 +179,23 @@ def scopes() -> Iterator[Call]:
 
     @xgrad.no_grad()
     def decorated() -> None:
-        with xgrad.enable_grad(), xgrad.warn_lost_gradients(), xgrad.autograd.detect_anomaly(), xgrad.profile():
+        with (
+            xgrad.enable_grad(),
+            xgrad.warn_lost_gradients(),
+            xgrad.autograd.detect_anomaly(),
+            xgrad.profile(),
+        ):
             (x @ x).sum().backward()
 
     def call() -> None:
         for _ in range(3):
             with xgrad.no_grad():
                 _ = x @ x
-            with xgrad.default_device("cpu"), xgrad.set_default_dtype(xgrad.float64), xgrad.amp.autocast("cpu"):
+            with (
+                xgrad.default_device("cpu"),
+                xgrad.set_default_dtype(xgrad.float64),
+                xgrad.amp.autocast("cpu"),
+            ):
                 decorated()
 
     yield call
@@ -222,7 +250,9 @@ def loading(workers: int) -> Iterator[Call]:
     """Loaders: no thread is left, and the next iteration has all batches."""
     threads = set(threading.enumerate())
     generator = xgrad.random.Generator(1)
-    loader = DataLoader(list(range(20)), 3, shuffle=True, num_workers=workers, generator=generator, collate_fn=list)
+    loader = DataLoader(
+        list(range(20)), 3, shuffle=True, num_workers=workers, generator=generator, collate_fn=list
+    )
     yield lambda: list(loader)
     deadline = time.monotonic() + 30
     while set(threading.enumerate()) - threads:
@@ -272,11 +302,19 @@ def trainer(capture: bool) -> Trainer:
     model = network()
     x, y = batch(0, 40)
     loader = DataLoader(TensorDataset(x, y), 8, shuffle=True, generator=xgrad.random.Generator(1))
-    return Trainer(model, optim.Adam(model.parameters(), lr=0.1), nn.functional.cross_entropy, loader, capture=capture)
+    return Trainer(
+        model,
+        optim.Adam(model.parameters(), lr=0.1),
+        nn.functional.cross_entropy,
+        loader,
+        capture=capture,
+    )
 
 
 @pytest.mark.parametrize("capture", [False, True], ids=["eager", "captured"])
-def test_trainer_that_is_interrupted_and_continued_has_the_bits_of_one_that_was_not(capture: bool) -> None:
+def test_trainer_that_is_interrupted_and_continued_has_the_bits_of_one_that_was_not(
+    capture: bool,
+) -> None:
     whole = trainer(capture)
     start = time.perf_counter()
     whole.fit(3)
@@ -285,10 +323,16 @@ def test_trainer_that_is_interrupted_and_continued_has_the_bits_of_one_that_was_
     for _ in range(max(SIGNALS // 25, 5)):
         parts = trainer(capture)
         for _ in range(3):
-            raised += call_with_signal(rng.uniform(0, took), partial(parts.fit, 3), press, KeyboardInterrupt)
-            signal.signal(signal.SIGINT, handler)  # which stays replaced if the signal comes while `fit` is left
+            raised += call_with_signal(
+                rng.uniform(0, took), partial(parts.fit, 3), press, KeyboardInterrupt
+            )
+            signal.signal(
+                signal.SIGINT, handler
+            )  # which stays replaced if the signal comes while `fit` is left
         parts.fit(3)
         assert snapshot(parts.state_dict()["model"]) == snapshot(whole.state_dict()["model"])
-        assert snapshot(parts.state_dict()["optimizer"]) == snapshot(whole.state_dict()["optimizer"])
+        assert snapshot(parts.state_dict()["optimizer"]) == snapshot(
+            whole.state_dict()["optimizer"]
+        )
         assert parts.steps == whole.steps and parts.history == whole.history
     assert raised > 0

@@ -47,7 +47,9 @@ def test_views_and_leaves_are_saved_by_value(tmp_path):
     for saved in (tensors, {}):
         xgrad.save(saved, tmp_path / "file")
         loaded = xgrad.load(tmp_path / "file")
-        assert {name: x.tolist() for name, x in loaded.items()} == {name: x.tolist() for name, x in saved.items()}
+        assert {name: x.tolist() for name, x in loaded.items()} == {
+            name: x.tolist() for name, x in saved.items()
+        }
 
 
 def test_snapshot_is_of_the_state_at_its_call(device, tmp_path):
@@ -82,21 +84,39 @@ def test_safetensors_reads_the_file(path):
 
 
 NESTED = [
-    None, True, 2**70, -0.0, 1e-310, math.inf, -math.inf, 1j, complex(math.inf, -0.0), "", "\ud800\0é", [], (), {},
-    {"a": [1, (2.5, None), {}], "b": {0: "x", -1: (), "1": False}}, {"$tensor": "x", "$dict": []},
+    None,
+    True,
+    2**70,
+    -0.0,
+    1e-310,
+    math.inf,
+    -math.inf,
+    1j,
+    complex(math.inf, -0.0),
+    "",
+    "\ud800\0é",
+    [],
+    (),
+    {},
+    {"a": [1, (2.5, None), {}], "b": {0: "x", -1: (), "1": False}},
+    {"$tensor": "x", "$dict": []},
     {"__metadata__": 1, "xgrad.state": {"format": "xgrad"}},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("state", NESTED, ids=lambda state: repr(state)[:30])
 def test_state_without_tensors_is_loaded_as_it_was_saved(state, tmp_path):
     xgrad.save(state, tmp_path / "file")
     loaded = xgrad.load(tmp_path / "file")
-    assert repr(loaded) == repr(state)  # which also compares types, keys in order, and signs of zeros
+    assert repr(loaded) == repr(
+        state
+    )  # which also compares types, keys in order, and signs of zeros
 
 
 def test_types_of_containers_and_numbers_become_plain_ones(tmp_path):
-    state = OrderedDict(pair=namedtuple("Pair", "x y")(np.float32(0.5), math.nan), all=[np.int64(2), np.bool_(True)])
+    state = OrderedDict(
+        pair=namedtuple("Pair", "x y")(np.float32(0.5), math.nan), all=[np.int64(2), np.bool_(True)]
+    )
     xgrad.save(state, tmp_path / "file")
     loaded = xgrad.load(tmp_path / "file")
     assert repr(loaded) == "{'pair': (0.5, nan), 'all': [2, True]}"
@@ -120,22 +140,50 @@ def tensors_of(tree):
 def test_tensors_are_named_by_their_paths_for_other_readers(tmp_path):
     safetensors = pytest.importorskip("safetensors.numpy")
     x, z = xgrad.ones((2, 3)), xgrad.asarray([1 + 2j], dtype="complex128")
-    xgrad.save({"a": {"w": x, "n": 1}, "a.w": -x, "l": [x, {0: 2 * x}], "z": z, "\ud800": 3 * x}, tmp_path / "file")
-    arrays = {name: array.tolist() for name, array in safetensors.load_file(tmp_path / "file").items()}
+    xgrad.save(
+        {"a": {"w": x, "n": 1}, "a.w": -x, "l": [x, {0: 2 * x}], "z": z, "\ud800": 3 * x},
+        tmp_path / "file",
+    )
+    arrays = {
+        name: array.tolist() for name, array in safetensors.load_file(tmp_path / "file").items()
+    }
     values = {name: xgrad.asarray(array) for name, array in arrays.items()}
     assert values.pop("z").tolist() == [[1.0, 2.0]]
-    assert {name: value[0, 0].item() for name, value in values.items()} == {"a.w": 1, "a.w_": -1, "l.1.0": 2, "?": 3}
+    assert {name: value[0, 0].item() for name, value in values.items()} == {
+        "a.w": 1,
+        "a.w_": -1,
+        "l.1.0": 2,
+        "?": 3,
+    }
 
 
-OPTIMIZERS = [optim.SGD, optim.Adam, optim.AdamW, optim.Adagrad, optim.RMSprop, optim.Lion, optim.Muon, optim.NAdam]
+OPTIMIZERS = [
+    optim.SGD,
+    optim.Adam,
+    optim.AdamW,
+    optim.Adagrad,
+    optim.RMSprop,
+    optim.Lion,
+    optim.Muon,
+    optim.NAdam,
+]
 
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_training_continues_from_a_file_to_the_bit(kind, device, tmp_path):
     def parts():
-        model = nn.Sequential(nn.Linear(30, 40), nn.BatchNorm1d(40), nn.Dropout(), nn.Linear(40, 7)).to(device)
-        optimizer = kind([p for p in model.parameters() if kind is not optim.Muon or p.ndim == 2], lr=0.01)
-        return model, optimizer, optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=9), Generator(3)
+        model = nn.Sequential(
+            nn.Linear(30, 40), nn.BatchNorm1d(40), nn.Dropout(), nn.Linear(40, 7)
+        ).to(device)
+        optimizer = kind(
+            [p for p in model.parameters() if kind is not optim.Muon or p.ndim == 2], lr=0.01
+        )
+        return (
+            model,
+            optimizer,
+            optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=9),
+            Generator(3),
+        )
 
     def train(steps, model, optimizer, schedule, generator):
         for _ in range(steps):
@@ -148,8 +196,14 @@ def test_training_continues_from_a_file_to_the_bit(kind, device, tmp_path):
     xgrad.manual_seed(5)
     model, optimizer, schedule, generator = first = parts()
     train(3, *first)
-    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "schedule": schedule.state_dict()}
-    xgrad.save(state | {"random": xgrad.random.get_state(), "generator": generator}, tmp_path / "file")
+    state = {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "schedule": schedule.state_dict(),
+    }
+    xgrad.save(
+        state | {"random": xgrad.random.get_state(), "generator": generator}, tmp_path / "file"
+    )
     expected = train(3, *first)
 
     model, optimizer, schedule, _ = parts()
@@ -172,15 +226,23 @@ def test_files_are_exchanged_with_pytorch(tmp_path, torch):
         assert torch.equal(value, state[name])
 
     save_file({"half": torch.ones(2, dtype=torch.bfloat16)}, tmp_path / "half")
-    with pytest.raises(TypeError, match=r"load: 'half' in .* has the dtype BF16, which xgrad lacks: save it as F32"):
+    with pytest.raises(
+        TypeError, match=r"load: 'half' in .* has the dtype BF16, which xgrad lacks: save it as F32"
+    ):
         xgrad.load(tmp_path / "half")
 
 
 @pytest.mark.parametrize(
     ("state", "text"),
     [
-        (nn.Linear(2, 2), r"save: expected tensors, numbers, .*, got Linear: give its state_dict\(\)"),
-        ({"x": [0, np.ones(2)]}, r"save: expected .*, got ndarray at state\['x'\]\[1\]: use xgrad.asarray"),
+        (
+            nn.Linear(2, 2),
+            r"save: expected tensors, numbers, .*, got Linear: give its state_dict\(\)",
+        ),
+        (
+            {"x": [0, np.ones(2)]},
+            r"save: expected .*, got ndarray at state\['x'\]\[1\]: use xgrad.asarray",
+        ),
         ([b""], r"save: expected .*, got bytes at state\[0\]: leave it out, or convert it"),
         ({True: 1}, "save: expected keys of type str or int, got True"),
         ({"x": {(0,): 1}}, r"save: expected keys of type str or int, got .* at state\['x'\]"),
@@ -208,7 +270,10 @@ def test_state_is_nested_at_most_100_deep(path):
 def test_state_of_more_than_the_format_has_room_for_is_refused_without_a_write(path, monkeypatch):
     state, before = {"losses": ["0" * 64] * 16}, path.read_bytes()
     monkeypatch.setattr(serialization, "MAX_HEADER", 1000)
-    with pytest.raises(ValueError, match=r"save: expected names, numbers and strings of at most 1000 bytes, .* got 12"):
+    with pytest.raises(
+        ValueError,
+        match=r"save: expected names, numbers and strings of at most 1000 bytes, .* got 12",
+    ):
         xgrad.save(state, path)
     assert path.read_bytes() == before
     monkeypatch.undo()
@@ -222,8 +287,13 @@ def test_full_disk_leaves_the_earlier_file_or_none(path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     other = path.parent / "other"
-    for target, text in ((path, "the earlier file is unchanged: .*file'"), (other, "no part of it is left: .*other'")):
-        with pytest.raises(OSError, match=rf"disk full: \d+ bytes were not written, {text}") as caught:
+    for target, text in (
+        (path, "the earlier file is unchanged: .*file'"),
+        (other, "no part of it is left: .*other'"),
+    ):
+        with pytest.raises(
+            OSError, match=rf"disk full: \d+ bytes were not written, {text}"
+        ) as caught:
             xgrad.save({"x": xgrad.zeros(2)}, target)
         assert caught.value.errno == errno.ENOSPC and caught.value.filename == str(target)
     assert list(path.parent.iterdir()) == [path] and xgrad.load(path)["x"].tolist() == [1, 1]
@@ -232,10 +302,20 @@ def test_full_disk_leaves_the_earlier_file_or_none(path, monkeypatch):
 @pytest.mark.parametrize(
     ("call", "name", "error", "text"),
     [
-        (xgrad.save, "folder/file", FileNotFoundError, r"save: expected an existing folder, got .*: make it first"),
+        (
+            xgrad.save,
+            "folder/file",
+            FileNotFoundError,
+            r"save: expected an existing folder, got .*: make it first",
+        ),
         (xgrad.save, ".", IsADirectoryError, "save: expected the path of a file, got the folder"),
         (xgrad.save, "", IsADirectoryError, "save: expected the path of a file, got the folder ''"),
-        (xgrad.load, "file", FileNotFoundError, "load: file not found: file: expected a safetensors file"),
+        (
+            xgrad.load,
+            "file",
+            FileNotFoundError,
+            "load: file not found: file: expected a safetensors file",
+        ),
         (xgrad.load, ".", IsADirectoryError, "load: expected a safetensors file, got the folder"),
     ],
 )
@@ -252,16 +332,31 @@ def test_path_of_bytes_is_accepted(path):
 
 
 def test_read_protected_file_is_refused(path, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.R_OK)  # root may read everything
-    with pytest.raises(PermissionError, match=r"load: expected a file that can be read, got .*file: change its mode"):
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: mode != os.R_OK
+    )  # root may read everything
+    with pytest.raises(
+        PermissionError,
+        match=r"load: expected a file that can be read, got .*file: change its mode",
+    ):
         xgrad.load(path)
 
 
 def test_damaged_files_are_refused(path):
     whole = path.read_bytes()
-    for content in (b"", whole[:4], whole[:40], whole[:-1], whole + b"x", b"PK\x03\x04" + bytes(100), whole[8:]):
+    for content in (
+        b"",
+        whole[:4],
+        whole[:40],
+        whole[:-1],
+        whole + b"x",
+        b"PK\x03\x04" + bytes(100),
+        whole[8:],
+    ):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"load: expected a safetensors file, got .*, which is damaged"):
+        with pytest.raises(
+            ValueError, match=r"load: expected a safetensors file, got .*, which is damaged"
+        ):
             xgrad.load(path)
 
 

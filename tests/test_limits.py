@@ -1,4 +1,6 @@
-"""Values and derivatives at the borders of domains, where they are limits, and dtypes that functions keep."""
+"""Values and derivatives at the borders of domains, where they are limits, and dtypes that
+functions keep.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,27 @@ from xgrad.autograd import grad
 from xgrad.random import Generator
 
 INF, NAN = math.inf, math.nan
-VECTORS = [[0.0, 2.0, 3.0], [0.0, 0.0, -3.0], [0.0, 0.0], [-1.5, 2.0, 0.5], [INF, 2.0, 3.0], [NAN, 0.0, 1.0]]
+VECTORS = [
+    [0.0, 2.0, 3.0],
+    [0.0, 0.0, -3.0],
+    [0.0, 0.0],
+    [-1.5, 2.0, 0.5],
+    [INF, 2.0, 3.0],
+    [NAN, 0.0, 1.0],
+]
 
 
 # Norms
 
 
-@pytest.mark.filterwarnings("ignore:(invalid value encountered in divide|divide by zero encountered in power)")
+@pytest.mark.filterwarnings(
+    "ignore:(invalid value encountered in divide|divide by zero encountered in power)"
+)
 @pytest.mark.parametrize("ord", [-1, -2, -2.5, -0.5, -INF, 0.5])
 @pytest.mark.parametrize("vector", VECTORS, ids=str)
-def test_norm_of_an_order_below_one_agrees_with_pytorch(ord: float, vector: list[float], torch: Any) -> None:
+def test_norm_of_an_order_below_one_agrees_with_pytorch(
+    ord: float, vector: list[float], torch: Any
+) -> None:
     x, y = xgrad.asarray(vector, requires_grad=True), torch.tensor(vector, requires_grad=True)
     got, want = xgrad.linalg.vector_norm(x, ord=ord), torch.linalg.vector_norm(y, ord=ord)
     got.backward(), want.backward()
@@ -68,7 +81,9 @@ def test_iv_of_tiny_numbers_is_the_first_term_of_its_series(v: float) -> None:
     want = [float(mpmath.besseli(order, mpmath.mpf(x))) for x in numbers]
     np.testing.assert_allclose(got, want, rtol=1e-12, atol=5e-324)
     if float(v).is_integer():
-        negative = xgrad.special.iv(float(v), xgrad.asarray([-x for x in numbers], dtype=xgrad.float64)).numpy()
+        negative = xgrad.special.iv(
+            float(v), xgrad.asarray([-x for x in numbers], dtype=xgrad.float64)
+        ).numpy()
         np.testing.assert_allclose(negative, (-1) ** int(v) * got, rtol=1e-12, atol=5e-324)
 
 
@@ -87,7 +102,9 @@ def test_kl_div_of_a_negative_target_is_nan(reduction: str, torch: Any) -> None:
         y = library.tensor(targets, requires_grad=True)
         out = loss(x, y, reduction=reduction)
         out.sum().backward()
-        results.append([out.detach().numpy(), x.grad.numpy(), y.grad.numpy()[y.detach().numpy() != 0]])
+        results.append(
+            [out.detach().numpy(), x.grad.numpy(), y.grad.numpy()[y.detach().numpy() != 0]]
+        )
     assert np.isnan(results[0][0].flat[0])
     for got, want in zip(*results, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6)
@@ -111,10 +128,18 @@ def test_padded_maximum_of_minus_infinity_has_its_gradient_at_an_element(
     shape: tuple[int, ...], options: dict[str, Any], share: float, torch: Any, device: str
 ) -> None:
     random = np.random.default_rng(0)
-    values = np.where(random.random(shape) < share, -INF, random.integers(0, 3, shape)).astype("float32")
+    values = np.where(random.random(shape) < share, -INF, random.integers(0, 3, shape)).astype(
+        "float32"
+    )
     name = f"max_pool{len(shape) - 2}d"
-    x, y = xgrad.asarray(values, device=device).requires_grad_(), torch.tensor(values, requires_grad=True)
-    got, want = getattr(nn.functional, name)(x, **options), getattr(torch.nn.functional, name)(y, **options)
+    x, y = (
+        xgrad.asarray(values, device=device).requires_grad_(),
+        torch.tensor(values, requires_grad=True),
+    )
+    got, want = (
+        getattr(nn.functional, name)(x, **options),
+        getattr(torch.nn.functional, name)(y, **options),
+    )
     weights = np.arange(1, 1 + math.prod(want.shape), dtype="float32").reshape(want.shape)
     out = xgrad.asarray(weights, device=device).requires_grad_()
     (first,) = grad(got, x, out, create_graph=True)
@@ -122,7 +147,9 @@ def test_padded_maximum_of_minus_infinity_has_its_gradient_at_an_element(
     np.testing.assert_array_equal(got.detach().cpu().numpy(), want.detach().numpy())
     np.testing.assert_array_equal(first.detach().cpu().numpy(), y.grad.numpy())
     assert first.sum().item() == weights.sum()
-    (second,) = grad(xgrad.sum(first * first / 2), out)  # each window takes the sum of the weights at its element
+    (second,) = grad(
+        xgrad.sum(first * first / 2), out
+    )  # each window takes the sum of the weights at its element
     assert xgrad.sum(second * out).item() == xgrad.sum(first * first).item()
 
 
@@ -138,12 +165,21 @@ def test_masked_fill_keeps_the_dtype(dtype: str, device: str, torch: Any) -> Non
         pytest.skip("array-api-strict has no float16")
     x, m = xgrad.ones(2, dtype=dtype, device=device), xgrad.asarray(MASK, device=device)
     y = torch.ones(2, dtype=getattr(torch, dtype))
-    numbers = {"b": [False, True], "i": [5, -1, True], "f": [2, -1, 2.5, INF, True], "c": [2, 2.5, 1j, True]}
+    numbers = {
+        "b": [False, True],
+        "i": [5, -1, True],
+        "f": [2, -1, 2.5, INF, True],
+        "c": [2, 2.5, 1j, True],
+    }
     for value in numbers[np.dtype(dtype).kind]:
         out = x.masked_fill(m, value)
         assert out.dtype == np.dtype(dtype)
-        np.testing.assert_array_equal(out.cpu().numpy(), y.masked_fill(torch.tensor(MASK), value).numpy())
-    value = xgrad.asarray(True, device=device) if dtype == "bool" else xgrad.asarray(2, device=device)
+        np.testing.assert_array_equal(
+            out.cpu().numpy(), y.masked_fill(torch.tensor(MASK), value).numpy()
+        )
+    value = (
+        xgrad.asarray(True, device=device) if dtype == "bool" else xgrad.asarray(2, device=device)
+    )
     assert x.masked_fill(m, value).dtype == np.dtype(dtype)
 
 
@@ -159,14 +195,38 @@ def test_masked_fill_has_gradients_by_the_elements_and_a_value_of_another_dtype(
 @pytest.mark.parametrize(
     "row",
     [
-        "ones.masked_fill(m, 2.5) -> TypeError: masked_fill: expected integers or bools for x of int8, got float: cast",
-        "ones.masked_fill(m, 1j) -> TypeError: masked_fill: expected integers or bools for x of int8, got complex",
-        "ones.masked_fill(m, 300) -> OverflowError: masked_fill: expected integers that int8 holds, got 300",
-        "ones.masked_fill(m, xp.asarray(2.5)) -> TypeError: masked_fill: expected integers … got float32: cast first",
-        "m.masked_fill(m, 2) -> TypeError: masked_fill: expected bools for x of bool, got int: cast first",
-        "half.masked_fill(m, 70000) -> OverflowError: masked_fill: expected a number that float16 holds, got 70000",
-        "half.masked_fill(m, 1j) -> TypeError: masked_fill: expected real numbers for x of float16, got complex",
-        "half.astype('float32').masked_fill(m, 1e39) -> OverflowError: … a number that float32 holds, got 1e+39",
+        (
+            "ones.masked_fill(m, 2.5) -> TypeError: masked_fill: expected integers or bools for x"
+            " of int8, got float: cast"
+        ),
+        (
+            "ones.masked_fill(m, 1j) -> TypeError: masked_fill: expected integers or bools for x of"
+            " int8, got complex"
+        ),
+        (
+            "ones.masked_fill(m, 300) -> OverflowError: masked_fill: expected integers that int8"
+            " holds, got 300"
+        ),
+        (
+            "ones.masked_fill(m, xp.asarray(2.5)) -> TypeError: masked_fill: expected integers …"
+            " got float32: cast first"
+        ),
+        (
+            "m.masked_fill(m, 2) -> TypeError: masked_fill: expected bools for x of bool, got int:"
+            " cast first"
+        ),
+        (
+            "half.masked_fill(m, 70000) -> OverflowError: masked_fill: expected a number that"
+            " float16 holds, got 70000"
+        ),
+        (
+            "half.masked_fill(m, 1j) -> TypeError: masked_fill: expected real numbers for x of"
+            " float16, got complex"
+        ),
+        (
+            "half.astype('float32').masked_fill(m, 1e39) -> OverflowError: … a number that float32"
+            " holds, got 1e+39"
+        ),
         "-m -> TypeError: negative: expected numbers, got bools: write ~x, or cast first",
         "xp.negative(m) -> TypeError: negative: expected numbers, got bools",
         "m.neg() -> TypeError: negative: expected numbers, got bools",
@@ -182,10 +242,14 @@ BOOLS = np.array([[True, False, True], [False, False, True]])
 INTS, FLOATS = np.array([[3], [4]]), np.array([[0.5], [2]])
 
 
-@pytest.mark.parametrize("x", [BOOLS, np.arange(6).reshape(2, 3) ** 2, np.arange(6.0).reshape(2, 3) ** 2])
+@pytest.mark.parametrize(
+    "x", [BOOLS, np.arange(6).reshape(2, 3) ** 2, np.arange(6.0).reshape(2, 3) ** 2]
+)
 @pytest.mark.parametrize("end", [None, BOOLS[:, :1], INTS, FLOATS])
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
-def test_differences_are_those_of_numpy(x: np.ndarray, end: np.ndarray | None, n: int, device: str) -> None:
+def test_differences_are_those_of_numpy(
+    x: np.ndarray, end: np.ndarray | None, n: int, device: str
+) -> None:
     for name in ("prepend", "append"):
         given = {} if end is None else {name: end}
         want = np.diff(x, n=n, **given)
@@ -199,10 +263,18 @@ def test_differences_are_those_of_numpy(x: np.ndarray, end: np.ndarray | None, n
 
 
 @pytest.mark.parametrize(
-    "weights", [[0, 1e-320, 2e-320, 0, 3e-310], [0, 1e-320, 1.0], [0, 1e300, 1e-300, 1e-320], [0.0, 0.0, 5e-324]]
+    "weights",
+    [
+        [0, 1e-320, 2e-320, 0, 3e-310],
+        [0, 1e-320, 1.0],
+        [0, 1e300, 1e-300, 1e-320],
+        [0.0, 0.0, 5e-324],
+    ],
 )
 @pytest.mark.parametrize("replacement", [False, True])
-def test_multinomial_draws_no_weight_of_zero(weights: list[float], replacement: bool, device: str) -> None:
+def test_multinomial_draws_no_weight_of_zero(
+    weights: list[float], replacement: bool, device: str
+) -> None:
     generator, some = Generator(0), {i for i, w in enumerate(weights) if w}
     w = xgrad.asarray(weights, dtype=xgrad.float64, device=device)
     for _ in range(50):

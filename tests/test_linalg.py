@@ -16,7 +16,9 @@ from xgrad import Tensor, linalg
 from xgrad.autograd import grad
 from xgrad.testing import gradcheck
 
-pytestmark = pytest.mark.filterwarnings("ignore:(invalid value|divide by zero) encountered:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:(invalid value|divide by zero) encountered:RuntimeWarning"
+)
 random = np.random.default_rng(0)
 
 SIGNATURES = """
@@ -38,7 +40,11 @@ def test_extensions_have_documented_signatures(line: str) -> None:
 
 
 def test_products_are_those_of_the_main_namespace() -> None:
-    assert linalg.matmul is xgrad.matmul and linalg.vecdot is xgrad.vecdot and linalg.tensordot is xgrad.tensordot
+    assert (
+        linalg.matmul is xgrad.matmul
+        and linalg.vecdot is xgrad.vecdot
+        and linalg.tensordot is xgrad.tensordot
+    )
 
 
 def test_several_results_have_the_names_of_the_standard(device: str) -> None:
@@ -47,7 +53,9 @@ def test_several_results_have_the_names_of_the_standard(device: str) -> None:
     assert linalg.qr(x)._fields == ("Q", "R")
     assert linalg.slogdet(x)._fields == ("sign", "logabsdet")
     assert linalg.svd(x)._fields == ("U", "S", "Vh")
-    assert all(isinstance(part, Tensor) and part.device == xgrad.Device(device) for part in linalg.svd(x))
+    assert all(
+        isinstance(part, Tensor) and part.device == xgrad.Device(device) for part in linalg.svd(x)
+    )
 
 
 # Refusals
@@ -61,7 +69,9 @@ FAILING: list[tuple[str, Callable[[Tensor], Any], Any]] = [
 
 
 @pytest.mark.parametrize(("name", "fn", "values"), FAILING)
-def test_matrix_without_a_result_is_an_error_with_its_shape(name: str, fn: Any, values: Any, device: str) -> None:
+def test_matrix_without_a_result_is_an_error_with_its_shape(
+    name: str, fn: Any, values: Any, device: str
+) -> None:
     x = leaf64(values, device)
     if device.startswith("cuda"):
         assert not np.isfinite(host(fn(x))).all()
@@ -72,30 +82,73 @@ def test_matrix_without_a_result_is_an_error_with_its_shape(name: str, fn: Any, 
 
 
 REFUSED = [
-    *[(f"linalg.{f}(one({shape}))", f"ValueError: {f}: expected square matrices … {shape[0] if shape else ''}")
-      for f in "cholesky det eig eigh eigvals eigvalsh inv slogdet".split() for shape in ((2, 3), (2,), ())],
-    *[(f"linalg.{f}(one(3))", f"ValueError: {f}: expected matrices, of shape (..., m, n) … (3,)")
-      for f in "diagonal matrix_norm matrix_rank pinv qr svd svdvals".split()],
-    ("linalg.matrix_power(one((2, 3)), 2)", "ValueError: matrix_power: expected square matrices … (2, 3)"),
-    ("linalg.matrix_power(one((2, 2)), 1.5)", "TypeError: matrix_power: expected an int for n, got 1.5"),
+    *[
+        (
+            f"linalg.{f}(one({shape}))",
+            f"ValueError: {f}: expected square matrices … {shape[0] if shape else ''}",
+        )
+        for f in "cholesky det eig eigh eigvals eigvalsh inv slogdet".split()
+        for shape in ((2, 3), (2,), ())
+    ],
+    *[
+        (f"linalg.{f}(one(3))", f"ValueError: {f}: expected matrices, of shape (..., m, n) … (3,)")
+        for f in "diagonal matrix_norm matrix_rank pinv qr svd svdvals".split()
+    ],
+    (
+        "linalg.matrix_power(one((2, 3)), 2)",
+        "ValueError: matrix_power: expected square matrices … (2, 3)",
+    ),
+    (
+        "linalg.matrix_power(one((2, 2)), 1.5)",
+        "TypeError: matrix_power: expected an int for n, got 1.5",
+    ),
     ("linalg.solve(one((2, 3)), one(2))", "ValueError: solve: expected square matrices … (2, 3)"),
-    ("linalg.solve(one((2, 2)), one(3))", "ValueError: solve: expected a vector of shape (n,) or matrices … x2 … (3,)"),
+    (
+        "linalg.solve(one((2, 2)), one(3))",
+        "ValueError: solve: expected a vector of shape (n,) or matrices … x2 … (3,)",
+    ),
     ("linalg.solve(one((2, 2, 2)), one((3, 2, 2)))", "ValueError: solve: … x2 of shape (3, 2, 2)"),
-    ("linalg.qr(one((2, 2)), mode='raw')", "ValueError: qr: expected mode 'reduced' or 'complete', got 'raw'"),
-    ("linalg.matrix_norm(one((2, 2)), ord=3)", "ValueError: matrix_norm: expected ord 'fro', … got 3"),
+    (
+        "linalg.qr(one((2, 2)), mode='raw')",
+        "ValueError: qr: expected mode 'reduced' or 'complete', got 'raw'",
+    ),
+    (
+        "linalg.matrix_norm(one((2, 2)), ord=3)",
+        "ValueError: matrix_norm: expected ord 'fro', … got 3",
+    ),
     ("linalg.vector_norm(one(2), ord='fro')", "TypeError: vector_norm: expected a number for ord"),
-    ("linalg.vector_norm(one((2, 0)), axis=1, ord=np.inf)", "ValueError: vector_norm: expected elements to choose"),
+    (
+        "linalg.vector_norm(one((2, 0)), axis=1, ord=np.inf)",
+        "ValueError: vector_norm: expected elements to choose",
+    ),
     ("linalg.outer(one((2, 2)), one(2))", "ValueError: outer: expected two vectors … (2, 2)"),
     ("linalg.cross(one(2), one(2))", "ValueError: cross: expected length 3 along axis -1 … (2,)"),
-    ("linalg.cross(one((3, 3)), one(3), axis=0)", "ValueError: cross: expected an axis that both have … got 0"),
+    (
+        "linalg.cross(one((3, 3)), one(3), axis=0)",
+        "ValueError: cross: expected an axis that both have … got 0",
+    ),
     ("xp.vecdot(one(2), one(3))", "ValueError: vecdot: expected one length along axis -1 … (3,)"),
-    ("xp.vecdot(one(2), one((2, 2)), axis=-2)", "ValueError: vecdot: expected an axis that both have … got -2"),
-    ("xp.tensordot(one((2, 3)), one((2, 3)), axes=1)", "ValueError: tensordot: expected equal lengths"),
-    ("xp.tensordot(one((2, 3)), one(3), axes=2)", "ValueError: tensordot: expected axes from 0 to 1"),
-    ("xp.tensordot(one((2, 3)), one(3), axes=-1)", "ValueError: tensordot: expected axes from 0 to 1"),
-    ("xp.tensordot(one((2, 2)), one((2, 2)), axes=((5,), (0,)))",
-     "IndexError: tensordot: expected axes from -2 to 1 for x1, got (5,)"),
-]  # fmt: skip
+    (
+        "xp.vecdot(one(2), one((2, 2)), axis=-2)",
+        "ValueError: vecdot: expected an axis that both have … got -2",
+    ),
+    (
+        "xp.tensordot(one((2, 3)), one((2, 3)), axes=1)",
+        "ValueError: tensordot: expected equal lengths",
+    ),
+    (
+        "xp.tensordot(one((2, 3)), one(3), axes=2)",
+        "ValueError: tensordot: expected axes from 0 to 1",
+    ),
+    (
+        "xp.tensordot(one((2, 3)), one(3), axes=-1)",
+        "ValueError: tensordot: expected axes from 0 to 1",
+    ),
+    (
+        "xp.tensordot(one((2, 2)), one((2, 2)), axes=((5,), (0,)))",
+        "IndexError: tensordot: expected axes from -2 to 1 for x1, got (5,)",
+    ),
+]
 
 
 @pytest.mark.parametrize(("call", "error"), REFUSED)
@@ -106,8 +159,18 @@ def test_arguments_that_do_not_fit_are_refused(call: str, error: str, device: st
 
 def test_integers_become_float32_where_the_result_is_no_integer(device: str) -> None:
     x = xgrad.asarray([[2, 1], [1, 1]], device=device)
-    assert linalg.inv(x).dtype == linalg.matrix_norm(x, ord=1).dtype == linalg.matrix_power(x, 2).dtype == xgrad.float32
-    assert xgrad.vecdot(x, x).dtype == linalg.outer(x[0, ...], x[1, ...]).dtype == linalg.trace(x).dtype == xgrad.int64
+    assert (
+        linalg.inv(x).dtype
+        == linalg.matrix_norm(x, ord=1).dtype
+        == linalg.matrix_power(x, 2).dtype
+        == xgrad.float32
+    )
+    assert (
+        xgrad.vecdot(x, x).dtype
+        == linalg.outer(x[0, ...], x[1, ...]).dtype
+        == linalg.trace(x).dtype
+        == xgrad.int64
+    )
     assert linalg.trace(x, dtype=xgrad.float64).dtype == xgrad.float64
 
 
@@ -124,7 +187,9 @@ REPEATED = np.diag([2.0, 2.0, 1.0])
 
 
 @pytest.mark.parametrize("name", ["eig", "eigh"])
-def test_repeated_eigenvalues_have_a_gradient_and_their_vectors_none(name: str, device: str) -> None:
+def test_repeated_eigenvalues_have_a_gradient_and_their_vectors_none(
+    name: str, device: str
+) -> None:
     x = leaf64(REPEATED, device)
     pairs = getattr(linalg, name)(x)
     for values in (getattr(linalg, name.replace("eig", "eigvals"))(x), pairs.eigenvalues):
@@ -144,8 +209,12 @@ def test_repeated_or_zero_singular_values_have_a_gradient(values: np.ndarray, de
         assert np.linalg.svdvals(host(g)) == pytest.approx(np.arange(min(values.shape), 0, -1))
 
 
-@pytest.mark.parametrize("values", [REPEATED, np.zeros((3, 3)), np.zeros((3, 2)), np.diag([2.0, 1.0, 0.0, 0.0])])
-def test_vectors_of_repeated_or_zero_singular_values_have_no_gradient(values: np.ndarray, device: str) -> None:
+@pytest.mark.parametrize(
+    "values", [REPEATED, np.zeros((3, 3)), np.zeros((3, 2)), np.diag([2.0, 1.0, 0.0, 0.0])]
+)
+def test_vectors_of_repeated_or_zero_singular_values_have_no_gradient(
+    values: np.ndarray, device: str
+) -> None:
     x = leaf64(values, device)
     u, _, vh = linalg.svd(x, full_matrices=False)
     for part in (u, vh):
@@ -155,7 +224,9 @@ def test_vectors_of_repeated_or_zero_singular_values_have_no_gradient(values: np
 
 
 def test_singular_vector_determined_by_the_others_has_a_gradient(device: str) -> None:
-    """In rank 1 with two columns, the second column of V is orthogonal to the first; that of U is arbitrary."""
+    """In rank 1 with two columns, the second column of V is orthogonal to the first; that of U is
+    arbitrary.
+    """
     x = leaf64([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]], device)
     u, _, vh = linalg.svd(x, full_matrices=False)
     (of_v,) = grad(vh[0, 1] / vh[0, 0], x, retain_graph=True)
@@ -180,8 +251,12 @@ def test_gradient_of_the_pseudo_inverse_keeps_its_rank(device: str) -> None:
     np.testing.assert_allclose(host(g), [[-0.25, 0.25], [0.25, 0]])
 
 
-@pytest.mark.parametrize("fn", [lambda x: linalg.slogdet(x).logabsdet, lambda x: xgrad.sum(linalg.qr(x).Q)])
-def test_singular_matrix_is_an_error_of_the_backward_pass(fn: Callable[[Tensor], Tensor], device: str) -> None:
+@pytest.mark.parametrize(
+    "fn", [lambda x: linalg.slogdet(x).logabsdet, lambda x: xgrad.sum(linalg.qr(x).Q)]
+)
+def test_singular_matrix_is_an_error_of_the_backward_pass(
+    fn: Callable[[Tensor], Tensor], device: str
+) -> None:
     x = leaf64(np.diag([1.0, 0.0]), device)
     if device.startswith("cuda"):
         assert not np.isfinite(host(grad(fn(x), x)[0])).all()
@@ -193,7 +268,9 @@ def test_singular_matrix_is_an_error_of_the_backward_pass(fn: Callable[[Tensor],
 
 @pytest.mark.parametrize("norm", [linalg.vector_norm, linalg.matrix_norm])
 @pytest.mark.parametrize("order", [{}, {"ord": 1}])
-def test_norm_at_zero_has_derivatives_of_zero(norm: Callable[..., Tensor], order: Any, device: str) -> None:
+def test_norm_at_zero_has_derivatives_of_zero(
+    norm: Callable[..., Tensor], order: Any, device: str
+) -> None:
     x = leaf64(np.zeros((2, 2)), device)
     (g,) = grad(norm(x, **order), x, create_graph=True)
     assert not host(g).any()
@@ -208,14 +285,19 @@ def test_norm_at_zero_has_derivatives_of_zero(norm: Callable[..., Tensor], order
 @pytest.mark.parametrize("fn", [linalg.det, linalg.inv, lambda x: linalg.slogdet(x).logabsdet, linalg.svdvals,
     lambda x: linalg.cholesky(x @ x.mT), lambda x: linalg.eigvalsh(x + x.mT), linalg.pinv,
     lambda x: linalg.matrix_power(x, 7)])  # fmt: skip
-def test_gradients_of_12_by_12_matrices_agree_with_differences(fn: Callable[[Tensor], Tensor]) -> None:
+def test_gradients_of_12_by_12_matrices_agree_with_differences(
+    fn: Callable[[Tensor], Tensor],
+) -> None:
     assert gradcheck(fn, leaf64(np.eye(12) + 0.1 * random.normal(size=(12, 12))))
 
 
 LARGE: dict[str, tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = {
     "pinv of a tall matrix": (lambda x: linalg.pinv(x), [(1000, 2)]),
     "pinv of a wide matrix": (lambda x: linalg.pinv(x), [(2, 1000)]),
-    "solve by one matrix": (lambda x, y: linalg.solve(x + 9 * xgrad.eye(50), y), [(50, 50), (500, 50, 1)]),
+    "solve by one matrix": (
+        lambda x, y: linalg.solve(x + 9 * xgrad.eye(50), y),
+        [(50, 50), (500, 50, 1)],
+    ),
     "matmul by one matrix": (xgrad.matmul, [(500, 2, 50), (50, 200)]),
     "matmul of one matrix": (xgrad.matmul, [(200, 50), (500, 50, 2)]),
 }

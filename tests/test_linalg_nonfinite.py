@@ -15,7 +15,9 @@ import xgrad
 from xgrad import linalg
 from xgrad.parity.run_op import outputs
 
-pytestmark = pytest.mark.filterwarnings("ignore:(invalid value|divide by zero) encountered:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:(invalid value|divide by zero) encountered:RuntimeWarning"
+)
 
 SINGULAR_VALUES: dict[str, Callable[[Any], Any]] = {
     **{name: getattr(linalg, name) for name in ("svd", "svdvals", "pinv", "matrix_rank")},
@@ -26,7 +28,10 @@ SINGULAR_VALUES: dict[str, Callable[[Any], Any]] = {
 }
 
 OTHERS: dict[str, Callable[[Any], Any]] = {
-    **{name: getattr(linalg, name) for name in "eigh eigvalsh qr cholesky inv det slogdet expm sqrtm".split()},
+    **{
+        name: getattr(linalg, name)
+        for name in "eigh eigvalsh qr cholesky inv det slogdet expm sqrtm".split()
+    },
     "solve": lambda x: linalg.solve(x, x),
 }
 
@@ -40,12 +45,17 @@ def matrix(value: float, shape: tuple[int, ...] = (2, 3, 3), dtype: str = "float
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", SINGULAR_VALUES)
-def test_singular_values_of_nonfinite_matrices_are_refused(name: str, value: float, device: str) -> None:
+def test_singular_values_of_nonfinite_matrices_are_refused(
+    name: str, value: float, device: str
+) -> None:
     if device not in ("cpu", "strict") and not (device == "torch" and np.isnan(value)):
         pytest.skip("CuPy has checks of its own, and PyTorch none for infinity")
     for dtype in ("float32", "float64", "complex64", "complex128"):
         x = xgrad.asarray(matrix(value, dtype=dtype), device=device)
-        with pytest.raises(np.linalg.LinAlgError, match=r"(found NaN or infinity|non-finite values).*\(got x of shape"):
+        with pytest.raises(
+            np.linalg.LinAlgError,
+            match=r"(found NaN or infinity|non-finite values).*\(got x of shape",
+        ):
             SINGULAR_VALUES[name](x)
 
 
@@ -62,7 +72,9 @@ def test_matrix_for_which_lapack_does_not_end_is_refused() -> None:
                 except np.linalg.LinAlgError:
                     print("refused")
     """
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=100, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], timeout=100, capture_output=True, text=True
+    )
     assert done.stdout.split() == ["refused"] * 6, done.stderr
 
 
@@ -92,13 +104,20 @@ def test_nan_of_a_matrix_reaches_the_solution(shape: tuple[int, ...], device: st
         assert bool(xgrad.any(xgrad.isnan(got))) and got.dtype == xgrad.float32
     if shape == (2, 3, 2):
         mixed = xgrad.asarray(np.stack([x[0], np.eye(3, dtype="float32")]), device=device)
-        assert linalg.solve(mixed, xgrad.asarray(y, device=device))[1, ...].tolist() == [[1.0, 1.0]] * 3
+        assert (
+            linalg.solve(mixed, xgrad.asarray(y, device=device))[1, ...].tolist()
+            == [[1.0, 1.0]] * 3
+        )
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("fn", [linalg.eig, linalg.eigvals])
-def test_eigenvalues_of_nonfinite_matrices_are_refused_on_cpu(fn: Callable[..., Any], value: float) -> None:
-    with pytest.raises(np.linalg.LinAlgError, match=rf"^{fn.__name__}: .*x of shape \(2, 3, 3\), float32"):
+def test_eigenvalues_of_nonfinite_matrices_are_refused_on_cpu(
+    fn: Callable[..., Any], value: float
+) -> None:
+    with pytest.raises(
+        np.linalg.LinAlgError, match=rf"^{fn.__name__}: .*x of shape \(2, 3, 3\), float32"
+    ):
         fn(xgrad.asarray(matrix(value)))
 
 

@@ -41,7 +41,9 @@ print(resident_after(2000) - before, gc.collect())
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the resident size is read from /proc")
 def test_2000_training_steps_leave_memory_flat_without_the_collector() -> None:
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=True
+    )
     growth, collected = (int(n) for n in done.stdout.split())
     assert growth < 1_000_000
     assert collected < 20, "training made reference cycles"
@@ -67,7 +69,9 @@ FAILING: dict[str, Callable[[xgrad.Tensor], Any]] = {
     "operator": lambda x: x + xgrad.ones(2),
     "forward rule": lambda x: function("Failing", lambda xp, x: fail(), lambda g: g)(x),
     "derivative rule": lambda x: (
-        function("Failing", lambda xp, x: x * 1, lambda g: fail())(x.requires_grad_()).sum().backward()
+        function("Failing", lambda xp, x: x * 1, lambda g: fail())(x.requires_grad_())
+        .sum()
+        .backward()
     ),
     "layer": lambda x: nn.Sequential(nn.Linear(3, 2), nn.Linear(3, 2))(x),
     "forward hook": lambda x: hooked("register_forward_hook")(x),

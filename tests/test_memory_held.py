@@ -32,7 +32,11 @@ def test_bytes_are_attributed_once_to_what_holds_them() -> None:
     grown = {kind: after[kind] - before.get(kind, 0) for kind in after}
     parameters = 4 * (30 * 20 + 20)
     wanted = {"parameters": parameters, "gradients": parameters, "optimizer state": 2 * parameters}
-    wanted |= {"saved by linear": 4 * 50 * 30, "saved by exp": 4 * 50 * 20, "other tensors": 4 * 50 * 30}
+    wanted |= {
+        "saved by linear": 4 * 50 * 30,
+        "saved by exp": 4 * 50 * 20,
+        "other tensors": 4 * 50 * 30,
+    }
     assert {kind: size for kind, size in grown.items() if size} == wanted
     del y, view
 
@@ -58,7 +62,12 @@ def test_error_of_memory_says_what_was_asked_for_and_what_is_held(device: str) -
     with pytest.raises(MemoryError) as caught:
         wide * 2
     text = "\n".join([str(caught.value), *caught.value.__notes__])
-    for part in ("(100, 10000000000000)", "in multiply, applied to x1 of", f"held on {device}: ", " parameters"):
+    for part in (
+        "(100, 10000000000000)",
+        "in multiply, applied to x1 of",
+        f"held on {device}: ",
+        " parameters",
+    ):
         assert part in text
     with pytest.raises(MemoryError) as caught:
         xgrad.ones((10**8, 10**8), device=device)
@@ -73,4 +82,7 @@ def test_error_of_memory_in_the_backward_pass_says_what_is_held() -> None:
     y = function("large", lambda xp, x: x + 1, backward)(xgrad.exp(x))
     with pytest.raises(MemoryError) as caught:
         y.sum().backward()
-    assert sum("held on cpu" in note and "saved by exp" in note for note in caught.value.__notes__) == 1
+    assert (
+        sum("held on cpu" in note and "saved by exp" in note for note in caught.value.__notes__)
+        == 1
+    )

@@ -57,14 +57,19 @@ def writes(tree: ast.AST) -> Iterator[tuple[int, ast.AST]]:
 
 
 def shared_names(tree: ast.Module) -> set[str]:
-    """Return the names of classes and modules in a file: those that it imports or defines as a class."""
+    """Return the names of classes and modules in a file: those that it imports or defines as a
+    class.
+    """
     names = {"cls"}
     for x in ast.walk(tree):
         if isinstance(x, ast.ClassDef):
             names.add(x.name)
         elif isinstance(x, (ast.Import, ast.ImportFrom)):
             names |= {alias.asname or alias.name.partition(".")[0] for alias in x.names}
-        elif isinstance(x, (ast.Assign, ast.AnnAssign)) and name_of(getattr(x.value, "func", x)) == "import_module":
+        elif (
+            isinstance(x, (ast.Assign, ast.AnnAssign))
+            and name_of(getattr(x.value, "func", x)) == "import_module"
+        ):
             names |= set(map(name_of, x.targets if isinstance(x, ast.Assign) else [x.target]))
     return names
 
@@ -75,16 +80,23 @@ def is_shared(x: ast.AST, names: set[str]) -> bool:
         return x.attr == "__class__" or is_shared(x.value, names)
     if isinstance(x, ast.Call):
         return name_of(x.func) in ("type", "import_module", "globals")
-    return name_of(x) in names or (isinstance(x, ast.Subscript) and ast.unparse(x.value) == "sys.modules")
+    return name_of(x) in names or (
+        isinstance(x, ast.Subscript) and ast.unparse(x.value) == "sys.modules"
+    )
 
 
 def is_installed(tree: ast.Module, line: int, owner: str) -> bool:
-    """Return whether a line is in a function ``_install...``, called once at import, that sets an own class's."""
+    """Return whether a line is in a function ``_install...``, called once at import, that sets an
+    own class's.
+    """
     calls = [ast.unparse(x) for x in tree.body if isinstance(x, ast.Expr)]
     return any(isinstance(x, ast.ClassDef) and x.name == owner for x in tree.body) and any(
-        isinstance(x, ast.FunctionDef) and x.name.startswith("_install") and calls.count(f"{x.name}()") == 1
-        and x.lineno <= line <= (x.end_lineno or 0) for x in tree.body
-    )  # fmt: skip
+        isinstance(x, ast.FunctionDef)
+        and x.name.startswith("_install")
+        and calls.count(f"{x.name}()") == 1
+        and x.lineno <= line <= (x.end_lineno or 0)
+        for x in tree.body
+    )
 
 
 def patches(source: str) -> list[str]:
@@ -106,10 +118,27 @@ def test_source_replaces_no_attribute_of_a_class_or_module(path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        *("Own.f = 1", "del Own.f", "Own.f += 1", "xgrad.Tensor.f = 1", "Tensor.f, y = 1, 2", "for Own.f in x: pass"),
+        *(
+            "Own.f = 1",
+            "del Own.f",
+            "Own.f += 1",
+            "xgrad.Tensor.f = 1",
+            "Tensor.f, y = 1, 2",
+            "for Own.f in x: pass",
+        ),
         *("setattr(Tensor, name, 1)", "setattr(xgrad.optim, name, 1)", "partial(setattr, Tensor)"),
-        *("type.__setattr__(Own, name, 1)", "vars(xgrad)['f'] = 1", "vars(random).update(f=1)", "np.__dict__['f'] = 1"),
-        *("type(x).f = 1", "x.__class__.f = 1", "import_module(name).f = 1", "sys.modules[name].f = 1"),
+        *(
+            "type.__setattr__(Own, name, 1)",
+            "vars(xgrad)['f'] = 1",
+            "vars(random).update(f=1)",
+            "np.__dict__['f'] = 1",
+        ),
+        *(
+            "type(x).f = 1",
+            "x.__class__.f = 1",
+            "import_module(name).f = 1",
+            "sys.modules[name].f = 1",
+        ),
         "def f():\n    m = import_module(name)\n    m.f = 1",
         "def _install():\n    setattr(Tensor, name, 1)\n_install()",
         "def _install():\n    setattr(Own, name, 1)",
@@ -118,7 +147,10 @@ def test_source_replaces_no_attribute_of_a_class_or_module(path: Path) -> None:
     ],
 )
 def test_patch_is_found(line: str) -> None:
-    imports = "import sys, xgrad\nimport numpy as np\nfrom xgrad import random\nfrom xgrad.tensor import Tensor\n"
+    imports = (
+        "import sys, xgrad\nimport numpy as np\nfrom xgrad import random\nfrom xgrad.tensor import"
+        " Tensor\n"
+    )
     assert patches(f"{imports}class Own: pass\n{line}")
 
 
@@ -126,7 +158,12 @@ def contents() -> dict[str, Any]:
     """Return the attributes of classes and modules that a trace uses."""
     owners: list[Any] = [xgrad.Tensor, Leaf, xgrad.nn.Module, xgrad.random.Generator]
     owners += [FlatParameters, xgrad.optim.Optimizer]
-    owners += [kind for owner in owners for kind in owner.__subclasses__() if kind.__module__.startswith("xgrad")]
+    owners += [
+        kind
+        for owner in owners
+        for kind in owner.__subclasses__()
+        if kind.__module__.startswith("xgrad")
+    ]
     owners += [x for name, x in sys.modules.items() if name.partition(".")[0].startswith("xgrad")]
     return {f"{x.__name__}.{key}": value for x in owners for key, value in list(vars(x).items())}
 
@@ -138,7 +175,8 @@ def test_attributes_of_classes_and_modules_are_the_same_before_during_and_after_
     _, _, train = training(lambda step: step)
     before = contents()
 
-    class Seen:  # a capture searches no classes for state: all attributes of the library would take it seconds
+    # a capture searches no classes for state: all attributes of the library would take it seconds
+    class Seen:
         traced: ClassVar[list[bool]] = []
 
         @classmethod
@@ -166,7 +204,9 @@ COUNTING = {"getrefcount", "references", "is_exclusive", "gc"}
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT.parent)))
 def test_no_code_is_patched_and_no_reference_is_counted_for_parameters(path: Path) -> None:
     names = {name_of(x) for x in ast.walk(ast.parse(path.read_text("utf-8")))}
-    names |= {x.name for x in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(x, ast.alias)}
+    names |= {
+        x.name for x in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(x, ast.alias)
+    }
     assert not names & {"co_code", "opmap", "opcode"}
     if path.parent in (ROOT / "optim", ROOT / "nn", ROOT / "training"):
         assert not names & COUNTING
@@ -192,7 +232,11 @@ def test_devices_are_equal_by_identity() -> None:
 
 def test_operators_of_array_types_are_defined_by_one_table() -> None:
     names = ["truediv", "floordiv", "rshift"]
-    tables = [path.name for path, source in SOURCES.items() if all(f'"{name}"' in source for name in names)]
+    tables = [
+        path.name
+        for path, source in SOURCES.items()
+        if all(f'"{name}"' in source for name in names)
+    ]
     assert sorted(tables) == ["numbers.py", "wrapping.py"]  # of Python's numbers: their signs
     lists = [path.name for path, source in SOURCES.items() if "truediv floordiv" in source]
     assert lists == ["numbers.py"]

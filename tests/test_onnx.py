@@ -1,4 +1,6 @@
-"""Exported ONNX files, run by onnxruntime: values and gradients of ops, models, and training steps."""
+"""Exported ONNX files, run by onnxruntime: values and gradients of ops, models, and training
+steps.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +44,19 @@ def values_and_gradients(op: OpCase, sample: Sample, has_gradient: bool) -> Any:
 
     def call(*inputs: Any) -> Any:
         device = next(x.device for x in inputs if isinstance(x, xgrad.Tensor))
-        wanted = [x for x in inputs if isinstance(x, xgrad.Tensor) and has_gradient and "float" in str(x.dtype).lower()]
+        wanted = [
+            x
+            for x in inputs
+            if isinstance(x, xgrad.Tensor) and has_gradient and "float" in str(x.dtype).lower()
+        ]
         leaves = {id(x): x.detach().requires_grad_() for x in wanted}
         outs = outputs(op.fn(*[leaves.get(id(x), x) for x in inputs], **options(sample, device)))
         if not has_gradient:
             return outs
-        seeds = [xgrad.asarray(weights(x.shape, np.dtype("float32"), sample.start), device=device) for x in outs]
+        seeds = [
+            xgrad.asarray(weights(x.shape, np.dtype("float32"), sample.start), device=device)
+            for x in outs
+        ]
         gradients = xgrad.autograd.grad(outs, list(leaves.values()), seeds)
         return [x.detach() for x in (*outs, *gradients)]
 
@@ -55,7 +64,9 @@ def values_and_gradients(op: OpCase, sample: Sample, has_gradient: bool) -> Any:
 
 
 @pytest.mark.parametrize("op", [op for op in OP_CASES if WHOLE or op.name in ROWS], ids=str)
-def test_op_and_its_gradients_run_in_onnxruntime(op: OpCase, onnxruntime: Any, tmp_path: Path) -> None:
+def test_op_and_its_gradients_run_in_onnxruntime(
+    op: OpCase, onnxruntime: Any, tmp_path: Path
+) -> None:
     if op.missing():
         pytest.skip(f"needs {op.missing()}")
     for sample in [rounded(sample, np.dtype("float32")) for sample in op.samples[:3]]:
@@ -67,7 +78,13 @@ def test_op_and_its_gradients_run_in_onnxruntime(op: OpCase, onnxruntime: Any, t
             call = values_and_gradients(op, sample, bool(expected.gradients))
             try:
                 xgrad.onnx.export(call, tuple(inputs), tmp_path / "op.onnx")
-            except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError) as error:
+            except (
+                AttributeError,
+                IndexError,
+                NotImplementedError,
+                TypeError,
+                ValueError,
+            ) as error:
                 if op.name in ROWS:
                     raise
                 pytest.skip(f"ONNX or ndonnx lacks it: {str(error)[:100]}")
@@ -87,16 +104,22 @@ def images(count: int) -> xgrad.Tensor:
 
 
 @pytest.mark.parametrize("name", ["MLP", "LeNet", "transformer"])
-def test_model_on_all_test_images_is_within_1e5(name: str, onnxruntime: Any, tmp_path: Path) -> None:
+def test_model_on_all_test_images_is_within_1e5(
+    name: str, onnxruntime: Any, tmp_path: Path
+) -> None:
     xgrad.manual_seed(0)
     encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(28, 4, 32), 2)
     models = {
         "MLP": lambda: nn.MLP([784, 128, 10]),
         "LeNet": lambda: lenet((28, 28), 10),
-        "transformer": lambda: nn.Sequential(nn.Unflatten(1, (28, 28)), encoder, nn.Flatten(), nn.Linear(784, 10)),
+        "transformer": lambda: nn.Sequential(
+            nn.Unflatten(1, (28, 28)), encoder, nn.Flatten(), nn.Linear(784, 10)
+        ),
     }
     model, x = models[name]().eval(), images(10_000)
-    xgrad.onnx.export(model, x[:200], tmp_path / "model.onnx", input_names=["image"], output_names=["logits"])
+    xgrad.onnx.export(
+        model, x[:200], tmp_path / "model.onnx", input_names=["image"], output_names=["logits"]
+    )
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     for start in range(0, 10_000, 200):
         batch = x[start : start + 200]
@@ -105,7 +128,9 @@ def test_model_on_all_test_images_is_within_1e5(name: str, onnxruntime: Any, tmp
             np.testing.assert_allclose(got, model(batch).numpy(), rtol=0, atol=1e-5)
 
 
-def test_training_step_with_momentum_run_100_times_follows_the_losses(onnxruntime: Any, tmp_path: Path) -> None:
+def test_training_step_with_momentum_run_100_times_follows_the_losses(
+    onnxruntime: Any, tmp_path: Path
+) -> None:
     net = nn.Sequential(nn.Conv2d(1, 4, 3, stride=2), nn.Tanh(), nn.Flatten(), nn.Linear(4 * 9, 3))
 
     def step(params: Any, velocities: Any, x: Any, y: Any) -> Any:
@@ -141,7 +166,9 @@ def test_documented_program_prints_the_documented_output(onnxruntime: Any, capsy
     assert losses and float(losses[2]) < float(losses[1]) / 2
 
 
-def test_file_computes_in_evaluation_mode_and_the_model_stays_as_it_was(onnxruntime: Any, tmp_path: Path) -> None:
+def test_file_computes_in_evaluation_mode_and_the_model_stays_as_it_was(
+    onnxruntime: Any, tmp_path: Path
+) -> None:
     net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.5))
     x = xgrad.ones((5, 3))
     xgrad.onnx.export(net, x, tmp_path / "net.onnx")
@@ -156,10 +183,28 @@ def test_file_computes_in_evaluation_mode_and_the_model_stays_as_it_was(onnxrunt
     [
         (lambda x: float(x.sum()), xgrad.ones(3), {}, ValueError, "values of a tensor are read"),
         (lambda x: x * xgrad.ones(3), xgrad.ones(3), {}, xgrad.DeviceError, "ndonnx"),
-        (lambda x: (x, 1), xgrad.ones(3), {}, TypeError, r"expected tensors as results, got int at result\[1\]"),
+        (
+            lambda x: (x, 1),
+            xgrad.ones(3),
+            {},
+            TypeError,
+            r"expected tensors as results, got int at result\[1\]",
+        ),
         (lambda x: x, 3.0, {}, TypeError, "expected an example with tensors, got float"),
-        (lambda x: x, xgrad.ones(3), {"input_names": ["a", "b"]}, ValueError, "expected 1 different input_names"),
-        (lambda x: x, xgrad.ones(3), {"output_names": "a"}, ValueError, "expected 1 different output_names"),
+        (
+            lambda x: x,
+            xgrad.ones(3),
+            {"input_names": ["a", "b"]},
+            ValueError,
+            "expected 1 different input_names",
+        ),
+        (
+            lambda x: x,
+            xgrad.ones(3),
+            {"output_names": "a"},
+            ValueError,
+            "expected 1 different output_names",
+        ),
         (xgrad.linalg.inv, xgrad.ones((2, 2)), {}, AttributeError, "ndonnx has no inv"),
     ],
     ids=["value", "other tensor", "result", "example", "input names", "output names", "inv"],

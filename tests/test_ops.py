@@ -1,6 +1,7 @@
 """Every op of the table on every device: second derivatives, and complex numbers.
 
-`tests/parity/test_compare.py` has the values and first derivatives of real numbers, with special values.
+`tests/parity/test_compare.py` has the values and first derivatives of real numbers, with special
+values.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ import xgrad
 from xgrad.autograd import grad
 from xgrad.parity.cases import OP_CASES
 from xgrad.parity.op_case import OpCase, Sample
-from xgrad.parity.run_op import options, outputs, quiet, run_op, run_op_pytorch, tensors, to_numpy, weights
+from xgrad.parity.run_op import (
+    options,
+    outputs,
+    quiet,
+    run_op,
+    run_op_pytorch,
+    tensors,
+    to_numpy,
+    weights,
+)
 from xgrad.testing import gradcheck, gradgradcheck
 
 pytestmark = [
@@ -53,12 +63,20 @@ def noted(sample: Sample) -> Iterator[None]:
 @pytest.mark.usefixtures("torch")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("op", [op for op in COMPLEX if op.torch is not None], ids=str)
-def test_complex_values_and_gradients_agree_with_pytorch(op: OpCase, dtype: str, device: str) -> None:
+def test_complex_values_and_gradients_agree_with_pytorch(
+    op: OpCase, dtype: str, device: str
+) -> None:
     target = usable(device, op)
-    rtol, atol = (op.torch_rtol[0] if op.torch_rtol else 1e-10, 1e-12) if dtype == "float64" else (1e-5, 2e-6)
+    rtol, atol = (
+        (op.torch_rtol[0] if op.torch_rtol else 1e-10, 1e-12)
+        if dtype == "float64"
+        else (1e-5, 2e-6)
+    )
     for sample in op.complex_samples():
         with noted(sample):
-            values, gradients = run_op(op, sample, target, dtype)  # checks shapes, dtypes and devices
+            values, gradients = run_op(
+                op, sample, target, dtype
+            )  # checks shapes, dtypes and devices
             expected, expected_gradients = run_op_pytorch(op, sample, dtype)
             for got, want in zip(values, expected, strict=True):
                 np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
@@ -67,7 +85,9 @@ def test_complex_values_and_gradients_agree_with_pytorch(op: OpCase, dtype: str,
                 np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
 
 
-def check(derivatives: Callable[..., bool], op: OpCase, samples: list[Sample], device: str, **mode: bool) -> None:
+def check(
+    derivatives: Callable[..., bool], op: OpCase, samples: list[Sample], device: str, **mode: bool
+) -> None:
     target = usable(device, op)
     if op.no_derivative:
         pytest.skip(f"{op.no_derivative}: what is documented is compared with PyTorch")
@@ -75,22 +95,39 @@ def check(derivatives: Callable[..., bool], op: OpCase, samples: list[Sample], d
     for sample in samples:
         with noted(sample):
             fn = partial(op.fn, **options(sample, target))
-            assert derivatives(fn, tensors(sample, target, np.dtype("float64"), True), nondet_tol=nondet_tol, **mode)
+            assert derivatives(
+                fn,
+                tensors(sample, target, np.dtype("float64"), True),
+                nondet_tol=nondet_tol,
+                **mode,
+            )
 
 
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=str)
-def test_second_derivatives_agree_with_differences_and_between_devices(op: OpCase, device: str) -> None:
-    samples, target, cpu = [*op.samples, *op.complex_samples()], usable(device, op), xgrad.Device("cpu")
+def test_second_derivatives_agree_with_differences_and_between_devices(
+    op: OpCase, device: str
+) -> None:
+    samples, target, cpu = (
+        [*op.samples, *op.complex_samples()],
+        usable(device, op),
+        xgrad.Device("cpu"),
+    )
     if target is cpu:
         return check(gradgradcheck, op, samples, device)
-    for sample in samples:  # the rules have passed on `cpu`, and a comparison costs a fifth of differences
+    for (
+        sample
+    ) in samples:  # the rules have passed on `cpu`, and a comparison costs a fifth of differences
         with noted(sample):
-            for x, y in zip(*[second_derivatives(op, sample, each) for each in (target, cpu)], strict=True):
+            for x, y in zip(
+                *[second_derivatives(op, sample, each) for each in (target, cpu)], strict=True
+            ):
                 np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-11)
 
 
 def second_derivatives(op: OpCase, sample: Sample, device: xgrad.Device) -> list[np.ndarray]:
-    """Return the gradients, by the inputs and by the incoming gradients, of a weighted sum of the gradients."""
+    """Return the gradients, by the inputs and by the incoming gradients, of a weighted sum of the
+    gradients.
+    """
 
     def weighted(x: xgrad.Tensor) -> xgrad.Tensor:
         return xgrad.asarray(weights(x.shape, np.dtype(str(x.dtype)), sample.start), device=device)
@@ -112,41 +149,80 @@ def test_complex_gradients_agree_with_differences(op: OpCase, device: str) -> No
     check(gradcheck, op, op.complex_samples(), device, fast_mode=device != "cpu")
 
 
-EXTENSIONS = {module: names for module, names in vars(xgrad)["_FUNCTIONS"].items() if module.startswith("ops.")}
-CREATION = {"asarray", "from_dlpack", "zeros", "ones", "empty", "empty_like", "full", "arange", "linspace", "eye"}
+EXTENSIONS = {
+    module: names
+    for module, names in vars(xgrad)["_FUNCTIONS"].items()
+    if module.startswith("ops.")
+}
+CREATION = {
+    "asarray",
+    "from_dlpack",
+    "zeros",
+    "ones",
+    "empty",
+    "empty_like",
+    "full",
+    "arange",
+    "linspace",
+    "eye",
+}
 OF_DTYPES = {"can_cast", "finfo", "iinfo", "isdtype", "result_type"}
 
 
 def test_every_declared_op_is_in_the_table() -> None:
     """Rules of ops that have no row are not checked."""
     declared = {name for name in xgrad.ops.__all__ if callable(getattr(xgrad.ops, name))}
-    declared |= {f"{module}.{name}" for module in ("fft", "special") for name in getattr(xgrad, module).__all__}
-    declared |= set(xgrad.linalg.__all__) | {name for names in EXTENSIONS.values() for name in names}
+    declared |= {
+        f"{module}.{name}"
+        for module in ("fft", "special")
+        for name in getattr(xgrad, module).__all__
+    }
+    declared |= set(xgrad.linalg.__all__) | {
+        name for names in EXTENSIONS.values() for name in names
+    }
     declared |= set(xgrad.nn.functional.__all__)
     tested = {op.function_name for op in OP_CASES}
-    elsewhere = {"to_device", "nextafter", "fft.fftfreq", "fft.rfftfreq", "special.expit", "special.digamma"}
+    elsewhere = {
+        "to_device",
+        "nextafter",
+        "fft.fftfreq",
+        "fft.rfftfreq",
+        "special.expit",
+        "special.digamma",
+    }
     elsewhere |= CREATION | OF_DTYPES | {"broadcast_shapes", "dropout1d", "dropout2d"}
     assert declared - tested - elsewhere == set()
 
 
 #: Ops that rules alone call: the tests of second derivatives run their rules.
 OF_RULES = {
-    "cofactors", "convolution_weight", "maximum_pool_choice", "maximum_pool_gradient", "normal_probability",
-    "put_along_axis", "scatter_add", "sum_pool_gradient",
-}  # fmt: skip
+    "cofactors",
+    "convolution_weight",
+    "maximum_pool_choice",
+    "maximum_pool_gradient",
+    "normal_probability",
+    "put_along_axis",
+    "scatter_add",
+    "sum_pool_gradient",
+}
 
 
 def test_every_differentiable_op_is_recorded_by_a_case() -> None:
     """A case of a function may miss the ops that it calls for other options."""
     pytest.importorskip("scipy", reason="needs scipy")
-    modules = [import_module(f"xgrad.ops.{module.name}") for module in pkgutil.iter_modules(xgrad.ops.__path__)]
+    modules = [
+        import_module(f"xgrad.ops.{module.name}")
+        for module in pkgutil.iter_modules(xgrad.ops.__path__)
+    ]
     functions = [getattr(x, "function", None) for module in modules for x in vars(module).values()]
     declared = {f.name for f in functions if isinstance(f, xgrad.Function) and any(f.rules)}
     recorded, cpu = set(), xgrad.Device("cpu")
     for op in DIFFERENTIABLE:
         for sample in op.samples:
             with quiet():
-                outs = outputs(op.fn(*tensors(sample, cpu, np.dtype("float64"), True), **options(sample, cpu)))
+                outs = outputs(
+                    op.fn(*tensors(sample, cpu, np.dtype("float64"), True), **options(sample, cpu))
+                )
             edges = [out.grad_fn for out in outs]
             while edges:
                 edge = edges.pop()

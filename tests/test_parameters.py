@@ -23,7 +23,12 @@ MODULES = (xgrad.ops, nn, tensor_conversion, sets, xgrad.fft, xgrad.linalg, xgra
 
 def declared() -> dict[str, Any]:
     """Return the ops of the library by name."""
-    functions = [value.function for module in MODULES for value in vars(module).values() if hasattr(value, "function")]
+    functions = [
+        value.function
+        for module in MODULES
+        for value in vars(module).values()
+        if hasattr(value, "function")
+    ]
     return {f"{function.public.__module__}.{function.name}": function for function in functions}
 
 

@@ -20,12 +20,20 @@ def test_listed_tests_are_of_a_suite_and_have_a_reason() -> None:
 def test_entry_of_the_list_covers_all_parameters_of_a_test() -> None:
     known = known_failures("# the reason\na/m.C::f\na/m::g[x-1]\n\n# another\nb/n\n")
     assert known == {"a/m.C::f", "a/m::g[x-1]", "b/n"}
-    assert all(is_known(test, known) for test in ("a/m.C::f", "a/m.C::f[x]", "a/m::g[x-1]", "b/n::f", "b/n.C::f"))
-    assert not any(is_known(test, known) for test in ("a/m.C::f2", "a/m::g[x-2]", "a/m::g", "b/n2::f"))
+    assert all(
+        is_known(test, known)
+        for test in ("a/m.C::f", "a/m.C::f[x]", "a/m::g[x-1]", "b/n::f", "b/n.C::f")
+    )
+    assert not any(
+        is_known(test, known) for test in ("a/m.C::f2", "a/m::g[x-2]", "a/m::g", "b/n2::f")
+    )
 
 
 def test_table_has_a_line_for_each_row() -> None:
-    assert markdown(["suite", "passed"], [["a", "1"]]) == "| suite | passed |\n| --- | ---: |\n| a | 1 |"
+    assert (
+        markdown(["suite", "passed"], [["a", "1"]])
+        == "| suite | passed |\n| --- | ---: |\n| a | 1 |"
+    )
 
 
 def test_suite_of_einops_passes() -> None:

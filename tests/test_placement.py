@@ -34,13 +34,18 @@ def _each_access_checks_the_placement(monkeypatch: pytest.MonkeyPatch) -> None:
         _placement.__set__(x, check(placement, _data.__get__(x)))
 
     monkeypatch.setattr(
-        Tensor, "_placement", property(lambda x: check(_placement.__get__(x), _data.__get__(x)), assign)
+        Tensor,
+        "_placement",
+        property(lambda x: check(_placement.__get__(x), _data.__get__(x)), assign),
     )
 
 
 def check_all(*tensors: Any) -> None:
     for x in tensors:
-        assert x._placement.device is x.device and x.device.backend.numpy_dtype(x._placement.dtype) == x.dtype
+        assert (
+            x._placement.device is x.device
+            and x.device.backend.numpy_dtype(x._placement.dtype) == x.dtype
+        )
         if x._leaf is not None:
             assert x._leaf.placement is x._placement
         if x.is_leaf and x.grad is not None:
@@ -55,10 +60,21 @@ def test_wrong_placement_fails_the_check() -> None:
 
 
 def test_placement_of_a_device_and_dtype_is_one_object(device: str) -> None:
-    x, y, z = (xgrad.ones(2, dtype=dtype, device=device) for dtype in ("float32", "float32", "float64"))
-    assert x._placement is y._placement is (x + y)._placement is (x * 2)._placement is xgrad.exp(x)._placement
+    x, y, z = (
+        xgrad.ones(2, dtype=dtype, device=device) for dtype in ("float32", "float32", "float64")
+    )
+    assert (
+        x._placement
+        is y._placement
+        is (x + y)._placement
+        is (x * 2)._placement
+        is xgrad.exp(x)._placement
+    )
     assert x._placement is not z._placement is (x + z)._placement is (z + x)._placement
-    assert (x._placement.device, str(x._placement)) == (xgrad.Device(device), f"{x._data.dtype} on {device}")
+    assert (x._placement.device, str(x._placement)) == (
+        xgrad.Device(device),
+        f"{x._data.dtype} on {device}",
+    )
 
 
 def test_placement_of_ops_and_gradients() -> None:
@@ -91,9 +107,25 @@ def test_placement_of_replaced_values(device: str) -> None:
     y += 1
     z = x * 2
     z[0] = 1
-    check_all(x, y, z, x.detach(), *(c(x) for c in (copy.copy, copy.deepcopy)), pickle.loads(pickle.dumps(x)))
-    check_all(x.to("cpu"), x.to(xgrad.float32), x.to("cpu", dtype=xgrad.float32), x.cpu(), xgrad.asarray(x))
-    check_all(*xgrad.unique_inverse(y.cpu()), *xgrad.linalg.slogdet(xgrad.eye(2, device=device, requires_grad=True)))
+    check_all(
+        x,
+        y,
+        z,
+        x.detach(),
+        *(c(x) for c in (copy.copy, copy.deepcopy)),
+        pickle.loads(pickle.dumps(x)),
+    )
+    check_all(
+        x.to("cpu"),
+        x.to(xgrad.float32),
+        x.to("cpu", dtype=xgrad.float32),
+        x.cpu(),
+        xgrad.asarray(x),
+    )
+    check_all(
+        *xgrad.unique_inverse(y.cpu()),
+        *xgrad.linalg.slogdet(xgrad.eye(2, device=device, requires_grad=True)),
+    )
 
 
 class ChangingState(optim.Optimizer):
@@ -126,7 +158,11 @@ def test_placement_of_moved_modules_and_optimizers(make: Any, device: str) -> No
             check_all(*model.parameters())
             for flat in optimizer.flats():
                 check_all(
-                    flat.buffer, flat.gradients.buffer, *flat.segments, *flat.gradients.views, *flat.arrays.values()
+                    flat.buffer,
+                    flat.gradients.buffer,
+                    *flat.segments,
+                    *flat.gradients.views,
+                    *flat.arrays.values(),
                 )
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     model.load_state_dict(model.to("cpu").state_dict())
@@ -176,7 +212,10 @@ def test_fast_path_caches_of_traces_and_eager_calls_are_separate() -> None:
     assert used == [eager] * 3
     traced = [placement for placement in cache if placement.device is not known.device]
     assert all(placement.device.real is known.device for placement in traced)
-    assert [placement for placement in cache if placement not in traced] == [known._placement, new._placement]
+    assert [placement for placement in cache if placement not in traced] == [
+        known._placement,
+        new._placement,
+    ]
 
 
 def test_placement_in_transforms_and_functional_calls() -> None:
@@ -186,6 +225,8 @@ def test_placement_in_transforms_and_functional_calls() -> None:
     check_all(first, *xgrad.autograd.grad(first.sum(), x))
     layer = nn.Linear(3, 2)
     weight = xgrad.ones((2, 3), dtype=xgrad.float64, requires_grad=True)
-    check_all(out := nn.utils.functional_call(layer, {"weight": weight}, xgrad.ones_like(weight)[0]))
+    check_all(
+        out := nn.utils.functional_call(layer, {"weight": weight}, xgrad.ones_like(weight)[0])
+    )
     out.sum().backward()
     check_all(weight, layer.bias)

@@ -18,7 +18,17 @@ from helpers import check_error
 from reference_philox import VECTORS, stream, words
 from xgrad.backend import philox
 from xgrad.capture import CaptureWarning
-from xgrad.random import Generator, multinomial, normal, rand, randint, randn, randperm, uniform, variates
+from xgrad.random import (
+    Generator,
+    multinomial,
+    normal,
+    rand,
+    randint,
+    randn,
+    randperm,
+    uniform,
+    variates,
+)
 
 DRAWS = {
     "rand": lambda **options: rand((3, 4), **options),
@@ -27,8 +37,12 @@ DRAWS = {
     "normal": lambda **options: normal((3, 4), -2.0, 3.0, **options),
     "randint": lambda **options: randint(-5, 5, (3, 4), **options),
     "randperm": lambda **options: randperm(12, **options),
-    "multinomial": lambda device=None, **options: multinomial(some_weights(device), 9, True, **options),
-    "multinomial without replacement": lambda device=None, **options: multinomial(some_weights(device), 9, **options),
+    "multinomial": lambda device=None, **options: multinomial(
+        some_weights(device), 9, True, **options
+    ),
+    "multinomial without replacement": lambda device=None, **options: multinomial(
+        some_weights(device), 9, **options
+    ),
 }
 
 
@@ -62,22 +76,36 @@ def test_every_backend_has_the_bits_of_the_reference(seed, call, width, device):
         expected = np.array(stream(seed, call, count), "<u8").view(f"<i{width // 8}")[:count]
         with target.active():
             drawn = target.backend.random_bits(seed, call, width, count, target.index)
-        assert type(drawn) is target.array_type and target.backend.numpy_dtype(drawn.dtype) == f"int{width}"
+        assert (
+            type(drawn) is target.array_type
+            and target.backend.numpy_dtype(drawn.dtype) == f"int{width}"
+        )
         np.testing.assert_array_equal(target.backend.to_host(drawn), expected)
 
 
 def test_first_draws_are_the_first_published_words():
     published = VECTORS[0][2]
-    first = {dtype: rand(4, dtype=dtype, generator=Generator(0)).tolist() for dtype in ("float64", "float32")}
+    first = {
+        dtype: rand(4, dtype=dtype, generator=Generator(0)).tolist()
+        for dtype in ("float64", "float32")
+    }
     assert first["float64"] == [(word >> 11) * 2.0**-53 for word in published]
-    assert first["float32"] == [(word >> 8 & 0xFFFFFF) * 2.0**-24 for w in published[:2] for word in (w, w >> 32)]
+    assert first["float32"] == [
+        (word >> 8 & 0xFFFFFF) * 2.0**-24 for w in published[:2] for word in (w, w >> 32)
+    ]
 
 
 def test_words_drawn_in_threads_are_those_drawn_alone():
     def draw(seed: int) -> bool:
-        return all(philox.words(seed, call, 5000).tobytes() == expected[seed, call] for call in range(50))
+        return all(
+            philox.words(seed, call, 5000).tobytes() == expected[seed, call] for call in range(50)
+        )
 
-    expected = {(seed, call): philox.words(seed, call, 5000).tobytes() for seed in range(4) for call in range(50)}
+    expected = {
+        (seed, call): philox.words(seed, call, 5000).tobytes()
+        for seed in range(4)
+        for call in range(50)
+    }
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(draw, range(4)))
 
@@ -103,13 +131,18 @@ def test_seed_gives_the_same_bits_on_every_device(name, dtype, device):
 def test_many_numbers_are_the_same_on_every_device(device):
     for name, draw in (("rand", rand), ("randn", randn), ("normal", normal)):
         for dtype in ("float32", "float64"):
-            ours, other = (draw(10**5 + 1, dtype=dtype, device=d, generator=Generator(8)) for d in ("cpu", device))
+            ours, other = (
+                draw(10**5 + 1, dtype=dtype, device=d, generator=Generator(8))
+                for d in ("cpu", device)
+            )
             assert bits(ours) == bits(other), (name, dtype)
 
 
 @pytest.mark.parametrize("name", ["rand", "randn", "uniform", "normal", "randint"])
 def test_elements_do_not_depend_on_their_number(name):
-    draw = {"randint": lambda n, **options: randint(-5, 10**6, n, **options)}.get(name) or getattr(xgrad.random, name)
+    draw = {"randint": lambda n, **options: randint(-5, 10**6, n, **options)}.get(name) or getattr(
+        xgrad.random, name
+    )
     long = draw(101, generator=Generator(2)).tolist()
     for n in (1, 2, 7, 100):
         assert draw(n, generator=Generator(2)).tolist() == long[:n]
@@ -119,7 +152,9 @@ def test_elements_do_not_depend_on_their_number(name):
 @pytest.mark.parametrize("name", DRAWS)
 def test_seeds_and_calls_differ(name):
     generator = Generator(3)
-    draws = [DRAWS[name](generator=g) for g in (generator, generator, Generator(4), Generator(2**64 - 1))]
+    draws = [
+        DRAWS[name](generator=g) for g in (generator, generator, Generator(4), Generator(2**64 - 1))
+    ]
     assert len(set(map(bits, draws))) == 4
     assert Generator().seed != Generator().seed
 
@@ -159,13 +194,20 @@ def stats():
 @pytest.mark.parametrize("seed", [0, 1, 2**64 - 1])
 @pytest.mark.parametrize(
     ("draw", "distribution", "parameters"),
-    [(rand, "uniform", ()), (randn, "norm", ()), (normal, "norm", (2.0, 3.0)), (uniform, "uniform", (-2.0, 3.0))],
+    [
+        (rand, "uniform", ()),
+        (randn, "norm", ()),
+        (normal, "norm", (2.0, 3.0)),
+        (uniform, "uniform", (-2.0, 3.0)),
+    ],
 )
 def test_floats_have_their_distribution(draw, distribution, parameters, seed, dtype, stats):
     x = draw(100_000, *parameters, dtype=dtype, generator=Generator(seed)).numpy().astype("float64")
     location = (parameters[0], parameters[1] - parameters[0]) if draw is uniform else parameters
     expected = getattr(stats, distribution)(*location)
-    assert stats.kstest(x, expected.cdf).pvalue > 1e-3  # SciPy 1.18 takes a name without parameters only
+    assert (
+        stats.kstest(x, expected.cdf).pvalue > 1e-3
+    )  # SciPy 1.18 takes a name without parameters only
     if draw is rand:
         assert 0 <= x.min() < 1e-4 and 1 - 1e-4 < x.max() < 1
 
@@ -187,7 +229,9 @@ def test_normal_numbers_are_those_of_box_and_muller():
 
 def test_few_normal_numbers_have_the_bits_of_many():
     drawn = philox.words(3, 4, 6400)
-    ends = np.array([0, 1, 2, 3, 2047, 2048, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1], np.uint64)
+    ends = np.array(
+        [0, 1, 2, 3, 2047, 2048, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1], np.uint64
+    )
     drawn[:121], drawn[121:242] = np.repeat(ends, 11), np.tile(ends, 11)
     drawn[:242] = drawn[:242].reshape(2, 121).T.ravel()  # all pairs of them
     drawn[300:600] >>= np.arange(300, dtype=np.uint64) % 64  # u near 0, which have large radii
@@ -203,9 +247,13 @@ def test_uniform_numbers_at_their_ends():
         assert got.tolist() == [0, 1 - 2.0**-digits, 0.5 - 2.0**-digits, 0.5]
 
 
-@pytest.mark.parametrize("span", [1, 2, 10, 2**32 - 1, 2**32, 2**32 + 1, 2**63 + 12345, 2**64 - 1, 2**64])
+@pytest.mark.parametrize(
+    "span", [1, 2, 10, 2**32 - 1, 2**32, 2**32 + 1, 2**63 + 12345, 2**64 - 1, 2**64]
+)
 def test_integers_are_the_high_part_of_a_product(span):
-    drawn = np.concatenate([philox.words(4, 5, 200), np.array([0, 0, 2**64 - 1, 2**64 - 1], np.uint64)])
+    drawn = np.concatenate(
+        [philox.words(4, 5, 200), np.array([0, 0, 2**64 - 1, 2**64 - 1], np.uint64)]
+    )
     low = min(-7, 2**63 - span)
     expected = [low + (((a << 64) + b) * span >> 128) for a, b in drawn.reshape(-1, 2).tolist()]
     assert variates.integers(low, low + span, drawn).tolist() == expected
@@ -230,7 +278,9 @@ def test_integers_and_orders_are_equally_likely(stats):
 def test_draws_are_independent():
     n, generators = 100_000, [Generator(0), Generator(0), Generator(1)]
     generators[1].rand(1)
-    series = [g.randn(n, dtype="float64").numpy() for g in generators]  # calls 0 and 1, and another seed
+    series = [
+        g.randn(n, dtype="float64").numpy() for g in generators
+    ]  # calls 0 and 1, and another seed
     pairs = [*itertools.combinations(series, 2), *[(x[k:], x[:-k]) for x in series for k in (1, 2)]]
     for a, b in pairs:
         assert abs(np.corrcoef(a, b)[0, 1]) < 4 / n**0.5
@@ -348,7 +398,11 @@ def test_context_that_moves_between_threads_keeps_its_stream():
 def test_copies_of_an_unseeded_context_draw_different_numbers():
     def draw() -> list[bytes]:
         first = bits(rand(3))
-        return [first, *[contextvars.copy_context().run(lambda: bits(rand(3))) for _ in range(3)], bits(rand(3))]
+        return [
+            first,
+            *[contextvars.copy_context().run(lambda: bits(rand(3))) for _ in range(3)],
+            bits(rand(3)),
+        ]
 
     assert len(set(contextvars.Context().run(draw))) == 5
 
@@ -367,26 +421,78 @@ def test_state_after_the_last_call_is_accepted():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: xgrad.manual_seed("7"), TypeError, "manual_seed: expected an int as the seed, got '7'"),
+        (
+            lambda: xgrad.manual_seed("7"),
+            TypeError,
+            "manual_seed: expected an int as the seed, got '7'",
+        ),
         (lambda: xgrad.manual_seed(True), TypeError, "manual_seed: expected an int"),
-        (lambda: xgrad.manual_seed(-1), ValueError, r"manual_seed: expected a seed from 0 to 2\*\*64 - 1, got -1"),
+        (
+            lambda: xgrad.manual_seed(-1),
+            ValueError,
+            r"manual_seed: expected a seed from 0 to 2\*\*64 - 1, got -1",
+        ),
         (lambda: Generator(2**64), ValueError, r"Generator: expected a seed from 0 to 2\*\*64 - 1"),
-        (lambda: rand(2.0), TypeError, r"rand: expected an int or a tuple of ints as the shape, got 2\.0"),
+        (
+            lambda: rand(2.0),
+            TypeError,
+            r"rand: expected an int or a tuple of ints as the shape, got 2\.0",
+        ),
         (lambda: randn((2, "3")), TypeError, "randn: expected an int or a tuple of ints"),
-        (lambda: rand((2, -3)), ValueError, r"rand: expected a shape without negative lengths, got \(2, -3\)"),
-        (lambda: rand(2, dtype=xgrad.int64), TypeError, "rand: expected a dtype of xgrad.float32 or xgrad.float64"),
+        (
+            lambda: rand((2, -3)),
+            ValueError,
+            r"rand: expected a shape without negative lengths, got \(2, -3\)",
+        ),
+        (
+            lambda: rand(2, dtype=xgrad.int64),
+            TypeError,
+            "rand: expected a dtype of xgrad.float32 or xgrad.float64",
+        ),
         (lambda: rand(2, dtype="float31"), TypeError, "rand: expected a dtype of .*, got float31"),
-        (lambda: uniform(2, 1.0, 0.0), ValueError, "uniform: expected low <= high, .*, got 1.0 and 0.0"),
-        (lambda: uniform(2, 0.0, float("inf")), ValueError, "uniform: expected low <= high, both finite"),
-        (lambda: uniform(2, float("nan"), 0.0), ValueError, "uniform: expected low <= high, .*, got nan and 0.0"),
-        (lambda: uniform(2, -1e308, 1e308), ValueError, "uniform: expected low <= high, .* and their difference"),
+        (
+            lambda: uniform(2, 1.0, 0.0),
+            ValueError,
+            "uniform: expected low <= high, .*, got 1.0 and 0.0",
+        ),
+        (
+            lambda: uniform(2, 0.0, float("inf")),
+            ValueError,
+            "uniform: expected low <= high, both finite",
+        ),
+        (
+            lambda: uniform(2, float("nan"), 0.0),
+            ValueError,
+            "uniform: expected low <= high, .*, got nan and 0.0",
+        ),
+        (
+            lambda: uniform(2, -1e308, 1e308),
+            ValueError,
+            "uniform: expected low <= high, .* and their difference",
+        ),
         (lambda: normal(2, 0.0, -1.0), ValueError, r"normal: expected std >= 0, got -1\.0"),
         (lambda: randint(0, 2.5, 2), TypeError, r"randint: expected an int for high, got 2\.5"),
         (lambda: randint(2, 2, 2), ValueError, "randint: expected low < high, .*, got 2 and 2"),
-        (lambda: randint(0, 2**64, 2), ValueError, "randint: expected low < high, both in the range of int64"),
-        (lambda: randperm(-1), ValueError, "randperm: expected a number of integers n >= 0, got -1"),
-        (lambda: randperm(2.0), ValueError, "randperm: expected a number of integers n >= 0, got 2.0"),
-        (lambda: rand(2, generator=7), TypeError, r"rand: expected an xgrad.random.Generator, got int: make one"),
+        (
+            lambda: randint(0, 2**64, 2),
+            ValueError,
+            "randint: expected low < high, both in the range of int64",
+        ),
+        (
+            lambda: randperm(-1),
+            ValueError,
+            "randperm: expected a number of integers n >= 0, got -1",
+        ),
+        (
+            lambda: randperm(2.0),
+            ValueError,
+            "randperm: expected a number of integers n >= 0, got 2.0",
+        ),
+        (
+            lambda: rand(2, generator=7),
+            TypeError,
+            r"rand: expected an xgrad.random.Generator, got int: make one",
+        ),
         (lambda: rand(2, device="tpu"), xgrad.DeviceError, "unknown device 'tpu'"),
     ],
 )
@@ -432,8 +538,13 @@ def test_multinomial_draws_from_its_row(device: str) -> None:
 
 def test_multinomial_of_one_row_draws_possible_indices(device: str) -> None:
     weights = xgrad.asarray([1, 0, 3], device=device)
-    assert multinomial(weights, 5, True).shape == (5,) and set(multinomial(weights, 5, True).tolist()) <= {0, 2}
-    assert multinomial(weights, 0).shape == (0,) and sorted(multinomial(weights, 2).tolist()) == [0, 2]
+    assert multinomial(weights, 5, True).shape == (5,) and set(
+        multinomial(weights, 5, True).tolist()
+    ) <= {0, 2}
+    assert multinomial(weights, 0).shape == (0,) and sorted(multinomial(weights, 2).tolist()) == [
+        0,
+        2,
+    ]
 
 
 @pytest.mark.parametrize("replacement", [True, False])
@@ -455,12 +566,22 @@ def test_captured_multinomial_draws_what_eager_calls_draw(replacement: bool) -> 
         ([1.0, np.nan], 1, "expected finite weights of at least 0, got others"),
         ([0.0, 0.0], 1, "expected 1 or more weights above 0 in each row, got fewer"),
         ([[1.0, 1.0], [0.0, 1.0]], 2, "expected 2 or more weights above 0 in each row, got fewer"),
-        ([1.0], 2, "expected num_samples from 0 to 1, as there are weights and no replacement, got 2"),
-        ([1.0], -1, "expected num_samples from 0 to 1, as there are weights and no replacement, got -1"),
+        (
+            [1.0],
+            2,
+            "expected num_samples from 0 to 1, as there are weights and no replacement, got 2",
+        ),
+        (
+            [1.0],
+            -1,
+            "expected num_samples from 0 to 1, as there are weights and no replacement, got -1",
+        ),
         ([[[1.0]]], 1, "expected weights of shape .n,. or .rows, n., got shape .1, 1, 1."),
     ],
 )
-def test_invalid_weights_of_multinomial_are_refused(weights: object, count: int, message: str) -> None:
+def test_invalid_weights_of_multinomial_are_refused(
+    weights: object, count: int, message: str
+) -> None:
     with pytest.raises(ValueError, match=f"multinomial: {message}"):
         multinomial(xgrad.asarray(weights), count)
 
@@ -485,11 +606,26 @@ def test_state_continues_on_any_device_in_any_generator(name, device):
 @pytest.mark.parametrize(
     "row",
     [
-        "set_state((3, 1)) -> TypeError: set_state: expected a mapping with 'seed' and 'calls', as of get_state, got …",
-        "set_state({'seed': 3}) -> TypeError: set_state: expected a mapping with 'seed' and 'calls'",
-        "set_state({'seed': 0.5, 'calls': 0}) -> TypeError: set_state: expected an int as the seed, got 0.5",
-        "set_state({'seed': -1, 'calls': 0}) -> ValueError: set_state: expected a seed from 0 to 2**64 - 1, got -1",
-        "set_state({'seed': 1, 'calls': -1}) -> ValueError: set_state: expected a number of calls from 0",
+        (
+            "set_state((3, 1)) -> TypeError: set_state: expected a mapping with 'seed' and 'calls',"
+            " as of get_state, got …"
+        ),
+        (
+            "set_state({'seed': 3}) -> TypeError: set_state: expected a mapping with 'seed' and"
+            " 'calls'"
+        ),
+        (
+            "set_state({'seed': 0.5, 'calls': 0}) -> TypeError: set_state: expected an int as the"
+            " seed, got 0.5"
+        ),
+        (
+            "set_state({'seed': -1, 'calls': 0}) -> ValueError: set_state: expected a seed from 0"
+            " to 2**64 - 1, got -1"
+        ),
+        (
+            "set_state({'seed': 1, 'calls': -1}) -> ValueError: set_state: expected a number of"
+            " calls from 0"
+        ),
     ],
 )
 def test_invalid_states_are_refused(row):
@@ -502,5 +638,7 @@ def test_invalid_states_are_refused(row):
 def test_captured_step_does_not_read_or_set_states():
     for use in (xgrad.random.get_state, lambda: xgrad.random.set_state({"seed": 1, "calls": 0})):
         step = xgrad.capture(lambda x, use=use: (use(), x + 1)[1])
-        with pytest.warns(CaptureWarning, match="the state of a generator is read or set in the step"):
+        with pytest.warns(
+            CaptureWarning, match="the state of a generator is read or set in the step"
+        ):
             assert step(xgrad.ones(1)).item() == 2

@@ -1,6 +1,8 @@
-"""Gradients through other libraries: every call path of SciPy's and scikit-learn's in `benchmarks.reach`.
+"""Gradients through other libraries: every call path of SciPy's and scikit-learn's in
+`benchmarks.reach`.
 
-Each subject is tried in a process of its own, since SciPy reads SCIPY_ARRAY_API when it is imported.
+Each subject is tried in a process of its own, since SciPy reads SCIPY_ARRAY_API when it is
+imported.
 """
 
 from __future__ import annotations
@@ -27,15 +29,23 @@ def test_gradients_flow_or_the_list_has_a_reason(subject: str) -> None:
         if reason := unlisted(package):
             pytest.skip(reason)
     worker = Worker(
-        "benchmarks.reach.verdicts:Verdicts", {"target": "xgrad_peer:pullback", "subject": subject}, OPTIONS
+        "benchmarks.reach.verdicts:Verdicts",
+        {"target": "xgrad_peer:pullback", "subject": subject},
+        OPTIONS,
     )
     try:
         verdicts, stops = worker.ask("verdicts"), worker.ask("stops")
     finally:
         worker.close()
-    assert {name: reason for name, reason in verdicts.items() if reason != FLOWS and name not in stops} == {}
-    assert {name for name in stops if verdicts[name] == FLOWS} == set(), "these flow: remove their reasons"
-    assert {name for name in stops if verdicts[name] == OTHER_VALUES} == set(), "no reason excuses another value"
+    assert {
+        name: reason for name, reason in verdicts.items() if reason != FLOWS and name not in stops
+    } == {}
+    assert {name for name in stops if verdicts[name] == FLOWS} == set(), (
+        "these flow: remove their reasons"
+    )
+    assert {name for name in stops if verdicts[name] == OTHER_VALUES} == set(), (
+        "no reason excuses another value"
+    )
 
 
 # The check itself
@@ -54,7 +64,11 @@ def detached(x: Any) -> Any:
         (lambda x: x * detached(x), [normal(3)], "wrong: "),
         (detached, [normal(3)], "no graph: the result has no gradient"),
         (lambda x: x * 2 if hasattr(x, "detach") else x, [normal(3)], OTHER_VALUES),
-        (lambda x: np.asarray(x), [normal(3)], "RuntimeError: NumPy conversion: this tensor needs a gradient"),
+        (
+            lambda x: np.asarray(x),
+            [normal(3)],
+            "RuntimeError: NumPy conversion: this tensor needs a gradient",
+        ),
     ],
 )
 def test_verdict_on_a_gradient(fn: Any, inputs: list[Any], expected: str) -> None:
@@ -62,11 +76,15 @@ def test_verdict_on_a_gradient(fn: Any, inputs: list[Any], expected: str) -> Non
 
 
 def test_gradient_of_nan_is_found() -> None:
-    assert "nan" in verdict(path("nan", lambda x: (x * 0) ** 0.5 + x, exactly([0.0, 1.0])), pullback)
+    assert "nan" in verdict(
+        path("nan", lambda x: (x * 0) ** 0.5 + x, exactly([0.0, 1.0])), pullback
+    )
 
 
 def test_path_with_a_derivative_of_zero_is_refused() -> None:
-    with pytest.raises(ValueError, match="flat: expected a derivative that differs from zero, got 0"):
+    with pytest.raises(
+        ValueError, match="flat: expected a derivative that differs from zero, got 0"
+    ):
         verdict(path("flat", lambda x: x * 0, normal(3)), pullback)
 
 

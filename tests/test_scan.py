@@ -16,12 +16,18 @@ SEGMENTS = [True, 1, 4, 100]
 
 
 def recurrence(params: dict[str, Tensor], **how: Any) -> Tensor:
-    """Return a loss of a recurrent network that also uses a tensor computed before, and integers."""
+    """Return a loss of a recurrent network that also uses a tensor computed before, and
+    integers.
+    """
     doubled = params["w"] * 2
 
     def step(state: dict[str, Tensor], x: Any) -> Any:
         value, index = x
-        h = xgrad.tanh(state["h"] @ doubled * 0.3 + value + xgrad.take(params["w"], index[None], axis=0)[0, ...])
+        h = xgrad.tanh(
+            state["h"] @ doubled * 0.3
+            + value
+            + xgrad.take(params["w"], index[None], axis=0)[0, ...]
+        )
         return {"h": h, "count": state["count"] + 1}, (h * h).sum()
 
     init = {"h": params["h"], "count": xgrad.asarray(0, device=params["h"].device)}
@@ -33,7 +39,10 @@ def recurrence(params: dict[str, Tensor], **how: Any) -> Tensor:
 
 def arguments(device: str) -> dict[str, Tensor]:
     shapes = {"w": (3, 3), "x": (10, 3), "h": (3,)}
-    return {name: on(device, uniform(*shape, seed=i) - 1) for i, (name, shape) in enumerate(shapes.items())}
+    return {
+        name: on(device, uniform(*shape, seed=i) - 1)
+        for i, (name, shape) in enumerate(shapes.items())
+    }
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -43,7 +52,9 @@ def test_derivatives_do_not_depend_on_segments(device: str, reverse: bool) -> No
     second = hvp(lambda p: recurrence(p, reverse=reverse), params, params)
     for checkpoint in SEGMENTS:
         got = grad(lambda p, n=checkpoint: recurrence(p, reverse=reverse, checkpoint=n))(params)
-        again = hvp(lambda p, n=checkpoint: recurrence(p, reverse=reverse, checkpoint=n), params, params)
+        again = hvp(
+            lambda p, n=checkpoint: recurrence(p, reverse=reverse, checkpoint=n), params, params
+        )
         for name in params:
             np.testing.assert_allclose(host(got[name]), host(plain[name]), rtol=1e-10, atol=1e-12)
             np.testing.assert_allclose(host(again[name]), host(second[name]), rtol=1e-9, atol=1e-11)
@@ -81,7 +92,9 @@ def test_same_as_jax(jax: Any) -> None:
     x = uniform(5, 2).astype(np.float32)
     for reverse in (False, True):
         last, ys = jax.lax.scan(step(jax.numpy), jax.numpy.zeros(2), x, reverse=reverse)
-        ours, stacked = scan(step(xgrad), xgrad.zeros(2), xgrad.asarray(x), reverse=reverse, checkpoint=2)
+        ours, stacked = scan(
+            step(xgrad), xgrad.zeros(2), xgrad.asarray(x), reverse=reverse, checkpoint=2
+        )
         np.testing.assert_allclose(host(ours), last, rtol=1e-5)
         np.testing.assert_allclose(host(stacked["y"]), ys["y"], rtol=1e-5)
 
@@ -100,7 +113,10 @@ def test_memory_of_a_backward_pass_grows_by_the_square_root() -> None:
     def peak(checkpoint: bool) -> float:
         tracemalloc.start()
         h, _ = scan(
-            lambda h, x: (xgrad.sin(h * w + x), None), xgrad.zeros(width, dtype=xgrad.float64), x, checkpoint=checkpoint
+            lambda h, x: (xgrad.sin(h * w + x), None),
+            xgrad.zeros(width, dtype=xgrad.float64),
+            x,
+            checkpoint=checkpoint,
         )
         h.sum().backward()
         _, most = tracemalloc.get_traced_memory()
@@ -116,10 +132,14 @@ def test_hooks_run_once_and_changed_parameters_are_refused() -> None:
     w, calls = leaf64(0.5), []
     w.register_hook(calls.append)
     x = xgrad.asarray(uniform(6))
-    h, _ = scan(lambda h, x: (h * w + x, None), xgrad.asarray(1.0, dtype=xgrad.float64), x, checkpoint=2)
+    h, _ = scan(
+        lambda h, x: (h * w + x, None), xgrad.asarray(1.0, dtype=xgrad.float64), x, checkpoint=2
+    )
     h.backward()
     assert len(calls) == 1
-    h, _ = scan(lambda h, x: (h * w + x, None), xgrad.asarray(1.0, dtype=xgrad.float64), x, checkpoint=2)
+    h, _ = scan(
+        lambda h, x: (h * w + x, None), xgrad.asarray(1.0, dtype=xgrad.float64), x, checkpoint=2
+    )
     w.data *= 2
     with pytest.raises(RuntimeError, match="changed"):
         h.backward()
@@ -198,19 +218,46 @@ def test_within_vmap(device: str) -> None:
 
 
 ERRORS = [
-    ("xp.scan(x, x)", "TypeError: scan: expected a function, got Tensor: write xgrad.scan(step, init, xs)"),
-    ("xp.scan(f, 0.0)", "ValueError: scan: expected xs, and length …, of one length, got neither xs nor length"),
-    ("xp.scan(f, 0.0, (x, x[1:]))", "ValueError: scan: expected xs, …, of one length, got lengths [1, 2]"),
-    ("xp.scan(f, 0.0, x, length=3)", "ValueError: scan: expected xs, …, of one length, got lengths [2, 3]"),
-    ("xp.scan(f, 0.0, x[0])", "ValueError: scan: expected xs with a first axis to go along, got shape ()"),
+    (
+        "xp.scan(x, x)",
+        "TypeError: scan: expected a function, got Tensor: write xgrad.scan(step, init, xs)",
+    ),
+    (
+        "xp.scan(f, 0.0)",
+        "ValueError: scan: expected xs, and length …, of one length, got neither xs nor length",
+    ),
+    (
+        "xp.scan(f, 0.0, (x, x[1:]))",
+        "ValueError: scan: expected xs, …, of one length, got lengths [1, 2]",
+    ),
+    (
+        "xp.scan(f, 0.0, x, length=3)",
+        "ValueError: scan: expected xs, …, of one length, got lengths [2, 3]",
+    ),
+    (
+        "xp.scan(f, 0.0, x[0])",
+        "ValueError: scan: expected xs with a first axis to go along, got shape ()",
+    ),
     (
         "xp.scan(f, 0.0, x, checkpoint=0)",
         "ValueError: scan: expected checkpoint of True, False or a number …",
     ),
-    ("xp.scan(lambda s, x: s, 0.0, x)", "TypeError: scan: expected (state, result) of the function, got Tensor"),
-    ("xp.scan(lambda s, x: ([s], x), 0.0, x)", "TypeError: scan: state: expected one Tensor, got a list of 1"),
-    ("xp.scan(lambda s, x: (1.0, x), 0.0, x)", "TypeError: scan: expected a tensor as the state, got float: …"),
-    ("xp.scan(lambda s, x: (s, 1.0), 0.0, x)", "TypeError: scan: expected a tensor as the result, got float: …"),
+    (
+        "xp.scan(lambda s, x: s, 0.0, x)",
+        "TypeError: scan: expected (state, result) of the function, got Tensor",
+    ),
+    (
+        "xp.scan(lambda s, x: ([s], x), 0.0, x)",
+        "TypeError: scan: state: expected one Tensor, got a list of 1",
+    ),
+    (
+        "xp.scan(lambda s, x: (1.0, x), 0.0, x)",
+        "TypeError: scan: expected a tensor as the state, got float: …",
+    ),
+    (
+        "xp.scan(lambda s, x: (s, 1.0), 0.0, x)",
+        "TypeError: scan: expected a tensor as the result, got float: …",
+    ),
     (
         "xp.scan(lambda s, x: (x[None], x), 0.0, x)",
         "ValueError: scan: expected a state of shape (), float32, as …",

@@ -1,4 +1,6 @@
-"""Special functions: values by mpmath and SciPy, derivatives at special points, refusals, and imports."""
+"""Special functions: values by mpmath and SciPy, derivatives at special points, refusals, and
+imports.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ PROBABILITIES = [1e-6, 0.03, 0.4, 0.5, 0.8, 0.999]
 SHAPES = [0.5, 1.0, 2.5, 4.0, 9.0, 3.0]
 Columns = tuple[list[int] | list[float], ...]
 KERNELS: dict[str, Columns] = {
-    **dict.fromkeys("erf erfc ndtr log_ndtr exp2 exp10 cosm1 i0 i0e i1 i1e j0 j1 cbrt".split(), (REAL,)),
+    **dict.fromkeys(
+        "erf erfc ndtr log_ndtr exp2 exp10 cosm1 i0 i0e i1 i1e j0 j1 cbrt".split(), (REAL,)
+    ),
     **dict.fromkeys("gammaln loggamma psi exp1 expi y0 y1 k0 k0e k1 k1e".split(), (POSITIVE,)),
     "erfcx": ([-2.0, -0.3, 0.0, 1.0, 40.0],),
     "erfinv": ([-0.99, -0.5, 0.0, 1e-6, 0.7],),
@@ -41,7 +45,10 @@ KERNELS: dict[str, Columns] = {
     "betaln": (POSITIVE, POSITIVE[::-1]),
     **dict.fromkeys(("gammainc", "gammaincc"), (SHAPES, [0.0, 1e-3, 0.7, 5.0, 9.0, 20.0])),
     **dict.fromkeys(("gammaincinv", "gammainccinv"), (SHAPES, PROBABILITIES)),
-    **dict.fromkeys(("betainc", "betaincc", "betaincinv"), (SHAPES, [1.0, 0.5, 3.0, 4.0, 0.7, 2.0], PROBABILITIES)),
+    **dict.fromkeys(
+        ("betainc", "betaincc", "betaincinv"),
+        (SHAPES, [1.0, 0.5, 3.0, 4.0, 0.7, 2.0], PROBABILITIES),
+    ),
     "polygamma": ([0, 1, 2, 5], [0.3, 1.0, 4.5, 1.0]),
     "zeta": ([2.0, 3.5, 1.5], [1.0, 0.3, 7.0]),
     **dict.fromkeys(("iv", "ive", "jv"), ([0.0, 1.0, 2.0, 3.0], [-2.0, 0.0, 0.5, 3.0])),
@@ -74,7 +81,9 @@ CASES = KERNELS | DISTRIBUTIONS
 BINARY = {"xlogy", "xlog1py", "rel_entr", "kl_div", "huber", "pseudo_huber"}
 ALONG_AXES = {"log_softmax", "logsumexp", "softmax"}
 COMPOSED = {"entr", "expit", "log_expit", "sinc"} | BINARY | ALONG_AXES
-SPECIAL = np.array([0.0, -0.0, 0.25, 1.0, 1.0 + 1e-9, 3.0, -0.5, -1.0, -2.0, np.inf, -np.inf, np.nan])
+SPECIAL = np.array(
+    [0.0, -0.0, 0.25, 1.0, 1.0 + 1e-9, 3.0, -0.5, -1.0, -2.0, np.inf, -np.inf, np.nan]
+)
 
 
 def arity(name: str) -> int:
@@ -104,7 +113,8 @@ def test_all_names_are_checked_here() -> None:
 
 @pytest.mark.usefixtures("mpmath")
 @pytest.mark.parametrize(
-    ("name", "dtype"), [*itertools.product(CASES, ["float64"]), *itertools.product(KERNELS, ["float32"])]
+    ("name", "dtype"),
+    [*itertools.product(CASES, ["float64"]), *itertools.product(KERNELS, ["float32"])],
 )
 def test_values_agree_with_mpmath(name: str, dtype: str, device: str) -> None:
     columns = [np.array(x, dtype if type(x[0]) is float else "int16") for x in CASES[name]]
@@ -112,7 +122,9 @@ def test_values_agree_with_mpmath(name: str, dtype: str, device: str) -> None:
     got = getattr(special, name)(*[xgrad.asarray(c, device=device) for c in columns])
     assert got.dtype == dtype
     rtol, atol = (1e-11, 1e-13) if dtype == "float64" else (1e-4, 1e-6)
-    if name == "stdtrit" and np.lib.NumpyVersion(scipy.__version__) < "1.17.0":  # its kernel has 10 digits
+    if (
+        name == "stdtrit" and np.lib.NumpyVersion(scipy.__version__) < "1.17.0"
+    ):  # its kernel has 10 digits
         rtol = max(rtol, 1e-10)
     np.testing.assert_allclose(host(got), want.astype(np.float64), rtol=rtol, atol=atol)
 
@@ -120,11 +132,18 @@ def test_values_agree_with_mpmath(name: str, dtype: str, device: str) -> None:
 @quiet
 @pytest.mark.parametrize("name", sorted(COMPOSED - ALONG_AXES - {"sinc"}))
 def test_special_values_are_those_of_scipy(name: str, device: str) -> None:
-    inputs = [SPECIAL] if name not in BINARY else [x.reshape(-1) for x in np.meshgrid(SPECIAL, SPECIAL)]
+    inputs = (
+        [SPECIAL] if name not in BINARY else [x.reshape(-1) for x in np.meshgrid(SPECIAL, SPECIAL)]
+    )
     if name == "pseudo_huber":  # SciPy has NaN for infinite numbers of both signs
         inputs = [x[np.isfinite(inputs).all(0)] for x in inputs]
-    want, got = getattr(sc, name)(*inputs), host(getattr(special, name)(*[leaf64(x, device) for x in inputs]))
-    if name == "rel_entr" and np.lib.NumpyVersion(scipy.__version__) < "1.15.0":  # before, SciPy's has 8 digits
+    want, got = (
+        getattr(sc, name)(*inputs),
+        host(getattr(special, name)(*[leaf64(x, device) for x in inputs])),
+    )
+    if (
+        name == "rel_entr" and np.lib.NumpyVersion(scipy.__version__) < "1.15.0"
+    ):  # before, SciPy's has 8 digits
         near = (inputs[0] != inputs[1]) & np.isclose(*inputs)
         np.testing.assert_allclose(got[near], want[near], rtol=1e-8)
         want[near] = got[near]
@@ -137,7 +156,9 @@ def test_python_scalars_do_not_promote(name: str, device: str) -> None:
     for pair in ((x, 1.5), (1.5, x), (x, np.float64(1.5)), (2, x)):
         got = getattr(special, name)(*pair)
         assert (str(got.dtype), got.shape, str(got.device)) == ("float32", (2,), device)
-        want = getattr(sc, name)(*[host(v).astype(np.float64) if isinstance(v, Tensor) else v for v in pair])
+        want = getattr(sc, name)(
+            *[host(v).astype(np.float64) if isinstance(v, Tensor) else v for v in pair]
+        )
         np.testing.assert_allclose(host(got), want, rtol=1e-5)
 
 
@@ -158,10 +179,17 @@ def test_dtypes_are_those_of_scipy_and_float32_of_integers(name: str, device: st
         arrays = [np.array([0.5 + i]).astype(dtype) for i, dtype in enumerate(dtypes)]
         options: list[dict[str, Any]] = [{}, {}]
         if name == "logsumexp":
-            arrays, options = arrays[:1], [{"b": xgrad.asarray(arrays[1], device=device)}, {"b": arrays[1]}]
-        got = getattr(special, name)(*[xgrad.asarray(x, device=device) for x in arrays], **options[0])
+            arrays, options = (
+                arrays[:1],
+                [{"b": xgrad.asarray(arrays[1], device=device)}, {"b": arrays[1]}],
+            )
+        got = getattr(special, name)(
+            *[xgrad.asarray(x, device=device) for x in arrays], **options[0]
+        )
         want = getattr(sc, name)(*arrays, **options[1])
-        assert got.dtype == (want.dtype if any("float" in dtype for dtype in dtypes) else "float32"), dtypes
+        assert got.dtype == (
+            want.dtype if any("float" in dtype for dtype in dtypes) else "float32"
+        ), dtypes
         np.testing.assert_allclose(host(got), want, rtol=1e-5)
 
 
@@ -204,7 +232,10 @@ def test_higher_derivatives_agree_with_mpmath(name: str, device: str, mpmath: An
         }
         function = functions.get(name) or getattr(mpmath, name)
         order, points = ORDERS[name]
-        want = [[float(mpmath.diff(function, mpmath.mpf(x), n)) for x in points] for n in range(order + 1)]
+        want = [
+            [float(mpmath.diff(function, mpmath.mpf(x), n)) for x in points]
+            for n in range(order + 1)
+        ]
     got = derivatives(getattr(special, name), leaf64(points, device), order)
     np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-9 if name == "sinc" else 1e-14)
 
@@ -223,7 +254,9 @@ def test_higher_derivatives_agree_with_mpmath(name: str, device: str, mpmath: An
         ("pseudo_huber", 0.0, 0.0, (0, 0)),
     ],
 )
-def test_gradients_at_zero_and_out_of_the_domain(name: str, x: float, y: float, expected: Any, device: str) -> None:
+def test_gradients_at_zero_and_out_of_the_domain(
+    name: str, x: float, y: float, expected: Any, device: str
+) -> None:
     inputs = [leaf64(x, device), leaf64(y, device)]
     gradients = grad(getattr(special, name)(*inputs), inputs)
     np.testing.assert_allclose([g.item() for g in gradients], expected)
@@ -234,7 +267,9 @@ def test_log_ndtr_far_out_has_asymptotic_derivatives(device: str) -> None:
     """The first derivative is asymptotic to -x - 1/x for x to -inf, and vanishes for x to inf."""
     x = leaf64([-1e5, -40.0, 50.0, 1e3], device)
     _, slope, curvature = derivatives(special.log_ndtr, x, 2)
-    np.testing.assert_allclose(slope, [1e5 + 1e-5, 40 + 1 / 40 - 2 / 40**3 + 10 / 40**5, 0, 0], rtol=1e-8)
+    np.testing.assert_allclose(
+        slope, [1e5 + 1e-5, 40 + 1 / 40 - 2 / 40**3 + 10 / 40**5, 0, 0], rtol=1e-8
+    )
     np.testing.assert_allclose(curvature[1:], [-1 + 1 / 40**2 - 6 / 40**4, 0, 0], rtol=1e-5)
 
 
@@ -257,7 +292,9 @@ def test_derivative_without_closed_form_is_an_error_where_it_is_wanted(
     inputs = [leaf64(v, device) for v in values]
     for i in missing:
         out = getattr(special, name)(*inputs)
-        with pytest.raises(NotImplementedError, match=rf"^{name}: expected no gradient for \w+, .* no closed form"):
+        with pytest.raises(
+            NotImplementedError, match=rf"^{name}: expected no gradient for \w+, .* no closed form"
+        ):
             grad(out, inputs[i])
     (slope,) = grad(getattr(special, name)(*inputs), inputs[-1], create_graph=True)
     assert math.isfinite(slope.item())
@@ -301,7 +338,9 @@ def test_logsumexp_agrees_with_scipy(a: Any, b: Any, return_sign: bool, device: 
     weights = None if b is None else xgrad.asarray(b, device=device)
     got = special.logsumexp(xgrad.asarray(a, device=device), b=weights, return_sign=return_sign)
     want = sc.logsumexp(a, b=b, return_sign=return_sign)
-    for ours, theirs in zip(got if return_sign else (got,), want if return_sign else (want,), strict=True):
+    for ours, theirs in zip(
+        got if return_sign else (got,), want if return_sign else (want,), strict=True
+    ):
         np.testing.assert_allclose(host(ours), theirs, rtol=1e-13)
         assert ours.dtype == theirs.dtype
 
@@ -323,8 +362,12 @@ def test_reductions_of_infinities_agree_with_scipy(name: str, device: str) -> No
 
 @pytest.mark.parametrize("name", sorted(ALONG_AXES))
 def test_signatures_are_those_of_scipy(name: str) -> None:
-    ours, theirs = (list(inspect.signature(getattr(m, name)).parameters.values()) for m in (special, sc))
-    assert [(p.name, p.kind, p.default) for p in ours] == [(p.name, p.kind, p.default) for p in theirs]
+    ours, theirs = (
+        list(inspect.signature(getattr(m, name)).parameters.values()) for m in (special, sc)
+    )
+    assert [(p.name, p.kind, p.default) for p in ours] == [
+        (p.name, p.kind, p.default) for p in theirs
+    ]
 
 
 # Complex numbers
@@ -336,7 +379,9 @@ def test_complex_values_agree_with_scipy(name: str, dtype: str, device: str) -> 
     z = (np.array(REAL)[:, None] / 4 + 1j * np.array([0.0, -1.5, 0.25])).astype(dtype)
     got = getattr(special, name)(xgrad.asarray(z, device=device))
     assert got.dtype == dtype
-    np.testing.assert_allclose(host(got), getattr(sc, name)(z), rtol=1e-12 if dtype == "complex128" else 1e-5)
+    np.testing.assert_allclose(
+        host(got), getattr(sc, name)(z), rtol=1e-12 if dtype == "complex128" else 1e-5
+    )
 
 
 def test_erf_of_complex_numbers_has_derivatives(device: str) -> None:
@@ -347,7 +392,9 @@ def test_erf_of_complex_numbers_has_derivatives(device: str) -> None:
 # Refusals
 
 
-@pytest.mark.parametrize("name", sorted(set(special.__all__) - ALONG_AXES - {"erf", "expit", "sinc", "polygamma"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(special.__all__) - ALONG_AXES - {"erf", "expit", "sinc", "polygamma"})
+)
 def test_complex_numbers_are_refused(name: str, device: str) -> None:
     function = getattr(special, name)
     z = xgrad.asarray([1j], dtype=xgrad.complex64, device=device)
@@ -390,6 +437,11 @@ def test_missing_scipy_is_an_error_of_one_line() -> None:
         "special.entr(xgrad.asarray(0.5))\n"
         "try: special.erf(xgrad.asarray(0.5))\nexcept ImportError as error: print(error)"
     )
-    text = "special.erf: the package SciPy, whose kernel it is, is missing: pip install 'xgrad[special]'"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    text = (
+        "special.erf: the package SciPy, whose kernel it is, is missing: pip install"
+        " 'xgrad[special]'"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
+    )
     assert done.stdout.strip() == text

@@ -124,9 +124,15 @@ def check(name: str, case: str, device: str, dtype: str, signed: bool = True) ->
     want = number(result)
     for shape in ((), (19,)):  # vector kernels are other code
         out = getattr(xgrad, name)(*[xgrad.broadcast_to(x, shape) for x in inputs]).cpu().numpy()
-        for got, expected in [(out.real, want.real), (out.imag, want.imag)][: 1 + np.iscomplexobj(want)]:
+        for got, expected in [(out.real, want.real), (out.imag, want.imag)][
+            : 1 + np.iscomplexobj(want)
+        ]:
             np.testing.assert_allclose(got, expected, rtol=1e-6)
-            assert not signed or expected != expected or (np.signbit(got) == np.signbit(expected)).all(), got
+            assert (
+                not signed
+                or expected != expected
+                or (np.signbit(got) == np.signbit(expected)).all()
+            ), got
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -136,8 +142,12 @@ def test_values_of_real_numbers(name: str, case: str, dtype: str, device: str) -
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.parametrize(("name", "case", "signed"), [*cases(COMPLEX, True), *cases(UNSIGNED, False)])
-def test_values_of_complex_numbers(name: str, case: str, signed: bool, dtype: str, device: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "case", "signed"), [*cases(COMPLEX, True), *cases(UNSIGNED, False)]
+)
+def test_values_of_complex_numbers(
+    name: str, case: str, signed: bool, dtype: str, device: str
+) -> None:
     check(name, case, device, dtype, signed)
 
 
@@ -157,12 +167,18 @@ def test_values_of_complex_numbers(name: str, case: str, signed: bool, dtype: st
         ("logaddexp", [-1e4, 1e4], [0, 1]),
         ("maximum", [1.0, 1.0], [0.5, 0.5]),
         ("pow", [0.0, 0.0], [0, 0]),
-        ("remainder", [-1.0, inf], [1, 1]),  # the result is x1 + x2 of every x2 above 1, though -1 // inf is -0.
+        (
+            "remainder",
+            [-1.0, inf],
+            [1, 1],
+        ),  # the result is x1 + x2 of every x2 above 1, though -1 // inf is -0.
         ("remainder", [1.0, -inf], [1, 1]),
         ("remainder", [1.0, inf], [1, 0]),
     ],
 )
-def test_derivatives_at_special_points(name: str, inputs: list[Any], gradients: list[float], device: str) -> None:
+def test_derivatives_at_special_points(
+    name: str, inputs: list[Any], gradients: list[float], device: str
+) -> None:
     xs = [xgrad.asarray(x, device=device, requires_grad=True) for x in inputs]
     out = getattr(xgrad, name)(*xs)
     for create_graph in (True, False):
@@ -171,7 +187,9 @@ def test_derivatives_at_special_points(name: str, inputs: list[Any], gradients: 
 
 
 @pytest.mark.parametrize("nonlinearity", ["tanh", "relu"])
-def test_nan_of_a_step_reaches_all_later_states_of_a_recurrent_layer(nonlinearity: str, device: str) -> None:
+def test_nan_of_a_step_reaches_all_later_states_of_a_recurrent_layer(
+    nonlinearity: str, device: str
+) -> None:
     layer = xgrad.nn.RNN(2, 3, nonlinearity=nonlinearity, device=device)
     states, _ = layer(xgrad.asarray([[1.0, 2.0], [nan, 0.0], [3.0, 1.0]], device=device))
     assert xgrad.all(xgrad.isnan(states), axis=1).tolist() == [False, True, True]
@@ -180,6 +198,8 @@ def test_nan_of_a_step_reaches_all_later_states_of_a_recurrent_layer(nonlinearit
 def test_gradients_of_clip_sum_to_one(device: str) -> None:
     """A shift of all three inputs shifts the result by the same amount."""
     grid = np.stack(np.meshgrid(*[np.array([1.0, 2.0, 3.0])] * 3)).reshape(3, -1)
-    x, low, high = (xgrad.Tensor(row, dtype="float64", device=device, requires_grad=True) for row in grid)
+    x, low, high = (
+        xgrad.Tensor(row, dtype="float64", device=device, requires_grad=True) for row in grid
+    )
     xgrad.clip(x, low, high).sum().backward()
     assert (x.grad + low.grad + high.grad).tolist() == [1.0] * 27

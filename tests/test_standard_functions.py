@@ -24,14 +24,20 @@ def mixed(loss: Tensor, x: Tensor, *entries: int) -> float:
 WEIGHTS = np.array([1.0, 2.0, 3.0, 5.0])
 
 
-@pytest.mark.parametrize("values", [(2.0, 0.0, 3.0, 4.0), (0.0, 0.0, 3.0, 0.0), (0.0, 0.0, 0.0, 0.0)])
-def test_products_through_zeros_are_exact_at_orders_one_to_four(values: tuple[float, ...], device: str) -> None:
+@pytest.mark.parametrize(
+    "values", [(2.0, 0.0, 3.0, 4.0), (0.0, 0.0, 3.0, 0.0), (0.0, 0.0, 0.0, 0.0)]
+)
+def test_products_through_zeros_are_exact_at_orders_one_to_four(
+    values: tuple[float, ...], device: str
+) -> None:
     """The derivative of a product with respect to a factor is the product of the others."""
     x, w = leaf64(values, device), xgrad.asarray(WEIGHTS, device=device)
     for entries in [(0,), (2,), (1, 2), (0, 3), (0, 1, 2), (1, 2, 3), (3, 2, 1, 0)]:
         rest = [1.0 if i in entries else value for i, value in enumerate(values)]
         assert mixed(xgrad.prod(x), x, *entries) == np.prod(rest)
-        expected = sum(w * np.prod(rest[: n + 1]) for n, w in enumerate(WEIGHTS) if n >= max(entries))
+        expected = sum(
+            w * np.prod(rest[: n + 1]) for n, w in enumerate(WEIGHTS) if n >= max(entries)
+        )
         assert mixed(xgrad.sum(w * xgrad.cumulative_prod(x)), x, *entries) == expected
 
 
@@ -60,7 +66,9 @@ def test_indices_are_int64() -> None:
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "cumulative_sum", "cumulative_prod"])
-def test_result_in_another_dtype_has_a_gradient_in_that_of_the_input(name: str, device: str) -> None:
+def test_result_in_another_dtype_has_a_gradient_in_that_of_the_input(
+    name: str, device: str
+) -> None:
     x = Tensor([1.0, 2.0, 3.0], device=device, requires_grad=True)
     out = getattr(xgrad, name)(x, dtype=xgrad.float64)
     assert out.dtype == xgrad.float64
@@ -74,7 +82,9 @@ PROMOTED = [(a, b) for a in DTYPES for b in DTYPES if np.result_type(a, b) == a]
 
 
 @pytest.mark.parametrize(("of_x", "of_value"), PROMOTED)
-def test_assigned_values_are_promoted_to_the_dtype_of_the_tensor(of_x: str, of_value: str, device: str) -> None:
+def test_assigned_values_are_promoted_to_the_dtype_of_the_tensor(
+    of_x: str, of_value: str, device: str
+) -> None:
     x, value = np.zeros((2, 3), of_x), np.array([1, 0, 1], of_value)
     tensor = xgrad.asarray(x, device=device)
     tensor[1, :] = xgrad.asarray(value, device=device)
@@ -90,7 +100,9 @@ def test_assigned_values_are_promoted_to_the_dtype_of_the_tensor(of_x: str, of_v
 def test_unique_values_of_any_dtype_agree_with_numpy(dtype: str, device: str) -> None:
     if device == "strict":
         pytest.skip("the shape of the result depends on the data")
-    values = np.array([[2, 1, 0], [2, 1, 1]]).astype(dtype) * (1 + 2j if dtype == "complex64" else np.ones((), dtype))
+    values = np.array([[2, 1, 0], [2, 1, 1]]).astype(dtype) * (
+        1 + 2j if dtype == "complex64" else np.ones((), dtype)
+    )
     x = xgrad.asarray(values, device=device)
     parts = xgrad.unique_all(x)
     wanted = np.unique(values, return_index=True, return_inverse=True, return_counts=True)
@@ -104,11 +116,15 @@ def test_unique_values_of_any_dtype_agree_with_numpy(dtype: str, device: str) ->
 
 @pytest.mark.parametrize("invert", [False, True])
 @pytest.mark.parametrize("dtypes", [("int64", "int8"), ("uint8", "uint16")])
-def test_isin_of_mixed_integers_agrees_with_numpy(dtypes: tuple[str, str], invert: bool, device: str) -> None:
+def test_isin_of_mixed_integers_agrees_with_numpy(
+    dtypes: tuple[str, str], invert: bool, device: str
+) -> None:
     if "uint16" in dtypes and device.startswith("torch"):
         pytest.skip("PyTorch's isin does not take uint16")
     x1, x2 = np.array([[3, 1, 2], [5, 1, 0]], dtypes[0]), np.array([[1], [5]], dtypes[1])
-    contained = xgrad.isin(xgrad.asarray(x1, device=device), xgrad.asarray(x2, device=device), invert=invert)
+    contained = xgrad.isin(
+        xgrad.asarray(x1, device=device), xgrad.asarray(x2, device=device), invert=invert
+    )
     np.testing.assert_array_equal(host(contained), np.isin(x1, x2, invert=invert))
 
 
@@ -119,10 +135,16 @@ def test_isin_compares_integers_with_floats() -> None:
 # Shapes, axes, indices
 
 
-@pytest.mark.parametrize("shapes", [(), ((),), ((2, 3),), ((2, 1), (3,)), ((0, 1), (1, 5)), ((4, 1, 1), (), (3, 1))])
+@pytest.mark.parametrize(
+    "shapes", [(), ((),), ((2, 3),), ((2, 1), (3,)), ((0, 1), (1, 5)), ((4, 1, 1), (), (3, 1))]
+)
 def test_broadcast_shapes_agrees_with_numpy(shapes: tuple[tuple[int, ...], ...]) -> None:
     shape = xgrad.broadcast_shapes(*shapes)
-    assert shape == np.broadcast_shapes(*shapes) and type(shape) is tuple and {int}.issuperset(map(type, shape))
+    assert (
+        shape == np.broadcast_shapes(*shapes)
+        and type(shape) is tuple
+        and {int}.issuperset(map(type, shape))
+    )
 
 
 def test_write_through_expanded_view_reaches_its_base() -> None:
@@ -156,7 +178,9 @@ def test_roll_takes_lists_and_integers_of_numpy(device: str) -> None:
     for shift, axis in [([1], [0]), (np.int64(1), 0), (1, [0])]:
         x = leaf64([1.0, 2.0, 3.0], device)
         out = xgrad.roll(x, shift, axis=axis)
-        (g,) = xgrad.autograd.grad((out * xgrad.asarray([1.0, 2.0, 4.0], dtype=x.dtype, device=device)).sum(), x)
+        (g,) = xgrad.autograd.grad(
+            (out * xgrad.asarray([1.0, 2.0, 4.0], dtype=x.dtype, device=device)).sum(), x
+        )
         assert (out.tolist(), g.tolist()) == ([3.0, 1.0, 2.0], [2.0, 4.0, 1.0])
 
 
@@ -181,7 +205,9 @@ def test_several_arrays_are_returned_as_tuples(device: str) -> None:
 @pytest.mark.parametrize("version", [None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
 def test_array_api_compat_finds_the_namespace_of_every_version(version: str | None) -> None:
     namespace = array_api_compat.array_namespace(xgrad.ones(1), api_version=version)
-    assert namespace.__array_api_version__ == ("2025.12" if version in (None, "2025.12") else "2024.12")
+    assert namespace.__array_api_version__ == (
+        "2025.12" if version in (None, "2025.12") else "2024.12"
+    )
     assert namespace.exp is xgrad.exp
 
 
@@ -190,7 +216,10 @@ def test_array_api_compat_finds_the_namespace_of_every_version(version: str | No
 
 REFUSED = [
     # manipulation
-    ("xp.broadcast_arrays(x, x[:, :2])", "ValueError: broadcast_arrays: … could not be broadcast together"),
+    (
+        "xp.broadcast_arrays(x, x[:, :2])",
+        "ValueError: broadcast_arrays: … could not be broadcast together",
+    ),
     (
         "xp.broadcast_shapes((2,), (3, 4))",
         "ValueError: broadcast_shapes: expected shapes that broadcast, got (2,), (3, 4)",
@@ -199,18 +228,27 @@ REFUSED = [
     ("xp.broadcast_shapes((None, 2))", "TypeError: broadcast_shapes: expected"),
     ("xp.moveaxis(x, (0, 1), 0)", "ValueError: moveaxis: "),
     ("xp.moveaxis(x, (0, 0), (0, 1))", "ValueError: moveaxis: "),
-    *[(f"xp.permute_dims(x, {axes})", "…Error: permute_dims: ") for axes in ((0, 2), (0, -2), (0, -3), (0,))],
+    *[
+        (f"xp.permute_dims(x, {axes})", "…Error: permute_dims: ")
+        for axes in ((0, 2), (0, -2), (0, -3), (0,))
+    ],
     ("xp.roll(x, (1, 2), axis=0)", "ValueError: roll: expected as many axes as shifts"),
     ("xp.roll(x, (1, 2))", "ValueError: roll: expected as many axes as shifts"),
     ("xp.roll(x, 0.5)", "TypeError: roll: expected"),
     ("xp.repeat(x, 1.5)", "TypeError: repeat: expected a tensor, an array or a number for repeats"),
     ("xp.repeat(x, xp.ones(3))", "TypeError: … expected repeats of integers"),
-    ("xp.repeat(x, xp.asarray([1, 2, 3]), axis=2)", "IndexError: repeat: expected axis from … for x of shape … got 2"),
+    (
+        "xp.repeat(x, xp.asarray([1, 2, 3]), axis=2)",
+        "IndexError: repeat: expected axis from … for x of shape … got 2",
+    ),
     ("xp.repeat(x, xp.asarray([1, 2, 3]))", "ValueError: repeat: expected"),
     ("xp.tile(x, 2)", "TypeError: tile: expected"),
     ("xp.tile(x, (-1,))", "ValueError: tile: expected"),
     ("xp.reshape(xp.matrix_transpose(x), (6,), copy=False)", "ValueError: reshape: "),
-    ("xp.expand_dims(x, 4)", "IndexError: expand_dims: expected axis from … for x of shape … got 4"),
+    (
+        "xp.expand_dims(x, 4)",
+        "IndexError: expand_dims: expected axis from … for x of shape … got 4",
+    ),
     (
         "xp.expand_dims(x, axis=(0, 4))",
         "IndexError: expand_dims: expected axis from -4 to 3 for x of shape …, got (0, 4)",
@@ -219,12 +257,21 @@ REFUSED = [
         "xp.expand_dims(x, axis=(0, -5))",
         "IndexError: expand_dims: expected axis from -4 to 3 for x of shape …, got (0, -5)",
     ),
-    ("xp.expand_dims(x, axis=(1, 1))", "ValueError: expand_dims: expected different axes for axis, got (1, 1)"),
-    ("xp.expand_dims(x, axis=(1, -3))", "ValueError: expand_dims: expected different axes for axis, got (1, -3)"),
+    (
+        "xp.expand_dims(x, axis=(1, 1))",
+        "ValueError: expand_dims: expected different axes for axis, got (1, 1)",
+    ),
+    (
+        "xp.expand_dims(x, axis=(1, -3))",
+        "ValueError: expand_dims: expected different axes for axis, got (1, -3)",
+    ),
     ("xp.unstack(x, axis=2)", "IndexError: unstack: expected axis from … for x of shape … got 2"),
     ("x[0, ...][np.zeros(0)]", "IndexError: indexing: expected integers or bools, got an array of"),
     # searching, sorting, sets
-    ("xp.searchsorted(x, x)", "ValueError: searchsorted: expected x1 with one axis, got shape (2, 3)"),
+    (
+        "xp.searchsorted(x, x)",
+        "ValueError: searchsorted: expected x1 with one axis, got shape (2, 3)",
+    ),
     ("xp.searchsorted(x[0, ...], x, side='top')", "ValueError: searchsorted: expected side"),
     ("xp.searchsorted(x[0, ...], x + 1j)", "TypeError: searchsorted: expected real"),
     ("xp.searchsorted(x[0, ...], 1j)", "TypeError: searchsorted: expected real"),
@@ -239,7 +286,10 @@ REFUSED = [
     ],
     ("xp.isin(x, xp.asarray([1j]))", "TypeError: isin: expected real"),
     ("xp.isin(1, 2)", "TypeError: isin: expected a tensor"),
-    ("xp.isin(x.astype(xp.uint8), 300)", "OverflowError: isin: expected a number for x2 that uint8, … holds, got 300"),
+    (
+        "xp.isin(x.astype(xp.uint8), 300)",
+        "OverflowError: isin: expected a number for x2 that uint8, … holds, got 300",
+    ),
     # reductions, differences, products
     ("xp.sum(x, axis=2)", "IndexError: sum: "),
     ("xp.sum(x, out=x)", "TypeError: sum"),
@@ -273,7 +323,17 @@ def test_nonzero_of_a_0d_tensor_is_refused(device: str) -> None:
 
 def test_devices_are_not_mixed() -> None:
     pytest.importorskip("array_api_strict")
-    here, there = xgrad.ones(2, dtype=xgrad.int64), xgrad.ones(2, dtype=xgrad.int64, device="strict")
-    for call in (xgrad.broadcast_arrays, xgrad.searchsorted, xgrad.isin, lambda a, b: xgrad.diff(a, append=b)):
-        with pytest.raises(xgrad.DeviceError, match=r"expected tensors of one device, got .*cpu.*strict"):
+    here, there = (
+        xgrad.ones(2, dtype=xgrad.int64),
+        xgrad.ones(2, dtype=xgrad.int64, device="strict"),
+    )
+    for call in (
+        xgrad.broadcast_arrays,
+        xgrad.searchsorted,
+        xgrad.isin,
+        lambda a, b: xgrad.diff(a, append=b),
+    ):
+        with pytest.raises(
+            xgrad.DeviceError, match=r"expected tensors of one device, got .*cpu.*strict"
+        ):
             call(here, there)

@@ -17,12 +17,16 @@ def modules() -> dict[str, ast.Module]:
     trees = {}
     for path in ROOT.rglob("*.py"):
         parts = path.relative_to(ROOT.parent).with_suffix("").parts
-        trees[".".join(parts).removesuffix(".__init__")] = ast.parse(path.read_text(encoding="utf-8"))
+        trees[".".join(parts).removesuffix(".__init__")] = ast.parse(
+            path.read_text(encoding="utf-8")
+        )
     return trees
 
 
 def imported(tree: ast.Module, known: set[str]) -> set[str]:
-    """Return the modules of xgrad that a module imports, also within functions, for type checkers, and by name."""
+    """Return the modules of xgrad that a module imports, also within functions, for type checkers,
+    and by name.
+    """
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -35,7 +39,8 @@ def imported(tree: ast.Module, known: set[str]) -> set[str]:
     return names & known
 
 
-#: Layers of folders and files of `xgrad/`. Each imports the layers before it, and its own without a cycle.
+#: Layers of folders and files of `xgrad/`. Each imports the layers before it, and its own without a
+#: cycle.
 LAYERS = [
     "support",
     "backend",
@@ -64,13 +69,22 @@ def rank(module: str) -> int:
 @cache
 def graph() -> dict[str, set[str]]:
     trees = modules()
-    return {name: imported(tree, set(trees)) - {name} for name, tree in trees.items() if name != SEAM}
+    return {
+        name: imported(tree, set(trees)) - {name} for name, tree in trees.items() if name != SEAM
+    }
 
 
 def test_imports_go_one_way() -> None:
-    upwards = {f"{name} -> {other}" for name, others in graph().items() for other in others if rank(other) > rank(name)}
+    upwards = {
+        f"{name} -> {other}"
+        for name, others in graph().items()
+        for other in others
+        if rank(other) > rank(name)
+    }
     assert not upwards
-    assert list(TopologicalSorter(graph()).static_order())  # raises CycleError, which names the cycle
+    assert list(
+        TopologicalSorter(graph()).static_order()
+    )  # raises CycleError, which names the cycle
 
 
 def test_every_folder_and_file_has_a_layer() -> None:
@@ -96,7 +110,9 @@ def native_ops() -> dict[str, ast.FunctionDef]:
         for node in tree.body:
             for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
                 call = ast.unparse(decorator)
-                if name.startswith("xgrad.ops.") and (call.startswith("elementwise(") or "native=True" in call):
+                if name.startswith("xgrad.ops.") and (
+                    call.startswith("elementwise(") or "native=True" in call
+                ):
                     rules[node.name] = node
     return rules
 

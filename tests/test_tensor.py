@@ -18,10 +18,18 @@ from xgrad import Tensor
 
 
 VALUES = [
-    (1.5, "float32"), (1, "int64"), (True, "bool"), (1j, "complex64"), ([1.0, 2], "float32"), ([[1, 2]], "int64"),
-    ((), "float32"), (np.float64(1.5), "float64"), (np.ones(2), "float64"), (np.ones(2, np.uint8), "uint8"),
+    (1.5, "float32"),
+    (1, "int64"),
+    (True, "bool"),
+    (1j, "complex64"),
+    ([1.0, 2], "float32"),
+    ([[1, 2]], "int64"),
+    ((), "float32"),
+    (np.float64(1.5), "float64"),
+    (np.ones(2), "float64"),
+    (np.ones(2, np.uint8), "uint8"),
     (np.ones(2, ">f4"), "float32"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("data", "dtype"), VALUES)
@@ -48,10 +56,14 @@ def test_tensor_copies_and_asarray_shares() -> None:
     assert source.tolist() == [5, 0]
 
 
-@pytest.mark.parametrize("values", [lambda x: x, lambda x: x * 2, lambda x: [x[0], x[1]], lambda x: [[1.0, x[0]]]])
+@pytest.mark.parametrize(
+    "values", [lambda x: x, lambda x: x * 2, lambda x: [x[0], x[1]], lambda x: [[1.0, x[0]]]]
+)
 def test_tensors_with_a_graph_are_kept_by_asarray_and_refused_by_tensor(values: Any) -> None:
     x = leaf()
-    with pytest.raises(ValueError, match=r"Tensor: .*use xgrad\.asarray, which keeps the graph, or \.detach\(\)"):
+    with pytest.raises(
+        ValueError, match=r"Tensor: .*use xgrad\.asarray, which keeps the graph, or \.detach\(\)"
+    ):
         Tensor(values(x))
     with xgrad.no_grad():
         assert Tensor(values(x)).is_leaf
@@ -85,9 +97,23 @@ def test_repr_shows_what_differs_from_the_defaults(make: Any, expected: str) -> 
 
 def test_methods_are_the_functions_of_their_names() -> None:
     z = Tensor([[1.0, 2.0], [3.0, 4.0]])
-    assert (z.sum().item(), z.mean(0).tolist(), z.max(1).tolist(), z.min().item()) == (10, [2, 3], [2, 4], 1)
-    assert (z.argmax(1).tolist(), z.var(0).tolist(), z.prod().item(), z.any().item()) == ([1, 1], [1, 1], 24, True)
-    assert [z.reshape(4).shape, z.reshape((1, 4)).shape, z.reshape(-1, 1).shape] == [(4,), (1, 4), (4, 1)]
+    assert (z.sum().item(), z.mean(0).tolist(), z.max(1).tolist(), z.min().item()) == (
+        10,
+        [2, 3],
+        [2, 4],
+        1,
+    )
+    assert (z.argmax(1).tolist(), z.var(0).tolist(), z.prod().item(), z.any().item()) == (
+        [1, 1],
+        [1, 1],
+        24,
+        True,
+    )
+    assert [z.reshape(4).shape, z.reshape((1, 4)).shape, z.reshape(-1, 1).shape] == [
+        (4,),
+        (1, 4),
+        (4, 1),
+    ]
     assert z.std(0, 0, True).shape == (1, 2)
 
 
@@ -95,7 +121,9 @@ def test_rows_of_iteration_share_one_node_and_are_differentiable_twice(device: s
     x = leaf([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], device=device)
     rows = list(x)
     (node,) = rows[0]._edge.edges
-    assert len(rows) == 3 and all(row._edge.edges == (node,) for row in rows) and node is not x._edge
+    assert (
+        len(rows) == 3 and all(row._edge.edges == (node,) for row in rows) and node is not x._edge
+    )
     total = sum((i * row**3).sum() for i, row in enumerate(x))
     (slope,) = xgrad.autograd.grad(total, x, create_graph=True)
     assert slope.tolist() == [[0, 0], [27, 48], [150, 216]]
@@ -110,7 +138,9 @@ def test_rows_of_iteration_share_one_node_and_are_differentiable_twice(device: s
         assert [row.requires_grad for row in x] == [False] * 3
 
 
-def test_iteration_over_a_vector_makes_no_call_for_each_element(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+def test_iteration_over_a_vector_makes_no_call_for_each_element(
+    monkeypatch: pytest.MonkeyPatch, device: str
+) -> None:
     x = Tensor([3.0, 1.0, 2.0], device=device)
     monkeypatch.setattr(xgrad.ops, "getitem", None)
     assert [v.tolist() for v in x] == [3, 1, 2] and list(xgrad.zeros(0, device=device)) == []
@@ -132,7 +162,9 @@ def test_numpy_conversions_share_memory_read_only() -> None:
 
 
 def test_numpy_conversion_of_another_device_is_refused() -> None:
-    pytest.importorskip("array_api_strict", reason="array-api-strict, the other device, is not installed")
+    pytest.importorskip(
+        "array_api_strict", reason="array-api-strict, the other device, is not installed"
+    )
     with pytest.raises(TypeError, match="this tensor is on strict: use"):
         np.asarray(Tensor([1.0], device="strict"))
 
@@ -147,7 +179,9 @@ def test_conversion_that_would_lose_a_graph_names_detach(convert: Any) -> None:
             convert(x)
 
 
-@pytest.mark.parametrize("twin", [lambda x: pickle.loads(pickle.dumps(x)), copy.copy, copy.deepcopy])
+@pytest.mark.parametrize(
+    "twin", [lambda x: pickle.loads(pickle.dumps(x)), copy.copy, copy.deepcopy]
+)
 def test_copies_are_equal_and_separate(twin: Any, device: str) -> None:
     for x in (leaf(device=device), Tensor([1, 2], device=device)):
         y = twin(x)
@@ -178,10 +212,15 @@ def test_data_reads_and_writes_the_value_without_history() -> None:
 def test_refused_assignment_to_data_changes_nothing() -> None:
     y = leaf([1.0, 2.0, 3.0]) * 2
     for wrong in (xgrad.ones(5), xgrad.ones(3, dtype=xgrad.float64)):
-        with pytest.raises(ValueError, match=r"data: expected shape \(3,\), float32 on cpu for a computed tensor, got"):
+        with pytest.raises(
+            ValueError,
+            match=r"data: expected shape \(3,\), float32 on cpu for a computed tensor, got",
+        ):
             y.data = wrong
     assert (y.shape, y.dtype, y.tolist()) == ((3,), xgrad.float32, [2, 4, 6])
-    with pytest.raises(TypeError, match="data: expected a floating dtype where a gradient is wanted, got int64"):
+    with pytest.raises(
+        TypeError, match="data: expected a floating dtype where a gradient is wanted, got int64"
+    ):
         leaf().data = Tensor([1, 2])
 
 
@@ -192,7 +231,11 @@ def test_integer_results_have_no_history() -> None:
 
 
 def test_updates_under_no_grad_change_leaves_in_place() -> None:
-    x, frozen, later = leaf(), xgrad.nn.Parameter([1.0, 2.0], requires_grad=False), leaf().requires_grad_(False)
+    x, frozen, later = (
+        leaf(),
+        xgrad.nn.Parameter([1.0, 2.0], requires_grad=False),
+        leaf().requires_grad_(False),
+    )
     with xgrad.no_grad():
         for p in (x, frozen, copy.deepcopy(frozen), later):
             same = p
@@ -244,7 +287,9 @@ def test_update_of_a_number_is_in_place_under_no_grad_and_in_a_function() -> Non
         with xgrad.no_grad():
             accumulate(x)
         assert x.item() == before + 2
-    with pytest.raises(TypeError, match="in place: expected a result of a dtype that int64 can hold, got float32"):
+    with pytest.raises(
+        TypeError, match="in place: expected a result of a dtype that int64 can hold, got float32"
+    ):
         n += 0.5
     with pytest.raises(ValueError, match=r"in place: expected a result of shape \(\), got \(2,\)"):
         n += xgrad.ones(2, dtype=xgrad.int64)
@@ -288,7 +333,11 @@ def test_update_of_a_number_changes_no_constant_of_the_library() -> None:
     model.num_batches_tracked += 4
     state = model.state_dict()["num_batches_tracked"]
     state += 1
-    assert (model.num_batches_tracked.item(), default.num_batches_tracked.item(), state.item()) == (4, 0, 5)
+    assert (model.num_batches_tracked.item(), default.num_batches_tracked.item(), state.item()) == (
+        4,
+        0,
+        5,
+    )
 
 
 def test_captured_update_of_a_number_is_that_of_the_eager_step() -> None:
@@ -331,12 +380,17 @@ def test_keys_may_be_tensors_arrays_and_lists(device: str) -> None:
     assert x[Tensor(1, device=device) :].tolist() == [20, 30]
 
 
-@pytest.mark.parametrize("part", [(0, 0), [0, 0], np.array([0, 0], np.uint8), (Tensor(0), Tensor(0)), range(0, 1)])
+@pytest.mark.parametrize(
+    "part", [(0, 0), [0, 0], np.array([0, 0], np.uint8), (Tensor(0), Tensor(0)), range(0, 1)]
+)
 def test_gradients_at_repeated_indices_add_up(part: Any) -> None:
     x, count = leaf([[1.0, 2.0], [3.0, 4.0]]), len(part)
     x[:, part].sum().backward()
     assert x.grad.tolist() == [[count, 0], [count, 0]]
-    assert xgrad.ops.index_add(xgrad.zeros((2, 2)), (slice(None), part), 1.0).tolist() == [[count, 0], [count, 0]]
+    assert xgrad.ops.index_add(xgrad.zeros((2, 2)), (slice(None), part), 1.0).tolist() == [
+        [count, 0],
+        [count, 0],
+    ]
     values = leaf(np.ones((2, count), np.float32))
     y = xgrad.zeros((2, 2))
     y[:, part] = values
@@ -366,26 +420,51 @@ def test_narrow_targets_choose_among_many_classes(dtype: str, device: str) -> No
     assert (logits.grad < 0).sum().item() == 1
 
 
-# Refusals: calls with `x` of shape (2,), `w` of shape (2, 3), a leaf and functions `F` of `xgrad.nn.functional`
+# Refusals: calls with `x` of shape (2,), `w` of shape (2, 3), a leaf and functions `F` of
+# `xgrad.nn.functional`
 
 UNKNOWN_DTYPE = "TypeError: dtype: expected one such as xgrad.float32, got"
 NO_OPERAND = "TypeError: add: expected a tensor, an array or a number for x2, got"
 OUT_OF_BOUNDS = "IndexError: getitem: … got x of shape (2,), float32"
 REFUSED = [
-    *[(f"xp.Tensor({data})", "TypeError: Tensor: expected numbers, got") for data in
-      ("'text'", "[1, 'a']", "None", "{1: 2}", "object()", "np.ma.masked_array([1.0, 2.0], [True, False])")],
-    ("xp.Tensor([[1.0], [1.0, 2.0]])", "ValueError: Tensor: expected numbers of a regular shape, got list"),
-    *[(f"{make}, dtype={dtype})", UNKNOWN_DTYPE) for dtype in ("'float33'", "object", "'S5'", "'longdouble'")
-      for make in ("xp.zeros(2", "xp.Tensor(1", "x.to('cpu'")],
+    *[
+        (f"xp.Tensor({data})", "TypeError: Tensor: expected numbers, got")
+        for data in (
+            "'text'",
+            "[1, 'a']",
+            "None",
+            "{1: 2}",
+            "object()",
+            "np.ma.masked_array([1.0, 2.0], [True, False])",
+        )
+    ],
+    (
+        "xp.Tensor([[1.0], [1.0, 2.0]])",
+        "ValueError: Tensor: expected numbers of a regular shape, got list",
+    ),
+    *[
+        (f"{make}, dtype={dtype})", UNKNOWN_DTYPE)
+        for dtype in ("'float33'", "object", "'S5'", "'longdouble'")
+        for make in ("xp.zeros(2", "xp.Tensor(1", "x.to('cpu'")
+    ],
     ("leaf([1, 2])", "TypeError: requires_grad: expected a floating dtype, got int64"),
-    ("xp.Tensor([True]).requires_grad_()", "TypeError: requires_grad: expected a floating dtype, got bool"),
+    (
+        "xp.Tensor([True]).requires_grad_()",
+        "TypeError: requires_grad: expected a floating dtype, got bool",
+    ),
     ("xp.asarray([1.0], copy=False)", "ValueError: … copy=False, but a list must be copied"),
-    ("xp.asarray(np.ones(2), dtype='int8', copy=False)", "ValueError: … copy=False, but another dtype"),
+    (
+        "xp.asarray(np.ones(2), dtype='int8', copy=False)",
+        "ValueError: … copy=False, but another dtype",
+    ),
     ("x.T", "ValueError: T: expected a matrix"),
     ("iter(leaf(1.0))", "TypeError: len: expected at least one axis"),
     ("len(xp.Tensor(1.0))", "TypeError: len: expected at least one axis"),
     *[(f"x[{key}]", OUT_OF_BOUNDS) for key in ("2", "-3", "0, 0", "[0, 5]")],
-    ("x[xp.Tensor([0.0])]", "IndexError: indexing: expected integers or bools, got an array of float32"),
+    (
+        "x[xp.Tensor([0.0])]",
+        "IndexError: indexing: expected integers or bools, got an array of float32",
+    ),
     ("xp.take(x, x > 1)", "IndexError: take: expected indices of integers, got bool"),
     ("w @ w", "ValueError: matmul: … got x1 of shape (2, 3), float32, x2 of shape (2, 3)"),
     ("xp.reshape(x, (2, 2))", "ValueError: reshape: … got x of shape (2,)"),
@@ -396,38 +475,74 @@ REFUSED = [
     ("xp.add(x, 1, 2)", "TypeError: add() takes … 2 positional arguments but 3 were given"),
     ("xp.sum(x, axes=0)", "TypeError: sum(x, /, *, … 'axes'"),
     ("xp.concat([])", "TypeError: concat … expected at least one tensor, got none"),
-    ("xp.where(x > 1, x, None)", "TypeError: where: expected a tensor, an array or a number for x2, got NoneType"),
-    ("bool(x)", "ValueError: bool: expected one element, got shape (2,): use .any() or .all(); compare tensors with"),
-    ("x in [x + 1, x]", "ValueError: … compare tensors with `is`, as in any(p is q for q in tensors)"),
+    (
+        "xp.where(x > 1, x, None)",
+        "TypeError: where: expected a tensor, an array or a number for x2, got NoneType",
+    ),
+    (
+        "bool(x)",
+        (
+            "ValueError: bool: expected one element, got shape (2,): use .any() or .all(); compare"
+            " tensors with"
+        ),
+    ),
+    (
+        "x in [x + 1, x]",
+        "ValueError: … compare tensors with `is`, as in any(p is q for q in tensors)",
+    ),
     ("x in [xp.ones(3)]", "ValueError: equal: expected shapes that broadcast … compare with `is`"),
-    ("f'{x:.2f}'", "ValueError: format: expected one element, got shape (2,): format each of .tolist()"),
+    (
+        "f'{x:.2f}'",
+        "ValueError: format: expected one element, got shape (2,): format each of .tolist()",
+    ),
     ("float(x)", "ValueError: float: expected one element, got shape (2,): take one, as x[0]"),
     ("int(x)", "ValueError: int: expected one element"),
     ("complex(x)", "ValueError: complex: expected one element"),
     ("x.item()", "ValueError: item: expected one element, … or all by .tolist() or .numpy()"),
     ("xp.where(x > 1, 1.0, 2.0)", "TypeError: where: expected at least one tensor for x1 and x2"),
-    ("F.mse_loss(x, w)", "ValueError: mse_loss: expected input and target of one shape, got (2,) and (2, 3)"),
-    ("F.mse_loss(x, x, reduction='max')", "ValueError: … expected a reduction of 'mean', 'sum' or 'none', got 'max'"),
-    ("F.cross_entropy(w, x)", "ValueError: cross_entropy: expected a target of probabilities of the shape of input"),
+    (
+        "F.mse_loss(x, w)",
+        "ValueError: mse_loss: expected input and target of one shape, got (2,) and (2, 3)",
+    ),
+    (
+        "F.mse_loss(x, x, reduction='max')",
+        "ValueError: … expected a reduction of 'mean', 'sum' or 'none', got 'max'",
+    ),
+    (
+        "F.cross_entropy(w, x)",
+        "ValueError: cross_entropy: expected a target of probabilities of the shape of input",
+    ),
     ("F.cross_entropy(w, xp.arange(3))", "ValueError: cross_entropy: … got (2, 3) and (3,)"),
-    ("F.cross_entropy(w, xp.asarray([0, -1]))", "IndexError: cross_entropy: expected target from 0 to 2, got -1"),
-    ("F.cross_entropy(w, xp.asarray([0, 3]))", "IndexError: cross_entropy: expected target from 0 to 2, got 3"),
-    ("F.cross_entropy(w, xp.arange(2), label_smoothing=2)", "ValueError: … expected label_smoothing from 0 to 1, got"),
+    (
+        "F.cross_entropy(w, xp.asarray([0, -1]))",
+        "IndexError: cross_entropy: expected target from 0 to 2, got -1",
+    ),
+    (
+        "F.cross_entropy(w, xp.asarray([0, 3]))",
+        "IndexError: cross_entropy: expected target from 0 to 2, got 3",
+    ),
+    (
+        "F.cross_entropy(w, xp.arange(2), label_smoothing=2)",
+        "ValueError: … expected label_smoothing from 0 to 1, got",
+    ),
     ("F.linear(w, xp.ones((4, 2)))", "ValueError: linear: expected input of shape"),
     ("F.linear(w, xp.ones((4, 3)), w)", "ValueError: linear: expected weight of shape"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("call", "error"), REFUSED)
 def test_wrong_argument_is_named_with_what_was_expected(call: str, error: str) -> None:
-    check_error(call, error, x=xgrad.ones(2), w=xgrad.ones((2, 3)), leaf=leaf, F=xgrad.nn.functional, np=np)
+    check_error(
+        call, error, x=xgrad.ones(2), w=xgrad.ones((2, 3)), leaf=leaf, F=xgrad.nn.functional, np=np
+    )
 
 
 def test_shapes_that_do_not_broadcast_are_named(device: str) -> None:
     a, b = xgrad.ones((2, 3), device=device), xgrad.ones(4, device=device)
     for op in (xgrad.add, xgrad.multiply, xgrad.pow, xgrad.maximum, xgrad.equal):
         message = (
-            rf"{op.__name__}: expected shapes that broadcast, .* got x1 of shape \(2, 3\), float32, x2 of .*\(4,\)"
+            rf"{op.__name__}: expected shapes that broadcast, .* got x1 of shape \(2, 3\), float32,"
+            r" x2 of .*\(4,\)"
         )
         with pytest.raises(ValueError, match=message):
             op(a, b)
@@ -438,7 +553,9 @@ def test_assignment_to_a_recorded_leaf_is_refused_and_changes_nothing() -> None:
     with pytest.raises(RuntimeError, match="x is a leaf that requires a gradient"):
         x[0] = 5.0
     for write in (operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ipow):
-        with pytest.raises(RuntimeError, match=r"x is a leaf .* write x -= y and x\[key\] = y under no_grad\(\)"):
+        with pytest.raises(
+            RuntimeError, match=r"x is a leaf .* write x -= y and x\[key\] = y under no_grad\(\)"
+        ):
             write(x, 2.0)  # else `w -= rate * w.grad` makes of w a tensor without a gradient
     assert x.tolist() == [1, 2] and x.is_leaf
 
@@ -449,15 +566,33 @@ def test_assignment_to_a_recorded_leaf_is_refused_and_changes_nothing() -> None:
 def test_scalars_on_either_side_promote_neither_results_nor_gradients(device: str) -> None:
     x = leaf(device=device)
     for other in (2.0, np.float64(2), np.int64(2)):
-        for out in (x + other, other + x, x * other, other - x, x / other, other / x, x**other, other**x):
+        for out in (
+            x + other,
+            other + x,
+            x * other,
+            other - x,
+            x / other,
+            other / x,
+            x**other,
+            other**x,
+        ):
             assert out.dtype == xgrad.float32
             out.sum().backward()
     assert x.grad.dtype == xgrad.float32
 
 
 def test_choices_and_joints_of_float32_and_integers_are_float32(device: str) -> None:
-    f, i, c = Tensor([1.0], device=device), Tensor([1], device=device), Tensor([True], device=device)
-    for out in (xgrad.where(c, f, i), xgrad.where(c, i, 1.5), xgrad.concat([f, i]), xgrad.stack([i, f])):
+    f, i, c = (
+        Tensor([1.0], device=device),
+        Tensor([1], device=device),
+        Tensor([True], device=device),
+    )
+    for out in (
+        xgrad.where(c, f, i),
+        xgrad.where(c, i, 1.5),
+        xgrad.concat([f, i]),
+        xgrad.stack([i, f]),
+    ):
         assert out.dtype == xgrad.float32
 
 

@@ -1,4 +1,6 @@
-"""`gradcheck` and `gradgradcheck`: rules that pass, faults that are found and named, and refusals."""
+"""`gradcheck` and `gradgradcheck`: rules that pass, faults that are found and named, and
+refusals.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,18 @@ from xgrad import Tensor
 from xgrad.testing import gradcheck, gradgradcheck
 
 
-def random_leaf(*shape: int, dtype: Any = xgrad.float64, device: str = "cpu", seed: int = 0) -> Tensor:
+def random_leaf(
+    *shape: int, dtype: Any = xgrad.float64, device: str = "cpu", seed: int = 0
+) -> Tensor:
     values = uniform(*shape, seed=seed)
     if np.dtype(dtype).kind == "c":
         values = values + 1j * uniform(*shape, seed=seed + 1)
     return Tensor(values, dtype=dtype, device=device, requires_grad=True)
 
 
-def rule(backward: Callable[..., Any], forward: Callable[..., Any] = lambda xp, x: x * x * x) -> xgrad.Function:
+def rule(
+    backward: Callable[..., Any], forward: Callable[..., Any] = lambda xp, x: x * x * x
+) -> xgrad.Function:
     """Return a function of one input, by default the cube, with a derivative rule."""
     return function("Ruled", forward, backward)
 
@@ -43,7 +49,11 @@ def test_right_rules_pass(fast_mode: bool, device: str) -> None:
     x, y = random_leaf(3, 2, device=device), random_leaf(2, device=device, seed=1)
 
     def several(x: Tensor, y: Tensor) -> Any:
-        return {"product": x * y, "sums": (RIGHT(x).sum(), xgrad.argmax(y)), "constant": y.detach() * 0}
+        return {
+            "product": x * y,
+            "sums": (RIGHT(x).sum(), xgrad.argmax(y)),
+            "constant": y.detach() * 0,
+        }
 
     for fn, inputs in [
         (RIGHT, x),
@@ -51,7 +61,9 @@ def test_right_rules_pass(fast_mode: bool, device: str) -> None:
         (several, (x, y)),
         (lambda x, y: (x * y, x.sum(), y**2), [random_leaf(0, 2), random_leaf()]),
     ]:
-        assert gradcheck(fn, inputs, fast_mode=fast_mode) and gradgradcheck(fn, inputs, fast_mode=fast_mode)
+        assert gradcheck(fn, inputs, fast_mode=fast_mode) and gradgradcheck(
+            fn, inputs, fast_mode=fast_mode
+        )
     assert gradcheck(lambda x, n, y: x**n * y, [x, 2, y.detach()], fast_mode=fast_mode)
     assert x.grad is None and y.grad is None
 
@@ -59,15 +71,25 @@ def test_right_rules_pass(fast_mode: bool, device: str) -> None:
 def test_inputs_may_be_the_same_or_depend_on_one_another(fast_mode: bool) -> None:
     x = random_leaf(3)
     for inputs in ([x, x], [x, 2 * x], [{"a": x}, [x]]):
-        fn = (lambda x, y: x * x * y) if isinstance(inputs[0], Tensor) else (lambda d, v: d["a"] ** 2 * v[0])
-        assert gradcheck(fn, inputs, fast_mode=fast_mode) and gradgradcheck(fn, inputs, fast_mode=fast_mode)
+        fn = (
+            (lambda x, y: x * x * y)
+            if isinstance(inputs[0], Tensor)
+            else (lambda d, v: d["a"] ** 2 * v[0])
+        )
+        assert gradcheck(fn, inputs, fast_mode=fast_mode) and gradgradcheck(
+            fn, inputs, fast_mode=fast_mode
+        )
     with pytest.raises(AssertionError, match=r"by inputs\[0\]"):
         gradcheck(lambda x, y: DOUBLED(x) * y, [x, x], fast_mode=fast_mode)
 
 
 def test_complex_inputs_and_results_are_checked(fast_mode: bool) -> None:
     z, x = random_leaf(3, dtype=xgrad.complex128), random_leaf(3, seed=5)
-    for fn in (lambda z, x: z * z / x, lambda z, x: xgrad.real(z * x), lambda z, x: xgrad.conj(z) * x * 1j):
+    for fn in (
+        lambda z, x: z * z / x,
+        lambda z, x: xgrad.real(z * x),
+        lambda z, x: xgrad.conj(z) * x * 1j,
+    ):
         assert gradcheck(fn, [z, x], fast_mode=fast_mode)
         assert gradgradcheck(fn, [z, x], fast_mode=fast_mode)
     wrong = rule(lambda xp, g, z: g * z, lambda xp, z: z * z)
@@ -85,10 +107,17 @@ def test_complex_step_is_exact(fast_mode: bool) -> None:
     tight = {"rtol": 1e-13, "atol": 1e-14, "fast_mode": fast_mode}
     assert gradcheck(fn, random_leaf(3), complex_step=True, **tight)
     assert not gradcheck(fn, random_leaf(3), raise_exception=False, **tight)
-    assert gradcheck(fn, random_leaf(3, dtype=xgrad.float32), complex_step=True, rtol=1e-5, fast_mode=fast_mode)
-    with pytest.raises(AssertionError, match=r"is 0\.\d+ by backward, .* by the complex step") as caught:
+    assert gradcheck(
+        fn, random_leaf(3, dtype=xgrad.float32), complex_step=True, rtol=1e-5, fast_mode=fast_mode
+    )
+    with pytest.raises(
+        AssertionError, match=r"is 0\.\d+ by backward, .* by the complex step"
+    ) as caught:
         gradcheck(
-            lambda x: rule(lambda xp, g, x: g * 1e-6 + 3 * g * x * x)(x) / 40, random_leaf(), complex_step=True, **tight
+            lambda x: rule(lambda xp, g, x: g * 1e-6 + 3 * g * x * x)(x) / 40,
+            random_leaf(),
+            complex_step=True,
+            **tight,
         )
     assert "1 of 1 entries" in str(caught.value)
 
@@ -112,13 +141,19 @@ def test_inputs_in_containers_are_checked(fast_mode: bool) -> None:
 
 
 def test_broken_rule_is_found_and_named(fast_mode: bool, device: str) -> None:
-    x, y = random_leaf(2, 2, device=device), Tensor([[2.0]], dtype=xgrad.float64, device=device, requires_grad=True)
+    x, y = (
+        random_leaf(2, 2, device=device),
+        Tensor([[2.0]], dtype=xgrad.float64, device=device, requires_grad=True),
+    )
     message = (
-        r"gradcheck: the derivative of result\['b'\]\[0\]\(0, 0\) by inputs\[1\]\(0, 0\) is 24 by backward, "
+        r"gradcheck: the derivative of result\['b'\]\[0\]\(0, 0\) by inputs\[1\]\(0, 0\) is 24 by"
+        r" backward, "
         r"12 by differences: off by 12, tolerated are 0.012; 1 of 1 entries are off$"
     )
     with pytest.raises(AssertionError, match=message):
-        gradcheck(lambda x, y: {"a": RIGHT(x), "b": [DOUBLED(y), x * 1]}, [x, y], fast_mode=fast_mode)
+        gradcheck(
+            lambda x, y: {"a": RIGHT(x), "b": [DOUBLED(y), x * 1]}, [x, y], fast_mode=fast_mode
+        )
     assert gradcheck(DOUBLED, x, raise_exception=False, fast_mode=fast_mode) is False
 
 
@@ -127,7 +162,9 @@ def test_one_wrong_entry_of_many_is_found(entry: tuple[int, int]) -> None:
     factor = np.ones((5, 7))
     factor[entry] = 1.05
     wrong = rule(lambda xp, g, x: 3 * g * x * x * factor)
-    with pytest.raises(AssertionError, match=rf"by inputs\[0\]\({entry[0]}, {entry[1]}\) is .*; 1 of 1225 entries"):
+    with pytest.raises(
+        AssertionError, match=rf"by inputs\[0\]\({entry[0]}, {entry[1]}\) is .*; 1 of 1225 entries"
+    ):
         gradcheck(wrong, random_leaf(5, 7))
 
 
@@ -142,8 +179,16 @@ LOST = rule(lambda xp, g, x: 3 * detached(g) * x * x)
 @pytest.mark.parametrize(
     ("check", "fn", "message"),
     [
-        (gradcheck, lambda x: x.detach() ** 2, r"result\(\d,\) by inputs\[0\]\(\d,\) is 0 by backward"),
-        (gradgradcheck, CONSTANT, r"gradgradcheck: the derivative of result\[0\]\(\d,\) by inputs\[0\]"),
+        (
+            gradcheck,
+            lambda x: x.detach() ** 2,
+            r"result\(\d,\) by inputs\[0\]\(\d,\) is 0 by backward",
+        ),
+        (
+            gradgradcheck,
+            CONSTANT,
+            r"gradgradcheck: the derivative of result\[0\]\(\d,\) by inputs\[0\]",
+        ),
         (gradgradcheck, LOST, r"result\[0\]\(\d,\) by grad_outputs\[0\]\(\d,\) is 0 by backward"),
     ],
 )
@@ -157,7 +202,8 @@ def test_lost_history_is_found(check: Any, fn: Any, message: str, fast_mode: boo
 def test_kink_is_named(fast_mode: bool) -> None:
     x = Tensor([1.0, 0.0], dtype=xgrad.float64, requires_grad=True)
     message = (
-        r"result\(1,\) by inputs\[0\]\(1,\).* 1 of 4 entries are off; the function has a kink or a jump there, for "
+        r"result\(1,\) by inputs\[0\]\(1,\).* 1 of 4 entries are off; the function has a kink or a"
+        r" jump there, for "
         "its slope is 1 on the right, 0 on the left"
     )
     for fn, text in ((xgrad.relu, message), (lambda x: x + xgrad.floor(x), "a kink or a jump")):
@@ -177,7 +223,8 @@ def test_derivative_off_along_a_direction_alone_is_found() -> None:
     origin = Tensor([0.0, 0.0], dtype=xgrad.float64, requires_grad=True)
     assert gradcheck(fn, origin, fast_mode=False)
     message = (
-        r"the derivative of result, weighted at random, by inputs\[0\] in a random direction is 0 by backward, .*"
+        r"the derivative of result, weighted at random, by inputs\[0\] in a random direction is 0"
+        r" by backward, .*"
         ": each entry by itself is within the tolerance"
     )
     with pytest.raises(AssertionError, match=message):
@@ -189,13 +236,18 @@ def test_function_without_a_floating_result_is_refused(fast_mode: bool) -> None:
         *[(gradcheck, fn) for fn in (lambda x: None, lambda x: [], xgrad.argmax)],
         (gradgradcheck, Tensor.detach),
     ]:
-        with pytest.raises(TypeError, match=f"{check.__name__}: expected a floating result of the function, got"):
+        with pytest.raises(
+            TypeError, match=f"{check.__name__}: expected a floating result of the function, got"
+        ):
             check(fn, random_leaf(3), fast_mode=fast_mode)
 
 
 def test_values_too_large_for_the_differences_are_named(fast_mode: bool) -> None:
     x = Tensor([3e9], dtype=xgrad.float64, requires_grad=True)
-    with pytest.raises(AssertionError, match="the values are too large for differences over 1e-06: give a larger eps"):
+    with pytest.raises(
+        AssertionError,
+        match="the values are too large for differences over 1e-06: give a larger eps",
+    ):
         gradcheck(lambda x: x * x, x, fast_mode=fast_mode)
     assert gradcheck(lambda x: x * x, x, eps=1e3, fast_mode=fast_mode)
 

@@ -16,7 +16,9 @@ from xgrad_numpy.native import compiler
 @pytest.fixture
 def threadpoolctl():
     """The package, and the number of threads as it was after the test."""
-    package = pytest.importorskip("threadpoolctl", reason="needs threadpoolctl: pip install 'xgrad[threads]'")
+    package = pytest.importorskip(
+        "threadpoolctl", reason="needs threadpoolctl: pip install 'xgrad[threads]'"
+    )
     before = xgrad.get_num_threads()
     yield package
     xgrad.set_num_threads(before)
@@ -26,11 +28,15 @@ def test_set_number_is_that_of_the_library(threadpoolctl):
     for n in (1, 2):
         xgrad.set_num_threads(n)
         assert xgrad.get_num_threads() == n
-        numbers = [x["num_threads"] for x in threadpoolctl.threadpool_info() if x["user_api"] == "blas"]
+        numbers = [
+            x["num_threads"] for x in threadpoolctl.threadpool_info() if x["user_api"] == "blas"
+        ]
         assert numbers and set(numbers) == {n}
 
 
-@pytest.mark.parametrize(("n", "error"), [(0, ValueError), (-1, ValueError), (1.0, TypeError), (True, TypeError)])
+@pytest.mark.parametrize(
+    ("n", "error"), [(0, ValueError), (-1, ValueError), (1.0, TypeError), (True, TypeError)]
+)
 def test_number_that_is_no_positive_int_is_refused(n, error):
     with pytest.raises(error, match=f"set_num_threads: expected .* got {n}"):
         xgrad.set_num_threads(n)
@@ -45,8 +51,12 @@ def test_missing_threadpoolctl_names_the_extra(monkeypatch):
 
 def test_unknown_library_is_an_error(threadpoolctl, monkeypatch):
     known = threadpoolctl.ThreadpoolController.select
-    monkeypatch.setattr(threadpoolctl.ThreadpoolController, "select", lambda self, **_: known(self, prefix="none"))
-    check_error("xp.set_num_threads(1)", "RuntimeError: set_num_threads: expected OpenBLAS, … found no")
+    monkeypatch.setattr(
+        threadpoolctl.ThreadpoolController, "select", lambda self, **_: known(self, prefix="none")
+    )
+    check_error(
+        "xp.set_num_threads(1)", "RuntimeError: set_num_threads: expected OpenBLAS, … found no"
+    )
     monkeypatch.undo()
 
 
@@ -56,7 +66,9 @@ def test_libraries_are_loaded_while_others_are_counted(threadpoolctl, tmp_path):
     Its version 3.5 hangs in this script if the thread calls `ctypes.CDLL` itself.
     """
     skip_without_compiler()
-    built = compiler.build(compiler.find(), "int answer(void) { return 42; }", str(tmp_path), timeout=60)
+    built = compiler.build(
+        compiler.find(), "int answer(void) { return 42; }", str(tmp_path), timeout=60
+    )
     for i in range(200):
         shutil.copy(built, tmp_path / f"{i}.copy")
     script = """if True:

@@ -26,7 +26,9 @@ from xgrad.training import EMA, Callback, EarlyStopping, JSONLines, Trainer
 METRICS = {"error": lambda y, t: xgrad.abs(y - t)[:, 0]}
 
 
-def trainer(device: str = "cpu", callbacks: Any = (), validation: bool = True, **options: Any) -> Trainer:
+def trainer(
+    device: str = "cpu", callbacks: Any = (), validation: bool = True, **options: Any
+) -> Trainer:
     """Return a trainer of a linear function of 3 numbers, from 40 samples in batches of 16."""
     xgrad.manual_seed(0)
     x = xgrad.random.randn((60, 3), device=device)
@@ -34,10 +36,16 @@ def trainer(device: str = "cpu", callbacks: Any = (), validation: bool = True, *
     train, held = (TensorDataset(x[part, ...], y[part, ...]) for part in (slice(40), slice(40, 60)))
     model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.1), nn.Tanh(), nn.Linear(8, 1)).to(device)
     optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.5)
-    options = {"metrics": METRICS, "scheduler": optim.lr_scheduler.ExponentialLR(optimizer, 0.99), **options}
+    options = {
+        "metrics": METRICS,
+        "scheduler": optim.lr_scheduler.ExponentialLR(optimizer, 0.99),
+        **options,
+    }
     loaders = DataLoader(train, 16, shuffle=True), DataLoader(held, 16) if validation else None
     callbacks = [make(model) if isinstance(make, type(lambda: 0)) else make for make in callbacks]
-    return Trainer(model, optimizer, nn.functional.mse_loss, *loaders, callbacks=callbacks, **options)
+    return Trainer(
+        model, optimizer, nn.functional.mse_loss, *loaders, callbacks=callbacks, **options
+    )
 
 
 def test_history_has_the_figures_of_a_loop_by_hand(device: str) -> None:
@@ -63,7 +71,9 @@ def test_history_has_the_figures_of_a_loop_by_hand(device: str) -> None:
         expected = [s / 40 for s in sums] + [nn.functional.mse_loss(output, y).item()]
         expected += [xgrad.mean(xgrad.abs(output - y)).item()]
         names = ["train_loss", "train_error", "validation_loss", "validation_error"]
-        assert list(line) == ["epoch", *names] and [line[n] for n in names] == pytest.approx(expected, rel=1e-4)
+        assert list(line) == ["epoch", *names] and [line[n] for n in names] == pytest.approx(
+            expected, rel=1e-4
+        )
 
 
 class Presses(nn.Module):
@@ -93,7 +103,9 @@ def test_signal_waits_for_the_end_of_a_step() -> None:
     assert (parts.steps, layer.passed, layer.calls) == (2, 1, 2)
     assert signal.getsignal(signal.SIGINT) is handler
     assert parts.fit(2) == expected
-    assert [p.tolist() for p in parts.model.parameters()] == [p.tolist() for p in whole.model.parameters()]
+    assert [p.tolist() for p in parts.model.parameters()] == [
+        p.tolist() for p in whole.model.parameters()
+    ]
 
 
 def test_second_signal_within_a_step_does_not_wait() -> None:
@@ -110,7 +122,11 @@ def test_signals_that_no_function_handles_are_left_alone(handler: Any) -> None:
     before = signal.signal(signal.SIGTERM, handler)
     seen = []
     try:
-        trainer(callbacks=[hook("on_batch_end", lambda t: seen.append(signal.getsignal(signal.SIGTERM)))]).fit(1)
+        trainer(
+            callbacks=[
+                hook("on_batch_end", lambda t: seen.append(signal.getsignal(signal.SIGTERM)))
+            ]
+        ).fit(1)
     finally:
         signal.signal(signal.SIGTERM, before)
     assert set(seen) == {handler}
@@ -140,7 +156,9 @@ def test_loaded_state_continues_to_the_same_bits(step: int, capture: bool, tmp_p
     resumed = trainer(callbacks=(EarlyStopping(), parts[1]), capture=capture)
     resumed.load_state_dict(xgrad.load(tmp_path / "state"))
     assert resumed.fit(3) == whole.history and len(whole.history) == 3
-    states = [xgrad.serialization.serialized({**t.state_dict(), "timing": 0}) for t in (whole, resumed)]
+    states = [
+        xgrad.serialization.serialized({**t.state_dict(), "timing": 0}) for t in (whole, resumed)
+    ]
     assert states[0] == states[1]
 
 
@@ -191,11 +209,15 @@ def test_loaded_schedule_of_integers_continues(scheduler: str, tmp_path: Path) -
 
 
 def test_callbacks_of_one_class_have_a_state_each() -> None:
-    saved, loaded = (trainer(callbacks=[lambda m: EMA(m, 0.5), lambda m: EMA(m, 0.9)]) for _ in range(2))
+    saved, loaded = (
+        trainer(callbacks=[lambda m: EMA(m, 0.5), lambda m: EMA(m, 0.9)]) for _ in range(2)
+    )
     saved.fit(1)
     loaded.load_state_dict(saved.state_dict())
     for a, b in zip(saved.callbacks, loaded.callbacks, strict=True):
-        assert xgrad.serialization.serialized(a.state_dict()) == xgrad.serialization.serialized(b.state_dict())
+        assert xgrad.serialization.serialized(a.state_dict()) == xgrad.serialization.serialized(
+            b.state_dict()
+        )
 
 
 def test_callback_with_an_empty_state_at_first_is_loaded() -> None:
@@ -219,8 +241,12 @@ def test_callback_with_an_empty_state_at_first_is_loaded() -> None:
 
 
 @pytest.mark.parametrize("saves", [False, True])
-@pytest.mark.parametrize(("where", "number"), [("loss", 1), ("loss", 2), ("loss", 5), ("callback", 3), ("metric", 6)])
-def test_fit_after_an_exception_continues_to_the_same_bits(where: str, number: int, saves: bool) -> None:
+@pytest.mark.parametrize(
+    ("where", "number"), [("loss", 1), ("loss", 2), ("loss", 5), ("callback", 3), ("metric", 6)]
+)
+def test_fit_after_an_exception_continues_to_the_same_bits(
+    where: str, number: int, saves: bool
+) -> None:
     whole, calls = trainer(), Counter[str]()
     whole.fit(3)
 
@@ -236,8 +262,13 @@ def test_fit_after_an_exception_continues_to_the_same_bits(where: str, number: i
     def made() -> Trainer:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(nn.functional, "mse_loss", failing("loss", nn.functional.mse_loss))
-            metrics = {"error": failing("metric", METRICS["error"])}  # the sixth batch is one of the validation
-            return trainer(callbacks=[hook("on_batch_end", failing("callback", lambda t: None))], metrics=metrics)
+            metrics = {
+                "error": failing("metric", METRICS["error"])
+            }  # the sixth batch is one of the validation
+            return trainer(
+                callbacks=[hook("on_batch_end", failing("callback", lambda t: None))],
+                metrics=metrics,
+            )
 
     stopped = made()
     with pytest.raises(KeyboardInterrupt):
@@ -246,7 +277,9 @@ def test_fit_after_an_exception_continues_to_the_same_bits(where: str, number: i
         state, stopped = stopped.state_dict(), made()
         stopped.load_state_dict(state)
     assert stopped.fit(3) == whole.history and stopped.steps == whole.steps == 9
-    assert [p.tolist() for p in stopped.model.parameters()] == [p.tolist() for p in whole.model.parameters()]
+    assert [p.tolist() for p in stopped.model.parameters()] == [
+        p.tolist() for p in whole.model.parameters()
+    ]
 
 
 class Stream:
@@ -263,7 +296,11 @@ def test_second_epoch_of_a_stream_that_is_exhausted_is_refused() -> None:
     t = trainer()
     once = iter(Stream(t.train_loader.dataset))
     t.train_loader = DataLoader(type("Once", (), {"__iter__": lambda self: once})(), 16)
-    check_error("fit(2)", "ValueError: Trainer.fit: expected batches of train_loader, got none: add data", fit=t.fit)
+    check_error(
+        "fit(2)",
+        "ValueError: Trainer.fit: expected batches of train_loader, got none: add data",
+        fit=t.fit,
+    )
     assert len(t.history) == 1
 
 
@@ -281,13 +318,21 @@ def test_ema_is_evaluated_in_place_of_the_model() -> None:
     t = trainer(callbacks=[lambda model: EMA(model, 0.75)])
     assert isinstance(t.callbacks[0], EMA)
     steps = []
-    t.callbacks = [*t.callbacks, hook("on_batch_end", lambda t: steps.append(t.model[0].weight.detach().tolist()))]
+    t.callbacks = [
+        *t.callbacks,
+        hook("on_batch_end", lambda t: steps.append(t.model[0].weight.detach().tolist())),
+    ]
     (line,) = t.fit(1)
     average: Any = xgrad.asarray(steps[0])
     for weight in steps[1:]:
         average = 0.75 * average + 0.25 * xgrad.asarray(weight)
-    assert xgrad.allclose(t.eval_model[0].weight, average) and not xgrad.allclose(t.model[0].weight, average)
-    assert t.validation_loader is not None and t.evaluate(t.validation_loader)["loss"] == line["validation_loss"]
+    assert xgrad.allclose(t.eval_model[0].weight, average) and not xgrad.allclose(
+        t.model[0].weight, average
+    )
+    assert (
+        t.validation_loader is not None
+        and t.evaluate(t.validation_loader)["loss"] == line["validation_loss"]
+    )
 
 
 @pytest.mark.parametrize("tqdm", [False, True])
@@ -307,11 +352,18 @@ def test_progress_of_samples_without_a_number_is_shown(
 def test_epoch_without_batches_and_metric_that_is_a_mean_are_refused(capture: bool) -> None:
     t = trainer(capture=capture)
     t.train_loader = DataLoader(t.train_loader.dataset, 41, drop_last=True)
-    check_error("fit(1)", "ValueError: Trainer.fit: expected batches of train_loader, got none: add data", fit=t.fit)
+    check_error(
+        "fit(1)",
+        "ValueError: Trainer.fit: expected batches of train_loader, got none: add data",
+        fit=t.fit,
+    )
     for mean in (lambda y, t: xgrad.mean(xgrad.abs(y - t)), lambda y, t: xgrad.abs(y - t)):
         t = trainer(capture=capture, metrics={"error": mean})
         shape = mean(xgrad.ones((16, 1)), xgrad.ones((16, 1))).shape
-        error = f"ValueError: Trainer: expected a value a sample of metrics, shape (16,), got [{shape}]…"
+        error = (
+            "ValueError: Trainer: expected a value a sample of metrics, shape (16,), got"
+            f" [{shape}]…"
+        )
         check_error("fit(1)", error, fit=t.fit)
 
 
@@ -322,7 +374,12 @@ def hook(name: str, function: Any) -> Callback:
 
 def test_early_stopping_keeps_the_weights_of_the_best_epoch() -> None:
     stopping, weights = EarlyStopping(patience=2, monitor="validation_error", mode="max"), []
-    t = trainer(callbacks=[hook("on_epoch_end", lambda t: weights.append(t.model[0].weight.tolist())), stopping])
+    t = trainer(
+        callbacks=[
+            hook("on_epoch_end", lambda t: weights.append(t.model[0].weight.tolist())),
+            stopping,
+        ]
+    )
     history = t.fit(50)
     values = [line["validation_error"] for line in history]
     best = values.index(max(values))
@@ -341,9 +398,13 @@ def test_json_lines_are_the_history(tmp_path: Path) -> None:
 def test_callbacks_are_called_in_order_and_at_the_end_of_an_interrupted_fit() -> None:
     calls: list[str] = []
     hooks = "on_fit_start on_epoch_start on_batch_end on_epoch_end on_fit_end".split()
-    parts = [hook(name, lambda t, name=name: calls.append(name.removeprefix("on_"))) for name in hooks]
+    parts = [
+        hook(name, lambda t, name=name: calls.append(name.removeprefix("on_"))) for name in hooks
+    ]
     trainer(callbacks=parts).fit(1)
-    assert " ".join(calls) == "fit_start epoch_start batch_end batch_end batch_end epoch_end fit_end"
+    assert (
+        " ".join(calls) == "fit_start epoch_start batch_end batch_end batch_end epoch_end fit_end"
+    )
     calls.clear()
     with pytest.raises(KeyboardInterrupt):
         trainer(callbacks=[*parts, StopAt(1)]).fit(1)
@@ -353,37 +414,77 @@ def test_callbacks_are_called_in_order_and_at_the_end_of_an_interrupted_fit() ->
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
-        ("plateau()", "ValueError: Trainer: expected a validation_loader, whose loss ReduceLROnPlateau follows"),
+        (
+            "plateau()",
+            (
+                "ValueError: Trainer: expected a validation_loader, whose loss ReduceLROnPlateau"
+                " follows"
+            ),
+        ),
         (
             "trainer(validation=False, callbacks=[EarlyStopping()]).fit(1)",
-            "ValueError: EarlyStopping: expected a monitor of ('train_loss', 'train_error'), got 'validation_loss'",
+            (
+                "ValueError: EarlyStopping: expected a monitor of ('train_loss', 'train_error'),"
+                " got 'validation_loss'"
+            ),
         ),
-        ("EarlyStopping(mode='auto')", "ValueError: EarlyStopping: expected mode 'min' or 'max', got 'auto'"),
-        ("EMA(xp.nn.Linear(1, 1), 2)", "ValueError: get_ema_avg_fn: expected a decay from 0 to 1, got 2"),
+        (
+            "EarlyStopping(mode='auto')",
+            "ValueError: EarlyStopping: expected mode 'min' or 'max', got 'auto'",
+        ),
+        (
+            "EMA(xp.nn.Linear(1, 1), 2)",
+            "ValueError: get_ema_avg_fn: expected a decay from 0 to 1, got 2",
+        ),
         (
             "load(totals=())",
             "ValueError: Trainer.load_state_dict: expected figures of each epoch of epoch, train",
         ),
-        ("load(timing=[{}])", "ValueError: Trainer.load_state_dict: expected finite numbers of steps"),
+        (
+            "load(timing=[{}])",
+            "ValueError: Trainer.load_state_dict: expected finite numbers of steps",
+        ),
         (
             "load(scheduler={})",
-            "ValueError: Trainer.load_state_dict: scheduler: expected ['_last_lr', … 'last_epoch'], got []",
+            (
+                "ValueError: Trainer.load_state_dict: scheduler: expected ['_last_lr', …"
+                " 'last_epoch'], got []"
+            ),
         ),
-        ("trainer().load_state_dict({})", "ValueError: Trainer.load_state_dict: expected ['callbacks', … got []"),
-        ("trainer().load_state_dict(3)", "ValueError: Trainer.load_state_dict: expected ['callbacks', … got int"),
-        ("load(callbacks={'EMA': {}})", "ValueError: Trainer.load_state_dict: callbacks: expected [], got ['EMA']"),
+        (
+            "trainer().load_state_dict({})",
+            "ValueError: Trainer.load_state_dict: expected ['callbacks', … got []",
+        ),
+        (
+            "trainer().load_state_dict(3)",
+            "ValueError: Trainer.load_state_dict: expected ['callbacks', … got int",
+        ),
+        (
+            "load(callbacks={'EMA': {}})",
+            "ValueError: Trainer.load_state_dict: callbacks: expected [], got ['EMA']",
+        ),
     ],
 )
 def test_wrong_argument_is_named(call: str, expected: str) -> None:
     def plateau() -> Trainer:
-        scheduler = optim.lr_scheduler.ReduceLROnPlateau(optim.SGD([xgrad.ones(1, requires_grad=True)], lr=0.1))
+        scheduler = optim.lr_scheduler.ReduceLROnPlateau(
+            optim.SGD([xgrad.ones(1, requires_grad=True)], lr=0.1)
+        )
         return trainer(validation=False, scheduler=scheduler)
 
     def load(**change: Any) -> None:
         t = trainer()
         t.load_state_dict(t.state_dict() | change)
 
-    check_error(call, expected, plateau=plateau, load=load, trainer=trainer, EarlyStopping=EarlyStopping, EMA=EMA)
+    check_error(
+        call,
+        expected,
+        plateau=plateau,
+        load=load,
+        trainer=trainer,
+        EarlyStopping=EarlyStopping,
+        EMA=EMA,
+    )
 
 
 def events(folder: Path) -> dict[tuple[str, int], float]:
@@ -394,13 +495,17 @@ def events(folder: Path) -> dict[tuple[str, int], float]:
         while content:  # records: the length, its checksum, an event, its checksum
             size = int.from_bytes(content[:8], "little")
             event = event_pb2.Event.FromString(content[12 : 12 + size])
-            scalars |= {(value.tag, event.step): value.simple_value for value in event.summary.value}
+            scalars |= {
+                (value.tag, event.step): value.simple_value for value in event.summary.value
+            }
             content = content[16 + size :]
     return scalars
 
 
 def test_tensorboard_has_the_figures_of_each_epoch(tmp_path: Path) -> None:
-    pytest.importorskip("tensorboardX", reason="needs tensorboardX: pip install 'xgrad[tensorboard]'")
+    pytest.importorskip(
+        "tensorboardX", reason="needs tensorboardX: pip install 'xgrad[tensorboard]'"
+    )
     t = trainer(callbacks=[training.TensorBoard(tmp_path)])
     t.fit(1)
     first = events(tmp_path)
@@ -415,9 +520,13 @@ def test_tensorboard_has_the_figures_of_each_epoch(tmp_path: Path) -> None:
     assert scalars == expected | rates and first.items() < scalars.items()
 
 
-def test_missing_tensorboard_names_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tensorboard_names_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    with pytest.raises(ImportError, match=r"tensorboardX is missing .*: pip install 'xgrad\[tensorboard\]'"):
+    with pytest.raises(
+        ImportError, match=r"tensorboardX is missing .*: pip install 'xgrad\[tensorboard\]'"
+    ):
         training.TensorBoard(tmp_path)
 
 
@@ -431,10 +540,15 @@ def test_run_of_the_command_line_is_released_without_the_collector(tmp_path: Pat
     gc.collect()
     gc.disable()
     try:
-        run = TrainingRun(settings(args, data, xgrad.Device("cpu")), data, xgrad.Device("cpu"), tmp_path, True)
+        run = TrainingRun(
+            settings(args, data, xgrad.Device("cpu")), data, xgrad.Device("cpu"), tmp_path, True
+        )
         loop = run.trainer(capture=True)
         loop.fit(1)
-        parts = [weakref.ref(x) for x in (run, loop, loop.model, loop.optimizer, loop.train_step, run.train)]
+        parts = [
+            weakref.ref(x)
+            for x in (run, loop, loop.model, loop.optimizer, loop.train_step, run.train)
+        ]
         assert loop.train_step.refusal is None
         del run, loop
         assert [part() for part in parts] == [None] * len(parts)

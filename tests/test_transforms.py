@@ -21,7 +21,9 @@ def assert_close(got: Any, wanted: Any, rtol: float = 1e-9) -> None:
     assert pairs
     for a, b in pairs:
         assert isinstance(a, Tensor) and not a.requires_grad
-        np.testing.assert_allclose(host(a), host(b) if isinstance(b, Tensor) else b, rtol=rtol, atol=1e-11)
+        np.testing.assert_allclose(
+            host(a), host(b) if isinstance(b, Tensor) else b, rtol=rtol, atol=1e-11
+        )
 
 
 # Closed forms, on every device
@@ -53,7 +55,10 @@ def test_derivatives_of_a_quadratic_form_are_exact(device: str) -> None:
 
 def test_vjp_is_the_transpose_of_jvp(device: str) -> None:
     x, y = on(device, uniform(3, 2)), on(device, uniform(2, seed=1))
-    u, v = on(device, uniform(3, seed=2)), (on(device, uniform(3, 2, seed=3)), on(device, uniform(2, seed=4)))
+    u, v = (
+        on(device, uniform(3, seed=2)),
+        (on(device, uniform(3, 2, seed=3)), on(device, uniform(2, seed=4))),
+    )
 
     def f(x: Tensor, y: Tensor) -> Tensor:
         return xgrad.exp(xgrad.divide(x, y)).sum(axis=1) * y[0]
@@ -79,7 +84,9 @@ def mlp(xp: Any, p: Any, x: Any) -> Any:
 def piecewise(xp: Any, p: Any, x: Any) -> Any:
     a, b = p
     y = xp.where(a > 1, a**3, xp.divide(1, a)) ** b
-    return xp.sum(y[1:, ::2] * xp.log(xp.sum(y, axis=0, keepdims=True))[:, ::2]) + xp.max(y) / xp.prod(b)
+    return xp.sum(y[1:, ::2] * xp.log(xp.sum(y, axis=0, keepdims=True))[:, ::2]) + xp.max(
+        y
+    ) / xp.prod(b)
 
 
 def assigned(xp: Any, p: Any, x: Any) -> Any:
@@ -134,7 +141,9 @@ ORDERS: dict[str, Callable[[Any, Any], Any]] = {
     "grad": lambda t, f: t.grad(f),
     "value and grad": lambda t, f: t.value_and_grad(f),
     "hessian": lambda t, f: t.hessian(f),
-    "jacobian": lambda t, f: t.jacobian(lambda p: {"both": (f(p), t.grad(f)(p)), "square": f(p) ** 2}),
+    "jacobian": lambda t, f: t.jacobian(
+        lambda p: {"both": (f(p), t.grad(f)(p)), "square": f(p) ** 2}
+    ),
     "jvp": lambda t, f: lambda p: t.jvp(f, (p,), (direction(p),)),
     "jvp of grad": lambda t, f: slope(t, t.grad(f)),
     "grad of jvp": lambda t, f: t.grad(slope(t, f)),
@@ -208,7 +217,12 @@ def test_aux_is_returned_without_a_graph() -> None:
     x = xgrad.asarray([1.0, 2.0])
     g, aux = grad(f, has_aux=True)(x)
     assert g.tolist() == [2, 4]
-    assert aux["twice"].tolist() == [2, 4] and not aux["twice"].requires_grad and aux["name"] == "f" and aux["n"] == 3
+    assert (
+        aux["twice"].tolist() == [2, 4]
+        and not aux["twice"].requires_grad
+        and aux["name"] == "f"
+        and aux["n"] == 3
+    )
     (value, aux), g = value_and_grad(f, has_aux=True)(x)
     assert (value.item(), g.tolist(), aux["n"]) == (5, [2, 4], 3)
     assert vjp(f, x, has_aux=True)[2]["n"] == jvp(f, (x,), (x,), has_aux=True)[2]["n"] == 3
@@ -218,7 +232,10 @@ def test_aux_is_returned_without_a_graph() -> None:
 
 def test_primals_of_hvp_keep_their_container() -> None:
     assert hvp(lambda x: x**3, 2.0, 1.0).item() == 12
-    assert [type(hvp(lambda x: x**3, kind([2.0]), kind([1.0]))) for kind in (list, tuple)] == [list, tuple]
+    assert [type(hvp(lambda x: x**3, kind([2.0]), kind([1.0]))) for kind in (list, tuple)] == [
+        list,
+        tuple,
+    ]
     assert hvp(lambda p: p["x"] ** 3, {"x": 2.0}, {"x": 1.0})["x"].item() == 12
 
 
@@ -243,7 +260,9 @@ def test_integer_results_have_no_derivative() -> None:
     assert index.item() == 1 and tangent[0].tolist() == [2, 18] and tangent[1].item() == 0
     pullback = vjp(f, x)[1]
     assert pullback((x, None))[0].tolist() == [2, 18]
-    with pytest.raises(TypeError, match=r"vjp: cotangent\[1\]: expected None for int64, which has no derivative"):
+    with pytest.raises(
+        TypeError, match=r"vjp: cotangent\[1\]: expected None for int64, which has no derivative"
+    ):
         pullback((x, 1))
 
 
@@ -321,7 +340,9 @@ def test_complex_arguments_and_results_have_exact_derivatives() -> None:
         (lambda: vjp(lambda x: {"a": x}, 1.0)[1]({"a": [1.0]}), TypeError, r"vjp: cotangent: expected one Tensor at \['a'\], got a list"),
     ],
 )  # fmt: skip
-def test_invalid_calls_of_transforms_are_refused(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+def test_invalid_calls_of_transforms_are_refused(
+    call: Callable[[], Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         call()
 

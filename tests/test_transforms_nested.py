@@ -40,7 +40,10 @@ def test_loss_of_second_derivatives_has_a_gradient() -> None:
     leaf = Tensor([2.0, 3.0], requires_grad=True)
     penalty(leaf).backward()
     assert leaf.grad.tolist() == [144, 864]
-    assert grad(lambda p: hvp(lambda x: (p * x**3).sum(), xgrad.ones(2), p).sum())(p).tolist() == [24, 36]
+    assert grad(lambda p: hvp(lambda x: (p * x**3).sum(), xgrad.ones(2), p).sum())(p).tolist() == [
+        24,
+        36,
+    ]
 
 
 def test_pullback_is_differentiable() -> None:
@@ -137,7 +140,10 @@ def scanned(x: Tensor) -> Tensor:
     ("fn", "plain"),
     [
         (checkpointed, lambda x: (xgrad.max(x) * xgrad.sin(x)).sum()),
-        (scanned, lambda x: xgrad.scan(lambda state, e: (state * e + xgrad.max(x), state), x[0], x)[0]),
+        (
+            scanned,
+            lambda x: xgrad.scan(lambda state, e: (state * e + xgrad.max(x), state), x[0], x)[0],
+        ),
     ],
 )
 def test_checkpoint_and_scan_nest_in_any_transforms(fn: Any, plain: Any) -> None:
@@ -151,19 +157,32 @@ def test_checkpoint_and_scan_nest_in_any_transforms(fn: Any, plain: Any) -> None
         lambda f: jacfwd(vmap(f)),
         lambda f: lambda x: grad(lambda x: vmap(lambda s: f(x) * s + f(x * s))(x).sum())(x[0, ...]),
         lambda f: lambda x: vmap(lambda s: grad(f)(x[0, ...]) * s)(x[1, ...]),
-        lambda f: lambda x: grad(lambda x: jacfwd(lambda x: vmap(lambda s: f(x * s))(x))(x).sum())(x[0, ...]),
+        lambda f: (
+            lambda x: grad(lambda x: jacfwd(lambda x: vmap(lambda s: f(x * s))(x))(x).sum())(
+                x[0, ...]
+            )
+        ),
         lambda f: lambda x: vmap(lambda u: vjp(grad(f), x[0, ...])[1](u)[0])(x),
     ]
     for nest in nests:
-        np.testing.assert_allclose(nest(fn)(x).numpy(), nest(plain)(x).numpy(), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            nest(fn)(x).numpy(), nest(plain)(x).numpy(), rtol=1e-12, atol=1e-12
+        )
 
 
 def test_pullback_is_mapped_over_cotangents(device: str) -> None:
-    """As `jacobian` does it in JAX: the graph is from outside of the vmap, and the gradients are of its batch."""
-    x, w = Tensor([1.0, 3.0, 2.0], device=device), Tensor([1.0, 2.0, 5.0], device=device, requires_grad=True)
+    """As `jacobian` does it in JAX: the graph is from outside of the vmap, and the gradients are of
+    its batch.
+    """
+    x, w = (
+        Tensor([1.0, 3.0, 2.0], device=device),
+        Tensor([1.0, 2.0, 5.0], device=device, requires_grad=True),
+    )
 
     def f(x: Tensor) -> Tensor:
-        return xgrad.sin(xgrad.sort(x)) * xgrad.max(x) + xgrad.autograd.checkpoint(lambda x: x * x * w, x)
+        return xgrad.sin(xgrad.sort(x)) * xgrad.max(x) + xgrad.autograd.checkpoint(
+            lambda x: x * x * w, x
+        )
 
     def mapped(x: Tensor) -> Tensor:
         pull = vjp(f, x)[1]
@@ -177,7 +196,9 @@ def test_pullback_is_mapped_over_cotangents(device: str) -> None:
     mapped(x).sum().backward()
     close(w.grad, 2 * x)
     out = f(x)
-    (by_w,) = vmap(lambda u: xgrad.autograd.grad(out, w, u, retain_graph=True))(xgrad.eye(3, device=x.device))
+    (by_w,) = vmap(lambda u: xgrad.autograd.grad(out, w, u, retain_graph=True))(
+        xgrad.eye(3, device=x.device)
+    )
     close(by_w, xgrad.eye(3, device=x.device) * x * x)
     assert not by_w.requires_grad
     if device != "strict":  # which has no keys of integer arrays
@@ -235,7 +256,9 @@ def test_gradient_of_backward_within_a_transform_is_a_constant() -> None:
         y.backward()
         return y
 
-    with pytest.raises(RuntimeError, match=r"graph behind 'multiply' was freed .* retain_graph=True"):
+    with pytest.raises(
+        RuntimeError, match=r"graph behind 'multiply' was freed .* retain_graph=True"
+    ):
         grad(freed)(3.0)
 
 
@@ -283,7 +306,9 @@ def test_outer_history_is_not_traversed(monkeypatch: pytest.MonkeyPatch) -> None
     counts = []
     for n in (25, 50, 100):
         looked = 0
-        assert grad(lambda x, n=n: descend(x, n))(Tensor(1.0, dtype="float64")).item() == pytest.approx(0.9**n)
+        assert grad(lambda x, n=n: descend(x, n))(
+            Tensor(1.0, dtype="float64")
+        ).item() == pytest.approx(0.9**n)
         counts.append(looked)
     assert counts[2] - counts[1] == 2 * (counts[1] - counts[0])
 
@@ -321,4 +346,8 @@ def test_memory_is_freed_with_the_pullback() -> None:
         assert seen[0]() is None
     finally:
         gc.enable()
-    assert result.item() == value.item() and gradient.tolist() == [8, 8, 8] and second[0].tolist() == [8, 0, 0]
+    assert (
+        result.item() == value.item()
+        and gradient.tolist() == [8, 8, 8]
+        and second[0].tolist() == [8, 0, 0]
+    )

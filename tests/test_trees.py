@@ -30,7 +30,9 @@ def test_leaves_come_in_order_with_their_paths() -> None:
     assert list(leaves(None)) == []
 
 
-@pytest.mark.parametrize("tree", [TREE, 5, None, [], (), (1, [2, {}]), OrderedDict(b=1, a=2), Layer(1, 2)])
+@pytest.mark.parametrize(
+    "tree", [TREE, 5, None, [], (), (1, [2, {}]), OrderedDict(b=1, a=2), Layer(1, 2)]
+)
 def test_tree_rebuilt_from_its_leaves_is_equal(tree: Any) -> None:
     new = rebuild(tree, [leaf for _, leaf in leaves(tree)])
     assert new == tree and type(new) is type(tree)
@@ -45,7 +47,10 @@ def test_rebuilt_mappings_keep_their_type_where_they_can() -> None:
 
 
 def test_matched_goes_by_keys_and_takes_none_for_any_container() -> None:
-    assert list(matched("t", {"a": 1, "b": 2}, {"b": 20, "a": 10})) == [("['a']", 1, 10), ("['b']", 2, 20)]
+    assert list(matched("t", {"a": 1, "b": 2}, {"b": 20, "a": 10})) == [
+        ("['a']", 1, 10),
+        ("['b']", 2, 20),
+    ]
     assert list(matched("t", (1, [2]), [10, None])) == [("[0]", 1, 10), ("[1][0]", 2, None)]
     assert list(matched("t", Layer(1, None), (10, None))) == [(".weight", 1, 10)]
 
@@ -53,7 +58,11 @@ def test_matched_goes_by_keys_and_takes_none_for_any_container() -> None:
 @pytest.mark.parametrize(
     ("tree", "other", "message"),
     [
-        ({"a": 1}, {"b": 1}, r"t: expected a dict with the keys \['a'\], got a dict with the keys \['b'\]"),
+        (
+            {"a": 1},
+            {"b": 1},
+            r"t: expected a dict with the keys \['a'\], got a dict with the keys \['b'\]",
+        ),
         ({"a": [1, 2]}, {"a": [1]}, r"t: expected a list of 2 at \['a'\], got a list of 1"),
         ({"a": 1}, [1], r"t: expected a dict with the keys \['a'\], got a list of 1"),
         (1, (1,), "t: expected one int, got a tuple of 1"),

@@ -1,4 +1,6 @@
-"""Whether a write to the result of a function reaches its input, compared with PyTorch over layouts of memory."""
+"""Whether a write to the result of a function reaches its input, compared with PyTorch over layouts
+of memory.
+"""
 
 from __future__ import annotations
 
@@ -34,22 +36,46 @@ METHODS = """x.view(-1) | x.view(x.shape) | x.view(1, *x.shape) | x.view_as(x) |
 #: Functions of xgrad, and their counterparts of PyTorch.
 FUNCTIONS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
     "reshape": (lambda xp, x: xp.reshape(x, (-1,)), lambda torch, x: torch.reshape(x, (-1,))),
-    "squeeze": (lambda xp, x: xp.squeeze(x, 0), lambda torch, x: torch.squeeze(x, 0) if x.shape[0] == 1 else x[99]),
-    "expand_dims": (lambda xp, x: xp.expand_dims(x, axis=1), lambda torch, x: torch.unsqueeze(x, 1)),
-    "permute_dims": (lambda xp, x: xp.permute_dims(x, (1, 0)), lambda torch, x: torch.permute(x, (1, 0))),
+    "squeeze": (
+        lambda xp, x: xp.squeeze(x, 0),
+        lambda torch, x: torch.squeeze(x, 0) if x.shape[0] == 1 else x[99],
+    ),
+    "expand_dims": (
+        lambda xp, x: xp.expand_dims(x, axis=1),
+        lambda torch, x: torch.unsqueeze(x, 1),
+    ),
+    "permute_dims": (
+        lambda xp, x: xp.permute_dims(x, (1, 0)),
+        lambda torch, x: torch.permute(x, (1, 0)),
+    ),
     "matrix_transpose": (lambda xp, x: xp.matrix_transpose(x), lambda torch, x: x.mT),
     "moveaxis": (lambda xp, x: xp.moveaxis(x, 0, -1), lambda torch, x: torch.moveaxis(x, 0, -1)),
-    "broadcast_to": (lambda xp, x: xp.broadcast_to(x, (2, *x.shape)), lambda torch, x: x.broadcast_to(2, *x.shape)),
-    "broadcast_arrays": (lambda xp, x: xp.broadcast_arrays(x, x)[0], lambda torch, x: torch.broadcast_tensors(x, x)[0]),
+    "broadcast_to": (
+        lambda xp, x: xp.broadcast_to(x, (2, *x.shape)),
+        lambda torch, x: x.broadcast_to(2, *x.shape),
+    ),
+    "broadcast_arrays": (
+        lambda xp, x: xp.broadcast_arrays(x, x)[0],
+        lambda torch, x: torch.broadcast_tensors(x, x)[0],
+    ),
     "unstack": (lambda xp, x: xp.unstack(x)[0], lambda torch, x: torch.unbind(x)[0]),
     "iteration": (lambda xp, x: list(x)[-1], lambda torch, x: list(x)[-1]),
     "flip": (lambda xp, x: xp.flip(x, axis=0), lambda torch, x: torch.flip(x, (0,))),
-    "flip of all axes": (lambda xp, x: xp.flip(x), lambda torch, x: torch.flip(x, tuple(range(x.ndim)))),
+    "flip of all axes": (
+        lambda xp, x: xp.flip(x),
+        lambda torch, x: torch.flip(x, tuple(range(x.ndim))),
+    ),
     "roll": (lambda xp, x: xp.roll(x, 0), lambda torch, x: torch.roll(x, 0)),
     "diagonal": (lambda xp, x: xp.diagonal(x), lambda torch, x: torch.diagonal(x)),
     "diagonal above": (lambda xp, x: xp.diagonal(x, 1), lambda torch, x: torch.diagonal(x, 1)),
-    "diagonal of axes": (lambda xp, x: xp.diagonal(x, 0, 1, 0), lambda torch, x: torch.diagonal(x, 0, 1, 0)),
-    "linalg.diagonal": (lambda xp, x: xp.linalg.diagonal(x), lambda torch, x: torch.linalg.diagonal(x)),
+    "diagonal of axes": (
+        lambda xp, x: xp.diagonal(x, 0, 1, 0),
+        lambda torch, x: torch.diagonal(x, 0, 1, 0),
+    ),
+    "linalg.diagonal": (
+        lambda xp, x: xp.linalg.diagonal(x),
+        lambda torch, x: torch.linalg.diagonal(x),
+    ),
     "diag": (lambda xp, x: xp.diag(x), lambda torch, x: torch.diag(x)),
     "tril": (lambda xp, x: xp.tril(x, k=9), lambda torch, x: torch.tril(x, 9)),
     "concat": (lambda xp, x: xp.concat([x]), lambda torch, x: torch.cat([x])),
@@ -58,27 +84,38 @@ FUNCTIONS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]
     "asarray": (lambda xp, x: xp.asarray(x), lambda torch, x: torch.asarray(x)),
     "astype": (lambda xp, x: xp.astype(x, x.dtype), lambda torch, x: x.to(x.dtype, copy=True)),
     "positive": (lambda xp, x: xp.positive(x), lambda torch, x: torch.positive(x)),
-    "take": (lambda xp, x: xp.take(x, xp.arange(1), axis=0), lambda torch, x: x.index_select(0, torch.arange(1))),
+    "take": (
+        lambda xp, x: xp.take(x, xp.arange(1), axis=0),
+        lambda torch, x: x.index_select(0, torch.arange(1)),
+    ),
     "where": (lambda xp, x: xp.where(x > 0, x, x), lambda torch, x: torch.where(x > 0, x, x)),
     "sort": (lambda xp, x: xp.sort(x), lambda torch, x: torch.sort(x).values),
     "max of no axes": (lambda xp, x: xp.max(x, axis=()), lambda torch, x: torch.amax(x, ())),
-    "meshgrid": (lambda xp, x: xp.meshgrid(x[0], x[0])[0], lambda torch, x: torch.meshgrid(x[0], x[0])[0]),
+    "meshgrid": (
+        lambda xp, x: xp.meshgrid(x[0], x[0])[0],
+        lambda torch, x: torch.meshgrid(x[0], x[0])[0],
+    ),
     "real": (lambda xp, x: xp.real(x), lambda torch, x: torch.real(x)),
     "imag": (lambda xp, x: xp.imag(x), lambda torch, x: torch.imag(x) if x.is_complex() else x[99]),
     "conj": (lambda xp, x: xp.conj(x), lambda torch, x: torch.conj(x)),
-}  # fmt: skip
+}
 EXPRESSIONS = [part.strip() for line in METHODS.split("\n") for part in line.split("|")]
 
-#: The tensors to which the functions are applied, of a tensor `x` of shape (3, 4), and one `v` of shape (1, 4).
+#: The tensors to which the functions are applied, of a tensor `x` of shape (3, 4), and one `v` of
+#: shape (1, 4).
 SOURCES = """x | x.T | x[:, ::2] | x[1:] | x[:, 1:] | x.unsqueeze(1) | x.unsqueeze(0).permute(2, 0, 1) | x[0] | x[:, 0]
     v | v.T | v.expand(3, 4) | v.T.expand(4, 3) | v[0] | x[:0] | x[:, :0] | x.sum() | x[0, 0, None] | x * 1 | x.T * 1"""
 
-#: A result of an op, which PyTorch stores in the order of `x.T`; here all results are contiguous, as a row of the table
-#: in docs/pytorch.md says.
+#: A result of an op, which PyTorch stores in the order of `x.T`; here all results are contiguous,
+#: as a row of the table in docs/pytorch.md says.
 RESULT = "x.T * 1"
-#: What differs from PyTorch without an error, with the expression of the row in the table of docs/pytorch.md.
+#: What differs from PyTorch without an error, with the expression of the row in the table of
+#: docs/pytorch.md.
 DIFFERENCES = {
-    **dict.fromkeys(["x.flip(0)", "x.flip(-1)", "flip", "flip of all axes"], "(y := x.clone(), y.flip(0).zero_())[0]"),
+    **dict.fromkeys(
+        ["x.flip(0)", "x.flip(-1)", "flip", "flip of all axes"],
+        "(y := x.clone(), y.flip(0).zero_())[0]",
+    ),
     **dict.fromkeys(["x.conj()", "conj"], "(y := x.clone(), y.conj().zero_())[0]"),
     **dict.fromkeys(["+x", "positive"], "(y := x.clone(), (+y).zero_())[0]"),
     "x.detach()": "(y := x.clone(), y.detach(), y.zero_())[1]",
@@ -86,10 +123,17 @@ DIFFERENCES = {
 }
 
 
-def outcome(library: Any, source: str, function: Callable[[Any], Any], requires_grad: bool, kind: str) -> str:
-    """Return whether a write to the result of a function changes its input: "reaches", "is lost", or "raises"."""
+def outcome(
+    library: Any, source: str, function: Callable[[Any], Any], requires_grad: bool, kind: str
+) -> str:
+    """Return whether a write to the result of a function changes its input: "reaches", "is lost",
+    or "raises".
+    """
     values = np.arange(1, 13.0).reshape(3, 4)
-    x, v = (library.tensor(a + 1j * a if kind == "c" else a, requires_grad=requires_grad) for a in (values, values[:1]))
+    x, v = (
+        library.tensor(a + 1j * a if kind == "c" else a, requires_grad=requires_grad)
+        for a in (values, values[:1])
+    )
     if requires_grad:
         x, v = x * 1, v * 1  # a write to a leaf is refused
     tensor = eval(source, {}, {"x": x, "v": v})
@@ -101,13 +145,24 @@ def outcome(library: Any, source: str, function: Callable[[Any], Any], requires_
             if 0 in tensor.shape or 0 in result.shape:
                 return "is empty"
             result[...] = 0
-        except (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError):
+        except (
+            AttributeError,
+            IndexError,
+            NotImplementedError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+        ):
             return "raises"
     return "is lost" if np.array_equal(before, np.array(tensor.detach().tolist())) else "reaches"
 
 
-def compare(torch: Any, name: str, ours: Callable[[Any], Any], theirs: Callable[[Any], Any]) -> list[str]:
-    """Return the sources for which a write has another effect than in PyTorch, without an error in either."""
+def compare(
+    torch: Any, name: str, ours: Callable[[Any], Any], theirs: Callable[[Any], Any]
+) -> list[str]:
+    """Return the sources for which a write has another effect than in PyTorch, without an error in
+    either.
+    """
     different = []
     for source in [part.strip() for line in SOURCES.split("\n") for part in line.split("|")]:
         if source == RESULT and ("contiguous" in name or "ravel" in name):
@@ -135,12 +190,16 @@ def test_documented_differences_of_writes_are_those_that_exist() -> None:
     assert DIFFERENCES.keys() <= {*EXPRESSIONS, *FUNCTIONS}
 
 
-@pytest.mark.parametrize("call", ["x.T.view(-1)", "x[:, :2].view(-1)", "x.t().view(12)", "x.expand(2, 3, 4).view(-1)"])
+@pytest.mark.parametrize(
+    "call", ["x.T.view(-1)", "x[:, :2].view(-1)", "x.t().view(12)", "x.expand(2, 3, 4).view(-1)"]
+)
 def test_view_that_needs_a_copy_is_refused(call: str, torch: Any) -> None:
     x, y = xgrad.ones((3, 4)), torch.ones((3, 4))
     with pytest.raises(RuntimeError, match="view size is not compatible"):
         eval(call, {}, {"x": y})
-    with pytest.raises(ValueError, match=r"view: expected a shape .* use \.reshape\(\.\.\.\), which copies"):
+    with pytest.raises(
+        ValueError, match=r"view: expected a shape .* use \.reshape\(\.\.\.\), which copies"
+    ):
         eval(call, {}, {"x": x})
 
 
@@ -170,7 +229,9 @@ def test_write_to_a_diagonal_is_differentiable_and_reaches_the_matrix(device: st
         xgrad.linalg.diagonal(z, offset=-1)[:1] += y
         return z * z
 
-    x = xgrad.asarray([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]], dtype=xgrad.float64, device=device, requires_grad=True)
+    x = xgrad.asarray(
+        [[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]], dtype=xgrad.float64, device=device, requires_grad=True
+    )
     y = xgrad.asarray(1.5, dtype=xgrad.float64, device=device, requires_grad=True)
     expected = np.asarray([[1.0, 6.0, 9.0], [10.5, 2.25, 37.5]])
     np.testing.assert_allclose(f(x, y).detach().cpu().numpy(), expected**2)

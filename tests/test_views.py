@@ -1,4 +1,6 @@
-"""Views and writes through them, compared with the memory of NumPy and the values and gradients of PyTorch."""
+"""Views and writes through them, compared with the memory of NumPy and the values and gradients of
+PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +47,18 @@ def random_view(r: random.Random, x: Any, y: Any, torch: Any = None) -> tuple[An
     views: dict[str, Callable[[], Any]] = {
         f"[{key}]": lambda: (x[key], y[key]),
         f"reshape {to}": lambda: (xgrad.reshape(x, to), y.reshape(to)),
-        f"permute {axes}": lambda: (xgrad.permute_dims(x, axes), y.permute(axes) if torch else y.transpose(axes)),
-        f"expand {new}": lambda: (xgrad.expand_dims(x, axis=new), y[(slice(None),) * new + (None,)]),
-        f"move {axis} {other}": lambda: (xgrad.moveaxis(x, axis, other), (torch or np).moveaxis(y, axis, other)),
+        f"permute {axes}": lambda: (
+            xgrad.permute_dims(x, axes),
+            y.permute(axes) if torch else y.transpose(axes),
+        ),
+        f"expand {new}": lambda: (
+            xgrad.expand_dims(x, axis=new),
+            y[(slice(None),) * new + (None,)],
+        ),
+        f"move {axis} {other}": lambda: (
+            xgrad.moveaxis(x, axis, other),
+            (torch or np).moveaxis(y, axis, other),
+        ),
     }
     if ndim > 1:
         views["mT"] = lambda: (x.mT, y.mT)
@@ -62,8 +73,11 @@ def random_view(r: random.Random, x: Any, y: Any, torch: Any = None) -> tuple[An
     return *views[name](), name
 
 
-def run_program(r: random.Random, family: list[Any], value: Callable[[Any], Any], torch: Any = None) -> tuple[Any, Any]:
-    """Take random views of pairs of a tensor and an array, write to both alike, and compare all pairs after each step.
+def run_program(
+    r: random.Random, family: list[Any], value: Callable[[Any], Any], torch: Any = None
+) -> tuple[Any, Any]:
+    """Take random views of pairs of a tensor and an array, write to both alike, and compare all
+    pairs after each step.
 
     Return a loss of the tensors and of the arrays, which weighs their values at several times.
     """
@@ -79,7 +93,9 @@ def run_program(r: random.Random, family: list[Any], value: Callable[[Any], Any]
             family.append((getattr(xgrad, name)(u), getattr(t, name)))
         elif c > 0.9:
             name = "used"
-            copy = t.clone() if torch else t  # PyTorch refuses writes to the tensor that its graph has saved
+            copy = (
+                t.clone() if torch else t
+            )  # PyTorch refuses writes to the tensor that its graph has saved
             loss, expected = loss + (u * u * 2).sum(), expected + (copy * copy * 2).sum()
         elif torch and t.requires_grad and t.is_leaf:
             continue  # an error in PyTorch
@@ -96,7 +112,9 @@ def run_program(r: random.Random, family: list[Any], value: Callable[[Any], Any]
             getattr(u, name)(v), getattr(t, name)(w)
         log.append(name)
         for u, t in family:
-            np.testing.assert_allclose(u.detach().numpy(), t.detach() if torch else t, rtol=1e-12, err_msg=str(log))
+            np.testing.assert_allclose(
+                u.detach().numpy(), t.detach() if torch else t, rtol=1e-12, err_msg=str(log)
+            )
         if len(family) > 1 and r.random() < 0.3:
             family.pop(r.randrange(len(family)))
     for i, (u, t) in enumerate(family):
@@ -123,13 +141,19 @@ def test_random_programs_have_the_values_and_gradients_of_pytorch(share: int, to
             return xgrad.asarray(array), torch.tensor(array)
 
         # The base has a history, or none until a tensor with one is written to it.
-        family = [(x * 2, tx * 2)] if r.random() < 0.7 else [(xgrad.asarray(a.copy()), torch.tensor(a.copy()))]
+        family = (
+            [(x * 2, tx * 2)]
+            if r.random() < 0.7
+            else [(xgrad.asarray(a.copy()), torch.tensor(a.copy()))]
+        )
         family += [((w * 3)[0, ...], (tw * 3)[0])] * (r.random() < 0.3)
         losses = run_program(r, family, value, torch)
         for loss, leaves in zip(losses, ((x, w), (tx, tw)), strict=True):
             (loss + sum((0 * leaf).sum() for leaf in leaves)).backward()
         for p, q in ((x, tx), (w, tw)):
-            np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-9, atol=1e-10, err_msg=str(seed))
+            np.testing.assert_allclose(
+                p.grad.numpy(), q.grad.numpy(), rtol=1e-9, atol=1e-10, err_msg=str(seed)
+            )
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -186,7 +210,9 @@ def test_write_through_a_view_is_differentiable_twice(name: str, device: str) ->
         view[..., :1] = y * y
         return z * z
 
-    x = xgrad.asarray([[1.0, 2.0], [3.0, 4.0]], dtype=xgrad.float64, device=device, requires_grad=True)
+    x = xgrad.asarray(
+        [[1.0, 2.0], [3.0, 4.0]], dtype=xgrad.float64, device=device, requires_grad=True
+    )
     y = xgrad.asarray(1.5, dtype=xgrad.float64, device=device, requires_grad=True)
     xgrad.testing.gradcheck(f, [x, y])
     xgrad.testing.gradgradcheck(f, [x, y])
@@ -199,7 +225,9 @@ def test_element_taken_by_integers_is_a_value() -> None:
     assert x.tolist() == [3, 2, 1] and element.item() == 1
     x[1] += 5
     assert x.tolist() == [3, 7, 1]
-    with pytest.raises(TypeError, match=r"in place: x is an element .* assign to the tensor that it was taken from"):
+    with pytest.raises(
+        TypeError, match=r"in place: x is an element .* assign to the tensor that it was taken from"
+    ):
         x[1][...] = 4.0
     rows = x[[0, 1]], x[x > 2]
     x[...] = 0
@@ -211,7 +239,9 @@ def test_write_to_broadcast_tensor_is_refused_where_elements_overlap() -> None:
     wide, same = xgrad.broadcast_to(x, (3, 2)), xgrad.broadcast_to(x, (1, 2))
     x[0] = 1.0
     assert wide.tolist() == [[1, 0]] * 3
-    with pytest.raises(ValueError, match=r"x was made by broadcast_to.*write to a copy of it.*test_views.py"):
+    with pytest.raises(
+        ValueError, match=r"x was made by broadcast_to.*write to a copy of it.*test_views.py"
+    ):
         wide[0, :] = 5.0
     assert wide.tolist() == [[1, 0]] * 3 and x.tolist() == [1, 0]
     same[0, :] = 7.0
@@ -232,7 +262,11 @@ def test_write_through_view_of_a_leaf_needs_no_grad() -> None:
         p[0, :][1] = 5.0
         p.T[0, :] = 3.0
     p.data[1, :] = 9.0
-    assert p.tolist() == [[3, 5, 1], [9, 9, 9]] and p.is_leaf and view.tolist() == [[3, 9], [5, 9], [1, 9]]
+    assert (
+        p.tolist() == [[3, 5, 1], [9, 9, 9]]
+        and p.is_leaf
+        and view.tolist() == [[3, 9], [5, 9], [1, 9]]
+    )
     loss = (p * p).sum()
     with xgrad.no_grad():
         p[1, :][0] = 0.0
@@ -278,7 +312,9 @@ def test_assignment_is_in_place_where_nothing_else_sees_the_memory() -> None:
 
 
 @pytest.mark.parametrize("take", [lambda x: x[:-1], lambda x: x[1:][::-1], lambda x: x[::-1][1:]])
-def test_assignment_of_overlapping_memory_has_the_values_of_numpy(take: Callable[[Any], Any]) -> None:
+def test_assignment_of_overlapping_memory_has_the_values_of_numpy(
+    take: Callable[[Any], Any],
+) -> None:
     x, y = xgrad.arange(6.0), np.arange(6.0)
     for array in (x, y):
         array[1:] = take(array)
@@ -296,7 +332,12 @@ def test_assignment_at_indices_in_the_same_memory_has_the_values_of_numpy() -> N
 
 def test_refused_assignment_changes_nothing() -> None:
     x = xgrad.zeros((2, 2))
-    for key, value in ((0, [1, 2, 3]), ((slice(None), 5), 1.0), (slice(None), 1j), ((0, 0, 0), 1.0)):
+    for key, value in (
+        (0, [1, 2, 3]),
+        ((slice(None), 5), 1.0),
+        (slice(None), 1j),
+        ((0, 0, 0), 1.0),
+    ):
         with pytest.raises((ValueError, IndexError, TypeError), match="setitem"):
             x[key] = xgrad.asarray(value) if isinstance(value, list) else value
     assert x.tolist() == [[0, 0], [0, 0]]
@@ -307,7 +348,9 @@ def test_base_forgets_views_that_are_gone() -> None:
     for i in range(1000):
         x[i % 10 :]
     alive = [x[i:] for i in range(10)]
-    assert len(alive) <= len(x._views) < 20 and all(reference() is not None for reference in x._views[-5:])
+    assert len(alive) <= len(x._views) < 20 and all(
+        reference() is not None for reference in x._views[-5:]
+    )
 
 
 def test_retained_gradient_of_a_written_tensor_is_that_of_its_last_value(torch: Any) -> None:

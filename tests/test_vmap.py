@@ -1,4 +1,6 @@
-"""`vmap` and `jacfwd`: compared with loops, PyTorch and `jacobian`; nesting, graphs around it, refusals."""
+"""`vmap` and `jacfwd`: compared with loops, PyTorch and `jacobian`; nesting, graphs around it,
+refusals.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,19 @@ from xgrad.transforms import batching_rules
 
 #: Ops with shapes, or a choice of algorithm, that depend on values; and writes through views.
 REFUSED = {
-    "allclose", "expm", "nonzero", "put", "put of a part", "repeat by an array", "sqrtm", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values", "unique_values of repeated ones",
-}  # fmt: skip
+    "allclose",
+    "expm",
+    "nonzero",
+    "put",
+    "put of a part",
+    "repeat by an array",
+    "sqrtm",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+    "unique_values of repeated ones",
+}
 CASES = [case for case in OP_CASES if case.name != "to_device" and not case.missing()]
 
 
@@ -37,7 +49,10 @@ def assert_equal_leaves(got: Any, wanted: Any, rtol: float = 1e-9) -> None:
 def looped(fn: Callable[..., Any], axes: tuple[Any, ...], *args: Any) -> Any:
     """Return what vmap must: the stacked results of a loop."""
     count = next(x.shape[0] for x, axis in zip(args, axes, strict=True) if axis == 0)
-    rows = [fn(*[x[i, ...] if axis == 0 else x for x, axis in zip(args, axes, strict=True)]) for i in range(count)]
+    rows = [
+        fn(*[x[i, ...] if axis == 0 else x for x, axis in zip(args, axes, strict=True)])
+        for i in range(count)
+    ]
     columns = zip(*[[x for _, x in leaves(row)] for row in rows], strict=True)
     return rebuild(rows[0], [xgrad.stack(list(column)) for column in columns])
 
@@ -46,8 +61,12 @@ def looped(fn: Callable[..., Any], axes: tuple[Any, ...], *args: Any) -> Any:
 
 
 def with_gradients(case: OpCase, sample: Sample, device: Device) -> Callable[..., Any]:
-    """Return a function of all inputs that returns the results of an op, and its gradients if it has some."""
-    floating = [i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"]
+    """Return a function of all inputs that returns the results of an op, and its gradients if it
+    has some.
+    """
+    floating = [
+        i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"
+    ]
     named = options(sample, device)
 
     def results(*inputs: Any) -> list[Any]:
@@ -91,7 +110,9 @@ def test_op_and_its_gradients_are_those_of_a_loop(case: OpCase) -> None:
                 return
             assert_equal_leaves(vmap(fn, axes)(*inputs), wanted)
             compared = True
-    assert compared or not any(isinstance(x, np.ndarray) for sample in case.samples for x in sample.inputs)
+    assert compared or not any(
+        isinstance(x, np.ndarray) for sample in case.samples for x in sample.inputs
+    )
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -100,7 +121,9 @@ def test_gradients_of_the_op_around_vmap_are_those_of_a_loop(case: OpCase) -> No
     if case.name in REFUSED:
         return
     device, compared = Device("cpu"), False
-    samples = [sample for sample in case.samples + case.complex_samples() if sample.layout == "plain"]
+    samples = [
+        sample for sample in case.samples + case.complex_samples() if sample.layout == "plain"
+    ]
     for sample in samples:
         arrays = [i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray)]
         floating = [i for i in arrays if sample.inputs[i].dtype.kind in "fc"]
@@ -118,13 +141,17 @@ def test_gradients_of_the_op_around_vmap_are_those_of_a_loop(case: OpCase) -> No
                 inputs[i] = xgrad.asarray(np.stack(parts) if i in mapped else x)
             axes = tuple(0 if i in mapped else None for i in range(len(inputs)))
 
-            def gradients(run: Any, given: list[Any] = inputs, floating: list[int] = floating) -> Any:
+            def gradients(
+                run: Any, given: list[Any] = inputs, floating: list[int] = floating
+            ) -> Any:
                 def total(*chosen: Any) -> Any:
                     all_inputs = list(given)
                     for i, x in zip(floating, chosen, strict=True):
                         all_inputs[i] = x
                     outs = [out for out in run(*all_inputs) if out.dtype.kind in "fc"]
-                    return sum(xgrad.real(out * xgrad.cos(out.detach() + 0.5)).sum() for out in outs)
+                    return sum(
+                        xgrad.real(out * xgrad.cos(out.detach() + 0.5)).sum() for out in outs
+                    )
 
                 return grad(total, range(len(floating)))(*[given[i] for i in floating])
 
@@ -134,11 +161,18 @@ def test_gradients_of_the_op_around_vmap_are_those_of_a_loop(case: OpCase) -> No
                 continue
             assert_equal_leaves(gradients(vmap(results, axes)), wanted, rtol=1e-8)
             compared = True
-    assert compared or case.no_derivative or not any(isinstance(x, np.ndarray) for s in samples for x in s.inputs)
+    assert (
+        compared
+        or case.no_derivative
+        or not any(isinstance(x, np.ndarray) for s in samples for x in s.inputs)
+    )
 
 
 def test_functions_without_a_rule_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = {*xgrad.ops.STANDARD, *(f"linalg.{name}" for name in xgrad.linalg.__all__)} - batching_rules.RULES.keys()
+    names = {
+        *xgrad.ops.STANDARD,
+        *(f"linalg.{name}" for name in xgrad.linalg.__all__),
+    } - batching_rules.RULES.keys()
     assert "isin" not in batching_rules.RULES and "exp" in batching_rules.RULES
     x = xgrad.asarray(np.arange(6).reshape(2, 3))
     got = vmap(lambda x: xgrad.isin(x, x[:1]))(x)  # in a loop
@@ -157,12 +191,18 @@ def network(params: dict[str, Tensor], x: Tensor) -> Tensor:
 
 def sample_loss(params: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
     logits = xgrad.reshape(network(params, x), (1, -1))
-    return nn.functional.cross_entropy(logits, y[None]) + (nn.functional.softmax(logits) ** 2).mean()
+    return (
+        nn.functional.cross_entropy(logits, y[None]) + (nn.functional.softmax(logits) ** 2).mean()
+    )
 
 
 def problem(device: str) -> tuple[dict[str, Tensor], Tensor, Tensor]:
     params = {"w": uniform(3, 4) - 1, "b": uniform(4, seed=1), "v": uniform(3, 2, seed=2) - 1}
-    return {k: on(device, v) for k, v in params.items()}, on(device, uniform(5, 3, seed=3)), on(device, [0, 3, 5, 2, 0])
+    return (
+        {k: on(device, v) for k, v in params.items()},
+        on(device, uniform(5, 3, seed=3)),
+        on(device, [0, 3, 5, 2, 0]),
+    )
 
 
 def test_gradients_of_samples(device: str) -> None:
@@ -187,10 +227,14 @@ def test_graph_around_passes_through(device: str) -> None:
 
     assert_equal_leaves(grad(penalty)(params, by_vmap), grad(penalty)(params, by_loop))
     leaf = leaf64(uniform(3), device)
-    vmap(lambda x: grad(lambda x: (leaf * x**2).sum())(x))(on(device, uniform(2, 3))).sum().backward()
+    vmap(lambda x: grad(lambda x: (leaf * x**2).sum())(x))(
+        on(device, uniform(2, 3))
+    ).sum().backward()
     np.testing.assert_allclose(host(leaf.grad), 2 * uniform(2, 3).sum(axis=0))
     with xgrad.no_grad():
-        assert not vmap(grad(lambda x: (leaf * x**2).sum()))(on(device, uniform(2, 3))).requires_grad
+        assert not vmap(grad(lambda x: (leaf * x**2).sum()))(
+            on(device, uniform(2, 3))
+        ).requires_grad
 
 
 def test_other_transforms_within(device: str) -> None:
@@ -202,7 +246,8 @@ def test_other_transforms_within(device: str) -> None:
     for fn in (jacobian(f), jacfwd(f), hessian(lambda x: f(x).sum()), lambda x: vjp(f, x)[1](f(x))):
         assert_equal_leaves(vmap(fn)(x), looped(fn, (0,), x))
     assert_equal_leaves(
-        vmap(lambda x, v: jvp(f, (x,), (v,)))(x, v), looped(lambda *a: jvp(f, a[:1], a[1:]), (0, 0), x, v)
+        vmap(lambda x, v: jvp(f, (x,), (v,)))(x, v),
+        looped(lambda *a: jvp(f, a[:1], a[1:]), (0, 0), x, v),
     )
 
 
@@ -219,7 +264,9 @@ def test_nested_calls(device: str) -> None:
     x, y = on(device, uniform(2, 3)), on(device, uniform(4, 3, seed=1))
     table = vmap(vmap(lambda a, b: (a * b).sum() + a @ xgrad.exp(b), (None, 0)), (0, None))(x, y)
     np.testing.assert_allclose(host(table), host(x) @ host(y).T + host(x) @ np.exp(host(y)).T)
-    scaled = vmap(lambda a: vmap(lambda b: b * y.sum())(x) * a)(y[:, 0])  # the inner batch has no part of the outer one
+    scaled = vmap(lambda a: vmap(lambda b: b * y.sum())(x) * a)(
+        y[:, 0]
+    )  # the inner batch has no part of the outer one
     np.testing.assert_allclose(host(scaled), host(y)[:, 0, None, None] * host(x) * host(y).sum())
     thirds = vmap(vmap(grad(grad(grad(lambda x: x**4)))))(x)
     np.testing.assert_allclose(host(thirds), 24 * host(x))
@@ -240,7 +287,9 @@ def test_same_as_pytorch(torch: Any) -> None:
     y = y % 4
     del params["v"]
     theirs = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 1, 0), out_dims=-1)(
-        {k: torch.tensor(host(v)) for k, v in params.items()}, torch.tensor(host(x.T)), torch.tensor(host(y))
+        {k: torch.tensor(host(v)) for k, v in params.items()},
+        torch.tensor(host(x.T)),
+        torch.tensor(host(y)),
     )
     ours = vmap(grad(same), in_axes=(None, 1, 0), out_axes=-1)(params, x.T, y)
     for name, value in ours.items():
@@ -262,7 +311,9 @@ def test_gradients_of_samples_of_a_module() -> None:
 
     got = vmap(grad(loss), (None, 0, 0))(params, x, y)
     assert_equal_leaves(got, looped(grad(loss), (None, 0, 0), params, x, y), rtol=1e-5)
-    whole = grad(lambda p: nn.functional.cross_entropy(nn.utils.functional_call(net, p, x), y))(params)
+    whole = grad(lambda p: nn.functional.cross_entropy(nn.utils.functional_call(net, p, x), y))(
+        params
+    )
     assert_equal_leaves({name: g.mean(axis=0) for name, g in got.items()}, whole, rtol=1e-4)
 
 
@@ -276,10 +327,14 @@ def test_captured_step() -> None:
         scale = xgrad.asarray([1.0, 2.0, 3.0])
 
         def loss(params: Any, x: Tensor, y: Tensor) -> Tensor:
-            return nn.functional.cross_entropy(nn.utils.functional_call(net, params, (x * scale)[None]), y[None])
+            return nn.functional.cross_entropy(
+                nn.utils.functional_call(net, params, (x * scale)[None]), y[None]
+            )
 
         def step(x: Tensor, y: Tensor) -> Tensor:
-            params = {name: xgrad.asarray(p.detach(), copy=True) for name, p in net.named_parameters()}
+            params = {
+                name: xgrad.asarray(p.detach(), copy=True) for name, p in net.named_parameters()
+            }
             optimizer.zero_grad()
             gradients = vmap(grad(loss), (None, 0, 0))(params, x, y)
             for name, p in net.named_parameters():
@@ -299,7 +354,11 @@ def test_captured_step() -> None:
 
 
 def test_keys(device: str) -> None:
-    x, rows, columns = on(device, uniform(3, 4, 5, 6)), on(device, [[0, 1], [2, 3], [1, 1]]), on(device, [1, 0])
+    x, rows, columns = (
+        on(device, uniform(3, 4, 5, 6)),
+        on(device, [[0, 1], [2, 3], [1, 1]]),
+        on(device, [1, 0]),
+    )
     keys: list[Callable[[Any, Any], Any]] = [
         lambda i, j: 1,
         lambda i, j: (slice(1, 3), None, -1),
@@ -334,7 +393,9 @@ def test_keys(device: str) -> None:
                 return xgrad.ops.index_add(new, key(i, columns), select(x, i) * 2)
 
             for fn in (select, write, lambda x, i: grad(lambda x: (select(x, i) ** 2).sum())(x)):
-                assert_equal_leaves(vmap(fn, mapped)(array, index), looped(fn, mapped, array, index))
+                assert_equal_leaves(
+                    vmap(fn, mapped)(array, index), looped(fn, mapped, array, index)
+                )
 
 
 def test_rows_of_a_table(device: str) -> None:
@@ -366,30 +427,55 @@ def test_axes_and_containers(device: str) -> None:
 
 def test_device_and_checks_within(device: str) -> None:
     x = on(device, uniform(2, 3))
-    assert vmap(lambda x: x.to(device) * (str(x.device) == device) + xgrad.ones_like(x))(x).device is x.device
-    assert vmap(lambda x: xgrad.full(2, 7.0, device=x.device, dtype=x.dtype) * x[0])(x).shape == (2, 2)
+    assert (
+        vmap(lambda x: x.to(device) * (str(x.device) == device) + xgrad.ones_like(x))(x).device
+        is x.device
+    )
+    assert vmap(lambda x: xgrad.full(2, 7.0, device=x.device, dtype=x.dtype) * x[0])(x).shape == (
+        2,
+        2,
+    )
     check_error(
-        "xp.vmap(lambda y: xp.nn.functional.cross_entropy(xp.zeros((1, 2)), y[None]))(xp.asarray([0, 5]))",
+        "xp.vmap(lambda y: xp.nn.functional.cross_entropy(xp.zeros((1, 2)),"
+        " y[None]))(xp.asarray([0, 5]))",
         "IndexError: cross_entropy: …",
     )
 
 
 ERRORS = [
     ("xp.vmap(x)", "TypeError: vmap: expected a function, got Tensor: write xgrad.vmap(f)(x)"),
-    ("xp.vmap(lambda x: x)(2.0)", "TypeError: vmap: expected a tensor for argument 0, got float: give it in_axes=None"),
+    (
+        "xp.vmap(lambda x: x)(2.0)",
+        "TypeError: vmap: expected a tensor for argument 0, got float: give it in_axes=None",
+    ),
     (
         "xp.vmap(lambda x: x)(xp.asarray(2.0))",
         "ValueError: vmap: expected axis 0 in argument 0, got shape (): give it …",
     ),
-    ("xp.vmap(lambda x: x, in_axes=None)(x)", "ValueError: vmap: expected axes of one length …, got None for all"),
-    ("xp.vmap(lambda x, y: x)(x, x[:1])", "ValueError: vmap: expected axes of one length …, got lengths [1, 2]"),
-    ("xp.vmap(lambda x: x, in_axes=(0, 0))(x)", "ValueError: vmap: expected in_axes for 1 arguments, got (0, 0)"),
+    (
+        "xp.vmap(lambda x: x, in_axes=None)(x)",
+        "ValueError: vmap: expected axes of one length …, got None for all",
+    ),
+    (
+        "xp.vmap(lambda x, y: x)(x, x[:1])",
+        "ValueError: vmap: expected axes of one length …, got lengths [1, 2]",
+    ),
+    (
+        "xp.vmap(lambda x: x, in_axes=(0, 0))(x)",
+        "ValueError: vmap: expected in_axes for 1 arguments, got (0, 0)",
+    ),
     (
         "xp.vmap(lambda x: x, in_axes='0')(x)",
         "TypeError: vmap: expected in_axes of an int or None, or the containers …",
     ),
-    ("xp.vmap(lambda x: x, out_axes=3)(x)", "ValueError: vmap: expected out_axes below 2 for the result, got 3"),
-    ("xp.vmap(lambda x: x, out_axes=None)(x)", "ValueError: vmap: expected the result to be the same for the whole …"),
+    (
+        "xp.vmap(lambda x: x, out_axes=3)(x)",
+        "ValueError: vmap: expected out_axes below 2 for the result, got 3",
+    ),
+    (
+        "xp.vmap(lambda x: x, out_axes=None)(x)",
+        "ValueError: vmap: expected the result to be the same for the whole …",
+    ),
     (
         "xp.vmap(lambda x: 1.0)(x)",
         "TypeError: vmap: expected tensors of the function, got float in the result: return …",
@@ -398,9 +484,18 @@ ERRORS = [
         "xp.vmap(lambda x: x if x[0] > 0 else -x)(x)",
         "TypeError: vmap: the values of a batched tensor … use where, or …",
     ),
-    ("xp.vmap(lambda x: x[x > 0])(x)", "ValueError: … the shape of x[mask] depends on values: use where(mask, x, 0)"),
-    ("xp.vmap(lambda x: xp.nonzero(x)[0])(x)", "ValueError: … the shape of what nonzero returns depends on values: …"),
-    ("xp.vmap(lambda x: x + xp.random.rand(2))(x)", "RuntimeError: vmap: random numbers are drawn in the function: …"),
+    (
+        "xp.vmap(lambda x: x[x > 0])(x)",
+        "ValueError: … the shape of x[mask] depends on values: use where(mask, x, 0)",
+    ),
+    (
+        "xp.vmap(lambda x: xp.nonzero(x)[0])(x)",
+        "ValueError: … the shape of what nonzero returns depends on values: …",
+    ),
+    (
+        "xp.vmap(lambda x: x + xp.random.rand(2))(x)",
+        "RuntimeError: vmap: random numbers are drawn in the function: …",
+    ),
     (
         "xp.vmap(lambda x: xp.sum(x, axis=1))(x)",
         "IndexError: sum: expected axis from -1 to 0 for x of shape (2,), got 1",
@@ -423,7 +518,10 @@ def test_tensors_that_stay_are_refused() -> None:
         return x
 
     vmap(keep)(x)
-    with pytest.raises(RuntimeError, match="vmap: multiply is given a tensor of another call of vmap, which is left"):
+    with pytest.raises(
+        RuntimeError,
+        match="vmap: multiply is given a tensor of another call of vmap, which is left",
+    ):
         kept[0] * 2
     with pytest.raises(RuntimeError, match="another call of vmap"):
         vmap(lambda x: x + kept[0])(x)
@@ -449,7 +547,9 @@ def test_detach_stops_the_gradients_of_transforms_around_vmap(device: str) -> No
     assert grad(lambda x: vmap(f)(x).sum())(x).tolist() == [-2, -4, -6]
     for transform in (jacobian, jacfwd):
         np.testing.assert_array_equal(host(transform(vmap(f))(x)), np.diag([-2.0, -4, -6]))
-        assert grad(lambda x, t=transform: t(lambda a: a * a.detach() ** 2)(x).sum())(x).tolist() == [0, 0, 0]
+        assert grad(lambda x, t=transform: t(lambda a: a * a.detach() ** 2)(x).sum())(
+            x
+        ).tolist() == [0, 0, 0]
     assert vmap(grad(f))(x).tolist() == [-2, -4, -6]
     assert grad(lambda x: vmap(vmap(f))(x[:, None]).sum())(x).tolist() == [-2, -4, -6]
     assert grad(lambda x: vmap(grad(lambda a: a.detach() * a**2))(x).sum())(x).tolist() == [2, 4, 6]
@@ -484,7 +584,9 @@ class Sign(xgrad.Function):
 
 
 class SignAndCopy(xgrad.Function):
-    """The sign of one input, with the gradient of the identity, and a multiple of another, with none."""
+    """The sign of one input, with the gradient of the identity, and a multiple of another, with
+    none.
+    """
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any, *, factor: float) -> Any:
@@ -509,7 +611,9 @@ def by_several_results(x: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("estimator", [by_own_rule, by_detach, by_several_results])
-def test_straight_through_estimator_has_its_gradient_in_any_nest(estimator: Any, device: str) -> None:
+def test_straight_through_estimator_has_its_gradient_in_any_nest(
+    estimator: Any, device: str
+) -> None:
     x, w = on(device, [[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]]), on(device, [2.0, 3.0, 5.0])
 
     def f(a: Tensor) -> Tensor:
@@ -521,13 +625,21 @@ def test_straight_through_estimator_has_its_gradient_in_any_nest(estimator: Any,
     np.testing.assert_allclose(host(grad(lambda x: vmap(f)(x).sum())(x)), slope)
     np.testing.assert_allclose(host(vmap(jacfwd(f))(x)), slope)
     np.testing.assert_allclose(host(jacobian(vmap(f))(x))[1, 1], slope[1])
-    for curvature in (vmap(hessian(f))(x), vmap(jacfwd(grad(f)))(x), vmap(lambda a: jacobian(jacfwd(f))(a))(x)):
+    for curvature in (
+        vmap(hessian(f))(x),
+        vmap(jacfwd(grad(f)))(x),
+        vmap(lambda a: jacobian(jacfwd(f))(a))(x),
+    ):
         np.testing.assert_allclose(host(curvature), np.stack([np.diag(2 * host(w))] * 2))
     second = grad(lambda x: vmap(grad(f))(x).sum())(x)
     np.testing.assert_allclose(host(second), np.stack([2 * host(w)] * 2))
-    by_w = grad(lambda w: vmap(lambda a: (estimator(a * w)).sum())(x).sum())(w)  # which is one for the whole batch
+    by_w = grad(lambda w: vmap(lambda a: (estimator(a * w)).sum())(x).sum())(
+        w
+    )  # which is one for the whole batch
     np.testing.assert_allclose(host(by_w), host(x).sum(axis=0))
-    nested = grad(lambda w: vmap(lambda a: vmap(lambda b: (estimator(a * b * w)).sum())(x))(x).sum())(w)
+    nested = grad(
+        lambda w: vmap(lambda a: vmap(lambda b: (estimator(a * b * w)).sum())(x))(x).sum()
+    )(w)
     np.testing.assert_allclose(host(nested), host(x).sum(axis=0) ** 2)
 
 
@@ -554,7 +666,9 @@ def test_writes_that_bypass_autograd_keep_the_graph_as_outside_of_vmap(device: s
         wanted = grad(lambda x, f=fn: sum((f(x[i, ...]) for i in range(3)), x[0] * 0))(x)
         assert grad(lambda x, f=fn: vmap(f)(x).sum())(x).tolist() == wanted.tolist()
         assert vmap(grad(fn))(x).tolist() == wanted.tolist()
-        assert grad(lambda x, f=fn: vmap(vmap(f))(x[None, ...]).sum())(x).tolist() == wanted.tolist()
+        assert (
+            grad(lambda x, f=fn: vmap(vmap(f))(x[None, ...]).sum())(x).tolist() == wanted.tolist()
+        )
 
 
 def test_lost_gradients_of_transforms_around_are_refused() -> None:
@@ -562,7 +676,9 @@ def test_lost_gradients_of_transforms_around_are_refused() -> None:
     for lost in (lambda y: y.numpy(), lambda y: y.requires_grad_(False)):
         with pytest.raises(RuntimeError, match=r"use \.detach"):
             grad(
-                lambda z, lost=lost: vmap(lambda a: a * 1 if lost(z + 0 * xgrad.zeros_like(a)) is None else a)(x).sum()
+                lambda z, lost=lost: vmap(
+                    lambda a: a * 1 if lost(z + 0 * xgrad.zeros_like(a)) is None else a
+                )(x).sum()
             )(z)
     with xgrad.warn_lost_gradients(), pytest.warns(xgrad.LostGradientWarning):
         grad(lambda z: vmap(lambda a: a * float((xgrad.zeros_like(a) + z).sum()) + z)(x).sum())(z)
@@ -599,7 +715,8 @@ def test_write_of_a_batch_to_a_tensor_from_outside_changes_nothing(write: str, d
         pytest.skip("array-api-strict has no integer arrays as keys of assignments")
     before = state(w, v)
     with pytest.raises(
-        RuntimeError, match=r"in place: a tensor of a vmap is written to .*xgrad.asarray\(x, copy=True\)"
+        RuntimeError,
+        match=r"in place: a tensor of a vmap is written to .*xgrad.asarray\(x, copy=True\)",
     ):
         vmap(lambda a: (OUTSIDE[write](w, v, a), a)[1])(x)
     assert state(w, v) == before
@@ -630,13 +747,18 @@ def test_parameters_and_gradients_from_outside_stay_as_they_are() -> None:
     vmap(lambda a: setattr(p, "grad", xgrad.zeros_like(a)) or a)(x)  # the same for all
     assert p.grad.tolist() == [0, 0, 0]
     y = p * 2
-    with pytest.raises(ValueError, match="backward: expected a gradient that is the same for the whole batch"):
+    with pytest.raises(
+        ValueError, match="backward: expected a gradient that is the same for the whole batch"
+    ):
         vmap(lambda a: y.backward(a) or a)(x)
 
 
 @pytest.mark.parametrize("momentum", [0.1, None])
 def test_batch_normalization_in_training_is_refused_before_it_changes(momentum: Any) -> None:
-    layer, x = nn.BatchNorm1d(3, momentum=momentum), xgrad.asarray(uniform(4, 5, 3).astype(np.float32))
+    layer, x = (
+        nn.BatchNorm1d(3, momentum=momentum),
+        xgrad.asarray(uniform(4, 5, 3).astype(np.float32)),
+    )
     before = state(*layer.buffers())
     with pytest.raises(RuntimeError, match=r"call eval\(\) of layers with running statistics"):
         vmap(layer)(x)
@@ -644,14 +766,18 @@ def test_batch_normalization_in_training_is_refused_before_it_changes(momentum: 
     np.testing.assert_allclose(host(vmap(layer.eval())(x)), host(x), rtol=1e-4)
     free = nn.BatchNorm1d(3, track_running_stats=False)
     assert_equal_leaves(vmap(free)(x), looped(free, (0,), x), rtol=1e-5)
-    other = nn.BatchNorm1d(3, momentum=momentum)  # of which the statistics do not depend on the batch
+    other = nn.BatchNorm1d(
+        3, momentum=momentum
+    )  # of which the statistics do not depend on the batch
     layer.train()
     jacfwd(layer)(x[0, ...]), other(x[0, ...])
     for ours, theirs in zip(layer.buffers(), other.buffers(), strict=True):
         np.testing.assert_allclose(host(ours), host(theirs), rtol=1e-5)
     params = {name: t.detach() for name, t in [*layer.named_parameters(), *layer.named_buffers()]}
     before = state(*layer.buffers())
-    got = vmap(lambda a: nn.utils.functional_call(layer, params, a))(x)  # writes to copies of the buffers
+    got = vmap(lambda a: nn.utils.functional_call(layer, params, a))(
+        x
+    )  # writes to copies of the buffers
     assert_equal_leaves(got, looped(nn.BatchNorm1d(3), (0,), x), rtol=1e-5)
     assert state(*layer.buffers()) == before
 
@@ -679,9 +805,17 @@ def test_tensors_made_within_vmap_are_written_to(device: str) -> None:
 
     def f(a: Tensor) -> Tensor:
         made = [
-            xgrad.zeros(3, device=w.device, dtype=w.dtype), xgrad.zeros_like(w), xgrad.asarray(w, copy=True), w.clone(),
-            Tensor(host(w), device=w.device), w.detach(), xgrad.stack([w, w])[0, ...] * 1, xgrad.exp(w), w * 0, w + w,
-        ]  # fmt: skip
+            xgrad.zeros(3, device=w.device, dtype=w.dtype),
+            xgrad.zeros_like(w),
+            xgrad.asarray(w, copy=True),
+            w.clone(),
+            Tensor(host(w), device=w.device),
+            w.detach(),
+            xgrad.stack([w, w])[0, ...] * 1,
+            xgrad.exp(w),
+            w * 0,
+            w + w,
+        ]
         for y in made:
             view = y[1:]
             y[0] = a[0] * a[1]
@@ -693,7 +827,9 @@ def test_tensors_made_within_vmap_are_written_to(device: str) -> None:
         return sum(made, number) * a
 
     assert_equal_leaves(vmap(f)(x), looped(f, (0,), x))
-    assert_equal_leaves(grad(lambda x: vmap(f)(x).sum())(x), grad(lambda x: looped(f, (0,), x).sum())(x))
+    assert_equal_leaves(
+        grad(lambda x: vmap(f)(x).sum())(x), grad(lambda x: looped(f, (0,), x).sum())(x)
+    )
     assert_equal_leaves(vmap(jacfwd(f))(x), looped(jacobian(f), (0,), x))
     assert_equal_leaves(vmap(vmap(f))(x[None, ...]), looped(f, (0,), x)[None, ...])
     np.testing.assert_array_equal(host(w), uniform(3, seed=1))
@@ -744,7 +880,10 @@ def test_anomalies_and_profiles_see_ops_of_vmap() -> None:
     x = xgrad.asarray([1.0, 0.0])
     with xgrad.autograd.detect_anomaly(), pytest.raises(FloatingPointError, match=r"log: infinity"):
         vmap(lambda a: xgrad.log(a))(x)
-    with pytest.raises(FloatingPointError, match="in its derivative of sqrt"), xgrad.autograd.detect_anomaly():
+    with (
+        pytest.raises(FloatingPointError, match="in its derivative of sqrt"),
+        xgrad.autograd.detect_anomaly(),
+    ):
         vmap(grad(lambda a: xgrad.sqrt(a)))(x)
 
     def inside(a: Tensor) -> Tensor:
@@ -777,7 +916,11 @@ def test_captured_vmap_after_a_refused_or_failed_trace() -> None:
         assert refused(x).tolist() == [[10, 20], [30, 40]]
     with pytest.raises(KeyError):
         failing(x)
-    for fn in (vmap(lambda a: xgrad.sin(a) * w), vmap(grad(lambda a: (a**3).sum())), jacfwd(lambda x: x * w)):
+    for fn in (
+        vmap(lambda a: xgrad.sin(a) * w),
+        vmap(grad(lambda a: (a**3).sum())),
+        jacfwd(lambda x: x * w),
+    ):
         step = capture(lambda x, fn=fn: fn(x))
         for _ in range(3):
             assert step(x).tolist() == fn(x).tolist()
@@ -815,7 +958,9 @@ def test_jacfwd_is_jacobian(device: str) -> None:
     for argnums in (0, (1, 0)):
         got = jacfwd(lambda x, y: x[:, None] * y, argnums)(p["x"], p["x"][:2])
         assert_equal_leaves(got, jacobian(lambda x, y: x[:, None] * y, argnums)(p["x"], p["x"][:2]))
-    assert_equal_leaves(jacfwd(jacfwd(lambda p: f(p)[1]))(p), jacobian(jacobian(lambda p: f(p)[1]))(p))
+    assert_equal_leaves(
+        jacfwd(jacfwd(lambda p: f(p)[1]))(p), jacobian(jacobian(lambda p: f(p)[1]))(p)
+    )
     matrix, (aux, word) = jacfwd(lambda x: (x**2, (x.sum(), "aux")), has_aux=True)(p["x"])
     np.testing.assert_allclose(host(matrix), np.diag(2 * uniform(3)))
     assert word == "aux" and float(aux) == pytest.approx(uniform(3).sum())
@@ -826,7 +971,13 @@ def test_jacfwd_has_a_graph_and_takes_empty_arguments() -> None:
     assert grad(lambda x: jacfwd(lambda x: x**3)(x).sum())(x).tolist() == [6.0, 12.0]
     assert jacfwd(lambda x: xgrad.stack([x.sum(), x.sum()]))(xgrad.zeros(0)).shape == (2, 0)
     check_error(
-        "xp.jacfwd(lambda x: x)(1j)", "TypeError: jacfwd: expected real arguments, got complex ones: take real …"
+        "xp.jacfwd(lambda x: x)(1j)",
+        "TypeError: jacfwd: expected real arguments, got complex ones: take real …",
     )
-    check_error("xp.jacfwd(lambda x: x, argnums=1)(1.0)", "ValueError: jacfwd: expected argnums among …")
-    check_error("xp.jacfwd(xp.ones(2))", "TypeError: jacfwd: expected a function, got Tensor: write xgrad.jacfwd(f)(x)")
+    check_error(
+        "xp.jacfwd(lambda x: x, argnums=1)(1.0)", "ValueError: jacfwd: expected argnums among …"
+    )
+    check_error(
+        "xp.jacfwd(xp.ones(2))",
+        "TypeError: jacfwd: expected a function, got Tensor: write xgrad.jacfwd(f)(x)",
+    )

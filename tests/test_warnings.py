@@ -36,9 +36,15 @@ with np.errstate(all="ignore"):
 def test_warnings_of_numpy_are_at_the_line_of_the_user(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=True
+    )
     lines = SCRIPT.splitlines()
-    marked = [(str(i), line.partition("  # ")[2]) for i, line in enumerate(lines, 1) if "  # " in line]
+    marked = [
+        (str(i), line.partition("  # ")[2]) for i, line in enumerate(lines, 1) if "  # " in line
+    ]
     wanted = {(number, message) for number, messages in marked for message in messages.split("; ")}
     got = re.findall(rf"{re.escape(str(script))}:(\d+): RuntimeWarning: (.*)", done.stderr)
-    assert set(got) == wanted and len(got) == done.stderr.count("RuntimeWarning") == len(wanted), done.stderr
+    assert set(got) == wanted and len(got) == done.stderr.count("RuntimeWarning") == len(wanted), (
+        done.stderr
+    )

@@ -51,7 +51,20 @@ from xgrad.backend.device import Device as device  # isort: skip
 from xgrad.core.tensor import Tensor as tensor  # isort: skip
 
 if _typing.TYPE_CHECKING:
-    from xgrad import amp, data, distributed, fft, linalg, nn, onnx, optim, random, special, testing, training
+    from xgrad import (
+        amp,
+        data,
+        distributed,
+        fft,
+        linalg,
+        nn,
+        onnx,
+        optim,
+        random,
+        special,
+        testing,
+        training,
+    )
     from xgrad.backend.threads import get_num_threads as get_num_threads
     from xgrad.backend.threads import set_num_threads as set_num_threads
     from xgrad.core.inspection import __array_namespace_info__ as __array_namespace_info__
@@ -114,7 +127,18 @@ _FUNCTIONS = {
     "backend.threads": ("get_num_threads", "set_num_threads"),
     "random": ("manual_seed",),
     "serialization": ("load", "save"),
-    "transforms": ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jvp", "scan", "value_and_grad", "vjp", "vmap"),
+    "transforms": (
+        "grad",
+        "hessian",
+        "hvp",
+        "jacfwd",
+        "jacobian",
+        "jvp",
+        "scan",
+        "value_and_grad",
+        "vjp",
+        "vmap",
+    ),
 }
 
 
@@ -134,12 +158,58 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Device", "DeviceError", "Function", "LostGradientWarning", "Tensor", "__array_api_version__", "__version__",
-    "amp", "autograd", "bool", "capture", "complex64", "complex128", "data", "default_device", "device", "devices",
-    "distributed", "e", "enable_grad", "fft", "float16", "float32", "float64", "get_default_dtype", "inf", "int8",
-    "int16", "int32", "int64", "is_grad_enabled", "linalg", "nan", "newaxis", "nn", "no_grad", "onnx", "ops", "optim",
-    "pi", "random", "set_default_dtype", "set_tf32", "special", "tensor", "testing", "training", "uint8", "uint16",
-    "uint32", "uint64", "warn_lost_gradients",
-]  # fmt: skip
+    "Device",
+    "DeviceError",
+    "Function",
+    "LostGradientWarning",
+    "Tensor",
+    "__array_api_version__",
+    "__version__",
+    "amp",
+    "autograd",
+    "bool",
+    "capture",
+    "complex64",
+    "complex128",
+    "data",
+    "default_device",
+    "device",
+    "devices",
+    "distributed",
+    "e",
+    "enable_grad",
+    "fft",
+    "float16",
+    "float32",
+    "float64",
+    "get_default_dtype",
+    "inf",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_grad_enabled",
+    "linalg",
+    "nan",
+    "newaxis",
+    "nn",
+    "no_grad",
+    "onnx",
+    "ops",
+    "optim",
+    "pi",
+    "random",
+    "set_default_dtype",
+    "set_tf32",
+    "special",
+    "tensor",
+    "testing",
+    "training",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "warn_lost_gradients",
+]
 __all__ += [name for names in _FUNCTIONS.values() for name in names]
 __all__ += ops.STANDARD

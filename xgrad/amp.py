@@ -8,8 +8,9 @@ A training step scales the loss, so that gradients in float16 do not vanish::
     scaler.step(optimizer)
     scaler.update()
 
-On a GPU this takes less time and memory. On the CPU it is accepted, but slower than float32: NumPy has no fast float16.
-`xgrad.set_tf32` makes products of float32 faster on a GPU, without other changes.
+On a GPU this takes less time and memory. On the CPU it is accepted, but slower than float32: NumPy
+has no fast float16. `xgrad.set_tf32` makes products of float32 faster on a GPU, without other
+changes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ hints.install(__name__)
 
 
 class autocast(Mode[Any]):
-    """Cast the inputs of matrix products to float16 [1]_, in a ``with`` block or a decorated function.
+    """Cast the inputs of matrix products to float16 [1]_, in a ``with`` block or a decorated
+    function.
 
     Linear, convolutional and recurrent layers, attention, `matmul` and `tensordot` cast inputs and
     weights of float32 to float16. Softmax, losses, distances, norms, sums, products, powers,
@@ -69,10 +71,14 @@ class autocast(Mode[Any]):
     dtype('float16')
     """
 
-    def __init__(self, device_type: str | Device, dtype: Any = float16, enabled: bool = True) -> None:
+    def __init__(
+        self, device_type: str | Device, dtype: Any = float16, enabled: bool = True
+    ) -> None:
         device = Device(device_type)
         if str(dtype).rpartition(".")[2] == "bfloat16":
-            raise TypeError("autocast: expected dtype float16, got bfloat16, which NumPy and xgrad do not have")
+            raise TypeError(
+                "autocast: expected dtype float16, got bfloat16, which NumPy and xgrad do not have"
+            )
         try:
             good = np.dtype(dtype) == float16
         except TypeError:
@@ -81,7 +87,11 @@ class autocast(Mode[Any]):
             raise TypeError(f"autocast: expected dtype float16, got {shown(dtype)}")
         if enabled:
             device.backend.dtype("float16")  # raises TypeError if the library has none
-        modes = {kind: value for kind, value in (autocast_dtypes.get() or {}).items() if kind != device.type}
+        modes = {
+            kind: value
+            for kind, value in (autocast_dtypes.get() or {}).items()
+            if kind != device.type
+        }
         if enabled:
             modes[device.type] = float16
         super().__init__(autocast_dtypes, autocast_mode(frozenset(modes.items())))

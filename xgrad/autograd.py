@@ -76,7 +76,12 @@ def backward(
     Tensor([2., 4.])
     """
     keep = create_graph if retain_graph is None else retain_graph or create_graph
-    run_backward(_start("backward", tensors, grad_tensors), None, retain_graph=keep, create_graph=create_graph)
+    run_backward(
+        _start("backward", tensors, grad_tensors),
+        None,
+        retain_graph=keep,
+        create_graph=create_graph,
+    )
 
 
 def grad(
@@ -133,19 +138,25 @@ def grad(
     edges: list[Edge] = []
     for i, x in enumerate(inputs):
         if x._edge is None:
-            raise RuntimeError(f"grad: inputs[{i}] needs no gradient: call requires_grad_() before it is used")
+            raise RuntimeError(
+                f"grad: inputs[{i}] needs no gradient: call requires_grad_() before it is used"
+            )
         edges.append(x._edge)
     keep = create_graph if retain_graph is None else retain_graph
     start = _start("grad", outputs, grad_outputs)
     mapped = any(g.device.level > edge.placement.device.level for edge, g in start.items())
-    # In a vmap over the gradients alone, the rules run on tensors, of which only some are of the batch.
-    gradients = run_backward(start, set(edges), retain_graph=keep, create_graph=create_graph or mapped)
+    # In a vmap over the gradients alone, the rules run on tensors, of which only some are of the
+    # batch.
+    gradients = run_backward(
+        start, set(edges), retain_graph=keep, create_graph=create_graph or mapped
+    )
     if mapped and not create_graph:
         gradients = {edge: g.detach() for edge, g in gradients.items()}
     unused = [i for i, edge in enumerate(edges) if edge not in gradients]
     if unused and not allow_unused:
         raise RuntimeError(
-            f"grad: the outputs do not depend on inputs {unused}: allow_unused=True returns None for them"
+            f"grad: the outputs do not depend on inputs {unused}: allow_unused=True returns None"
+            " for them"
         )
     return tuple(map(gradients.get, edges))
 
@@ -198,7 +209,9 @@ def checkpoint(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R
     return result
 
 
-def checkpoint_sequential(functions: Iterable[Callable[[Tensor], Tensor]], segments: int, x: Tensor) -> Tensor:
+def checkpoint_sequential(
+    functions: Iterable[Callable[[Tensor], Tensor]], segments: int, x: Tensor
+) -> Tensor:
     """Call functions one after the other, in segments that the backward pass computes again.
 
     Only the inputs of the segments are saved, and the graph of the last one, which is recorded as
@@ -232,7 +245,9 @@ def checkpoint_sequential(functions: Iterable[Callable[[Tensor], Tensor]], segme
     """
     steps = list(functions)
     if not 1 <= segments <= len(steps):
-        raise ValueError(f"checkpoint_sequential: expected 1 to {len(steps)} segments, got {segments}")
+        raise ValueError(
+            f"checkpoint_sequential: expected 1 to {len(steps)} segments, got {segments}"
+        )
     starts = [len(steps) * i // segments for i in range(segments + 1)]
     for start, stop in pairwise(starts):
         part = partial(reduce, lambda x, step: step(x), steps[start:stop])
@@ -248,40 +263,51 @@ def _ones(placement: Placement, shape: tuple[int, ...]) -> Any:
 
 
 def _start(
-    name: str, results: Tensor | Sequence[Tensor], gradients: Tensor | Sequence[Tensor | None] | None
+    name: str,
+    results: Tensor | Sequence[Tensor],
+    gradients: Tensor | Sequence[Tensor | None] | None,
 ) -> dict[Edge, Tensor]:
     """Pair each result's edge with its gradient."""
     results = check_tensors(name, "outputs" if name == "grad" else "tensors", results)
-    many: Any = gradients if isinstance(gradients, (list, tuple)) else [gradients] + [None] * (len(results) - 1)
+    many: Any = (
+        gradients
+        if isinstance(gradients, (list, tuple))
+        else [gradients] + [None] * (len(results) - 1)
+    )
     if len(many) != len(results):
-        raise ValueError(f"{name}: expected a gradient for each of {len(results)} results, got {len(many)}")
+        raise ValueError(
+            f"{name}: expected a gradient for each of {len(results)} results, got {len(many)}"
+        )
     start: dict[Edge, Tensor] = {}
     for tensor, gradient in zip(results, many, strict=True):
         if tensor._edge is None and tensor._is_differentiated:
             raise RuntimeError(
-                f"{name}: this tensor of a vmap has a graph only outside of it: use xgrad.grad in the function, or "
-                "the result of vmap"
+                f"{name}: this tensor of a vmap has a graph only outside of it: use xgrad.grad in"
+                " the function, or the result of vmap"
             )
         if tensor._edge is None:
             raise RuntimeError(
-                f"{name}: this tensor has no graph: nothing that it was computed from requires a gradient, or it "
-                "was computed under no_grad()"
+                f"{name}: this tensor has no graph: nothing that it was computed from requires a"
+                " gradient, or it was computed under no_grad()"
             )
         if gradient is None:
             if tensor.size != 1:
                 raise ValueError(
-                    f"{name}: expected a scalar or a gradient, got a tensor of shape {tensor.shape} without one: "
-                    "sum it, or give a gradient of its shape"
+                    f"{name}: expected a scalar or a gradient, got a tensor of shape {tensor.shape}"
+                    " without one: sum it, or give a gradient of its shape"
                 )
             if tensor.dtype.kind == "c":
                 raise ValueError(
-                    f"{name}: expected a real result or a gradient, got a tensor of {tensor.dtype} without one: take a "
-                    "real part, an absolute value or the like of it, or give a gradient"
+                    f"{name}: expected a real result or a gradient, got a tensor of {tensor.dtype}"
+                    " without one: take a real part, an absolute value or the like of it, or give"
+                    " a gradient"
                 )
             # A cached array is none of the step that is recorded, nor of a vmap.
             shared = active_recorder() is None and not tensor.device.level
             ones = _ones if shared else _ones.__wrapped__
-            gradient = from_placement(ones(tensor._placement, tensor._data.shape), tensor._placement)
+            gradient = from_placement(
+                ones(tensor._placement, tensor._data.shape), tensor._placement
+            )
         else:
             tensor._check_gradient(name, gradient, mapped=name == "grad")
         earlier = start.get(tensor._edge)

@@ -1,12 +1,13 @@
 """Linear algebra: the standard's extension of that name, and functions that it lacks.
 
-Matrices are in the last two axes; those before hold a stack of them. Wrong shapes are a ValueError. Where an algorithm
-fails, for a matrix that is singular or not positive definite, `numpy.linalg.LinAlgError`, itself a ValueError, is
-raised on every device but ``cuda``, which does not synchronize to check: there, results are infinite or NaN.
+Matrices are in the last two axes; those before hold a stack of them. Wrong shapes are a ValueError.
+Where an algorithm fails, for a matrix that is singular or not positive definite,
+`numpy.linalg.LinAlgError`, itself a ValueError, is raised on every device but ``cuda``, which does
+not synchronize to check: there, results are infinite or NaN.
 
-Eigenvectors, singular vectors and the columns of Q are determined up to a sign, or a phase where they are complex. The
-gradient is that of a loss which does not depend on it; of eigenvectors and singular vectors, one that depends on phases
-is refused in the backward pass.
+Eigenvectors, singular vectors and the columns of Q are determined up to a sign, or a phase where
+they are complex. The gradient is that of a loss which does not depend on it; of eigenvectors and
+singular vectors, one that depends on phases is refused in the backward pass.
 """
 
 from xgrad.ops import matmul, matrix_transpose, tensordot, vecdot
@@ -21,8 +22,35 @@ from xgrad.ops.triangular import cholesky_solve, solve_triangular
 from xgrad.support import hints
 
 __all__ = [
-    "cholesky", "cholesky_solve", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "expm", "inv",
-    "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr",
-    "slogdet", "solve", "solve_triangular", "sqrtm", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
-]  # fmt: skip
+    "cholesky",
+    "cholesky_solve",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "expm",
+    "inv",
+    "lstsq",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "sqrtm",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
 hints.install(__name__)

@@ -94,7 +94,9 @@ def export(
 
     arguments = trees.rebuild(arguments, [argument(x) for x in given])
     if not inputs:
-        raise TypeError(f"onnx.export: expected an example with tensors, got {type(example).__name__}")
+        raise TypeError(
+            f"onnx.export: expected an example with tensors, got {type(example).__name__}"
+        )
     if isinstance(function, Module):
         function = deepcopy(function).eval().to(device)
         mode: Any = no_grad()
@@ -104,12 +106,18 @@ def export(
         with mode, device.active():
             result = function(*arguments)
     except DeviceError as error:
-        error.add_note("onnx.export: a function computes with its arguments alone: pass other tensors as arguments")
+        error.add_note(
+            "onnx.export: a function computes with its arguments alone: pass other tensors as"
+            " arguments"
+        )
         raise
     outs = list(trees.leaves(result))
     for where, out in outs:
         if not isinstance(out, Tensor):
-            raise TypeError(f"onnx.export: expected tensors as results, got {type(out).__name__} at result{where}")
+            raise TypeError(
+                f"onnx.export: expected tensors as results, got {type(out).__name__} at"
+                f" result{where}"
+            )
     output_names = _names("output", output_names, len(outs))
     # an output of a graph is no input of it, and a tensor has one name
     pairs = zip(output_names, outs, strict=True)

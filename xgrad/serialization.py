@@ -1,7 +1,7 @@
 """State in files of the safetensors format, which other libraries read, and which cannot run code.
 
-Tensors are those of the format; anything else is JSON in its metadata, beside a checksum. In the JSON, an object with a
-key that begins with ``$`` stands for a value that JSON lacks::
+Tensors are those of the format; anything else is JSON in its metadata, beside a checksum. In the
+JSON, an object with a key that begins with ``$`` stands for a value that JSON lacks::
 
     {"$tensor": name}    {"$complex128": name}, whose parts are along a last axis
     {"$transposed": name}, whose last two axes are exchanged
@@ -79,7 +79,9 @@ def save(state: Any, path: str | os.PathLike[str]) -> None:
     """
     target = os.fsdecode(path)
     if not target or os.path.isdir(target):
-        raise IsADirectoryError(f"save: expected the path of a file, got the folder {target!r}: add a file name")
+        raise IsADirectoryError(
+            f"save: expected the path of a file, got the folder {target!r}: add a file name"
+        )
     if not os.path.isdir(folder := os.path.dirname(target) or "."):
         raise FileNotFoundError(f"save: expected an existing folder, got {folder}: make it first")
     write(target, serialized(state))
@@ -91,15 +93,19 @@ def serialized(state: Any) -> memoryview:
 
 
 def snapshot(state: Any) -> Callable[[], memoryview]:
-    """Return a function that returns the content of a file with the state as it is now: for another thread.
+    """Return a function that returns the content of a file with the state as it is now: for another
+    thread.
 
-    Each tensor is copied once, in its memory layout: the file has the transpose of a matrix in Fortran order.
+    Each tensor is copied once, in its memory layout: the file has the transpose of a matrix in
+    Fortran order.
     """
     return _content(state, transposed=True)
 
 
 def _content(state: Any, transposed: bool) -> Callable[[], memoryview]:
-    """Return a function that completes the length of a header, the header in JSON, and copies of the tensors."""
+    """Return a function that completes the length of a header, the header in JSON, and copies of
+    the tensors.
+    """
     encoder = _Encoder(transposed)
     tree, arrays = encoder.encode(state, ()), encoder.arrays
     metadata = {"format": FORMAT}
@@ -110,12 +116,16 @@ def _content(state: Any, transposed: bool) -> Callable[[], memoryview]:
     end = 0
     for name in sorted(arrays, key=lambda name: -arrays[name].itemsize):  # so that each is aligned
         start, end = end, end + arrays[name].nbytes
-        header[name] = {"dtype": _code(arrays[name]), "shape": arrays[name].shape, "data_offsets": (start, end)}
+        header[name] = {
+            "dtype": _code(arrays[name]),
+            "shape": arrays[name].shape,
+            "data_offsets": (start, end),
+        }
     data = 8 + len(_header(header))
     if data - 8 > MAX_HEADER:
         raise ValueError(
-            f"save: expected names, numbers and strings of at most {MAX_HEADER} bytes, the limit of the format, got "
-            f"{data - 8}: save long lists of numbers as tensors"
+            f"save: expected names, numbers and strings of at most {MAX_HEADER} bytes, the limit of"
+            f" the format, got {data - 8}: save long lists of numbers as tensors"
         )
     content = np.empty(data + end, np.uint8).data
     stored = {}
@@ -138,12 +148,16 @@ def _header(header: Mapping[str, Any]) -> bytes:
 
 
 class _Encoder:
-    """The JSON of a state, and the arrays of its tensors by name, `transposed` where that is their memory layout."""
+    """The JSON of a state, and the arrays of its tensors by name, `transposed` where that is their
+    memory layout.
+    """
 
     def __init__(self, transposed: bool) -> None:
         self._transposed = transposed
         self.arrays: dict[str, np.ndarray] = {}
-        self._known: dict[int, tuple[Tensor, dict[str, str]]] = {}  # each tensor, so that its id is no other's
+        self._known: dict[
+            int, tuple[Tensor, dict[str, str]]
+        ] = {}  # each tensor, so that its id is no other's
 
     def encode(self, value: Any, path: tuple[str | int, ...]) -> Any:
         """Return a value, at a path, for JSON."""
@@ -160,18 +174,23 @@ class _Encoder:
         if isinstance(value, Generator):
             return {"$generator": list(value.get_state().values())}
         if len(path) > MAX_DEPTH:
-            raise ValueError(f"save: expected containers nested at most {MAX_DEPTH} deep, got {_text(path[:5])}...")
+            raise ValueError(
+                f"save: expected containers nested at most {MAX_DEPTH} deep, got"
+                f" {_text(path[:5])}..."
+            )
         if isinstance(value, (list, tuple)):
             items = [self.encode(item, (*path, i)) for i, item in enumerate(value)]
             return items if isinstance(value, list) else {"$tuple": items}
         if not isinstance(value, Mapping):
             raise TypeError(
-                f"save: expected tensors, numbers, strings, None, and dicts, lists and tuples of them, got "
-                f"{type(value).__name__}{_text(path)}: {_hint(value)}"
+                "save: expected tensors, numbers, strings, None, and dicts, lists and tuples of"
+                f" them, got {type(value).__name__}{_text(path)}: {_hint(value)}"
             )
         for key in value:
             if not isinstance(key, (str, int)) or isinstance(key, bool):
-                raise TypeError(f"save: expected keys of type str or int, got {shown(key)}{_text(path)}")
+                raise TypeError(
+                    f"save: expected keys of type str or int, got {shown(key)}{_text(path)}"
+                )
         pairs = [(key, self.encode(item, (*path, key))) for key, item in value.items()]
         if all(isinstance(key, str) and key[:1] != "$" for key in value):
             return dict(pairs)
@@ -211,13 +230,16 @@ def _code(array: np.ndarray) -> str:
 def _checksum(state: str, arrays: Mapping[str, np.ndarray]) -> str:
     checksum = crc32(state.encode())
     for name in sorted(arrays):
-        checksum = crc32(f"\n{name}\n{_code(arrays[name])}{arrays[name].shape}\n".encode(), checksum)
+        checksum = crc32(
+            f"\n{name}\n{_code(arrays[name])}{arrays[name].shape}\n".encode(), checksum
+        )
         checksum = crc32(arrays[name].data, checksum)
     return f"{checksum:08x}"
 
 
 def load(path: str | os.PathLike[str], *, device: str | Device | None = None) -> Any:
-    """Load the state in a file of `save`, or the tensors in a safetensors file of any other library.
+    """Load the state in a file of `save`, or the tensors in a safetensors file of any other
+    library.
 
     Nothing in a file is executed.
 
@@ -264,7 +286,9 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
             raise IsADirectoryError(f"load: expected a safetensors file, got the folder {source}")
         raise FileNotFoundError(f"load: file not found: {source}: expected a safetensors file")
     if not os.access(source, os.R_OK):  # safetensors reports it as missing
-        raise PermissionError(f"load: expected a file that can be read, got {source}: change its mode")
+        raise PermissionError(
+            f"load: expected a file that can be read, got {source}: change its mode"
+        )
     target = current_device() if device is None else Device(device)
     try:
         with safe_open(source, framework="np") as file:
@@ -282,11 +306,14 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
     try:
         return _Decoder(arrays, target).decode(json.loads(state))
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
-        raise _damaged(source, f"its state has an invalid value: {type(error).__name__}: {error}") from error
+        raise _damaged(
+            source, f"its state has an invalid value: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _check_header(source: str | bytes) -> None:
-    """Raise ValueError for what the format forbids, and its reader accepts: a name twice, or space before the header.
+    """Raise ValueError for what the format forbids, and its reader accepts: a name twice, or space
+    before the header.
 
     Of two tensors of one name, each reader might read another.
     """
@@ -306,7 +333,10 @@ def _check_names(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _damaged(source: Any, reason: Any) -> ValueError:
-    return ValueError(f"load: expected a safetensors file, got {source}, which is damaged or of another kind: {reason}")
+    return ValueError(
+        f"load: expected a safetensors file, got {source}, which is damaged or of another kind:"
+        f" {reason}"
+    )
 
 
 class _Decoder:
@@ -317,7 +347,9 @@ class _Decoder:
         self._tensors: dict[str, Tensor] = {}
 
     def decode(self, value: Any) -> Any:
-        """Return a value of JSON as it was; raise an error of any kind if `save` cannot have written it."""
+        """Return a value of JSON as it was; raise an error of any kind if `save` cannot have
+        written it.
+        """
         if isinstance(value, list):
             return [self.decode(item) for item in value]
         if not isinstance(value, dict):
@@ -341,7 +373,10 @@ class _Decoder:
         if name not in self._tensors:
             parts = self._arrays[name]
             if parts.dtype != np.float64 or parts.shape[-1:] != (2,):
-                raise ValueError(f"{name!r}: expected two parts of a complex number, got {parts.dtype}{parts.shape}")
+                raise ValueError(
+                    f"{name!r}: expected two parts of a complex number, got"
+                    f" {parts.dtype}{parts.shape}"
+                )
             values = parts.view(np.complex128).reshape(parts.shape[:-1])
             self._tensors[name] = asarray(values, device=self._device)
         return self._tensors[name]
@@ -367,15 +402,41 @@ class _Decoder:
 
 _KINDS = {
     f"${name}": f"_{name}"
-    for name in ("tensor", "transposed", "complex128", "tuple", "dict", "float", "complex", "generator")
+    for name in (
+        "tensor",
+        "transposed",
+        "complex128",
+        "tuple",
+        "dict",
+        "float",
+        "complex",
+        "generator",
+    )
 }
 
-_SUPPORTED = {"BOOL", "U8", "U16", "U32", "U64", "I8", "I16", "I32", "I64", "F16", "F32", "F64", "C64"}
+_SUPPORTED = {
+    "BOOL",
+    "U8",
+    "U16",
+    "U32",
+    "U64",
+    "I8",
+    "I16",
+    "I32",
+    "I64",
+    "F16",
+    "F32",
+    "F64",
+    "C64",
+}
 
 
 def _from_file(file: Any, name: str, source: Any) -> np.ndarray:
     dtype = file.get_slice(name).get_dtype()
     if dtype not in _SUPPORTED:
-        raise TypeError(f"load: {name!r} in {source} has the dtype {dtype}, which xgrad lacks: save it as F32 first")
+        raise TypeError(
+            f"load: {name!r} in {source} has the dtype {dtype}, which xgrad lacks: save it as F32"
+            " first"
+        )
     array: np.ndarray = file.get_tensor(name)
     return array

@@ -1,6 +1,8 @@
-"""The namespace for version 2024.12 of the array API standard and those before it: lists, where 2025.12 has tuples.
+"""The namespace for version 2024.12 of the array API standard and those before it: lists, where
+2025.12 has tuples.
 
-``x.__array_namespace__(api_version="2024.12")`` returns it. All other functions are those of `xgrad`.
+``x.__array_namespace__(api_version="2024.12")`` returns it. All other functions are those of
+`xgrad`.
 """
 
 from __future__ import annotations

@@ -98,7 +98,9 @@ def gradcheck(
     AssertionError: gradcheck: the derivative of result(1,) by inputs[0](1,) is 2 by backward, ... by differences: off
     by 2, tolerated are 0.00401; 2 of 4 entries are off
     """
-    check = _Check("gradcheck", *_flattened(fn, inputs), eps, atol, rtol, nondet_tol, complex_step, seed)
+    check = _Check(
+        "gradcheck", *_flattened(fn, inputs), eps, atol, rtol, nondet_tol, complex_step, seed
+    )
     return check.run(fast_mode, raise_exception)
 
 
@@ -151,17 +153,26 @@ def gradgradcheck(
     with enable_grad():
         outs = [out for _, out in first_order.call() if out.requires_grad]
     if grad_outputs is None:
-        gradients = [_from_reals(first_order.random(len(_as_reals(out)), 2, k), out) for k, out in enumerate(outs)]
+        gradients = [
+            _from_reals(first_order.random(len(_as_reals(out)), 2, k), out)
+            for k, out in enumerate(outs)
+        ]
     else:
         gradients = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
         if len(gradients) != len(outs):
-            raise TypeError(f"{title}: expected grad_outputs for {len(outs)} results, got {len(gradients)}")
+            raise TypeError(
+                f"{title}: expected grad_outputs for {len(outs)} results, got {len(gradients)}"
+            )
 
     def backward_pass(*values: Any) -> tuple[Tensor, ...]:
         xs, gs = values[:count], values[count:]
         results = [out for _, out in first_order.call(xs) if out.requires_grad]
         wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
-        gradients = autograd.grad(results, wanted, gs, create_graph=True, allow_unused=True) if results else ()
+        gradients = (
+            autograd.grad(results, wanted, gs, create_graph=True, allow_unused=True)
+            if results
+            else ()
+        )
         return tuple([g for g in gradients if g is not None])
 
     xs = [*xs, *[g.detach().requires_grad_() for g in gradients]]
@@ -217,7 +228,8 @@ class _Check:
         for path, out in outs:
             if not isinstance(out, Tensor):
                 raise TypeError(
-                    f"{self.title}: expected tensors of the function, got {type(out).__name__} for {_title(path)}"
+                    f"{self.title}: expected tensors of the function, got {type(out).__name__} for"
+                    f" {_title(path)}"
                 )
         return outs
 
@@ -227,10 +239,19 @@ class _Check:
         good = ("float32", "float64") if self.complex_step else ("float64", "complex128")
         for i in self.wanted:
             if (dtype := self.inputs[i].dtype).name not in good:
-                hint = "complex_step is for real inputs" if self.complex_step else "use dtype=xgrad.float64"
-                coarse = ", too coarse for differences" if dtype.name in ("float16", "float32", "complex64") else ""
+                hint = (
+                    "complex_step is for real inputs"
+                    if self.complex_step
+                    else "use dtype=xgrad.float64"
+                )
+                coarse = (
+                    ", too coarse for differences"
+                    if dtype.name in ("float16", "float32", "complex64")
+                    else ""
+                )
                 raise TypeError(
-                    f"{self.title}: expected {' or '.join(good)} for {self.names[i]}, got {dtype}{coarse}: {hint}"
+                    f"{self.title}: expected {' or '.join(good)} for {self.names[i]}, got"
+                    f" {dtype}{coarse}: {hint}"
                 )
 
     def _check_repeats(self) -> None:
@@ -239,9 +260,14 @@ class _Check:
         for _ in range(2):
             outs = self.call()
             values = [(_title(path), _as_reals(out)) for path, out in outs]
-            if weighted := [(out, self._weights(k, out)) for k, (_, out) in enumerate(outs) if out.requires_grad]:
+            if weighted := [
+                (out, self._weights(k, out)) for k, (_, out) in enumerate(outs) if out.requires_grad
+            ]:
                 gradients = self._gradients(*map(list, zip(*weighted, strict=True)))
-                values += [(f"the gradient of {self.names[i]}", g) for i, g in zip(self.wanted, gradients, strict=True)]
+                values += [
+                    (f"the gradient of {self.names[i]}", g)
+                    for i, g in zip(self.wanted, gradients, strict=True)
+                ]
             runs.append(values)
         for (name, first), (_, second) in zip(*runs, strict=True):
             if first.shape == second.shape and np.array_equal(first, second, equal_nan=True):
@@ -249,18 +275,26 @@ class _Check:
             size = np.abs(first - second).max() if first.shape == second.shape else np.inf
             if not size <= self.nondet_tol:
                 raise AssertionError(
-                    f"{self.title}: the function is not deterministic: {name} differs by {size:.3g} between two calls "
-                    f"with the same inputs, tolerated are {self.nondet_tol}: fix its seed, or raise nondet_tol"
+                    f"{self.title}: the function is not deterministic: {name} differs by {size:.3g}"
+                    f" between two calls with the same inputs, tolerated are {self.nondet_tol}: fix"
+                    " its seed, or raise nondet_tol"
                 )
 
     def _check_derivatives(self, fast_mode: bool) -> None:
         outs = self.call()
         if all(out.dtype.kind not in "fc" for _, out in outs):
-            raise TypeError(f"{self.title}: expected a floating result of the function, got {outs or None}: return it")
+            raise TypeError(
+                f"{self.title}: expected a floating result of the function, got {outs or None}:"
+                " return it"
+            )
         for k, (path, out) in enumerate(outs):
             if out.dtype.kind not in "fc":
                 continue
-            suspects = self._wrong_along_direction(k, path, out) if fast_mode else dict.fromkeys(self.wanted, "")
+            suspects = (
+                self._wrong_along_direction(k, path, out)
+                if fast_mode
+                else dict.fromkeys(self.wanted, "")
+            )
             if not suspects:
                 continue
             jacobians = self._jacobians(out)
@@ -270,27 +304,40 @@ class _Check:
                     raise AssertionError(f"{message}: each entry by itself is within the tolerance")
 
     def _wrong_along_direction(self, k: int, path: str, out: Tensor) -> dict[int, str]:
-        """Return an error for each input by which a result has a wrong derivative along a random direction."""
+        """Return an error for each input by which a result has a wrong derivative along a random
+        direction.
+        """
         weights, messages = self._weights(k, out), {}
         for i, g in zip(self.wanted, self._gradients([out], [weights]), strict=True):
             direction = self.random(len(g), 1, i)
             a, b = g @ direction, self._derivative_along(i, k, direction) @ _as_reals(weights)
             if self._out_of_tolerance(a, b):
                 messages[i] = (
-                    f"{self.title}: the derivative of {_title(path)}, weighted at random, by {self.names[i]} in a "
-                    f"random direction is {self._comparison(a, b)}{self._kink(i, k, direction, _as_reals(weights))}"
+                    f"{self.title}: the derivative of {_title(path)}, weighted at random, by"
+                    f" {self.names[i]} in a random direction is"
+                    f" {self._comparison(a, b)}{self._kink(i, k, direction, _as_reals(weights))}"
                 )
         return messages
 
     def _jacobians(self, out: Tensor) -> dict[int, np.ndarray]:
-        """Return the derivatives of a result by each wanted input, with a row for each of its reals."""
-        rows = [self._gradients([out], [_from_reals(unit, out)]) for unit in np.eye(len(_as_reals(out)))]
+        """Return the derivatives of a result by each wanted input, with a row for each of its
+        reals.
+        """
+        rows = [
+            self._gradients([out], [_from_reals(unit, out)]) for unit in np.eye(len(_as_reals(out)))
+        ]
         return {
-            i: np.array([row[position] for row in rows]).reshape(len(rows), len(_as_reals(self.inputs[i])))
+            i: (
+                np.array([row[position] for row in rows]).reshape(
+                    len(rows), len(_as_reals(self.inputs[i]))
+                )
+            )
             for position, i in enumerate(self.wanted)
         }
 
-    def _check_entries(self, k: int, path: str, out: Tensor, i: int, by_backward: np.ndarray) -> None:
+    def _check_entries(
+        self, k: int, path: str, out: Tensor, i: int, by_backward: np.ndarray
+    ) -> None:
         """Compare every derivative of a result by an input."""
         units = np.eye(by_backward.shape[1])
         by_differences = np.zeros_like(by_backward)
@@ -304,9 +351,10 @@ class _Check:
         row, column = (int(n) for n in np.unravel_index(worst, off.shape))
         a, b = by_backward[row, column], by_differences[row, column]
         raise AssertionError(
-            f"{self.title}: the derivative of {_title(path)}{_entry_name(row, out)} by "
-            f"{self.names[i]}{_entry_name(column, self.inputs[i])} is {self._comparison(a, b)}; {int(off.sum())} of "
-            f"{off.size} entries are off{self._kink(i, k, units[column], np.eye(len(off))[row])}{_coarse(out)}"
+            f"{self.title}: the derivative of {_title(path)}{_entry_name(row, out)} by"
+            f" {self.names[i]}{_entry_name(column, self.inputs[i])} is {self._comparison(a, b)};"
+            f" {int(off.sum())} of {off.size} entries are"
+            f" off{self._kink(i, k, units[column], np.eye(len(off))[row])}{_coarse(out)}"
         )
 
     def _gradients(self, outs: list[Tensor], weights: list[Tensor]) -> list[np.ndarray]:
@@ -318,10 +366,13 @@ class _Check:
         for i, x, g in zip(self.wanted, xs, gradients, strict=True):
             if g is not None and (g.shape, g.dtype, g.device) != (x.shape, x.dtype, x.device):
                 raise AssertionError(
-                    f"{self.title}: expected a gradient of shape {x.shape}, {x.dtype} on {x.device} for "
-                    f"{self.names[i]}, got {g.shape}, {g.dtype} on {g.device}"
+                    f"{self.title}: expected a gradient of shape {x.shape}, {x.dtype} on {x.device}"
+                    f" for {self.names[i]}, got {g.shape}, {g.dtype} on {g.device}"
                 )
-        return [0 * _as_reals(x) if g is None else _as_reals(g) for x, g in zip(xs, gradients, strict=True)]
+        return [
+            0 * _as_reals(x) if g is None else _as_reals(g)
+            for x, g in zip(xs, gradients, strict=True)
+        ]
 
     def _derivative_along(self, i: int, k: int, direction: np.ndarray) -> np.ndarray:
         """Return the derivative of the reals of result `k` by input `i` along a direction."""
@@ -333,8 +384,8 @@ class _Check:
             out = self.call(self._perturbed(i, 1e-20j * direction))[k][1]
         if out.dtype.kind != "c":
             raise TypeError(
-                f"{self.title}: complex_step: expected a complex result of a complex input, got {out.dtype}: the "
-                "function does not take complex numbers all the way"
+                f"{self.title}: complex_step: expected a complex result of a complex input, got"
+                f" {out.dtype}: the function does not take complex numbers all the way"
             )
         imaginary: np.ndarray = _as_reals(out)[1::2] / 1e-20
         return imaginary
@@ -357,12 +408,17 @@ class _Check:
         return _from_reals(self.random(len(_as_reals(out)), 0, k), out)
 
     def _out_of_tolerance(self, by_backward: Any, by_differences: Any) -> Any:
-        return ~np.isclose(by_backward, by_differences, rtol=self.rtol, atol=self.atol, equal_nan=True)
+        return ~np.isclose(
+            by_backward, by_differences, rtol=self.rtol, atol=self.atol, equal_nan=True
+        )
 
     def _comparison(self, a: Any, b: Any) -> str:
         how = "the complex step" if self.complex_step else "differences"
         tolerated = self.atol + self.rtol * abs(b)
-        return f"{a:.9g} by backward, {b:.9g} by {how}: off by {abs(a - b):.3g}, tolerated are {tolerated:.3g}"
+        return (
+            f"{a:.9g} by backward, {b:.9g} by {how}: off by {abs(a - b):.3g}, tolerated are"
+            f" {tolerated:.3g}"
+        )
 
     def _kink(self, i: int, k: int, direction: np.ndarray, weights: np.ndarray) -> str:
         """Return a hint where the slopes on both sides differ, and still do at smaller steps."""
@@ -373,18 +429,29 @@ class _Check:
             up, here, down = (self._value(i, k, by * direction) @ weights for by in (eps, 0, -eps))
             slopes.append(((up - here) / eps, (here - down) / eps))
         (right, left), (nearer_right, nearer_left) = slopes
-        rounding = np.finfo(np.float64).eps * (np.abs(self._value(i, k, 0 * direction)) @ np.abs(weights)) / self.eps
+        rounding = (
+            np.finfo(np.float64).eps
+            * (np.abs(self._value(i, k, 0 * direction)) @ np.abs(weights))
+            / self.eps
+        )
         if self._out_of_tolerance(right + rounding, right):
-            return f"; the values are too large for differences over {self.eps:g}: give a larger eps"
-        if not self._out_of_tolerance(right, left) or abs(nearer_right - nearer_left) < abs(right - left) / 2:
+            return (
+                f"; the values are too large for differences over {self.eps:g}: give a larger eps"
+            )
+        if (
+            not self._out_of_tolerance(right, left)
+            or abs(nearer_right - nearer_left) < abs(right - left) / 2
+        ):
             return ""
         return (
-            f"; the function has a kink or a jump there, for its slope is {right:.6g} on the right, {left:.6g} on the "
-            "left: check it elsewhere"
+            f"; the function has a kink or a jump there, for its slope is {right:.6g} on the right,"
+            f" {left:.6g} on the left: check it elsewhere"
         )
 
 
-def _flattened(fn: Callable[..., Any], inputs: Any) -> tuple[Callable[..., Any], list[Any], list[str]]:
+def _flattened(
+    fn: Callable[..., Any], inputs: Any
+) -> tuple[Callable[..., Any], list[Any], list[str]]:
     """Return a function of the leaves of the inputs, these leaves, and their names."""
     tree = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     named = list(leaves(tree))
@@ -396,7 +463,11 @@ def _independent(inputs: Sequence[Any]) -> list[Any]:
     """Return the inputs as different leaves, for they are perturbed one at a time."""
     independent: list[Any] = []
     for x in inputs:
-        if isinstance(x, Tensor) and x.requires_grad and (not x.is_leaf or any(x is other for other in independent)):
+        if (
+            isinstance(x, Tensor)
+            and x.requires_grad
+            and (not x.is_leaf or any(x is other for other in independent))
+        ):
             x = x.detach().requires_grad_()
         independent.append(x)
     return independent

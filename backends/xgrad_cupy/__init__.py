@@ -2,20 +2,23 @@
 
 Differences from ``cpu``:
 
-- Ops are queued and return at once. To read a value (`item`, `numpy`, ``if x:``), and a result with a shape that
-  depends on values (a bool mask as a key), wait for the GPU.
+- Ops are queued and return at once. To read a value (`item`, `numpy`, ``if x:``), and a result with
+  a shape that depends on values (a bool mask as a key), wait for the GPU.
 - Indices in arrays are not checked: those out of bounds wrap around.
-- Repeated indices add up in no fixed order: the last bits of the gradient of an indexing op differ from run to run.
+- Repeated indices add up in no fixed order: the last bits of the gradient of an indexing op differ
+  from run to run.
 - float32 denormals count as 0. The signs of zeros may differ from NumPy's.
-- Special functions that ``cupyx.scipy.special`` lacks are SciPy's, for which arrays pass through the host.
+- Special functions that ``cupyx.scipy.special`` lacks are SciPy's, for which arrays pass through
+  the host.
 - Linear algebra gives NaN for a singular matrix, unless within ``cupyx.errstate(linalg="raise")``.
 
-`xgrad.capture` replays a step as a CUDA graph (`xgrad_cupy.cuda_graph`). Fused kernels (`xgrad_cupy.fused_kernels`)
-replace generic rules of several launches. `docs/gpu.md` has what was tested on a GPU.
+`xgrad.capture` replays a step as a CUDA graph (`xgrad_cupy.cuda_graph`). Fused kernels
+(`xgrad_cupy.fused_kernels`) replace generic rules of several launches. `docs/gpu.md` has what was
+tested on a GPU.
 
-`xgrad.set_tf32` makes float32 products faster, with 10 bits of mantissa. Environment variables: CUDA's
-``CUDA_VISIBLE_DEVICES``; CuPy's ``CUPY_CACHE_DIR`` (the cache of compiled kernels: a first run is slow),
-``CUPY_TF32=1`` (`set_tf32` from the beginning) and ``CUPY_ACCELERATORS``.
+`xgrad.set_tf32` makes float32 products faster, with 10 bits of mantissa. Environment variables:
+CUDA's ``CUDA_VISIBLE_DEVICES``; CuPy's ``CUPY_CACHE_DIR`` (the cache of compiled kernels: a first
+run is slow), ``CUPY_TF32=1`` (`set_tf32` from the beginning) and ``CUPY_ACCELERATORS``.
 """
 
 from __future__ import annotations
@@ -40,13 +43,15 @@ from xgrad_cupy.pools import pools
 _INSTALL = "pip install 'xgrad[cuda13]', or 'xgrad[cuda12]' for an NVIDIA driver older than 580"
 _NO_DEVICE, _INSUFFICIENT_DRIVER = 100, 35  # of cudaError_t
 
-# Sizes in bytes of results of `to_host` in pinned memory. Smaller ones gain nothing by it; larger ones would take too
-# much of the host's memory, for CuPy keeps what it has pinned.
+# Sizes in bytes of results of `to_host` in pinned memory. Smaller ones gain nothing by it; larger
+# ones would take too much of the host's memory, for CuPy keeps what it has pinned.
 _PINNED = range(1 << 16, 1 << 28)
 
 # Dtypes of atomic additions, and those in which others are added: a sum in float16 stays at 2048.
 _ADDABLE = frozenset(map(np.dtype, ("int32", "int64", "uint32", "uint64", "float32", "float64")))
-_WIDER = {np.dtype(f"{kind}{bits}"): np.dtype(f"{kind}32") for kind in ("int", "uint") for bits in (8, 16)}
+_WIDER = {
+    np.dtype(f"{kind}{bits}"): np.dtype(f"{kind}32") for kind in ("int", "uint") for bits in (8, 16)
+}
 _WIDER[np.dtype("float16")] = np.dtype("float32")
 
 
@@ -79,10 +84,13 @@ class CupyBackend(Backend):
         for device in self.devices if enabled else ():
             if int(device.compute_capability) < 80:
                 raise DeviceError(
-                    f"set_tf32: expected GPUs of compute capability 8.0 or more, got {self.describe(device.id)}"
+                    "set_tf32: expected GPUs of compute capability 8.0 or more, got"
+                    f" {self.describe(device.id)}"
                 )
         kinds = self._cp._core._routines_linalg
-        self._cp._core.set_compute_type(np.float32, kinds.COMPUTE_TYPE_TF32 if enabled else kinds.COMPUTE_TYPE_DEFAULT)
+        self._cp._core.set_compute_type(
+            np.float32, kinds.COMPUTE_TYPE_TF32 if enabled else kinds.COMPUTE_TYPE_DEFAULT
+        )
 
     def describe(self, index: int) -> str:
         gpu = self._cp.cuda.runtime.getDeviceProperties(index)
@@ -94,8 +102,13 @@ class CupyBackend(Backend):
     def versions(self) -> dict[str, str]:
         """Return the versions of CuPy, of the CUDA runtime and of the driver."""
         cuda = self._cp.cuda
-        numbers = {"cuda_runtime": cuda.get_local_runtime_version(), "cuda_driver": cuda.runtime.driverGetVersion()}
-        return {"cupy": self._cp.__version__} | {name: _version(number) for name, number in numbers.items()}
+        numbers = {
+            "cuda_runtime": cuda.get_local_runtime_version(),
+            "cuda_driver": cuda.runtime.driverGetVersion(),
+        }
+        return {"cupy": self._cp.__version__} | {
+            name: _version(number) for name, number in numbers.items()
+        }
 
     def index_of(self, x: Any) -> int:
         return int(x.device.id)
@@ -113,7 +126,9 @@ class CupyBackend(Backend):
             return host
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
-        if not x.ndim and x.dtype.kind in "fc" and not x:  # CuPy makes a scalar zero by memset, without its sign
+        if (
+            not x.ndim and x.dtype.kind in "fc" and not x
+        ):  # CuPy makes a scalar zero by memset, without its sign
             return self.from_host(x.reshape(1), index).reshape(())
         with self.devices[index]:
             if x.nbytes >= _PINNED.stop:
@@ -122,9 +137,14 @@ class CupyBackend(Backend):
                 moved.set(x)
                 self._cp.cuda.get_current_stream().synchronize()
                 return moved
-            # The GPU reads later. CuPy stages a copy, except of pinned memory such as a result of `to_host`, which may
-            # change before that: so stage it here. CuPy keeps the staged copy until it has been read.
-            staged = self._pinned(x.shape, x.dtype, "F" if x.flags.fnc else "C") if x.ndim and x.size else None
+            # The GPU reads later. CuPy stages a copy, except of pinned memory such as a result of
+            # `to_host`, which may change before that: so stage it here. CuPy keeps the staged copy
+            # until it has been read.
+            staged = (
+                self._pinned(x.shape, x.dtype, "F" if x.flags.fnc else "C")
+                if x.ndim and x.size
+                else None
+            )
             if staged is not None:
                 staged[...] = x
             return self._cp.asarray(x if staged is None else staged)
@@ -188,17 +208,28 @@ class CupyBackend(Backend):
         all_pools = [self._cp.get_default_memory_pool(), *pools()]
         with self.devices[index]:  # for which pools then report
             free, total = self.devices[index].mem_info
-            used, reserved = sum([x.used_bytes() for x in all_pools]), sum([x.total_bytes() for x in all_pools])
+            used, reserved = (
+                sum([x.used_bytes() for x in all_pools]),
+                sum([x.total_bytes() for x in all_pools]),
+            )
         return {"used": used, "reserved": reserved, "free": free, "total": total}
 
 
 class CupySpecial(SciPyKernels):
-    """Special functions of ``cupyx.scipy.special``, else of SciPy, for which arrays pass through the host."""
+    """Special functions of ``cupyx.scipy.special``, else of SciPy, for which arrays pass through
+    the host.
+    """
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_") or name in _OVERFLOWING or not hasattr(import_module("cupyx.scipy.special"), name):
+        if (
+            name.startswith("_")
+            or name in _OVERFLOWING
+            or not hasattr(import_module("cupyx.scipy.special"), name)
+        ):
             return super().__getattr__(name)
-        kernel: Callable[..., Any] = _in_dtype_of_floats(getattr(import_module("cupyx.scipy.special"), name))
+        kernel: Callable[..., Any] = _in_dtype_of_floats(
+            getattr(import_module("cupyx.scipy.special"), name)
+        )
         if name == "polygamma":
             kernel = _with_array_order(kernel)
         elif name == "erf":
@@ -212,7 +243,9 @@ _OVERFLOWING = frozenset(("i0e", "i1e", "k0e", "k1e"))
 
 
 def _in_dtype_of_floats(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return results in the dtype to which floats promote: CuPy's functions of integer orders give float64."""
+    """Return results in the dtype to which floats promote: CuPy's functions of integer orders give
+    float64.
+    """
 
     @wraps(kernel)
     def computed(*inputs: Any) -> Any:
@@ -230,8 +263,12 @@ def takes_tf32(cp: Any) -> bool:
 
 
 def _with_array_order(polygamma: Callable[..., Any]) -> Callable[..., Any]:
-    """Give CuPy's polygamma the order as an array of the dtype of `x`: with an integer the result is float64."""
-    return lambda n, x: polygamma(n.astype(x.dtype) if hasattr(n, "dtype") else np.full_like(x, n, shape=()), x)
+    """Give CuPy's polygamma the order as an array of the dtype of `x`: with an integer the result
+    is float64.
+    """
+    return lambda n, x: polygamma(
+        n.astype(x.dtype) if hasattr(n, "dtype") else np.full_like(x, n, shape=()), x
+    )
 
 
 def _with_complex(erf: Callable[..., Any], scipy_erf: Callable[..., Any]) -> Callable[..., Any]:
@@ -240,14 +277,18 @@ def _with_complex(erf: Callable[..., Any], scipy_erf: Callable[..., Any]) -> Cal
 
 
 def namespace(cp: Any) -> SimpleNamespace:
-    """Return array-api-compat's namespace for CuPy, without its functions that synchronize, are slow, or wrong."""
+    """Return array-api-compat's namespace for CuPy, without its functions that synchronize, are
+    slow, or wrong.
+    """
     compat: Any = import_module("array_api_compat.cupy")
     own = SimpleNamespace(**vars(compat))
     for name in ("arange", "empty", "eye", "full", "linspace", "ones", "zeros"):
         setattr(own, name, _on_device(cp, getattr(cp, name)))
     for name in ("empty_like", "full_like", "ones_like", "zeros_like"):
         setattr(own, name, _on_device(cp, getattr(cp, name), like=True))
-    frequencies = {name: _on_device(cp, getattr(compat.fft, name)) for name in ("fftfreq", "rfftfreq")}
+    frequencies = {
+        name: _on_device(cp, getattr(compat.fft, name)) for name in ("fftfreq", "rfftfreq")
+    }
     own.fft = SimpleNamespace(**vars(compat.fft) | frequencies)
     linalg = {name: _with_geev_hint(getattr(compat.linalg, name)) for name in ("eig", "eigvals")}
     linalg["cholesky"] = _with_nan(cp, compat.linalg.cholesky)
@@ -280,7 +321,9 @@ def _with_geev_hint(solve: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _with_nan(cp: Any, cholesky: Callable[..., Any]) -> Callable[..., Any]:
-    """Return NaN for a matrix that is not positive definite, of which CuPy returns what was factorized so far."""
+    """Return NaN for a matrix that is not positive definite, of which CuPy returns what was
+    factorized so far.
+    """
 
     @wraps(cholesky)
     def factorized(x: Any, /, *, upper: bool = False) -> Any:
@@ -292,7 +335,9 @@ def _with_nan(cp: Any, cholesky: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _passing_nan(cp: Any, solve: Callable[..., Any]) -> Callable[..., Any]:
-    """Return NaN for a matrix with NaN, of which cuSOLVER's LU decomposition makes finite results."""
+    """Return NaN for a matrix with NaN, of which cuSOLVER's LU decomposition makes finite
+    results.
+    """
 
     @wraps(solve)
     def solved(x: Any, /, *others: Any) -> Any:
@@ -305,7 +350,9 @@ def _passing_nan(cp: Any, solve: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _log(cp: Any, x: Any, /) -> Any:
-    """Return the logarithm; CuPy's of a complex number with an infinite part and NaN has no infinite part."""
+    """Return the logarithm; CuPy's of a complex number with an infinite part and NaN has no
+    infinite part.
+    """
     out = cp.log(x)
     if x.dtype.kind == "c":
         out.real[...] = cp.where(cp.isinf(x), np.inf, out.real)
@@ -328,8 +375,9 @@ def _on_device(cp: Any, create: Callable[..., Any], like: bool = False) -> Calla
 def _matmul_of(cp: Any) -> Callable[..., Any]:
     """Return the function for products, by the calls of cuBLAS that a CUDA graph makes.
 
-    CuPy itself makes these for contiguous matrices of real numbers, in half the time. It copies other layouts,
-    multiplies stacks and complex numbers by other functions, and rounds each term of rows by columns of float16.
+    CuPy itself makes these for contiguous matrices of real numbers, in half the time. It copies
+    other layouts, multiplies stacks and complex numbers by other functions, and rounds each term of
+    rows by columns of float16.
     """
     products = Products(cp, CurrentCublas(cp))
 
@@ -350,7 +398,9 @@ def _matmul_of(cp: Any) -> Callable[..., Any]:
 
 
 def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """Return the sums of products along an axis, elementwise: compat's are products of stacks of 1 by 1 matrices."""
+    """Return the sums of products along an axis, elementwise: compat's are products of stacks of 1
+    by 1 matrices.
+    """
     dtype = np.result_type(x1.dtype, x2.dtype)
     if dtype == np.float16:  # whose products overflow above 65504
         return _vecdot(x1.astype(np.float32), x2.astype(np.float32), axis=axis).astype(dtype)
@@ -359,7 +409,12 @@ def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 def _scan(flat: Callable[..., Any], general: Callable[..., Any], x: Any, /, **options: Any) -> Any:
     """Accumulate; CuPy has a fast kernel for one axis, unless `axis` is passed."""
-    if x.ndim == 1 and x.size and options.get("axis") in (None, 0, -1) and not options.get("include_initial"):
+    if (
+        x.ndim == 1
+        and x.size
+        and options.get("axis") in (None, 0, -1)
+        and not options.get("include_initial")
+    ):
         return flat(x, dtype=options.get("dtype"))
     return general(x, **options)
 
@@ -382,13 +437,16 @@ def index_add(cp: Any, x: Any, key: Any, values: Any) -> Any:
         x[...] = sums
     else:
         raise TypeError(
-            f"index_add: expected integers, or floats or complex numbers of NumPy's, got {x.dtype}: cast to float32"
+            f"index_add: expected integers, or floats or complex numbers of NumPy's, got {x.dtype}:"
+            " cast to float32"
         )
     return x
 
 
 def _open_cupy() -> tuple[Any, int]:
-    """Return CuPy and the number of GPUs, after a small computation; raise DeviceError with the missing part."""
+    """Return CuPy and the number of GPUs, after a small computation; raise DeviceError with the
+    missing part.
+    """
     try:
         cp: Any = import_module("cupy")
     except ModuleNotFoundError as error:
@@ -403,15 +461,19 @@ def _open_cupy() -> tuple[Any, int]:
     except Exception as error:
         status = getattr(error, "status", None)
         if status == _INSUFFICIENT_DRIVER and not runtime.driverGetVersion():
-            raise DeviceError("cuda: no NVIDIA driver: install one, and see that nvidia-smi finds the GPU") from error
+            raise DeviceError(
+                "cuda: no NVIDIA driver: install one, and see that nvidia-smi finds the GPU"
+            ) from error
         if status == _INSUFFICIENT_DRIVER:
             has, needs = _version(runtime.driverGetVersion()), _version(runtime.runtimeGetVersion())
             raise DeviceError(
-                f"cuda: the NVIDIA driver knows CUDA up to {has}, CuPy was built for {needs}: update the driver, or "
-                "uninstall this CuPy and pip install 'xgrad[cuda12]'"
+                f"cuda: the NVIDIA driver knows CUDA up to {has}, CuPy was built for {needs}:"
+                " update the driver, or uninstall this CuPy and pip install 'xgrad[cuda12]'"
             ) from error
         if status != _NO_DEVICE:
-            raise DeviceError(f"cuda: the NVIDIA driver fails: {_reason(error)}: see nvidia-smi") from error
+            raise DeviceError(
+                f"cuda: the NVIDIA driver fails: {_reason(error)}: see nvidia-smi"
+            ) from error
         count = 0
     if not count:
         raise DeviceError("cuda: no GPU: see nvidia-smi, and whether CUDA_VISIBLE_DEVICES hides it")
@@ -420,10 +482,14 @@ def _open_cupy() -> tuple[Any, int]:
         correct = (ones @ ones + ones).get().tolist() == [[3, 3], [3, 3]]
     except Exception as error:
         raise DeviceError(
-            f"cuda: there is a GPU, but CuPy fails on it: {_reason(error)}: if CUDA's libraries are missing, {_INSTALL}"
+            f"cuda: there is a GPU, but CuPy fails on it: {_reason(error)}: if CUDA's libraries are"
+            f" missing, {_INSTALL}"
         ) from error
     if not correct:
-        raise DeviceError("cuda: CuPy's results on this GPU are wrong: see that driver, CUDA and CuPy fit together")
+        raise DeviceError(
+            "cuda: CuPy's results on this GPU are wrong: see that driver, CUDA and CuPy fit"
+            " together"
+        )
     return cp, count
 
 

@@ -1,4 +1,5 @@
-"""Matrix products by cuBLAS, with the handle of CuPy or, since CuPy refuses to capture that, with a separate one.
+"""Matrix products by cuBLAS, with the handle of CuPy or, since CuPy refuses to capture that, with a
+separate one.
 
 References
 ----------
@@ -24,11 +25,17 @@ _KINDS: dict[Any, tuple[int, int, Any]] = {
     np.dtype("complex128"): (5, 70, np.complex128),
 }
 #: Addresses of 1 and 0, on the host, by type of the factors.
-_NUMBERS = {kind: np.array([1, 0], kind) for kind in (np.float32, np.float64, np.complex64, np.complex128)}
+_NUMBERS = {
+    kind: np.array([1, 0], kind) for kind in (np.float32, np.float64, np.complex64, np.complex128)
+}
 _FACTORS = {kind: (x.ctypes.data, x.ctypes.data + x.itemsize) for kind, x in _NUMBERS.items()}
 _TF32 = 77  # CUBLAS_COMPUTE_32F_FAST_TF32
 _DEFAULT = -1  # CUBLAS_GEMM_DEFAULT
-_HOPPER, _LARGE, _SMALL = 90, 32 << 20, 4 << 20  # workspace in bytes that cuBLAS recommends, from Hopper on and before
+_HOPPER, _LARGE, _SMALL = (
+    90,
+    32 << 20,
+    4 << 20,
+)  # workspace in bytes that cuBLAS recommends, from Hopper on and before
 
 _MATRIX = [c_void_p, c_int, c_int]
 _SIZES = [c_void_p, *[c_int] * 5, c_void_p]
@@ -38,7 +45,16 @@ _SIGNATURES = {
     "cublasSetStream_v2": [c_void_p, c_void_p],
     "cublasSetWorkspace_v2": [c_void_p, c_void_p, c_size_t],
     "cublasGemmEx": [*_SIZES, *_MATRIX, *_MATRIX, c_void_p, *_MATRIX, c_int, c_int],
-    "cublasGemmStridedBatchedEx": [*_SIZES, *_BATCHED, *_BATCHED, c_void_p, *_BATCHED, c_int, c_int, c_int],
+    "cublasGemmStridedBatchedEx": [
+        *_SIZES,
+        *_BATCHED,
+        *_BATCHED,
+        c_void_p,
+        *_BATCHED,
+        c_int,
+        c_int,
+        c_int,
+    ],
 }
 
 
@@ -52,7 +68,9 @@ def workspace_size(capability: str) -> int:
 
 
 def load(cp: Any, library: Callable[[str], Any] = ctypes.CDLL) -> Any:
-    """Return the cuBLAS library that CuPy uses, with the types of its functions; CublasError if it is not found."""
+    """Return the cuBLAS library that CuPy uses, with the types of its functions; CublasError if it
+    is not found.
+    """
     cp.cuda.get_cublas_handle()  # loads the library
     major = cp.cuda.runtime.runtimeGetVersion() // 1000
     names = (f"libcublas.so.{major}", f"cublas64_{major}.dll", "libcublas.so")
@@ -69,14 +87,18 @@ def load(cp: Any, library: Callable[[str], Any] = ctypes.CDLL) -> Any:
 
 
 class Layout(NamedTuple):
-    """Layout of a matrix, by rows or transposed, and the number of elements from one row, or column, to the next."""
+    """Layout of a matrix, by rows or transposed, and the number of elements from one row, or
+    column, to the next.
+    """
 
     transposed: bool
     leading: int
 
 
 def layout(x: Any) -> Layout | None:
-    """Return the layout of the matrices in the last two axes of an array, or None if cuBLAS needs a copy of them."""
+    """Return the layout of the matrices in the last two axes of an array, or None if cuBLAS needs a
+    copy of them.
+    """
     (rows, columns), (down, right), size = x.shape[-2:], x.strides[-2:], int(x.dtype.itemsize)
     for transposed, lines, stride, length, step in (
         (False, rows, down, columns, right), (True, columns, right, rows, down),
@@ -88,10 +110,11 @@ def layout(x: Any) -> Layout | None:
 
 
 class Cublas:
-    """A handle of the cuBLAS of `load` on the current device. All methods raise `CublasError` for an error status.
+    """A handle of the cuBLAS of `load` on the current device. All methods raise `CublasError` for
+    an error status.
 
-    It is never destroyed: graphs may contain kernels that depend on it. `tf32` is whether products of float32 and
-    complex64 may use TF32.
+    It is never destroyed: graphs may contain kernels that depend on it. `tf32` is whether products
+    of float32 and complex64 may use TF32.
     """
 
     def __init__(self, library: Any) -> None:
@@ -106,23 +129,29 @@ class Cublas:
     def gemm(self, a: Any, b: Any, out: Any) -> None:
         """Write the product of two matrices, or of two stacks with one leading axis, to an array.
 
-        All have one dtype that cuBLAS `supports`, a `layout` that it takes, and elements. A stack with stride 0 repeats
-        one matrix.
+        All have one dtype that cuBLAS `supports`, a `layout` that it takes, and elements. A stack
+        with stride 0 repeats one matrix.
         """
         left, right, result = map(layout, (a, b, out))
         if left is None or right is None or result is None:
             strides = ", ".join(str(x.strides) for x in (a, b, out))
-            raise ValueError(f"gemm: expected matrices by rows or by columns, got strides {strides} of {out.dtype}")
+            raise ValueError(
+                f"gemm: expected matrices by rows or by columns, got strides {strides} of"
+                f" {out.dtype}"
+            )
         if result.transposed:  # the transpose of the product is by rows
             self.gemm(b.swapaxes(-1, -2), a.swapaxes(-1, -2), out.swapaxes(-1, -2))
             return
         (m, k), n = a.shape[-2:], b.shape[-1]
         if max(m, n, k, left.leading, right.leading, result.leading) >= 1 << 31:
-            raise CublasError(f"expected sizes below 2**31, got a product of ({m}, {k}) and ({k}, {n})")
+            raise CublasError(
+                f"expected sizes below 2**31, got a product of ({m}, {k}) and ({k}, {n})"
+            )
         kind, computed, factor = _KINDS[out.dtype]
         if self.tf32 and out.dtype in (np.float32, np.complex64):  # one setting in CuPy
             computed = _TF32
-        # cuBLAS stores matrices by columns, so it sees those by rows transposed: the factors change places.
+        # cuBLAS stores matrices by columns, so it sees those by rows transposed: the factors change
+        # places.
         one, zero = _FACTORS[factor]
         flags = int(right.transposed), int(left.transposed)  # CUBLAS_OP_N and CUBLAS_OP_T
         sizes = (self._handle, *flags, n, m, k, one)
@@ -134,7 +163,9 @@ class Cublas:
         else:
             steps = [x.strides[0] // x.dtype.itemsize for x, _ in factors]
             args = (*first, steps[0], *second, steps[1], zero, *third, steps[2])
-            self._call("cublasGemmStridedBatchedEx", *sizes, *args, out.shape[0], computed, _DEFAULT)
+            self._call(
+                "cublasGemmStridedBatchedEx", *sizes, *args, out.shape[0], computed, _DEFAULT
+            )
 
     def _call(self, name: str, *args: Any) -> None:
         status = getattr(self._library, name)(*args)
@@ -143,16 +174,22 @@ class Cublas:
 
 
 class CurrentCublas(Cublas):
-    """CuPy's handle of the current device, on the current stream; its functions raise errors of CuPy."""
+    """CuPy's handle of the current device, on the current stream; its functions raise errors of
+    CuPy.
+    """
 
     def __init__(self, cp: Any) -> None:
         self._cp, self.tf32, self._handle = cp, False, c_void_p()
 
     def _call(self, name: str, *args: Any) -> None:
-        function = getattr(self._cp.cuda.cublas, name[len("cublas")].lower() + name[len("cublas") + 1 :])
+        function = getattr(
+            self._cp.cuda.cublas, name[len("cublas")].lower() + name[len("cublas") + 1 :]
+        )
         function(self._cp.cuda.get_cublas_handle(), *args[1:])
 
 
 def supports(dtype: Any) -> bool:
-    """Return whether cuBLAS multiplies matrices of a dtype; CuPy has kernels of its own for integers."""
+    """Return whether cuBLAS multiplies matrices of a dtype; CuPy has kernels of its own for
+    integers.
+    """
     return dtype in _KINDS

@@ -1,11 +1,14 @@
-"""The executor of captured steps on CuPy: a program as a CUDA graph, one launch for all of its kernels.
+"""The executor of captured steps on CuPy: a program as a CUDA graph, one launch for all of its
+kernels.
 
-`Executor.link` makes the calls once while a stream captures, in memory of a private pool. `Executor.run` copies inputs
-and numbers to fixed addresses, launches the graph on the current stream, and copies its results.
+`Executor.link` makes the calls once while a stream captures, in memory of a private pool.
+`Executor.run` copies inputs and numbers to fixed addresses, launches the graph on the current
+stream, and copies its results.
 
 References
 ----------
-.. [1] NVIDIA, "CUDA Programming Guide", https://docs.nvidia.com/cuda/cuda-programming-guide/: "CUDA Graphs".
+.. [1] NVIDIA, "CUDA Programming Guide", https://docs.nvidia.com/cuda/cuda-programming-guide/: "CUDA
+   Graphs".
 """
 
 from __future__ import annotations
@@ -41,15 +44,18 @@ _lock = Lock()  # a handle works on one stream at a time
 
 
 class Executor:
-    """Executor of a program as a CUDA graph: see "Captured steps" in ``backends/README.md`` for the interface.
+    """Executor of a program as a CUDA graph: see "Captured steps" in ``backends/README.md`` for the
+    interface.
 
-    `run` returns an exception if the graph was not launched. The constructor and `link` raise Unusable if CUDA, CuPy or
-    cuBLAS cannot capture the program, before anything is written.
+    `run` returns an exception if the graph was not launched. The constructor and `link` raise
+    Unusable if CUDA, CuPy or cuBLAS cannot capture the program, before anything is written.
     """
 
     _arrays: list[Any]  # of the state
     _inputs: list[tuple[Any, int]]  # copies that the graph reads: see `_zeros_like`
-    _views: list[tuple[int, Value, Any]]  # outputs that are views: of the state, with the array, or of inputs
+    _views: list[
+        tuple[int, Value, Any]
+    ]  # outputs that are views: of the state, with the array, or of inputs
     _new: list[int]  # other outputs
     _plans: list[Any]  # of transforms
 
@@ -58,7 +64,10 @@ class Executor:
         owners = [*inputs, *{value.storage for value in program.state}]
         for call in program.calls:
             if call.name == "from_words":
-                raise Unusable("random numbers are made on the host, which a CUDA graph cannot repeat", call.line)
+                raise Unusable(
+                    "random numbers are made on the host, which a CUDA graph cannot repeat",
+                    call.line,
+                )
             if any(x.storage in inputs and owners.count(x.storage) > 1 for x in call.writes):
                 raise Unusable("arguments share memory that the step writes to", call.line)
         written = {x.storage for call in program.calls for x in call.writes}
@@ -86,7 +95,10 @@ class Executor:
         self.release()
         self._links += 1
         if self._links > _FREE + self._runs // _PAID:
-            raise Unusable("parameters or gradients move to other memory again and again: each move captures a graph")
+            raise Unusable(
+                "parameters or gradients move to other memory again and again: each move captures a"
+                " graph"
+            )
         for last in (False, True):
             try:
                 with _lock, self._device:
@@ -99,7 +111,9 @@ class Executor:
                 if isinstance(error, Unusable):
                     raise
                 if last or not isinstance(error, MemoryError):
-                    raise Unusable(f"CUDA does not capture the step: {type(error).__name__}: {error}") from error
+                    raise Unusable(
+                        f"CUDA does not capture the step: {type(error).__name__}: {error}"
+                    ) from error
                 with self._device:
                     self._cp.get_default_memory_pool().free_all_blocks()
 
@@ -114,7 +128,9 @@ class Executor:
                 self._inputs = [self._zeros_like(value) for value in program.inputs]
                 self._numbers = Numbers(cp, self._interpreter.operands)
             self._numbers.copy_in([number.value for number in program.numbers], stream)
-            inputs = {value.number: x for value, (x, _) in zip(program.inputs, self._inputs, strict=True)}
+            inputs = {
+                value.number: x for value, (x, _) in zip(program.inputs, self._inputs, strict=True)
+            }
             self._warm_up(inputs)
             with cp.cuda.using_allocator(pool.malloc):
                 outputs = self._record(inputs)
@@ -131,12 +147,16 @@ class Executor:
             _handles[self._device.id] = cublas.Cublas(cublas.load(self._cp))
         handle = _handles[self._device.id]
         handle.tf32 = self._tf32
-        self._workspace = self._cp.empty(cublas.workspace_size(self._device.compute_capability), np.uint8)
+        self._workspace = self._cp.empty(
+            cublas.workspace_size(self._device.compute_capability), np.uint8
+        )
         handle.use(stream.ptr, self._workspace.data.ptr, self._workspace.nbytes)
         return handle
 
     def _record(self, inputs: dict[int, Any]) -> list[Any]:
-        """Make all calls while the stream captures, and return their outputs; the capture ends even after an error."""
+        """Make all calls while the stream captures, and return their outputs; the capture ends even
+        after an error.
+        """
         self._stream.begin_capture()
         try:
             outputs = self._execute(inputs, self._arrays)
@@ -148,7 +168,9 @@ class Executor:
         return outputs
 
     def _warm_up(self, inputs: dict[int, Any]) -> None:
-        """Make all calls on copies of the state, so that kernels are compiled and loaded; inputs are zeros."""
+        """Make all calls on copies of the state, so that kernels are compiled and loaded; inputs
+        are zeros.
+        """
         pool = new_pool(self._cp)
         try:
             with self._cp.cuda.using_allocator(pool.malloc):
@@ -162,11 +184,15 @@ class Executor:
             retire(self._device, pool)
 
     def _execute(self, inputs: dict[int, Any], state: list[Any]) -> list[Any]:
-        arrays = inputs | {value.number: x for value, x in zip(self._program.state, state, strict=True)}
+        arrays = inputs | {
+            value.number: x for value, x in zip(self._program.state, state, strict=True)
+        }
         return self._interpreter.execute(arrays, self._numbers.arrays, self._function_of)
 
     def _zeros_like(self, value: Value) -> tuple[Any, int]:
-        """Return zeros with the layout of a value, which are valid indices, and its size in bytes, 0 if it has gaps."""
+        """Return zeros with the layout of a value, which are valid indices, and its size in bytes,
+        0 if it has gaps.
+        """
         cp, strides = self._cp, value.strides or ()
         low, high = _extent(value.shape, strides, value.dtype.itemsize)
         memory = cp.zeros(high - low, np.uint8).data
@@ -174,8 +200,13 @@ class Executor:
         return array, value.nbytes if not low and high == value.nbytes else 0
 
     def _classify_outputs(self, outputs: list[Any], inputs: dict[int, Any]) -> None:
-        """Separate views of inputs and of the state from results, which are copied: the next run overwrites them."""
-        owners, state = {id(owner_of(x)) for x, _ in self._inputs}, {id(owner_of(x)) for x in self._arrays}
+        """Separate views of inputs and of the state from results, which are copied: the next run
+        overwrites them.
+        """
+        owners, state = (
+            {id(owner_of(x)) for x, _ in self._inputs},
+            {id(owner_of(x)) for x in self._arrays},
+        )
         for i, (value, array) in enumerate(zip(self._program.outputs, outputs, strict=True)):
             if id(owner_of(array)) in owners:
                 self._interpreter.view(value, inputs)  # raises if it cannot be made
@@ -223,7 +254,9 @@ class Executor:
         return tuple(outputs), copies
 
     def _copy_in(self, args: Sequence[Any], stream: Any) -> None:
-        """Queue copies of inputs and numbers to the addresses of the graph, after the last run on another stream."""
+        """Queue copies of inputs and numbers to the addresses of the graph, after the last run on
+        another stream.
+        """
         if self._last_stream is not None and self._last_stream != stream:
             stream.wait_event(self._last_stream.record())
         self._last_stream = stream
@@ -235,20 +268,27 @@ class Executor:
                 static[...] = array
 
     def _copies_out(self, args: Sequence[Any], stream: Any) -> list[Callable[[], Any]]:
-        """Return functions that queue copies of inputs that the graph writes to, to where they came from."""
+        """Return functions that queue copies of inputs that the graph writes to, to where they came
+        from.
+        """
         copies: list[Callable[[], Any]] = []
         for array, (static, nbytes) in [(args[i], self._inputs[i]) for i in self._written]:
             if nbytes:
-                copies.append(partial(array.data.copy_from_device_async, static.data, nbytes, stream))
+                copies.append(
+                    partial(array.data.copy_from_device_async, static.data, nbytes, stream)
+                )
             else:
                 copies.append(partial(operator.setitem, array, ..., static))
         return copies
 
     def release(self) -> None:
-        """Drop the graph, its memory and the arrays of the state, after its last run has finished."""
+        """Drop the graph, its memory and the arrays of the state, after its last run has
+        finished.
+        """
         if self._last_stream is not None:
             with contextlib.suppress(Exception), self._device:
-                self._last_stream.synchronize()  # not the device, on which another thread may capture
+                # not the device, on which another thread may capture
+                self._last_stream.synchronize()
         pool = self._pool
         self._clear()
         if pool is not None:
@@ -263,12 +303,16 @@ class Executor:
 class Numbers:
     """Copies of numbers to a GPU, in one transfer a run, through a ring of pinned buffers.
 
-    Several runs may be queued, so a buffer is filled again once its transfer is done. `arrays` are the 0-d arrays on
-    the GPU.
+    Several runs may be queued, so a buffer is filled again once its transfer is done. `arrays` are
+    the 0-d arrays on the GPU.
     """
 
     def __init__(self, cp: Any, operands: list[NumberOperand]) -> None:
-        self._operands, self._nbytes, self.arrays = operands, _WIDTH * len(operands), dict[NumberOperand, Any]()
+        self._operands, self._nbytes, self.arrays = (
+            operands,
+            _WIDTH * len(operands),
+            dict[NumberOperand, Any](),
+        )
         if not operands:
             return
         offsets = [(x, _WIDTH * i) for i, x in enumerate(operands)]
@@ -315,16 +359,26 @@ class _Copies:
 
 
 def _span(members: list[tuple[int, Any]]) -> tuple[Any, int, list[tuple[Any, ...]]]:
-    """Return the address and the size in bytes of the span of arrays in one allocation, and their layouts in it."""
-    spans = [(x.data.ptr + i, x.data.ptr + j) for _, x in members for i, j in [_extent(x.shape, x.strides, x.itemsize)]]
+    """Return the address and the size in bytes of the span of arrays in one allocation, and their
+    layouts in it.
+    """
+    spans = [
+        (x.data.ptr + i, x.data.ptr + j)
+        for _, x in members
+        for i, j in [_extent(x.shape, x.strides, x.itemsize)]
+    ]
     begin, end = min([begin for begin, _ in spans]), max([end for _, end in spans])
     parts = [(i, x.shape, x.dtype, x.data.ptr - begin, x.strides) for i, x in members]
     first = members[0][1].data
     return first + (begin - first.ptr), end - begin, parts
 
 
-def _join(cp: Any, function: Callable[..., Any], arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
-    """Join arrays; CuPy copies one at a time, or a list of their addresses from the host, which cannot be captured."""
+def _join(
+    cp: Any, function: Callable[..., Any], arrays: Sequence[Any], /, *, axis: int | None = 0
+) -> Any:
+    """Join arrays; CuPy copies one at a time, or a list of their addresses from the host, which
+    cannot be captured.
+    """
     if len({x.dtype for x in arrays}) > 1:
         return function(arrays, axis=axis)
     if function.__name__ == "stack":
@@ -335,7 +389,14 @@ def _join(cp: Any, function: Callable[..., Any], arrays: Sequence[Any], /, *, ax
     axis %= first.ndim
     out = cp.empty((*first.shape[:axis], ends[-1], *first.shape[axis + 1 :]), first.dtype)
     before = (slice(None),) * axis
-    copy_all(cp, arrays, [out[(*before, slice(end - x.shape[axis], end))] for x, end in zip(arrays, ends, strict=True)])
+    copy_all(
+        cp,
+        arrays,
+        [
+            out[(*before, slice(end - x.shape[axis], end))]
+            for x, end in zip(arrays, ends, strict=True)
+        ],
+    )
     return out
 
 

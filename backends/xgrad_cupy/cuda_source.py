@@ -1,6 +1,8 @@
-"""CUDA C++ of the fused kernels: bodies for CuPy's ElementwiseKernel, and whole kernels for its RawKernel.
+"""CUDA C++ of the fused kernels: bodies for CuPy's ElementwiseKernel, and whole kernels for its
+RawKernel.
 
-Apart from CUDA's own names it is plain C++, which the tests compile for the host (``tests/cuda_without_gpu``).
+Apart from CUDA's own names it is plain C++, which the tests compile for the host
+(``tests/cuda_without_gpu``).
 """
 
 from __future__ import annotations
@@ -8,10 +10,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 C_TYPES = {
-    "bool": "bool", "float32": "float", "float64": "double", "int8": "signed char", "int16": "short", "int32": "int",
-    "int64": "long long", "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
+    "bool": "bool",
+    "float32": "float",
+    "float64": "double",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
     "uint64": "unsigned long long",
-}  # fmt: skip
+}
 
 # Philox4x64-10 (`xgrad.backend.philox`): the four words of a block.
 PHILOX = """
@@ -36,9 +46,9 @@ __device__ inline void philox(
 }
 """
 
-# Kernels on random bits. Seed and number of the call are read from memory if there is an address. In `dropout` a thread
-# makes the bits of 16 elements, 16 each; the threads then read and write neighbouring elements, so that access is
-# coalesced. T is the type of the elements.
+# Kernels on random bits. Seed and number of the call are read from memory if there is an address.
+# In `dropout` a thread makes the bits of 16 elements, 16 each; the threads then read and write
+# neighbouring elements, so that access is coalesced. T is the type of the elements.
 RANDOM = (
     PHILOX
     + """
@@ -127,40 +137,57 @@ p = value - first / (sqrt(second) + (T)eps) * (T)rate;
 """
 _LARGEST = "second = largest > second || largest != largest ? largest : second; largest = second;"
 _ADAM_INPUTS = (
-    "T g, float64 beta1, float64 beta2, float64 shrink, float64 decay, float64 eps, float64 rate, bool maximize"
+    "T g, float64 beta1, float64 beta2, float64 shrink, float64 decay, float64 eps, float64 rate,"
+    " bool maximize"
 )
 _MOMENTUM_INPUTS = (
-    "T g, float64 lr, float64 decay, float64 momentum, float64 fresh, bool nesterov, bool maximize, bool begins"
+    "T g, float64 lr, float64 decay, float64 momentum, float64 fresh, bool nesterov, bool maximize,"
+    " bool begins"
 )
 
 ELEMENTWISE = {
     "uniform_float32": Elementwise(
-        "int32 bits", "float32 out", "out = (float)((bits >> 8) & 0xFFFFFF) * 5.9604644775390625e-8f"  # 2**-24
+        # 2**-24
+        "int32 bits",
+        "float32 out",
+        "out = (float)((bits >> 8) & 0xFFFFFF) * 5.9604644775390625e-8f",
     ),
     "uniform_float64": Elementwise(
-        "int64 bits", "float64 out", "out = (double)((bits >> 11) & 0x1FFFFFFFFFFFFFLL) * 1.1102230246251565404e-16"
+        "int64 bits",
+        "float64 out",
+        "out = (double)((bits >> 11) & 0x1FFFFFFFFFFFFFLL) * 1.1102230246251565404e-16",
     ),
-    "sigmoid": Elementwise("T x", "T out", "T small = exp(-fabs(x)); out = (x < 0 ? small : (T)1) / ((T)1 + small)"),
+    "sigmoid": Elementwise(
+        "T x", "T out", "T small = exp(-fabs(x)); out = (x < 0 ? small : (T)1) / ((T)1 + small)"
+    ),
     "sigmoid_gradient": Elementwise("T g, T out", "T result", "result = g * (out * ((T)1 - out))"),
-    "softplus": Elementwise("T x", "T out", "out = (x > 0 || x != x ? x : (T)0) + log1p(exp(-fabs(x)))"),
+    "softplus": Elementwise(
+        "T x", "T out", "out = (x > 0 || x != x ? x : (T)0) + log1p(exp(-fabs(x)))"
+    ),
     "softplus_gradient": Elementwise("T g, T out", "T result", "result = g * -expm1(-out)"),
     "tanh_gradient": Elementwise("T g, T out", "T result", "result = g * ((T)1 - out * out)"),
     "relu_gradient": Elementwise("T g, T out", "T result", "result = out <= 0 ? (T)0 : g"),
     "remainder": Elementwise(
-        "T x1, T x2", "T out", _FMOD + "out = rest == 0 ? copysign(rest, x2) : opposite ? rest + x2 : rest"
+        "T x1, T x2",
+        "T out",
+        _FMOD + "out = rest == 0 ? copysign(rest, x2) : opposite ? rest + x2 : rest",
     ),
     "floor_quotient": Elementwise("T x2, T x1", "T out", _FMOD + _FLOOR_QUOTIENT),
     "floor_divide": Elementwise(
-        "T x1, T x2", "T out", _FMOD + _FLOOR_QUOTIENT + "if (isinf(x1) || isinf(x2)) out = quotient;"
+        "T x1, T x2",
+        "T out",
+        _FMOD + _FLOOR_QUOTIENT + "if (isinf(x1) || isinf(x2)) out = quotient;",
     ),
     "sgd": Elementwise("T g, float64 lr, float64 decay, bool maximize", "T p", _SGD),
     "sgd_with_momentum": Elementwise(_MOMENTUM_INPUTS, "T p, T buffer", _SGD_WITH_MOMENTUM),
     "adam": Elementwise(_ADAM_INPUTS, "T p, T m, T v", _ADAM.format(largest="")),
-    "amsgrad": Elementwise(_ADAM_INPUTS, "T p, T m, T v, T largest", _ADAM.format(largest=_LARGEST)),
-}  # fmt: skip
+    "amsgrad": Elementwise(
+        _ADAM_INPUTS, "T p, T m, T v, T largest", _ADAM.format(largest=_LARGEST)
+    ),
+}
 
-# Kernels on rows. A row belongs to a warp if `blockDim.x` is 32, and a block then has `blockDim.y` of them; else to a
-# whole block. T is the type of the elements, I that of the classes.
+# Kernels on rows. A row belongs to a warp if `blockDim.x` is 32, and a block then has `blockDim.y`
+# of them; else to a whole block. T is the type of the elements, I that of the classes.
 
 ROWS = """
 struct Largest {

@@ -1,11 +1,13 @@
-"""Fused kernels: one launch in place of the several of a generic rule, with which the tests compare them.
+"""Fused kernels: one launch in place of the several of a generic rule, with which the tests compare
+them.
 
-None of them waits for the GPU, reads a value on the host or copies to the device, so a CUDA graph can contain them all.
-Seeds, numbers of calls and factors of optimizers are numbers or 0-d arrays, which a graph reads at each replay: uint64
-and float64, to which others are converted.
+None of them waits for the GPU, reads a value on the host or copies to the device, so a CUDA graph
+can contain them all. Seeds, numbers of calls and factors of optimizers are numbers or 0-d arrays,
+which a graph reads at each replay: uint64 and float64, to which others are converted.
 
-`linear` has none: its bias is added in place by one launch. To fuse that with the activation would save a launch, and
-cost one in the derivative, in which bias and product both need the gradient in between.
+`linear` has none: its bias is added in place by one launch. To fuse that with the activation would
+save a launch, and cost one in the derivative, in which bias and product both need the gradient in
+between.
 """
 
 from __future__ import annotations
@@ -31,11 +33,15 @@ _WARP, _WARPS = 32, 8  # threads of a warp, and warps of a block
 _WARP_LENGTH = 1024  # length up to which a row belongs to a warp
 _HUGE_LENGTH, _FEW_ROWS = 1 << 16, 64
 _RANDOM_THREADS = 128  # of a block, in kernels on random bits
-_EXACT = ("--fmad=false",)  # each operation rounded by itself, as in the generic rules: the same bits
+_EXACT = (
+    "--fmad=false",
+)  # each operation rounded by itself, as in the generic rules: the same bits
 
 
 class Kernels:
-    """The fused kernels, compiled by CuPy, the module `cp`, at their first calls; generic rules run on `xp`."""
+    """The fused kernels, compiled by CuPy, the module `cp`, at their first calls; generic rules run
+    on `xp`.
+    """
 
     def __init__(self, cp: Any, xp: Any) -> None:
         self._cp, self._xp = cp, xp
@@ -46,10 +52,20 @@ class Kernels:
         self._raw = cache(self._compile)
 
     def table(self) -> Mapping[str, Callable[..., Any]]:
-        """Return the kernels by the names of the rules that they replace: see ``Backend.kernels``."""
+        """Return the kernels by the names of the rules that they replace: see
+        ``Backend.kernels``.
+        """
         ops: Any = (
-            sigmoid, floor_divide, remainder, _floor_quotient, softplus, softmax, log_softmax, _cross_entropy, _dropout
-        )  # fmt: skip
+            sigmoid,
+            floor_divide,
+            remainder,
+            _floor_quotient,
+            softplus,
+            softmax,
+            log_softmax,
+            _cross_entropy,
+            _dropout,
+        )
         generic = {op.function.name: op.function.forward for op in ops}
         generic |= {name: part.generic for name, part in OVERRIDABLE.items()}
         kernels: dict[str, Any] = self._elementwise | {
@@ -62,11 +78,19 @@ class Kernels:
         for name in ("softmax", "log_softmax"):
             kernels[name] = partial(self._softmax, name)
             kernels[f"{name}_gradient"] = partial(self._softmax_gradient, f"{name}_gradient")
-        table = {name: self._for_floats(kernels[name], generic[name]) for name in generic if name in kernels}
+        table = {
+            name: self._for_floats(kernels[name], generic[name])
+            for name in generic
+            if name in kernels
+        }
         return table | {"uniform": self.uniform}
 
-    def _for_floats(self, kernel: Callable[..., Any], generic: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a kernel that calls the generic rule for dtypes such as float16, and for arguments it declines."""
+    def _for_floats(
+        self, kernel: Callable[..., Any], generic: Callable[..., Any]
+    ) -> Callable[..., Any]:
+        """Return a kernel that calls the generic rule for dtypes such as float16, and for arguments
+        it declines.
+        """
 
         def chosen(x: Any, *args: Any, **options: Any) -> Any:
             dtype = x.dtype if hasattr(x, "dtype") else args[0].dtype
@@ -90,23 +114,40 @@ class Kernels:
 
     def uniform(self, bits: Any, dtype: Any) -> Any:
         """Return the floats that integers of 32 or 64 random bits make: see `variates.uniform`."""
-        return self._elementwise[f"uniform_float{8 * bits.dtype.itemsize}"](bits).astype(dtype, copy=False)
+        return self._elementwise[f"uniform_float{8 * bits.dtype.itemsize}"](bits).astype(
+            dtype, copy=False
+        )
 
     def dropout(self, x: Any, *, seed: Any, call: Any, device: Any, p: float) -> tuple[Any, Any]:
         """Return `x` times a mask, and the mask, on the current device."""
         threshold, scale = dropout_scale(p)
         out, mask = (self._cp.empty(x.shape, x.dtype) for _ in range(2))
         if x.size:
-            args = self._cp.ascontiguousarray(x), out, mask, np.int32(threshold), np.float64(scale), np.int64(x.size)
+            args = (
+                self._cp.ascontiguousarray(x),
+                out,
+                mask,
+                np.int32(threshold),
+                np.float64(scale),
+                np.int64(x.size),
+            )
             self._launch_random("dropout", x.dtype.name, -(-x.size // 16), seed, call, *args)
         return out, mask
 
-    def _launch_random(self, name: str, dtype: str, threads: int, seed: Any, call: Any, *args: Any) -> None:
-        """Run a kernel with the addresses and the values of a seed and the number of a call before other arguments."""
+    def _launch_random(
+        self, name: str, dtype: str, threads: int, seed: Any, call: Any, *args: Any
+    ) -> None:
+        """Run a kernel with the addresses and the values of a seed and the number of a call before
+        other arguments.
+        """
         counters: list[Any] = []
         for word in (seed, call):
             is_array = self._is_array(word)
-            counters += (word.astype(np.uint64, copy=False), np.uint64(0)) if is_array else (None, np.uint64(word))
+            counters += (
+                (word.astype(np.uint64, copy=False), np.uint64(0))
+                if is_array
+                else (None, np.uint64(word))
+            )
         kernel = self._raw(name, dtype, "int64")
         kernel((-(-threads // _RANDOM_THREADS),), (_RANDOM_THREADS,), (*counters, *args))
 
@@ -122,9 +163,17 @@ class Kernels:
         return self._by_rows(name, axis, g, out)
 
     def _by_rows(self, name: str, axis: Any, *arrays: Any) -> Any:
-        """Run a kernel on the rows of arrays of one shape, along an axis, several axes, or all of them if None."""
+        """Run a kernel on the rows of arrays of one shape, along an axis, several axes, or all of
+        them if None.
+        """
         cp, shape = self._cp, arrays[0].shape
-        axes = tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        axes = (
+            tuple(range(len(shape)))
+            if axis is None
+            else axis
+            if isinstance(axis, tuple)
+            else (axis,)
+        )
         last = tuple(range(-len(axes), 0))
         in_place = bool(shape) and axes in ((-1,), (len(shape) - 1,))
         moved = arrays if in_place else [cp.moveaxis(x, axes, last) for x in arrays]
@@ -135,8 +184,12 @@ class Kernels:
         self._launch(name, out, np.dtype("int64"), (*map(cp.ascontiguousarray, moved), out), length)
         return out if in_place else cp.moveaxis(out, last, axes)
 
-    def cross_entropy(self, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> Any:
-        """Return the loss and, for the derivative, the maxima of rows and the sums of exponentials, in one array."""
+    def cross_entropy(
+        self, input: Any, target: Any, *, reduction: str, label_smoothing: float
+    ) -> Any:
+        """Return the loss and, for the derivative, the maxima of rows and the sums of exponentials,
+        in one array.
+        """
         cp, axis = self._cp, 0 if input.ndim == 1 else 1
         classes = input.shape[axis]
         if not classes and target.size:
@@ -147,7 +200,9 @@ class Kernels:
         losses, scale = cp.empty(target.shape, x.dtype), cp.empty((2, target.size), x.dtype)
         args = x, cp.ascontiguousarray(target), losses, scale, np.float64(label_smoothing)
         self._launch("cross_entropy", x, target.dtype, args, classes)
-        loss = losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
+        loss = (
+            losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
+        )
         return loss, scale.reshape(2, *input.shape[:axis], 1, *input.shape[axis + 1 :])
 
     def cross_entropy_gradient(
@@ -161,13 +216,18 @@ class Kernels:
         arrays = g, self._moved(input, axis, -1), target, scale[0], scale[1]
         g, x, target, maxima, sums = map(cp.ascontiguousarray, arrays)
         result = cp.empty(x.shape, x.dtype)
-        each, count = np.int32(reduction == "none"), np.int64(target.size if reduction == "mean" else 1)
+        each, count = (
+            np.int32(reduction == "none"),
+            np.int64(target.size if reduction == "mean" else 1),
+        )
         args = g, each, x, target, maxima, sums, result, np.float64(label_smoothing), count
         self._launch("cross_entropy_gradient", x, target.dtype, args, classes)
         return self._moved(result, -1, axis)
 
     def _moved(self, x: Any, source: int, target: int) -> Any:
-        """Return a view with an axis moved; `moveaxis` takes its time even if the axis is there already."""
+        """Return a view with an axis moved; `moveaxis` takes its time even if the axis is there
+        already.
+        """
         return x if (source - target) % x.ndim == 0 else self._cp.moveaxis(x, source, target)
 
     def _launch(self, name: str, x: Any, classes: Any, args: tuple[Any, ...], length: int) -> None:
@@ -179,14 +239,25 @@ class Kernels:
             kernel((-(-rows // block[1]),), block, (*args, np.int64(rows), np.int64(length)))
 
     def _compile(self, name: str, dtype: str, classes: str) -> Any:
-        types = f"typedef {cuda_source.C_TYPES[dtype]} T;\ntypedef {cuda_source.C_TYPES[classes]} I;\n"
+        types = (
+            f"typedef {cuda_source.C_TYPES[dtype]} T;\ntypedef {cuda_source.C_TYPES[classes]} I;\n"
+        )
         source = cuda_source.RANDOM if name in ("bits", "dropout") else cuda_source.ROWS
         return self._cp.RawKernel(types + source, name)
 
     # Optimizers
 
     def sgd_step(
-        self, p: Any, g: Any, buffer: Any, lr: Any, decay: Any, momentum: Any, new: Any, nesterov: bool, maximize: bool
+        self,
+        p: Any,
+        g: Any,
+        buffer: Any,
+        lr: Any,
+        decay: Any,
+        momentum: Any,
+        new: Any,
+        nesterov: bool,
+        maximize: bool,
     ) -> Any:
         """Update in place as `optim.SGD` does."""
         lr, decay = self._float64(lr), self._float64(decay)
@@ -195,7 +266,9 @@ class Kernels:
             return buffer
         begins, factors = buffer is None, (lr, decay, self._float64(momentum), self._float64(new))
         buffer = self._cp.empty_like(p) if begins else buffer
-        self._elementwise["sgd_with_momentum"](g, *factors, bool(nesterov), bool(maximize), begins, p, buffer)
+        self._elementwise["sgd_with_momentum"](
+            g, *factors, bool(nesterov), bool(maximize), begins, p, buffer
+        )
         return buffer
 
     def adam_step(self, p: Any, g: Any, m: Any, v: Any, largest: Any, *factors: Any) -> None:
@@ -208,5 +281,7 @@ class Kernels:
 
 
 def _underuses_gpu(rows: int, length: int) -> bool:
-    """Return whether rows are too few, and too long, for a block each to fill a GPU: the generic rule is faster."""
+    """Return whether rows are too few, and too long, for a block each to fill a GPU: the generic
+    rule is faster.
+    """
     return length > _HUGE_LENGTH and rows < _FEW_ROWS

@@ -1,8 +1,9 @@
 """Fused kernels of captured steps: a group of elementwise calls as one ElementwiseKernel of CuPy.
 
-`xgrad.capture.fusion` finds the groups. The expression of each call is CuPy's own: the routine of the ufunc, for the
-dtypes that the ufunc chooses, or the operation of an elementwise kernel of xgrad. The compiler contracts no product
-with a sum (``--fmad=false``), as two kernels could not be contracted. So a group has the bits of its calls alone.
+`xgrad.capture.fusion` finds the groups. The expression of each call is CuPy's own: the routine of
+the ufunc, for the dtypes that the ufunc chooses, or the operation of an elementwise kernel of
+xgrad. The compiler contracts no product with a sum (``--fmad=false``), as two kernels could not be
+contracted. So a group has the bits of its calls alone.
 """
 
 from __future__ import annotations
@@ -23,20 +24,42 @@ from xgrad_cupy.cuda_source import C_TYPES
 from xgrad_cupy.interpreter import NumberOperand
 
 _OPERATORS = {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "neg": "negative", "pos": "positive",
-    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
-    "and_": "bitwise_and", "or_": "bitwise_or", "xor": "bitwise_xor", "invert": "invert", "iadd": "add",
-    "isub": "subtract", "imul": "multiply", "itruediv": "true_divide", "iand": "bitwise_and", "ior": "bitwise_or",
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "true_divide",
+    "neg": "negative",
+    "pos": "positive",
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "and_": "bitwise_and",
+    "or_": "bitwise_or",
+    "xor": "bitwise_xor",
+    "invert": "invert",
+    "iadd": "add",
+    "isub": "subtract",
+    "imul": "multiply",
+    "itruediv": "true_divide",
+    "iand": "bitwise_and",
+    "ior": "bitwise_or",
     "ixor": "bitwise_xor",
-}  # fmt: skip
-#: Names of CuPy's ufuncs for which the compiler makes the same machine code in a group and alone, where it may contract
-#: products and sums: the tests compare. `_SINGLE` are those for which this does not hold in float64.
-_EXACT = frozenset((
-    "add subtract multiply true_divide negative positive absolute sqrt square reciprocal sign maximum minimum fmax "
-    "fmin floor ceil trunc rint less less_equal greater greater_equal equal not_equal logical_and logical_or "
-    "logical_xor logical_not bitwise_and bitwise_or bitwise_xor invert isnan isinf isfinite signbit copysign "
-    "nextafter exp expm1 tanh sinh cosh sin cos tan arcsin arctan cbrt arctan2 hypot where copy clip"
-).split())  # fmt: skip
+}
+#: Names of CuPy's ufuncs for which the compiler makes the same machine code in a group and alone,
+#: where it may contract products and sums: the tests compare. `_SINGLE` are those for which this
+#: does not hold in float64.
+_EXACT = frozenset(
+    (
+        "add subtract multiply true_divide negative positive absolute sqrt square reciprocal sign"
+        " maximum minimum fmax fmin floor ceil trunc rint less less_equal greater greater_equal"
+        " equal not_equal logical_and logical_or logical_xor logical_not bitwise_and bitwise_or"
+        " bitwise_xor invert isnan isinf isfinite signbit copysign nextafter exp expm1 tanh sinh"
+        " cosh sin cos tan arcsin arctan cbrt arctan2 hypot where copy clip"
+    ).split()
+)
 _SINGLE = frozenset("exp2 log log2 log10 log1p arccos arcsinh arccosh arctanh power".split())
 _KINDS = "biuf"  # of dtypes, the later ones wider
 _COPIED = 16  # arrays that a kernel copies at most
@@ -45,7 +68,9 @@ _OPTIONS = ("--fmad=false",)
 
 @cache
 def fusion(cp: Any) -> Fusion | None:
-    """Return the fusion for CuPy, the module `cp`, None if this CuPy has other internals; programs share kernels."""
+    """Return the fusion for CuPy, the module `cp`, None if this CuPy has other internals; programs
+    share kernels.
+    """
     try:
         return Fusion(cp, Device("cuda").backend.xp)
     except (AttributeError, ImportError):
@@ -53,7 +78,9 @@ def fusion(cp: Any) -> Fusion | None:
 
 
 class Operation(NamedTuple):
-    """C++ for one element: statements that compute `out` from `inputs`, names with their types, given type names."""
+    """C++ for one element: statements that compute `out` from `inputs`, names with their types,
+    given type names.
+    """
 
     name: str
     code: str
@@ -64,25 +91,37 @@ class Operation(NamedTuple):
 
 
 class Fusion:
-    """Fusion of programs for CuPy, the module `cp`, with the array functions `xp` of the backend."""
+    """Fusion of programs for CuPy, the module `cp`, with the array functions `xp` of the
+    backend.
+    """
 
     def __init__(self, cp: Any, xp: Any) -> None:
         self._cp = cp
         self._copy: Any = cp._core.core.elementwise_copy
         self._where: Any = import_module("cupy._sorting.search")._where_ufunc
         self._clip: Any = cp._core._routines_math._clip
-        self._ufuncs: dict[Any, Any] = {getattr(operator, x): getattr(cp, y) for x, y in _OPERATORS.items()}
+        self._ufuncs: dict[Any, Any] = {
+            getattr(operator, x): getattr(cp, y) for x, y in _OPERATORS.items()
+        }
         internals = attrgetter("_preamble", "_ops._guess_routine_from_in_types", "_ops.ops")
         for ufunc in (self._copy, self._where, self._clip, *self._ufuncs.values()):
             internals(ufunc)  # raises AttributeError in a CuPy that has others
-        self._functions = {xp.where: "where", xp.clip: "clip", xp.astype: "copy", xp.asarray: "copy"}
+        self._functions = {
+            xp.where: "where",
+            xp.clip: "clip",
+            xp.astype: "copy",
+            xp.asarray: "copy",
+        }
         self._functions |= {xp.full: "full", xp.zeros: "full"}
         self._kernel = cache(self._compiled)
 
-    def __call__(self, program: Program, operands: Callable[[Call], tuple[Any, dict[str, Any]]]) -> list[Call]:
+    def __call__(
+        self, program: Program, operands: Callable[[Call], tuple[Any, dict[str, Any]]]
+    ) -> list[Call]:
         """Return the calls of a program with kernels in the place of groups.
 
-        `operands` returns the arguments and options of a call, with operands in the place of numbers that change.
+        `operands` returns the arguments and options of a call, with operands in the place of
+        numbers that change.
         """
         parts = fuse(program, lambda call: self._statement(call, *operands(call)))
         return [self._call(x) if isinstance(x, Group) else x for x in parts]
@@ -94,7 +133,9 @@ class Fusion:
 
     # Calls as statements
 
-    def _statement(self, call: Call, args: tuple[Any, ...], options: dict[str, Any]) -> Statement | None:
+    def _statement(
+        self, call: Call, args: tuple[Any, ...], options: dict[str, Any]
+    ) -> Statement | None:
         """Return an elementwise call as a statement, None for any other."""
         if len(call.results) + len(call.writes) != 1 or call.check is not None or not call.single:
             return None
@@ -108,7 +149,9 @@ class Fusion:
         if kind == "copy":
             return self._of_ufunc(call, self._copy, args[:1], out)
         if kind == "full":
-            return self._of_ufunc(call, self._copy, (_filling(args[1]) if len(args) > 1 else 0,), out)
+            return self._of_ufunc(
+                call, self._copy, (_filling(args[1]) if len(args) > 1 else 0,), out
+            )
         if options.keys() - {"out"}:
             return None
         if kind == "where":
@@ -117,16 +160,28 @@ class Fusion:
                 return None
             return self._of_ufunc(call, self._where, args, out)
         if kind == "clip":
-            return self._of_ufunc(call, self._clip, args, out) if len(args) == 3 and None not in args else None
+            return (
+                self._of_ufunc(call, self._clip, args, out)
+                if len(args) == 3 and None not in args
+                else None
+            )
         if isinstance(function, self._cp.ufunc):
             return self._of_ufunc(call, function, args, out)
         if function in self._ufuncs:
             return self._of_ufunc(call, self._ufuncs[function], args, out)
         kernel = getattr(function, "elementwise", None)
-        return self._of_kernel(call, kernel, args, out) if kernel is not None and call.results else None
+        return (
+            self._of_kernel(call, kernel, args, out)
+            if kernel is not None and call.results
+            else None
+        )
 
-    def _of_ufunc(self, call: Call, ufunc: Any, args: Sequence[Any], out: Value) -> Statement | None:
-        """Return the call of a ufunc as a statement, with the routine that CuPy chooses for the dtypes."""
+    def _of_ufunc(
+        self, call: Call, ufunc: Any, args: Sequence[Any], out: Value
+    ) -> Statement | None:
+        """Return the call of a ufunc as a statement, with the routine that CuPy chooses for the
+        dtypes.
+        """
         name = ufunc.name.removeprefix("cupy_")
         if len(args) != ufunc.nin or name not in _EXACT | _SINGLE:
             return None
@@ -134,29 +189,47 @@ class Fusion:
         if any(x is None for x in dtypes):  # which equals the dtype float64
             return None
         op = ufunc._ops._guess_routine_from_in_types(dtypes, _weak(args))
-        if op is None or type(op.routine) is not str or any(str(x) not in C_TYPES for x in op.in_types + op.out_types):
+        if (
+            op is None
+            or type(op.routine) is not str
+            or any(str(x) not in C_TYPES for x in op.in_types + op.out_types)
+        ):
             return None
         if name in _SINGLE and set(op.in_types) != {np.dtype(np.float32)}:
             return None
         (result,) = op.out_types
-        if str(out.dtype) not in C_TYPES or (call.results and ufunc is not self._copy and result != out.dtype):
+        if str(out.dtype) not in C_TYPES or (
+            call.results and ufunc is not self._copy and result != out.dtype
+        ):
             return None
         inputs = tuple([(f"in{i}", np.dtype(x)) for i, x in enumerate(op.in_types)])
-        types = tuple([(f"{name}_type", dtype) for name, dtype in (*inputs, ("out0", np.dtype(result)))])
-        operation = Operation(name, op.routine, inputs, ("out0", np.dtype(result)), types, ufunc._preamble)
+        types = tuple(
+            [(f"{name}_type", dtype) for name, dtype in (*inputs, ("out0", np.dtype(result)))]
+        )
+        operation = Operation(
+            name, op.routine, inputs, ("out0", np.dtype(result)), types, ufunc._preamble
+        )
         return _statement(call, operation, args, out)
 
-    def _of_kernel(self, call: Call, kernel: Any, args: Sequence[Any], out: Value) -> Statement | None:
-        """Return the call of an elementwise kernel, all of whose parameters have the type T, as a statement."""
+    def _of_kernel(
+        self, call: Call, kernel: Any, args: Sequence[Any], out: Value
+    ) -> Statement | None:
+        """Return the call of an elementwise kernel, all of whose parameters have the type T, as a
+        statement.
+        """
         dtype = out.dtype
         parameters = (*kernel.in_params, *kernel.out_params)
         if len(args) != kernel.nin or kernel.nout != 1 or any(x.ctype != "T" for x in parameters):
             return None
-        if dtype not in (np.float32, np.float64) or any(type(x) is not Value or x.dtype != dtype for x in args):
+        if dtype not in (np.float32, np.float64) or any(
+            type(x) is not Value or x.dtype != dtype for x in args
+        ):
             return None
         inputs = tuple([(x.name, dtype) for x in kernel.in_params])
         name = kernel.name.removeprefix("xgrad_")
-        operation = Operation(name, kernel.operation, inputs, (kernel.out_params[0].name, dtype), (("T", dtype),))
+        operation = Operation(
+            name, kernel.operation, inputs, (kernel.out_params[0].name, dtype), (("T", dtype),)
+        )
         return _statement(call, operation, args, out)
 
     # Groups as kernels
@@ -164,19 +237,34 @@ class Fusion:
     def _call(self, group: Group) -> Call:
         """Return the call of the kernel of a group."""
         source = _Source(group)
-        kernel = self._kernel(source.inputs, source.outputs, source.code, source.preamble, source.name)
+        kernel = self._kernel(
+            source.inputs, source.outputs, source.code, source.preamble, source.name
+        )
         function = FusedKernel(self._cp, kernel, group, source)
         reads = [x.value for x in source.loads]
         writes = [x.value for x in group.writes]
         line = group.statements[0].call.line
-        return Call(function, (*reads, *source.numbers, *writes), {}, tuple(writes), group.results, False, None, line)
+        return Call(
+            function,
+            (*reads, *source.numbers, *writes),
+            {},
+            tuple(writes),
+            group.results,
+            False,
+            None,
+            line,
+        )
 
     def _compiled(self, inputs: str, outputs: str, code: str, preamble: str, name: str) -> Any:
-        return self._cp.ElementwiseKernel(inputs, outputs, code, name, preamble=preamble, options=_OPTIONS)
+        return self._cp.ElementwiseKernel(
+            inputs, outputs, code, name, preamble=preamble, options=_OPTIONS
+        )
 
 
 class FusedKernel:
-    """The kernel of a group: a function of the arrays that it loads, 0-d arrays of numbers, and arrays to write to."""
+    """The kernel of a group: a function of the arrays that it loads, 0-d arrays of numbers, and
+    arrays to write to.
+    """
 
     def __init__(self, cp: Any, kernel: Any, group: Group, source: _Source) -> None:
         self._cp, self._kernel, self._shape, self.__name__ = cp, kernel, group.shape, source.name
@@ -186,7 +274,10 @@ class FusedKernel:
 
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
         """Launch the kernel, and return the results."""
-        views = [x if y is None else self._view(x, y) for x, y in zip(arrays, self._accesses, strict=True)]
+        views = [
+            x if y is None else self._view(x, y)
+            for x, y in zip(arrays, self._accesses, strict=True)
+        ]
         results = [self._cp.empty(x.shape, x.dtype) for x in self._results]
         outs = [x.reshape(self._shape) for x in results]
         self._kernel(*views[: self._inputs], *self._scalars, *outs, *views[self._inputs :])
@@ -195,7 +286,11 @@ class FusedKernel:
     def _view(self, array: Any, access: Access) -> Any:
         """Return an array by its strides over the shape of the group."""
         value = access.value
-        if array.dtype != value.dtype or array.shape != value.shape or not _same_layout(array, value):
+        if (
+            array.dtype != value.dtype
+            or array.shape != value.shape
+            or not _same_layout(array, value)
+        ):
             raise Unusable(f"{value} has another layout than in the trace")
         if array.size == 1:
             return array.reshape((1,) * len(self._shape))
@@ -207,13 +302,16 @@ class FusedKernel:
 class _Source:
     """The parameters and the code of the kernel of a group, in which names follow the order of use.
 
-    So layers of a model share kernels. `loads` and `numbers` are the arrays that it reads, `scalars` constants.
+    So layers of a model share kernels. `loads` and `numbers` are the arrays that it reads,
+    `scalars` constants.
     """
 
     def __init__(self, group: Group) -> None:
         stored = {x.value for x in group.writes}
         self.loads = [x for x in group.loads if x.value not in stored]
-        self.numbers = list(dict.fromkeys([x for row in group.operands for x in row if type(x) is NumberOperand]))
+        self.numbers = list(
+            dict.fromkeys([x for row in group.operands for x in row if type(x) is NumberOperand])
+        )
         self.scalars: list[Any] = []
         self._variables: dict[Any, str] = {}
         self._lines: list[str] = []
@@ -230,15 +328,25 @@ class _Source:
             if any(load.value is access.value for load in group.loads):
                 self._declare(access, f"y{i}")
         preambles: dict[str, None] = {}
-        for statement, operands, out in zip(group.statements, group.operands, group.outs, strict=True):
+        for statement, operands, out in zip(
+            group.statements, group.operands, group.outs, strict=True
+        ):
             preambles[statement.operation.preamble] = None
             self._add(statement.operation, operands, out, inputs)
         for i, x in enumerate([*group.results, *[access.value for access in group.writes]]):
             self._lines.append(f"y{i} = {self._variables[x]};")
-        self.inputs, self.outputs, self.code = ", ".join(inputs), ", ".join(outputs), "\n".join(self._lines)
+        self.inputs, self.outputs, self.code = (
+            ", ".join(inputs),
+            ", ".join(outputs),
+            "\n".join(self._lines),
+        )
         self.preamble = "\n".join(filter(None, preambles))
         names = [x.operation.name for x in group.statements]
-        self.name = "xgrad_" + "_".join(names[:6]) + (f"_and_{len(names) - 6}_more" if len(names) > 6 else "")
+        self.name = (
+            "xgrad_"
+            + "_".join(names[:6])
+            + (f"_and_{len(names) - 6}_more" if len(names) > 6 else "")
+        )
 
     def _declare(self, access: Access, parameter: str) -> None:
         """Declare a variable for what is read from memory."""
@@ -246,11 +354,19 @@ class _Source:
         self._lines.append(f"{C_TYPES[str(access.value.dtype)]} {name} = {parameter};")
         self._variables[access] = self._variables[access.value] = name
 
-    def _add(self, operation: Operation, operands: Sequence[Any], out: Value, inputs: list[str]) -> None:
+    def _add(
+        self, operation: Operation, operands: Sequence[Any], out: Value, inputs: list[str]
+    ) -> None:
         """Add a statement: a block, in which the names are those of the operation."""
-        block = [f"typedef {C_TYPES[str(dtype)]} {name};" for name, dtype in operation.types if name in operation.code]
+        block = [
+            f"typedef {C_TYPES[str(dtype)]} {name};"
+            for name, dtype in operation.types
+            if name in operation.code
+        ]
         for x, (name, dtype) in zip(operands, operation.inputs, strict=True):
-            value = self._variables.get(x) if isinstance(x, (Value, Access, NumberOperand)) else None
+            value = (
+                self._variables.get(x) if isinstance(x, (Value, Access, NumberOperand)) else None
+            )
             if value is None:
                 value = f"s{len(self.scalars)}"
                 inputs.append(f"{dtype} {value}")
@@ -260,14 +376,24 @@ class _Source:
             self._variables[out] = f"v{len(self._variables)}"
             self._lines.append(f"{C_TYPES[str(out.dtype)]} {self._variables[out]};")
         name, dtype = operation.out
-        block += [f"{C_TYPES[str(dtype)]} {name};", f"{operation.code};", f"{self._variables[out]} = {name};"]
+        block += [
+            f"{C_TYPES[str(dtype)]} {name};",
+            f"{operation.code};",
+            f"{self._variables[out]} = {name};",
+        ]
         self._lines += ["{", *[f"    {line}" for line in block], "}"]
 
 
-def _statement(call: Call, operation: Operation, args: Sequence[Any], out: Value) -> Statement | None:
+def _statement(
+    call: Call, operation: Operation, args: Sequence[Any], out: Value
+) -> Statement | None:
     """Return a statement, unless a constant does not fit into its dtype."""
     for x, (_, dtype) in zip(args, operation.inputs, strict=True):
-        if type(x) is int and dtype.kind in "iu" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
+        if (
+            type(x) is int
+            and dtype.kind in "iu"
+            and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max
+        ):
             return None
     return Statement(call, operation, tuple(args), out)
 
@@ -276,15 +402,23 @@ def _dtype(x: Any) -> np.dtype[Any] | None:
     """Return the dtype of an operand, None of what is no operand."""
     if type(x) in (bool, int, float):
         return np.dtype(type(x))
-    dtype: np.dtype[Any] | None = x.dtype if isinstance(x, (Value, NumberOperand, np.generic)) else None
+    dtype: np.dtype[Any] | None = (
+        x.dtype if isinstance(x, (Value, NumberOperand, np.generic)) else None
+    )
     return dtype
 
 
 def _weak(args: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the types of the operands that take the dtype of the others, as CuPy chooses routines; False of others."""
+    """Return the types of the operands that take the dtype of the others, as CuPy chooses routines;
+    False of others.
+    """
     kinds = {int: _KINDS.index("i"), float: _KINDS.index("f")}
     scalars = [kinds[type(x)] for x in args if type(x) in kinds]
-    arrays = [_KINDS.find(x.dtype.kind) if hasattr(x, "dtype") else 0 for x in args if type(x) not in kinds]
+    arrays = [
+        _KINDS.find(x.dtype.kind) if hasattr(x, "dtype") else 0
+        for x in args
+        if type(x) not in kinds
+    ]
     weak = scalars and arrays and max(scalars) <= max(arrays)
     return tuple([type(x) if weak and type(x) in kinds else False for x in args])
 
@@ -313,4 +447,6 @@ def copy_all(cp: Any, sources: Sequence[Any], targets: Sequence[Any]) -> None:
 @cache
 def _copies(cp: Any, count: int) -> Any:
     names = [", ".join([f"T {side}{i}" for i in range(count)]) for side in "xy"]
-    return cp.ElementwiseKernel(*names, "; ".join([f"y{i} = x{i}" for i in range(count)]), "xgrad_copies")
+    return cp.ElementwiseKernel(
+        *names, "; ".join([f"y{i} = x{i}" for i in range(count)]), "xgrad_copies"
+    )

@@ -12,21 +12,25 @@ from xgrad.capture.program import Call, Program, Unusable, Value, leaves, map_le
 
 
 class NumberOperand(NamedTuple):
-    """A 0-d array for a number, given by its index in `Program.numbers`, in the dtype that a call computes in."""
+    """A 0-d array for a number, given by its index in `Program.numbers`, in the dtype that a call
+    computes in.
+    """
 
     number: int
     dtype: Any
 
 
-#: Returns the calls of a program with fused kernels, given a function that returns the operands of a call.
+#: Returns the calls of a program with fused kernels, given a function that returns the operands of
+#: a call.
 Fuse = Callable[[Program, Callable[[Call], tuple[Any, dict[str, Any]]]], Sequence[Call]]
 
 
 class Interpreter:
-    """The calls of a program on arrays, and on 0-d arrays for numbers that change; `operands` are the latter.
+    """The calls of a program on arrays, and on 0-d arrays for numbers that change; `operands` are
+    the latter.
 
-    `fuse`, if given, replaces groups of calls by calls of fused kernels. Unusable if the program checks a value, which
-    would wait for the GPU.
+    `fuse`, if given, replaces groups of calls by calls of fused kernels. Unusable if the program
+    checks a value, which would wait for the GPU.
     """
 
     def __init__(self, program: Program, fuse: Fuse | None = None) -> None:
@@ -35,7 +39,9 @@ class Interpreter:
         for call in program.calls:
             if call.check is not None:
                 raise Unusable("a value is checked, which would wait for the GPU", call.line)
-        self.calls: Sequence[Call] = program.calls if fuse is None else fuse(program, self._with_operands)
+        self.calls: Sequence[Call] = (
+            program.calls if fuse is None else fuse(program, self._with_operands)
+        )
         self._arguments = [self._with_operands(call) for call in self.calls]
         everything = leaves([(*args, *options.values()) for args, options in self._arguments])
         self.operands = list(dict.fromkeys([x for x in everything if type(x) is NumberOperand]))
@@ -44,20 +50,30 @@ class Interpreter:
     def _last_uses(self) -> list[list[int]]:
         """Return for each call the numbers of the values that no later call needs."""
         program = self.program
-        last = {x.number: i for i, call in enumerate(self.calls) for x in (*call.reads, *call.results, *call.writes)}
-        kept = {x.number for x in (*program.inputs, *program.state, *program.outputs)} | program.constants.keys()
+        last = {
+            x.number: i
+            for i, call in enumerate(self.calls)
+            for x in (*call.reads, *call.results, *call.writes)
+        }
+        kept = {
+            x.number for x in (*program.inputs, *program.state, *program.outputs)
+        } | program.constants.keys()
         dying: list[list[int]] = [[] for _ in self.calls]
         for number in last.keys() - kept:
             dying[last[number]].append(number)
         return dying
 
     def _with_operands(self, call: Call) -> tuple[Any, dict[str, Any]]:
-        """Return the arguments and options of a call, with operands for numbers that change, and values for others."""
+        """Return the arguments and options of a call, with operands for numbers that change, and
+        values for others.
+        """
 
         def operand(x: Any) -> Any:
             if type(x) is not Number:
                 return x
-            return NumberOperand(self._indices[x.text], _number_dtype(call, x)) if x.reads else x.value
+            return (
+                NumberOperand(self._indices[x.text], _number_dtype(call, x)) if x.reads else x.value
+            )
 
         return map_leaves(operand, call.args), map_leaves(operand, call.options)
 
@@ -69,13 +85,20 @@ class Interpreter:
     ) -> list[Any]:
         """Make all calls, and return the arrays of the outputs.
 
-        `arrays` are the inputs and the state by the numbers of their values, `numbers` the 0-d arrays; `function_of`
-        returns the function to make a call with. Unusable if a call fails, MemoryError if memory is short.
+        `arrays` are the inputs and the state by the numbers of their values, `numbers` the 0-d
+        arrays; `function_of` returns the function to make a call with. Unusable if a call fails,
+        MemoryError if memory is short.
         """
         live = {**self.program.constants, **arrays}
 
         def concrete(x: Any) -> Any:
-            return live[x.number] if type(x) is Value else numbers[x] if type(x) is NumberOperand else x
+            return (
+                live[x.number]
+                if type(x) is Value
+                else numbers[x]
+                if type(x) is NumberOperand
+                else x
+            )
 
         for call, arguments, dying in zip(self.calls, self._arguments, self._dying, strict=True):
             args, options = map_leaves(concrete, arguments)
@@ -85,7 +108,9 @@ class Interpreter:
                 raise
             except Exception as error:
                 text = str(error).strip().partition("\n")[0]
-                reason = f"{call.name} cannot be part of a CUDA graph: {type(error).__name__}: {text}"
+                reason = (
+                    f"{call.name} cannot be part of a CUDA graph: {type(error).__name__}: {text}"
+                )
                 raise Unusable(reason, call.line) from error
             if call.results:
                 results = [result] if call.single else result
@@ -97,13 +122,20 @@ class Interpreter:
         return [live[value.number] for value in self.program.outputs]
 
     def view(self, value: Value, inputs: Mapping[int, Any]) -> Any:
-        """Return an output that is a view of an input, given the arrays of inputs; Unusable if it cannot be made."""
+        """Return an output that is a view of an input, given the arrays of inputs; Unusable if it
+        cannot be made.
+        """
         if value.number in inputs:
             return inputs[value.number]
         for call in self.program.calls:
-            if value in call.results and not call.numbers and all(x.storage is value.storage for x in call.reads):
+            if (
+                value in call.results
+                and not call.numbers
+                and all(x.storage is value.storage for x in call.reads)
+            ):
                 args, options = map_leaves(
-                    lambda x: self.view(x, inputs) if type(x) is Value else x, (call.args, call.options)
+                    lambda x: self.view(x, inputs) if type(x) is Value else x,
+                    (call.args, call.options),
                 )
                 result = call.function(*args, **options)
                 return result if call.single else result[call.results.index(value)]
@@ -111,17 +143,22 @@ class Interpreter:
 
 
 def _number_dtype(call: Call, number: Number) -> Any:
-    """Return the dtype that a call takes a number in: that of its arrays, as far as it holds the number.
+    """Return the dtype that a call takes a number in: that of its arrays, as far as it holds the
+    number.
 
-    A 0-d array is no weak scalar: one of float64 would promote arrays of float32. Fused kernels read factors as
-    float64, and random bits are made of uint64.
+    A 0-d array is no weak scalar: one of float64 would promote arrays of float32. Fused kernels
+    read factors as float64, and random bits are made of uint64.
     """
     if call.name == "random_bits":
         return np.dtype(np.uint64)
     fused = getattr(call.function, "__module__", "") == "xgrad_cupy.fused_kernels"
     if fused and call.reads[0].dtype in (np.float32, np.float64):
         return np.dtype(np.float64)
-    operands = [*call.reads, *call.writes, *filter(_is_array, leaves((call.args, tuple(call.options.values()))))]
+    operands = [
+        *call.reads,
+        *call.writes,
+        *filter(_is_array, leaves((call.args, tuple(call.options.values())))),
+    ]
     return np.result_type(*[x.dtype for x in operands or call.results], type(number.value)())
 
 

@@ -23,7 +23,9 @@ class Products:
         }
 
     def capturable(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the product to call in place of a function of the standard or of ``operator``; others unchanged."""
+        """Return the product to call in place of a function of the standard or of ``operator``;
+        others unchanged.
+        """
         own = self._functions.get(getattr(function, "__name__", "").lstrip("_"))
         if own is None:
             return function
@@ -35,7 +37,9 @@ class Products:
         return product
 
     def matmul(self, x1: Any, x2: Any, /, out: Any = None) -> Any:
-        """Return the product of matrices or stacks of them; a vector is a row on the left, a column on the right."""
+        """Return the product of matrices or stacks of them; a vector is a row on the left, a column
+        on the right.
+        """
         dtype = np.result_type(x1.dtype, x2.dtype)
         a, b = (x if x.dtype == dtype else x.astype(dtype) for x in (x1, x2))
         if a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
@@ -47,16 +51,22 @@ class Products:
         disjoint = fits and out.data.mem is not a.data.mem and out.data.mem is not b.data.mem
         result = self._multiply(a, b, shape, out if disjoint else None)
         if row or column:
-            result = result.reshape(shape[:-2] + shape[-2:-1] * (not row) + shape[-1:] * (not column))
+            result = result.reshape(
+                shape[:-2] + shape[-2:-1] * (not row) + shape[-1:] * (not column)
+            )
         if out is None or result is out:
             return result
         out[...] = result
         return out
 
     def _multiply(self, a: Any, b: Any, shape: tuple[int, ...], out: Any) -> Any:
-        """Return the product of stacks of matrices, in `out` if that is given and cuBLAS can write to it."""
+        """Return the product of stacks of matrices, in `out` if that is given and cuBLAS can write
+        to it.
+        """
         stack = shape[:-2]
-        if shape == (1, 1) and a.size and a.dtype != np.float16:  # CuPy sums such products without cuBLAS: its bits
+        if (
+            shape == (1, 1) and a.size and a.dtype != np.float16
+        ):  # CuPy sums such products without cuBLAS: its bits
             return self._cp.dot(a.ravel(), b.ravel()).reshape(1, 1)
         if b.ndim == 2 and a.ndim > 2:  # a stack by one matrix is one product
             rows = a.reshape(math.prod(a.shape[:-1]), a.shape[-1])
@@ -93,9 +103,16 @@ class Products:
         if isinstance(axes, int):
             axes = tuple(range(x1.ndim - axes, x1.ndim)), tuple(range(axes))
         summed = [[axis % x.ndim for axis in each] for x, each in zip((x1, x2), axes, strict=True)]
-        free = [[i for i in range(x.ndim) if i not in each] for x, each in zip((x1, x2), summed, strict=True)]
+        free = [
+            [i for i in range(x.ndim) if i not in each]
+            for x, each in zip((x1, x2), summed, strict=True)
+        ]
         count = math.prod([x1.shape[i] for i in summed[0]])
-        rows = x1.transpose(tuple(free[0] + summed[0])).reshape(math.prod([x1.shape[i] for i in free[0]]), count)
-        columns = x2.transpose(tuple(summed[1] + free[1])).reshape(count, math.prod([x2.shape[i] for i in free[1]]))
+        rows = x1.transpose(tuple(free[0] + summed[0])).reshape(
+            math.prod([x1.shape[i] for i in free[0]]), count
+        )
+        columns = x2.transpose(tuple(summed[1] + free[1])).reshape(
+            count, math.prod([x2.shape[i] for i in free[1]])
+        )
         shape = tuple([x.shape[i] for x, each in zip((x1, x2), free, strict=True) for i in each])
         return self.matmul(rows, columns).reshape(shape)

@@ -1,4 +1,6 @@
-"""Communication by NCCL between GPUs, through CuPy. Written from the API of CuPy 14.2; not yet run on a GPU."""
+"""Communication by NCCL between GPUs, through CuPy. Written from the API of CuPy 14.2; not yet run
+on a GPU.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +12,31 @@ from xgrad.distributed.mpi import MPICommunicator
 
 
 class Communicator(MPICommunicator):
-    """Processes with a GPU each: arrays pass between GPUs by NCCL, on the current stream, and objects by MPI."""
+    """Processes with a GPU each: arrays pass between GPUs by NCCL, on the current stream, and
+    objects by MPI.
+    """
 
     def __init__(self, device: Device) -> None:
         super().__init__()
         self._cupy, self._nccl = import_module("cupy"), import_module("cupy.cuda.nccl")
         if not self._nccl.available:
-            raise ImportError("xgrad.distributed: NCCL is missing: pip install nvidia-nccl-cu12, or -cu13")
+            raise ImportError(
+                "xgrad.distributed: NCCL is missing: pip install nvidia-nccl-cu12, or -cu13"
+            )
         identifier = self.broadcast_object(self._nccl.get_unique_id() if self.rank == 0 else None)
         with device.active():
             self._peers = self._nccl.NcclCommunicator(self.size, identifier, self.rank)
 
     def _sum(self, array: Any, device: Device) -> None:
         kind, stream = self._kind(array), self._stream()
-        self._peers.allReduce(array.data.ptr, array.data.ptr, array.size, kind, self._nccl.NCCL_SUM, stream)
+        self._peers.allReduce(
+            array.data.ptr, array.data.ptr, array.size, kind, self._nccl.NCCL_SUM, stream
+        )
 
     def _sum_parts(self, array: Any, device: Device) -> None:
         kind, stream = self._kind(array), self._stream()
-        self._nccl.groupStart()  # one launch, also of parts of unequal sizes, which reduceScatter lacks
+        # one launch, also of parts of unequal sizes, which reduceScatter lacks
+        self._nccl.groupStart()
         for rank, (pointer, count) in enumerate(self._parts(array)):
             self._peers.reduce(pointer, pointer, count, kind, self._nccl.NCCL_SUM, rank, stream)
         self._nccl.groupEnd()
@@ -47,4 +56,6 @@ class Communicator(MPICommunicator):
 
     def _parts(self, array: Any) -> list[tuple[int, int]]:
         parts = [self.part(array.size, rank) for rank in range(self.size)]
-        return [(array.data.ptr + part.start * array.itemsize, part.stop - part.start) for part in parts]
+        return [
+            (array.data.ptr + part.start * array.itemsize, part.stop - part.start) for part in parts
+        ]

@@ -9,7 +9,9 @@ _pools: dict[Any, Any] = {}  # pools that have memory; the device of those to be
 
 
 def new_pool(cp: Any) -> Any:
-    """Return a pool that stays alive until its memory is free: CuPy would lose blocks that are freed later."""
+    """Return a pool that stays alive until its memory is free: CuPy would lose blocks that are
+    freed later.
+    """
     pool = cp.cuda.MemoryPool()
     _pools[pool] = None
     return pool
@@ -21,7 +23,9 @@ def pools() -> list[Any]:
 
 
 def retire(device: Any, pool: Any) -> None:
-    """Retire a pool, and free the memory of retired ones that nothing refers to: CuPy keeps it in dropped pools."""
+    """Retire a pool, and free the memory of retired ones that nothing refers to: CuPy keeps it in
+    dropped pools.
+    """
     _pools[pool] = device
     for retired, of in list(_pools.items()):
         if of is not None:

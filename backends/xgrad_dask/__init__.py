@@ -1,13 +1,14 @@
-"""Dask's arrays as the device ``dask``: rules build Dask's graphs, which its schedulers run, on a cluster too.
+"""Dask's arrays as the device ``dask``: rules build Dask's graphs, which its schedulers run, on a
+cluster too.
 
-Dask's arrays are immutable: tensors hold mutable ones over them. Values are computed when they are read: by
-``.numpy()``, ``.item()``, or a condition. Arrays that were written to in place, such as parameters, the state of an
-optimizer and running statistics, are computed together at the end of an optimizer's step, or by
-``device.synchronize()``; data stay in chunks. Differences from ``cpu``:
+Dask's arrays are immutable: tensors hold mutable ones over them. Values are computed when they are
+read: by ``.numpy()``, ``.item()``, or a condition. Arrays that were written to in place, such as
+parameters, the state of an optimizer and running statistics, are computed together at the end of an
+optimizer's step, or by ``device.synchronize()``; data stay in chunks. Differences from ``cpu``:
 
 - Checks of values are left out, for they would compute the graph.
-- NumPy computes on whole arrays, not by chunks, in decompositions of matrices, in indexing by several arrays, in
-  ``searchsorted``, and in sums of repeated indices.
+- NumPy computes on whole arrays, not by chunks, in decompositions of matrices, in indexing by
+  several arrays, in ``searchsorted``, and in sums of repeated indices.
 - NumPy computes on arrays without elements, for which many functions of Dask fail.
 - Functions whose shapes depend on values raise a NotImplementedError.
 """
@@ -31,11 +32,16 @@ from xgrad.backend.mutable import MutableArray, MutableNamespace, unwrapped
 from xgrad.backend.scipy_kernels import SciPyKernels
 
 _LINALG = "cholesky cross det eig eigh eigvals eigvalsh inv matrix_rank pinv qr slogdet solve svd svdvals".split()
-_UNKNOWN = "expected a shape that is known without values, got one that depends on them: move the inputs by .to('cpu')"
+_UNKNOWN = (
+    "expected a shape that is known without values, got one that depends on them: move the inputs"
+    " by .to('cpu')"
+)
 
 
 def whole(function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
-    """Return the results of a function of NumPy of whole arrays; shapes and dtypes are those for other values."""
+    """Return the results of a function of NumPy of whole arrays; shapes and dtypes are those for
+    other values.
+    """
     with np.errstate(all="ignore"):
         example = function(*[_example(x) for x in inputs], **options)
     function = partial(function, **options)
@@ -47,14 +53,19 @@ def whole(function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
 
 
 def _of_wholes(function: Callable[..., Any], like: Any, *inputs: Any) -> Any:
-    """Return the result of a function of whole arrays as one block, of the shape and dtype of another array.
+    """Return the result of a function of whole arrays as one block, of the shape and dtype of
+    another array.
 
     Not by `dask.delayed`, which renames the tasks of its inputs: they would no longer be shared.
     """
     labels, axes = count(like.ndim), range(like.ndim)
     indices = [tuple(islice(labels, x.ndim)) if hasattr(x, "dask") else None for x in inputs]
     arguments = chain.from_iterable(zip(inputs, indices, strict=True))
-    options = {"new_axes": dict(zip(axes, like.shape, strict=True)), "dtype": like.dtype, "concatenate": True}
+    options = {
+        "new_axes": dict(zip(axes, like.shape, strict=True)),
+        "dtype": like.dtype,
+        "concatenate": True,
+    }
     return import_module("dask.array").blockwise(
         function, tuple(axes), *arguments, **options, meta=like[:0] if axes else like
     )
@@ -89,25 +100,33 @@ def _parts(key: Any) -> tuple[Any, ...]:
 
 
 def _computed(*arrays: Any) -> tuple[Any, ...]:
-    """Return the values of arrays. Without fusion of tasks, which gives others to a cluster under the same keys."""
+    """Return the values of arrays. Without fusion of tasks, which gives others to a cluster under
+    the same keys.
+    """
     values: tuple[Any, ...] = import_module("dask").compute(*arrays, optimize_graph=False)
     return values
 
 
-def _whole_if_empty(function: Callable[..., Any], of_numpy: Callable[..., Any]) -> Callable[..., Any]:
+def _whole_if_empty(
+    function: Callable[..., Any], of_numpy: Callable[..., Any]
+) -> Callable[..., Any]:
     """Return a function of Dask that leaves arrays without elements to NumPy."""
 
     def call(*args: Any, **options: Any) -> Any:
         places = [i for i, x in enumerate(args) if hasattr(x, "dask")]
         if any(0 in args[i].shape for i in places):
             others = [None if i in places else x for i, x in enumerate(args)]
-            return whole(partial(_placed, of_numpy, others, places), *[args[i] for i in places], **options)
+            return whole(
+                partial(_placed, of_numpy, others, places), *[args[i] for i in places], **options
+            )
         return function(*args, **options)
 
     return call
 
 
-def _placed(function: Callable[..., Any], others: list[Any], places: list[int], *arrays: Any, **options: Any) -> Any:
+def _placed(
+    function: Callable[..., Any], others: list[Any], places: list[int], *arrays: Any, **options: Any
+) -> Any:
     """Call a function with arrays at some places among its other arguments."""
     args = others.copy()
     for place, x in zip(places, arrays, strict=True):
@@ -115,7 +134,9 @@ def _placed(function: Callable[..., Any], others: list[Any], places: list[int], 
     return function(*args, **options)
 
 
-def _eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
+def _eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
+) -> Any:
     """Return ones on a diagonal; Dask's `eye` fails unless the matrix is square."""
     da = import_module("dask.array")
     rows, columns = da.arange(n_rows), da.arange(n_rows if n_cols is None else n_cols)
@@ -150,9 +171,16 @@ class DaskArray(MutableArray):
     """A mutable array over Dask's."""
 
     __slots__ = ()
-    written: ClassVar[WeakValueDictionary[int, DaskArray]] = WeakValueDictionary()  # and not computed since; by id
+    written: ClassVar[WeakValueDictionary[int, DaskArray]] = (
+        WeakValueDictionary()
+    )  # and not computed since; by id
 
-    def __init__(self, native: Any, base: MutableArray | None = None, take: Callable[[Any], Any] | None = None) -> None:
+    def __init__(
+        self,
+        native: Any,
+        base: MutableArray | None = None,
+        take: Callable[[Any], Any] | None = None,
+    ) -> None:
         if any(map(math.isnan, native.shape)):
             raise NotImplementedError(_UNKNOWN)
         super().__init__(native, base, take)
@@ -212,22 +240,30 @@ class DaskBackend(Backend):
             self._dask, self._da = import_module("dask"), import_module("dask.array")
             namespace = DaskArray.namespace()
         except ImportError as error:
-            raise DeviceError("dask: the package Dask is missing: pip install 'xgrad[dask]'") from error
+            raise DeviceError(
+                "dask: the package Dask is missing: pip install 'xgrad[dask]'"
+            ) from error
         self.native_types = (self._da.Array,)
         linalg = {name: partial(whole, getattr(np.linalg, name)) for name in _LINALG}
         twins = import_module("array_api_compat.numpy")
         common = {
-            name: f for name, f in vars(namespace).items() if callable(f) and callable(getattr(twins, name, None))
+            name: f
+            for name, f in vars(namespace).items()
+            if callable(f) and callable(getattr(twins, name, None))
         }
         added: dict[str, Any] = {
-            name: _whole_if_empty(f, getattr(twins, name)) for name, f in common.items() if not isinstance(f, type)
+            name: _whole_if_empty(f, getattr(twins, name))
+            for name, f in common.items()
+            if not isinstance(f, type)
         }
         added["reshape"] = _whole_if_empty(_reshape, np.reshape)
         added |= {"eye": _eye, "repeat": _repeat, "take_along_axis": _take_along_axis}
         added |= {"searchsorted": partial(whole, np.searchsorted)}
         added["linalg"] = SimpleNamespace(**vars(namespace.linalg) | linalg)
         library = SimpleNamespace(**vars(namespace) | added)
-        self.xp = MutableNamespace(library, DaskArray, index_add=self.index_add, special=DaskSpecial(self))
+        self.xp = MutableNamespace(
+            library, DaskArray, index_add=self.index_add, special=DaskSpecial(self)
+        )
         self.kernels = {"cross_entropy": self._cross_entropy}
 
     def versions(self) -> dict[str, str]:
@@ -244,16 +280,20 @@ class DaskBackend(Backend):
 
     def array_converter(self, index: int) -> Callable[[Any], Any]:
         return lambda value: (
-            DaskArray(value) if isinstance(value, self._da.Array) else self.from_host(np.asarray(value), index)
+            DaskArray(value)
+            if isinstance(value, self._da.Array)
+            else self.from_host(np.asarray(value), index)
         )
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         return DaskArray(whole(_added, x.native, unwrapped(values), *unwrapped(_parts(key))))
 
     def synchronize(self, index: int) -> None:
-        """Compute all arrays of one chunk that were written to, at once, and replace their graphs by the values.
+        """Compute all arrays of one chunk that were written to, at once, and replace their graphs
+        by the values.
 
-        The values are held here, not on a cluster (`persist`): its scheduler would remember the tasks of all steps.
+        The values are held here, not on a cluster (`persist`): its scheduler would remember the
+        tasks of all steps.
         """
         arrays = [x for x in DaskArray.written.values() if x.native.npartitions == 1]
         for x, values in zip(arrays, _computed(*[x.native for x in arrays]), strict=True):
@@ -264,9 +304,13 @@ class DaskBackend(Backend):
         DaskArray.written[id(x.root)] = x.root
 
     def _cross_entropy(self, input: Any, target: Any, **options: Any) -> Any:
-        """Apply the generic rule to three axes: for two, it indexes by two arrays, which takes whole ones."""
+        """Apply the generic rule to three axes: for two, it indexes by two arrays, which takes
+        whole ones.
+        """
         rule, xp = import_module("xgrad.ops.class_losses")._cross_entropy.function.forward, self.xp
         if len(input.shape) != 2:
             return rule(xp, input, target, **options)
-        out, scale = rule(xp, xp.expand_dims(input, axis=2), xp.expand_dims(target, axis=1), **options)
+        out, scale = rule(
+            xp, xp.expand_dims(input, axis=2), xp.expand_dims(target, axis=1), **options
+        )
         return xp.reshape(out, out.shape[:1]), tuple([xp.squeeze(part, axis=2) for part in scale])

@@ -1,12 +1,15 @@
-"""JAX's arrays as the devices ``jax``, ``jax:1``, ...: those of JAX's default platform, in its order.
+"""JAX's arrays as the devices ``jax``, ``jax:1``, ...: those of JAX's default platform, in its
+order.
 
-JAX's arrays are immutable: tensors hold mutable ones over them. Neither its derivatives nor its compiler are used.
-float64 is enabled where xgrad calls JAX, and nowhere else. Differences from ``cpu``:
+JAX's arrays are immutable: tensors hold mutable ones over them. Neither its derivatives nor its
+compiler are used. float64 is enabled where xgrad calls JAX, and nowhere else. Differences from
+``cpu``:
 
 - An index in an array that is out of bounds is that of the last element, as in JAX.
 - Special functions are SciPy's, for which arrays pass through the host.
 
-Work is queued, but the backend is not `asynchronous`: checks of values wait. It has not run on a GPU.
+Work is queued, but the backend is not `asynchronous`: checks of values wait. It has not run on a
+GPU.
 """
 
 from __future__ import annotations
@@ -37,8 +40,12 @@ class JaxArray(MutableArray):
         return x.at[key].set(value)
 
     def __getitem__(self, key: Any) -> MutableArray:
-        if not any(isinstance(part, JaxArray) for part in (key if isinstance(key, tuple) else (key,))):
-            np.broadcast_to(0, self.shape)[key]  # raises IndexError, where JAX takes the last element
+        if not any(
+            isinstance(part, JaxArray) for part in (key if isinstance(key, tuple) else (key,))
+        ):
+            np.broadcast_to(0, self.shape)[
+                key
+            ]  # raises IndexError, where JAX takes the last element
         return super().__getitem__(key)
 
 
@@ -53,11 +60,17 @@ class JaxBackend(Backend):
             self._jax: Any = import_module("jax")
             self._jnp = JaxArray.namespace()
         except ImportError as error:
-            raise DeviceError("jax: the package JAX is missing: pip install 'xgrad[jax]'") from error
+            raise DeviceError(
+                "jax: the package JAX is missing: pip install 'xgrad[jax]'"
+            ) from error
         self.array_type, self.native_types = JaxArray, (self._jax.Array,)
         self.devices = self._jax.devices()
         with self._x64():
-            added = {"index_add": self.index_add, "searchsorted": self.searchsorted, "special": SciPyKernels(self)}
+            added = {
+                "index_add": self.index_add,
+                "searchsorted": self.searchsorted,
+                "special": SciPyKernels(self),
+            }
             linalg = MutableNamespace(self._jnp.linalg, JaxArray, matrix_rank=self.matrix_rank)
             self.xp = MutableNamespace(self._jnp, JaxArray, **added, linalg=linalg)
 
@@ -76,7 +89,9 @@ class JaxBackend(Backend):
 
     def index_of(self, x: Any) -> int:
         if x.device not in self.devices:
-            raise TypeError(f"jax: expected an array on one of {self.devices}, got one on {x.device}")
+            raise TypeError(
+                f"jax: expected an array on one of {self.devices}, got one on {x.device}"
+            )
         return self.devices.index(x.device)
 
     def to_host(self, x: Any) -> np.ndarray:
@@ -92,23 +107,31 @@ class JaxBackend(Backend):
 
     def array_converter(self, index: int) -> Callable[[Any], Any]:
         return lambda value: (
-            JaxArray(value) if isinstance(value, self._jax.Array) else self.from_host(np.asarray(value), index)
+            JaxArray(value)
+            if isinstance(value, self._jax.Array)
+            else self.from_host(np.asarray(value), index)
         )
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         return JaxArray(x.native.at[unwrapped(key)].add(unwrapped(values)))
 
     def matrix_rank(self, x: Any, /, *, rtol: Any = None) -> Any:
-        """Return `linalg.matrix_rank` of the standard: JAX takes `rtol` for an absolute tolerance."""
+        """Return `linalg.matrix_rank` of the standard: JAX takes `rtol` for an absolute
+        tolerance.
+        """
         rank, svdvals = self._jnp.linalg.matrix_rank, self._jnp.linalg.svdvals
         if rtol is None or 0 in x.shape:
             return JaxArray(rank(x.native))
-        return JaxArray(rank(x.native, rtol=unwrapped(rtol) * self._jnp.max(svdvals(x.native), axis=-1)))
+        return JaxArray(
+            rank(x.native, rtol=unwrapped(rtol) * self._jnp.max(svdvals(x.native), axis=-1))
+        )
 
     def searchsorted(self, x1: Any, x2: Any, /, **options: Any) -> Any:
         """Return `searchsorted` of the standard: JAX's indices are int32."""
         options = {name: unwrapped(value) for name, value in options.items()}
-        return JaxArray(self._jnp.searchsorted(unwrapped(x1), unwrapped(x2), **options).astype("int64"))
+        return JaxArray(
+            self._jnp.searchsorted(unwrapped(x1), unwrapped(x2), **options).astype("int64")
+        )
 
     def from_dlpack(self, x: Any, index: int) -> Any:
         with self._x64():

@@ -1,13 +1,16 @@
-"""MLX's arrays as the device ``mlx``: its default device, the GPU on machines of Apple, else the CPU.
+"""MLX's arrays as the device ``mlx``: its default device, the GPU on machines of Apple, else the
+CPU.
 
-MLX's slices are copies: tensors hold mutable arrays over its arrays. Neither its derivatives nor its compiler are used.
-Differences from ``cpu``:
+MLX's slices are copies: tensors hold mutable arrays over its arrays. Neither its derivatives nor
+its compiler are used. Differences from ``cpu``:
 
 - There is no complex128, and on the GPU no float64: complex numbers of float64 are complex64.
 - An index in an array is not checked.
-- Special functions are SciPy's, and NumPy's stand in for what MLX lacks, or has with other results: see `functions`.
+- Special functions are SciPy's, and NumPy's stand in for what MLX lacks, or has with other results:
+  see `functions`.
 
-Work is queued, but the backend is not `asynchronous`: checks of values wait. It has not run on a GPU.
+Work is queued, but the backend is not `asynchronous`: checks of values wait. It has not run on a
+GPU.
 """
 
 from __future__ import annotations
@@ -48,7 +51,9 @@ class MlxArray(MutableArray):
         return None
 
     def __getitem__(self, key: Any) -> MutableArray:
-        if not any(isinstance(part, MlxArray) for part in (key if isinstance(key, tuple) else (key,))):
+        if not any(
+            isinstance(part, MlxArray) for part in (key if isinstance(key, tuple) else (key,))
+        ):
             np.broadcast_to(0, self.shape)[key]  # raises IndexError, which MLX does not
             return super().__getitem__(key)
         return MlxArray(self.native[_without_masks(unwrapped(key))])
@@ -58,7 +63,11 @@ def _without_masks(key: Any) -> tuple[Any, ...]:
     """Return a key with indices in place of masks, which MLX does not take."""
     mx = MlxArray.namespace()
     parts = [
-        map(mx.array, np.nonzero(np.array(part))) if isinstance(part, mx.array) and part.dtype == mx.bool_ else [part]
+        (
+            map(mx.array, np.nonzero(np.array(part)))
+            if isinstance(part, mx.array) and part.dtype == mx.bool_
+            else [part]
+        )
         for part in (key if isinstance(key, tuple) else (key,))
     ]
     return tuple(chain.from_iterable(parts))
@@ -74,12 +83,18 @@ class MlxBackend(Backend):
         try:
             self._mx = MlxArray.namespace()
         except ImportError as error:
-            raise DeviceError("mlx: the package MLX is missing: pip install 'xgrad[mlx]'") from error
+            raise DeviceError(
+                "mlx: the package MLX is missing: pip install 'xgrad[mlx]'"
+            ) from error
         self.native_types = (self._mx.array,)
-        self._dtypes = {np.dtype(name): getattr(self._mx, {"bool": "bool_"}.get(name, name)) for name in _DTYPES}
+        self._dtypes = {
+            np.dtype(name): getattr(self._mx, {"bool": "bool_"}.get(name, name)) for name in _DTYPES
+        }
         self._numpy_dtypes = {native: dtype for dtype, native in self._dtypes.items()}
         namespace = functions(self._mx, self._native)
-        self.xp = MutableNamespace(namespace, MlxArray, index_add=self.index_add, special=SciPyKernels(self))
+        self.xp = MutableNamespace(
+            namespace, MlxArray, index_add=self.index_add, special=SciPyKernels(self)
+        )
 
     def versions(self) -> dict[str, str]:
         return {"mlx": self._mx.__version__}
@@ -97,13 +112,18 @@ class MlxBackend(Backend):
         return MlxArray(self._native(x))
 
     def array_converter(self, index: int) -> Callable[[Any], Any]:
-        return lambda x: MlxArray(x) if isinstance(x, self._mx.array) else self.from_host(np.asarray(x), index)
+        return lambda x: (
+            MlxArray(x) if isinstance(x, self._mx.array) else self.from_host(np.asarray(x), index)
+        )
 
     def dtype(self, dtype: Any) -> Any:
         if isinstance(dtype, self._mx.Dtype):
             return dtype
         if (wanted := super().dtype(dtype)) not in self._dtypes:
-            raise TypeError(f"mlx: expected one of {', '.join(_DTYPES)}, got {wanted}, which MLX lacks: cast it before")
+            raise TypeError(
+                f"mlx: expected one of {', '.join(_DTYPES)}, got {wanted}, which MLX lacks: cast it"
+                " before"
+            )
         return self._dtypes[wanted]
 
     def numpy_dtype(self, dtype: Any) -> Any:
@@ -114,7 +134,9 @@ class MlxBackend(Backend):
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
         values = unwrapped(values)
-        return MlxArray(x.native.at[_without_masks(unwrapped(key))].add(values) if values.size else x.native)
+        return MlxArray(
+            x.native.at[_without_masks(unwrapped(key))].add(values) if values.size else x.native
+        )
 
     def synchronize(self, index: int) -> None:
         self._mx.synchronize()

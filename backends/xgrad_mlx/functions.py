@@ -1,4 +1,6 @@
-"""The functions of the standard on MLX's arrays: MLX's own, adapted where they differ, or NumPy's on the host."""
+"""The functions of the standard on MLX's arrays: MLX's own, adapted where they differ, or NumPy's
+on the host.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
-#: Functions that MLX lacks, or whose options and special values are not the standard's: NumPy's, on the host.
+#: Functions that MLX lacks, or whose options and special values are not the standard's: NumPy's, on
+#: the host.
 _HOSTED = "argsort floor_divide hypot isin nextafter nonzero remainder repeat sort".split()
 _HOSTED += [f"unique_{kind}" for kind in ("all", "counts", "inverse", "values")]
 _INEXACT = "cos exp logaddexp sin".split()  # of float64, with the precision of float32
 _REDUCTIONS = "all any max mean min".split()
-_CREATION = "arange empty empty_like eye full full_like linspace ones ones_like zeros zeros_like".split()
+_CREATION = (
+    "arange empty empty_like eye full full_like linspace ones ones_like zeros zeros_like".split()
+)
 
 
 def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespace:
@@ -51,7 +56,9 @@ def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespac
         return mx.uint64 if mx.issubdtype(dtype, mx.unsignedinteger) else dtype
 
     def reduction(name: str) -> Callable[..., Any]:
-        """Return a reduction of MLX, which reads other memory for an array without elements: then it is NumPy's."""
+        """Return a reduction of MLX, which reads other memory for an array without elements: then
+        it is NumPy's.
+        """
         some, none = getattr(mx, name), hosted(getattr(compat, name))
         return lambda x, /, **options: (some if x.size else none)(x, **options)
 
@@ -68,7 +75,9 @@ def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespac
         return lambda *args, **options: function(*args, **options).astype(mx.int64)
 
     def cumulative(function: Callable[..., Any], first: int) -> Callable[..., Any]:
-        def call(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+        def call(
+            x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+        ) -> Any:
             axis, x = axis or 0, x.astype(dtype or sum_dtype(x.dtype))
             if include_initial:
                 shape = [1 if a == axis % x.ndim else n for a, n in enumerate(x.shape)]
@@ -77,13 +86,17 @@ def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespac
 
         return call
 
-    def variance(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
+    def variance(
+        x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+    ) -> Any:
         centered = x - reduction("mean")(x, axis=axis, keepdims=True)
         squares = total("sum")(centered * centered, axis=axis, keepdims=keepdims)
         return squares / max(x.size / max(squares.size, 1) - correction, 0)
 
     def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
-        sources, targets = ([a % x.ndim for a in np.atleast_1d(axes).tolist()] for axes in (source, destination))
+        sources, targets = (
+            [a % x.ndim for a in np.atleast_1d(axes).tolist()] for axes in (source, destination)
+        )
         order = [axis for axis in range(x.ndim) if axis not in sources]
         for to, axis in sorted(zip(targets, sources, strict=True)):
             order.insert(to, axis)
@@ -93,7 +106,10 @@ def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespac
         return mx.view(x, {2: mx.int16, 4: mx.int32, 8: mx.int64}[x.dtype.size]) < 0
 
     def copysign(x: Any, y: Any, /) -> Any:
-        x, y = (a if isinstance(a, mx.array) else mx.array(a, dtype=b.dtype) for a, b in ((x, y), (y, x)))
+        x, y = (
+            a if isinstance(a, mx.array) else mx.array(a, dtype=b.dtype)
+            for a, b in ((x, y), (y, x))
+        )
         return mx.where(signbit(y), -mx.abs(x), mx.abs(x))
 
     own = {name: getattr(mx, name) for name in dir(mx) if not name.startswith("_")}
@@ -122,7 +138,11 @@ def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespac
     }
     for part in ("fft", "linalg"):
         module = import_module(f"array_api_compat.numpy.{part}")
-        names = [name for name in module.__all__ if name.islower() and callable(getattr(module, name))]
+        names = [
+            name for name in module.__all__ if name.islower() and callable(getattr(module, name))
+        ]
         own[part] = SimpleNamespace(**{name: hosted(getattr(module, name)) for name in names})
-    vars(own["linalg"]).update({name: own[name] for name in ("matmul", "matrix_transpose", "outer", "vecdot")})
+    vars(own["linalg"]).update(
+        {name: own[name] for name in ("matmul", "matrix_transpose", "outer", "vecdot")}
+    )
     return SimpleNamespace(**own)

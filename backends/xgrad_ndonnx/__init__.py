@@ -1,9 +1,11 @@
 """ndonnx's arrays as the device ``ndonnx``: functions of the standard that make an ONNX graph.
 
-Arrays of known values compute at once. What depends on an argument of the graph has a dtype and a shape and no values:
-to read one is an error. `xgrad.onnx.export` makes files of both. Differences from ``cpu``:
+Arrays of known values compute at once. What depends on an argument of the graph has a dtype and a
+shape and no values: to read one is an error. `xgrad.onnx.export` makes files of both. Differences
+from ``cpu``:
 
-- There are no complex numbers, no decompositions, no Fourier transforms, and no special functions but ``erf``.
+- There are no complex numbers, no decompositions, no Fourier transforms, and no special functions
+  but ``erf``.
 - No checks of values are made of what depends on an argument.
 - ndonnx's slices are copies: tensors hold mutable arrays over its arrays.
 - An index in an array counts from the end if it is negative, and is not checked.
@@ -64,15 +66,24 @@ class NdonnxBackend(Backend):
         try:
             self._ndonnx = NdonnxArray.namespace()
         except ImportError as error:
-            raise DeviceError("ndonnx: the package ndonnx is missing: pip install 'xgrad[onnx]'") from error
-        added: dict[str, Any] = {f.__name__: f for f in (conj, cumulative_prod, diagonal, permute_dims, std, var)}
-        products = {name: getattr(self._ndonnx, name) for name in ("matmul", "matrix_transpose", "tensordot", "vecdot")}
+            raise DeviceError(
+                "ndonnx: the package ndonnx is missing: pip install 'xgrad[onnx]'"
+            ) from error
+        added: dict[str, Any] = {
+            f.__name__: f for f in (conj, cumulative_prod, diagonal, permute_dims, std, var)
+        }
+        products = {
+            name: getattr(self._ndonnx, name)
+            for name in ("matmul", "matrix_transpose", "tensordot", "vecdot")
+        }
         added["real"] = conj
         added["linalg"] = SimpleNamespace(**products, diagonal=diagonal, vector_norm=vector_norm)
         special = SciPyKernels(self, {"erf": self._kernel(partial(operator, "erf"))})
         library = SimpleNamespace(**vars(self._ndonnx) | added)
         self.xp = MutableNamespace(library, NdonnxArray, index_add=self.index_add, special=special)
-        self.kernels = {f.__name__: self._kernel(f) for f in (convolution, convolution_input, maximum_pool)}
+        self.kernels = {
+            f.__name__: self._kernel(f) for f in (convolution, convolution_input, maximum_pool)
+        }
         self._numpy_dtypes = {getattr(self._ndonnx, name): np.dtype(name) for name in _DTYPES}
         self._dtypes = {dtype: native for native, dtype in self._numpy_dtypes.items()}
 
@@ -91,8 +102,8 @@ class NdonnxBackend(Backend):
             return np.array(x.native.unwrap_numpy())
         except ValueError as error:
             raise ValueError(
-                "ndonnx: the values of a tensor are read that depend on an argument of the ONNX graph: by .item(), a "
-                "condition, or a function that ONNX lacks"
+                "ndonnx: the values of a tensor are read that depend on an argument of the ONNX"
+                " graph: by .item(), a condition, or a function that ONNX lacks"
             ) from error
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
@@ -102,7 +113,9 @@ class NdonnxBackend(Backend):
         if dtype in self._numpy_dtypes:
             return dtype
         if (wanted := super().dtype(dtype)) not in self._dtypes:
-            raise TypeError(f"ndonnx: expected one of {', '.join(_DTYPES)}, got {wanted}, which ndonnx lacks")
+            raise TypeError(
+                f"ndonnx: expected one of {', '.join(_DTYPES)}, got {wanted}, which ndonnx lacks"
+            )
         return self._dtypes[wanted]
 
     def numpy_dtype(self, dtype: Any) -> np.dtype:
@@ -157,7 +170,10 @@ def positions(shape: tuple[int, ...], key: Any) -> Any:
     else:
         return xp.asarray(_numbers(shape)[known])
     axis = list(map(_is_array, parts)).index(True)
-    if any(not isinstance(part, slice) or part != slice(None) for part in (*parts[:axis], *parts[axis + 1 :])):
+    if any(
+        not isinstance(part, slice) or part != slice(None)
+        for part in (*parts[:axis], *parts[axis + 1 :])
+    ):
         return numbers[key]
     taken = xp.take(numbers, xp.reshape(parts[axis], (-1,)), axis=axis)
     return xp.reshape(taken, (*shape[:axis], *parts[axis].shape, *shape[axis + 1 :]))
@@ -179,7 +195,9 @@ def scatter(x: Any, places: Any, values: Any, **attributes: Any) -> Any:
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     """Return `linalg.diagonal` of the standard."""
-    return gather(x, NdonnxArray.namespace().asarray(np.diagonal(_numbers(x.shape), offset, -2, -1).copy()))
+    return gather(
+        x, NdonnxArray.namespace().asarray(np.diagonal(_numbers(x.shape), offset, -2, -1).copy())
+    )
 
 
 def conj(x: Any, /) -> Any:
@@ -192,13 +210,18 @@ def permute_dims(x: Any, axes: tuple[int, ...], /) -> Any:
     return NdonnxArray.namespace().permute_dims(x, tuple([axis % x.ndim for axis in axes]))
 
 
-def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
     """Return `cumulative_prod` of the standard: ndonnx's is NaN for negative numbers."""
     xp, axis = NdonnxArray.namespace(), 0 if axis is None else axis % x.ndim
     x = x if dtype is None else xp.astype(x, dtype)
     parts = [xp.expand_dims(part, axis=axis) for part in xp.unstack(x, axis=axis)]
     if include_initial:
-        parts = [xp.ones(tuple([1 if i == axis else n for i, n in enumerate(x.shape)]), dtype=x.dtype), *parts]
+        parts = [
+            xp.ones(tuple([1 if i == axis else n for i, n in enumerate(x.shape)]), dtype=x.dtype),
+            *parts,
+        ]
     return xp.concat(list(accumulate(parts, mul)), axis=axis) if parts else x
 
 
@@ -236,7 +259,9 @@ def convolution_input(grad: Any, weight: Any, *, window: Any, groups: int) -> An
     """Return the gradient of a convolution for its input."""
     axes = zip(window.padded, window.stride, window.out, window.span, strict=True)
     rest = [padded - stride * (n - 1) - span for padded, stride, n, span in axes]
-    return operator("conv_transpose", grad, weight, group=groups, output_padding=rest, **_attributes(window))
+    return operator(
+        "conv_transpose", grad, weight, group=groups, output_padding=rest, **_attributes(window)
+    )
 
 
 def maximum_pool(x: Any, *, window: Any) -> Any:
@@ -247,4 +272,9 @@ def maximum_pool(x: Any, *, window: Any) -> Any:
 def _attributes(window: Any) -> dict[str, Any]:
     """Return the attributes of an operator with a window."""
     pads = [pair[end] for end in (0, 1) for pair in window.padding]
-    return {"kernel_shape": window.kernel, "strides": window.stride, "dilations": window.dilation, "pads": pads}
+    return {
+        "kernel_shape": window.kernel,
+        "strides": window.stride,
+        "dilations": window.dilation,
+        "pads": pads,
+    }

@@ -14,7 +14,8 @@ from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.support.refcounts import references
 from xgrad_numpy import functions, products, sums
 
-# Functions of NumPy that conform to the standard. Those that an older NumPy lacks come from array-api-compat.
+# Functions of NumPy that conform to the standard. Those that an older NumPy lacks come from
+# array-api-compat.
 _NATIVE = """
 abs acos acosh add all any arange argmax argmin asarray asin asinh atan atan2 atanh bitwise_and bitwise_invert
 bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to concat conj copysign cos cosh
@@ -29,7 +30,9 @@ bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64
 
 #: Functions of the namespace, and kernels, by the module that has them.
 _OWN: dict[Any, str] = {
-    functions: "argsort astype expand_dims matrix_transpose max min pow reshape sort squeeze stack where",
+    functions: (
+        "argsort astype expand_dims matrix_transpose max min pow reshape sort squeeze stack where"
+    ),
     products: "matmul",
     sums: "cumulative_sum mean sum",
 }
@@ -49,12 +52,15 @@ _COMPILED = frozenset({
     "probability_below", "gelu_tanh_values", "gelu_values", "relu_gradient",
 })  # fmt: skip
 #: Rules of many calls, of which programs are made for large arrays.
-_PROGRAMS = frozenset({"standardize", "normalization_gradient", "attention_values", "attention_gradient"})
+_PROGRAMS = frozenset(
+    {"standardize", "normalization_gradient", "attention_values", "attention_gradient"}
+)
 #: Update rules of optimizers, which are compiled for large arrays.
 _UPDATES = frozenset({"sgd_step", "adam_step"})
 _MANY = 1 << 14  # elements of a large array
-#: Bytes of an array, freed at once and never touched, by which glibc learns to keep freed memory: it returns blocks
-#: above the largest that it has mapped and freed, up to 32 MiB, and the system then zeroes each page of the next ones.
+#: Bytes of an array, freed at once and never touched, by which glibc learns to keep freed memory:
+#: it returns blocks above the largest that it has mapped and freed, up to 32 MiB, and the system
+#: then zeroes each page of the next ones.
 _LARGEST = (1 << 25) - (1 << 16)
 
 
@@ -68,7 +74,9 @@ class _Namespace:
     def __getattr__(self, name: str) -> Any:
         value = getattr(import_module("array_api_compat.numpy"), name)
         if name == "linalg":
-            from xgrad.backend.finite_linalg import finite_linalg  # not at the top: at the first use
+            from xgrad.backend.finite_linalg import (
+                finite_linalg,
+            )  # not at the top: at the first use
 
             value = finite_linalg(value, np.asarray)
         setattr(self, name, value)
@@ -106,7 +114,9 @@ def _compiled(name: str, xp: Any) -> Callable[..., Any]:
 
 
 def _as_program(name: str, xp: Any) -> Callable[..., Any]:
-    """Return the kernel of a rule of many calls, of which programs are made once there are large arrays."""
+    """Return the kernel of a rule of many calls, of which programs are made once there are large
+    arrays.
+    """
 
     def kernel(*args: Any) -> Any:
         if args[0].size >= _MANY:

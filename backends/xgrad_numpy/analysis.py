@@ -22,19 +22,35 @@ class Analysis:
         self.read_only = set[int]()  # views that NumPy does not write to
         self.readers: dict[int, list[Call]] = {}
         for call in calls:
-            views = {x.storage for x in call.reads if call.function is np.broadcast_to or x.number in self.read_only}
+            views = {
+                x.storage
+                for x in call.reads
+                if call.function is np.broadcast_to or x.number in self.read_only
+            }
             self.read_only.update([x.number for x in call.results if x.storage in views])
             for x in call.reads:
                 self.readers.setdefault(x.number, []).append(call)
-        self.last_reads = {x.number: i for i, call in enumerate(calls) for x in call.reads}  # indices of calls
-        self.makers = {x.number: i for i, call in enumerate(calls) for x in call.results}  # indices of calls
+        self.last_reads = {
+            x.number: i for i, call in enumerate(calls) for x in call.reads
+        }  # indices of calls
+        self.makers = {
+            x.number: i for i, call in enumerate(calls) for x in call.results
+        }  # indices of calls
         self.escaping = {x.storage for x in program.outputs}
-        ends = {x.storage: i for i, call in enumerate(calls) for x in (*call.reads, *call.results, *call.writes)}
-        self.ends = ends | dict.fromkeys(self.escaping, len(calls))  # the last call that uses each storage
+        ends = {
+            x.storage: i
+            for i, call in enumerate(calls)
+            for x in (*call.reads, *call.results, *call.writes)
+        }
+        self.ends = ends | dict.fromkeys(
+            self.escaping, len(calls)
+        )  # the last call that uses each storage
         self.dying: dict[int, list[Storage]] = {}  # the inverse
         for storage, end in self.ends.items():
             self.dying.setdefault(end, []).append(storage)
-        self.targets: dict[int, Value] = {}  # to which values are copied, as their only use: computed there
+        self.targets: dict[
+            int, Value
+        ] = {}  # to which values are copied, as their only use: computed there
         extents = {x.number: byte_bounds(y) for x, y in zip(program.state, arrays, strict=True)}
         self._find_targets(extents, {x.storage: (0, math.inf) for x in program.state})
 
@@ -47,8 +63,12 @@ class Analysis:
             self.ends[storage] = until
 
     def _find_targets(self, extents: dict[int, Any], shared: dict[Storage, Any]) -> None:
-        """Find copies to arrays of the state, with no access to the memory between the computation and the copy."""
-        accesses: list[tuple[float, float, float]] = []  # calls, and the extents of memory that they read or write
+        """Find copies to arrays of the state, with no access to the memory between the computation
+        and the copy.
+        """
+        accesses: list[
+            tuple[float, float, float]
+        ] = []  # calls, and the extents of memory that they read or write
         copies: list[tuple[int, int, Value, Value]] = []
         first = 0  # call after the last check
         for i, call in enumerate(self._calls):
@@ -56,15 +76,27 @@ class Analysis:
                 if x.storage in shared:
                     accesses.append((i, *extents.get(x.number, shared[x.storage])))
             for x in call.results:
-                known = [extents[y.number] for y in call.reads if y.storage is x.storage and y.number in extents]
+                known = [
+                    extents[y.number]
+                    for y in call.reads
+                    if y.storage is x.storage and y.number in extents
+                ]
                 extents.update((x.number, memory) for memory in known[:1])
             first = i + 1 if call.check is not None else first
             if call.function is np.asarray and getattr(call.args[0], "scalar", False):
                 if self._is_read_once(call.args[0]):
                     self.targets[call.args[0].number] = call.results[0]
-            elif call.function is operator.setitem and call.args[1] is Ellipsis and call.args[0].number in extents:
+            elif (
+                call.function is operator.setitem
+                and call.args[1] is Ellipsis
+                and call.args[0].number in extents
+            ):
                 target, _, x = call.args
-                if has_layout(x, target) and self._is_read_once(x) and x.storage.kind == "temporary":
+                if (
+                    has_layout(x, target)
+                    and self._is_read_once(x)
+                    and x.storage.kind == "temporary"
+                ):
                     copies.append((self.makers[x.number], i, x, target))
         table = np.array(accesses or [(0, 0, 0)])
         for start, end, x, target in copies:
@@ -74,7 +106,9 @@ class Analysis:
                 self.targets[x.number] = target
 
     def _is_read_once(self, x: Value) -> bool:
-        """Return whether a value is the only one of its memory, which one call makes and one other reads."""
+        """Return whether a value is the only one of its memory, which one call makes and one other
+        reads.
+        """
         if x.number not in self.makers or x.storage.writes or x.storage in self.escaping:
             return False
         alone = all(y.storage is not x.storage for y in self._calls[self.makers[x.number]].reads)

@@ -1,4 +1,6 @@
-"""Buffer assignment, by which values that are not live at the same time share memory, and layouts of values."""
+"""Buffer assignment, by which values that are not live at the same time share memory, and layouts
+of values.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,15 @@ ALIGNMENT = 64  # bytes of a cache line
 
 
 class BufferAssignment:
-    """Offsets for values in one block of memory of `nbytes`: best fit, with adjacent free blocks joined."""
+    """Offsets for values in one block of memory of `nbytes`: best fit, with adjacent free blocks
+    joined.
+    """
 
     def __init__(self) -> None:
         self.nbytes = 0
-        self._live: dict[Storage, tuple[int, int]] = {}  # offsets, and the size of the value allocated for
+        self._live: dict[
+            Storage, tuple[int, int]
+        ] = {}  # offsets, and the size of the value allocated for
         self._free: list[tuple[int, int]] = []  # starts and ends, in order
 
     def allocate(self, value: Value) -> int:
@@ -32,15 +38,23 @@ class BufferAssignment:
             i = bisect_left(self._free, (offset,))
             self._free[i : i + 1] = [(offset + size, offset + free)] if free > size else []
         else:
-            last = bool(self._free) and self._free[-1][1] == self.nbytes  # a free block at the end grows
+            last = (
+                bool(self._free) and self._free[-1][1] == self.nbytes
+            )  # a free block at the end grows
             offset = self._free.pop()[0] if last else self.nbytes
             self.nbytes = offset + size
         self._live[value.storage] = offset, value.nbytes
         return offset
 
     def transfer(self, old: Value, new: Value) -> bool:
-        """Move the memory of a value to one of the same layout, and return whether the old value owned all of it."""
-        if old.storage not in self._live or self._live[old.storage][1] != old.nbytes or not is_dense(old):
+        """Move the memory of a value to one of the same layout, and return whether the old value
+        owned all of it.
+        """
+        if (
+            old.storage not in self._live
+            or self._live[old.storage][1] != old.nbytes
+            or not is_dense(old)
+        ):
             return False
         self._live[new.storage] = self._live.pop(old.storage)
         return True
@@ -70,7 +84,9 @@ def _aligned(nbytes: int) -> int:
 
 
 def is_contiguous(value: Value, axes: Iterable[int] | None = None) -> bool:
-    """Return whether the elements lie without gaps, with the axes from the innermost; by default in C order."""
+    """Return whether the elements lie without gaps, with the axes from the innermost; by default in
+    C order.
+    """
     strides: Any = value.strides
     expected = int(value.dtype.itemsize)
     for axis in axes or reversed(range(len(value.shape))):
@@ -86,18 +102,29 @@ def contiguous_strides(value: Value) -> tuple[int, ...]:
     for n in reversed(value.shape):
         strides.append(step)
         step *= max(n, 1)
-    return tuple(reversed(strides)) if math.prod(value.shape) else np.empty(value.shape, value.dtype).strides
+    return (
+        tuple(reversed(strides))
+        if math.prod(value.shape)
+        else np.empty(value.shape, value.dtype).strides
+    )
 
 
 def is_dense(value: Value) -> bool:
     """Return whether the elements lie without gaps, in any order of the axes."""
     strides: Any = value.strides
-    return is_contiguous(value) or is_contiguous(value, sorted(range(len(strides)), key=strides.__getitem__))
+    return is_contiguous(value) or is_contiguous(
+        value, sorted(range(len(strides)), key=strides.__getitem__)
+    )
 
 
 def has_layout(x: Any, y: Value) -> bool:
     """Return whether an argument has the shape, strides and dtype of a value."""
-    return type(x) is Value and x.shape == y.shape and x.strides == y.strides and bool(x.dtype == y.dtype)
+    return (
+        type(x) is Value
+        and x.shape == y.shape
+        and x.strides == y.strides
+        and bool(x.dtype == y.dtype)
+    )
 
 
 def copy_with_strides(x: Any) -> Any:
@@ -105,6 +132,8 @@ def copy_with_strides(x: Any) -> Any:
     if not x.size or not x.shape:
         return x.copy()
     low, high = byte_bounds(x)
-    copy: np.ndarray = np.ndarray(x.shape, x.dtype, np.empty(high - low, np.uint8), x.ctypes.data - low, x.strides)
+    copy: np.ndarray = np.ndarray(
+        x.shape, x.dtype, np.empty(high - low, np.uint8), x.ctypes.data - low, x.strides
+    )
     copy[...] = x
     return copy

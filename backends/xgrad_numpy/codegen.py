@@ -12,7 +12,8 @@ from typing import Any
 
 from xgrad.capture.program import leaves, map_leaves
 
-_MANY = 32  # instructions from which a loop in C, 25 ns slower for each, is worth the time to compile lines
+# instructions from which a loop in C, 25 ns slower for each, is worth the time to compile lines
+_MANY = 32
 _LITERALS = frozenset({bool, int, type(None)})
 
 
@@ -20,10 +21,10 @@ _LITERALS = frozenset({bool, int, type(None)})
 class Slot:
     """An operand for an array or a number.
 
-    A dynamic slot is a variable of the run, `early` if it is known before the first instruction. A static one keeps its
-    array between calls of `link`; `find` computes it from slots earlier in the `order`, of which it is a dependent.
-    An `example` is an array like those that a dynamic slot will hold. If that is `new`, the run makes its memory, and
-    no input or state shares it.
+    A dynamic slot is a variable of the run, `early` if it is known before the first instruction. A
+    static one keeps its array between calls of `link`; `find` computes it from slots earlier in the
+    `order`, of which it is a dependent. An `example` is an array like those that a dynamic slot
+    will hold. If that is `new`, the run makes its memory, and no input or state shares it.
     """
 
     dynamic: bool = False
@@ -38,7 +39,9 @@ class Slot:
 
 @dataclass(slots=True, eq=False)
 class Instruction:
-    """A call with slots, constants, and tuples, lists and slices of them; `result` are dynamic slots."""
+    """A call with slots, constants, and tuples, lists and slices of them; `result` are dynamic
+    slots.
+    """
 
     function: Callable[..., Any]
     operands: tuple[Any, ...]
@@ -47,21 +50,31 @@ class Instruction:
     slots: list[Slot] = field(init=False)  # among the operands
 
     def __post_init__(self) -> None:
-        self.slots = slots_in((*self.operands, *self.options.values()) if self.options else self.operands)
+        self.slots = slots_in(
+            (*self.operands, *self.options.values()) if self.options else self.operands
+        )
 
     @property
     def results(self) -> tuple[Slot, ...]:
         """The slots of the result."""
-        return self.result if isinstance(self.result, tuple) else (self.result,) if self.result else ()
+        return (
+            self.result if isinstance(self.result, tuple) else (self.result,) if self.result else ()
+        )
 
     def example(self) -> Any:
         """Return what the call returns for examples of its slots."""
-        return self.function(*map_leaves(array_of, self.operands), **map_leaves(array_of, self.options))
+        return self.function(
+            *map_leaves(array_of, self.operands), **map_leaves(array_of, self.options)
+        )
 
     def entry(self) -> tuple[Any, ...]:
         """Return the arguments of ``operator.call`` that make a call of static slots."""
         operands: Any = (self.function, *map_leaves(_resolve, self.operands))
-        return (partial(*operands, **map_leaves(_resolve, self.options)),) if self.options else operands
+        return (
+            (partial(*operands, **map_leaves(_resolve, self.options)),)
+            if self.options
+            else operands
+        )
 
 
 def _resolve(operand: Any) -> Any:
@@ -70,7 +83,13 @@ def _resolve(operand: Any) -> Any:
 
 def array_of(operand: Any) -> Any:
     """Return the array of a slot, or one like it; other operands are returned as they are."""
-    return operand if type(operand) is not Slot else operand.example if operand.dynamic else operand.array
+    return (
+        operand
+        if type(operand) is not Slot
+        else operand.example
+        if operand.dynamic
+        else operand.array
+    )
 
 
 def slots_in(operands: Sequence[Any]) -> list[Slot]:
@@ -79,7 +98,9 @@ def slots_in(operands: Sequence[Any]) -> list[Slot]:
 
 
 class Code:
-    """A function, `run`, of the parameters: see `Executor`; with its `scope`. An error calls `on_error` first."""
+    """A function, `run`, of the parameters: see `Executor`; with its `scope`. An error calls
+    `on_error` first.
+    """
 
     def __init__(
         self,
@@ -90,22 +111,40 @@ class Code:
         on_error: Callable[[], Any] = lambda: None,
     ) -> None:
         consume = deque[Any](maxlen=0).extend
-        self.scope = dict[str, Any](__name__="xgrad", call=operator.call, starmap=starmap, consume=consume)
+        self.scope = dict[str, Any](
+            __name__="xgrad", call=operator.call, starmap=starmap, consume=consume
+        )
         self.scope["on_error"] = on_error
         self._names: dict[int, tuple[str, Any]] = {}  # with the operand, by its id
-        self._entries: dict[Slot, list[tuple[list[Any], int, Instruction]]] = {}  # of static slots in loops
+        self._entries: dict[
+            Slot, list[tuple[list[Any], int, Instruction]]
+        ] = {}  # of static slots in loops
         self._last = {id(slot): id(x) for x in (*before, *after) for slot in (*x.slots, *x.results)}
         for slot in outputs:
             self._last.pop(id(slot), None)
         lines = self._lines(before)
         if lines:
-            lines = ["try:", *["    " + line for line in lines], "except BaseException as error:", "    on_error()"]
+            lines = [
+                "try:",
+                *["    " + line for line in lines],
+                "except BaseException as error:",
+                "    on_error()",
+            ]
             lines += ["    if not isinstance(error, Exception):", "        raise"]
             lines += ["    return error.with_traceback(None)"]
         if late := self._lines(after):
-            lines += ["try:", *["    " + line for line in late], "except BaseException:", "    on_error()", "    raise"]
+            lines += [
+                "try:",
+                *["    " + line for line in late],
+                "except BaseException:",
+                "    on_error()",
+                "    raise",
+            ]
         head = f"def run({', '.join(map(self._text, parameters))}):"
-        exec(_compiled("\n    ".join([head, *lines, f"return {self._text(tuple(outputs))}"])), self.scope)
+        exec(
+            _compiled("\n    ".join([head, *lines, f"return {self._text(tuple(outputs))}"])),
+            self.scope,
+        )
         self.run: Callable[..., Any] = self.scope.pop("run")  # no cycle
 
     def update(self, slots: Iterable[Slot]) -> None:
@@ -126,7 +165,11 @@ class Code:
             for x in members:
                 lines.append(self._line(x))
                 slots = dict.fromkeys([slot for slot in (*x.results, *x.slots) if slot.dynamic])
-                dead = [self._text(slot) for slot in slots if not slot.early and self._last.get(id(slot)) == id(x)]
+                dead = [
+                    self._text(slot)
+                    for slot in slots
+                    if not slot.early and self._last.get(id(slot)) == id(x)
+                ]
                 if dead:  # or memory is in use for longer than in eager mode
                     lines.append(f"del {', '.join(dead)}")
         return lines
@@ -158,7 +201,13 @@ class Code:
         if kind in (tuple, list, slice) and slots_in((operand,)):
             members = (operand.start, operand.stop, operand.step) if kind is slice else operand
             parts = "".join([f"{self._text(member)}, " for member in members])
-            return f"[{parts}]" if kind is list else f"slice({parts})" if kind is slice else f"({parts})"
+            return (
+                f"[{parts}]"
+                if kind is list
+                else f"slice({parts})"
+                if kind is slice
+                else f"({parts})"
+            )
         if id(operand) not in self._names:
             name = f"x{len(self._names)}"
             self._names[id(operand)] = name, operand
@@ -168,7 +217,9 @@ class Code:
 
 
 def is_planned(x: Instruction) -> bool:
-    """Return whether an instruction is made of static slots, and of dynamic ones of which there are examples."""
+    """Return whether an instruction is made of static slots, and of dynamic ones of which there are
+    examples.
+    """
     return x.result is None and not any(slot.dynamic and slot.example is None for slot in x.slots)
 
 

@@ -1,10 +1,12 @@
 """Convolution and its gradients for sequences and images, on NumPy.
 
-Results lie in memory as (height, channels, images, width), whatever the order of their axes. The rows of all channels
-and images under a kernel are then adjacent, and matrix products read them in place, one for each row of the output.
-Only the shifts along the width are copied, as many as the kernel is wide.
+Results lie in memory as (height, channels, images, width), whatever the order of their axes. The
+rows of all channels and images under a kernel are then adjacent, and matrix products read them in
+place, one for each row of the output. Only the shifts along the width are copied, as many as the
+kernel is wide.
 
-Native kernels, where there are any, compute the same products in the same layout: the bits are the same.
+Native kernels, where there are any, compute the same products in the same layout: the bits are the
+same.
 """
 
 from __future__ import annotations
@@ -20,24 +22,34 @@ from xgrad_numpy.native import convolution as native
 from xgrad_numpy.native.convolution import Pair, Plane
 
 _DTYPES = frozenset(map(np.dtype, ("float32", "float64")))
-_MANY = 1 << 22  # elements of weight gradients, one for each row of the output, from which they are added one by one
+_MANY = (
+    1 << 22
+)  # elements of weight gradients, one for each row of the output, from which they are added one by one
 
 
 def convolution(input: Any, weight: Any, bias: Any = None, *, window: Window, groups: int) -> Any:
     """Return the cross-correlation, plus a bias."""
     if not _supports(window, input, weight) or (bias is not None and bias.dtype != input.dtype):
         return _generic("convolution", input, weight, bias, window=window, groups=groups)
-    return images_first(_correlate(rows_first(input), _as_images(weight), _plane(window), groups, bias), input)
+    return images_first(
+        _correlate(rows_first(input), _as_images(weight), _plane(window), groups, bias), input
+    )
 
 
 def convolution_input(grad: Any, weight: Any, *, window: Window, groups: int) -> Any:
-    """Return the gradient for the input: that of fewer channels scattered, others by the reversed kernel."""
+    """Return the gradient for the input: that of fewer channels scattered, others by the reversed
+    kernel.
+    """
     if not _supports(window, grad, weight):
         return _generic("convolution_input", grad, weight, window=window, groups=groups)
     plane, size, g, w = _plane(window), _size(window), rows_first(grad), _as_images(weight)
     if plane.stride != (1, 1) or plane.dilation != (1, 1) or len(w) > groups * w.shape[1]:
         return images_first(_scattered(g, w, plane, size, groups), grad)
-    w = w.reshape(groups, -1, *w.shape[1:]).swapaxes(1, 2).reshape(-1, len(w) // groups, *plane.kernel)
+    w = (
+        w.reshape(groups, -1, *w.shape[1:])
+        .swapaxes(1, 2)
+        .reshape(-1, len(w) // groups, *plane.kernel)
+    )
     before = plane.kernel[0] - 1 - plane.before[0], plane.kernel[1] - 1 - plane.before[1]
     reverse = plane._replace(before=before, out=size)
     return images_first(_correlate(g, w[:, :, ::-1, ::-1], reverse, groups), grad)
@@ -110,14 +122,18 @@ def _by_group(x: Any, groups: int) -> Any:
 
 
 def _shifts(plane: Plane, size: Pair) -> Iterator[tuple[Any, Any]]:
-    """Return for each column of the kernel where an input of this size is in the shifted rows, and what part of it."""
+    """Return for each column of the kernel where an input of this size is in the shifted rows, and
+    what part of it.
+    """
     (_, wide), (_, right), (top, left), (_, step), (_, columns) = plane
     first, last = _not_padding(plane, size[0])
     for i in range(wide):
         start = i * step - left  # the column of the input for the first one of the output
         begin = min(columns, max(0, -(start // right)))
         end = max(begin, min(columns, (size[1] - 1 - start) // right + 1))
-        source = slice(start + begin * right, start + end * right, right) if begin < end else slice(0)
+        source = (
+            slice(start + begin * right, start + end * right, right) if begin < end else slice(0)
+        )
         yield (
             (slice(first, last), slice(None), i, ..., slice(begin, end)),
             (slice(first - top, last - top), ..., source),
@@ -136,10 +152,16 @@ def _not_padding(plane: Plane, height: int) -> Pair:
 
 
 def _shifted(x: Any, plane: Plane) -> Any:
-    """Return padded rows, shifted along the width: of shape (rows, channels, kernel width, images, width)."""
+    """Return padded rows, shifted along the width: of shape (rows, channels, kernel width, images,
+    width).
+    """
     height, channels, images, width = x.shape
     (_, wide), (_, right), (top, left), _, (_, columns) = plane
-    if (wide, right, top, left, columns) == (1, 1, 0, 0, width) and _rows(plane) <= height and x.flags.c_contiguous:
+    if (
+        (wide, right, top, left, columns) == (1, 1, 0, 0, width)
+        and _rows(plane) <= height
+        and x.flags.c_contiguous
+    ):
         return x[:, :, None]
     if right == 1 and columns == width:
         return _shifted_together(x, plane)
@@ -150,12 +172,17 @@ def _shifted(x: Any, plane: Plane) -> Any:
 
 
 def _shifted_together(x: Any, plane: Plane) -> Any:
-    """Return the same for an output as wide as the input: all images shifted as one row, then zeros at the edges."""
+    """Return the same for an output as wide as the input: all images shifted as one row, then zeros
+    at the edges.
+    """
     (height, channels, images, width), (top, left) = x.shape, plane.before
     first, last = _not_padding(plane, height)
     out = np.empty((_rows(plane), channels, plane.kernel[1], images, width), x.dtype)
     out[:first] = out[last:] = 0
-    inside, x = out[first:last], x.reshape(height, channels, images * width)[first - top : last - top]
+    inside, x = (
+        out[first:last],
+        x.reshape(height, channels, images * width)[first - top : last - top],
+    )
     in_one_row = inside.reshape(*inside.shape[:3], images * width)
     for i in range(plane.kernel[1]):
         shift = i * plane.dilation[1] - left
@@ -167,7 +194,9 @@ def _shifted_together(x: Any, plane: Plane) -> Any:
 
 
 def _scattered(g: Any, weight: Any, plane: Plane, size: Pair, groups: int) -> Any:
-    """Return the transpose of a correlation: for each row a product, added to the rows under the kernel."""
+    """Return the transpose of a correlation: for each row a product, added to the rows under the
+    kernel.
+    """
     (high, wide), down, channels = plane.kernel, plane.stride[0], weight.shape[1]
     matrices = _matrices(weight, groups)
     out = native.scatter(g, matrices[0], plane, size) if groups == 1 else None
@@ -191,13 +220,16 @@ def _matrices(weight: Any, groups: int) -> Any:
 
 
 def _under_kernel(x: Any, plane: Plane, groups: int) -> Any:
-    """Return for each row of the output the matrices of elements under the kernel, without a copy of the rows.
+    """Return for each row of the output the matrices of elements under the kernel, without a copy
+    of the rows.
 
     They have shape (rows, groups, kernel height · channels · kernel width, images · width).
     """
     shifted = _shifted(x, plane)
     if groups > 1:  # the rows of a group under the kernel have to be adjacent
-        shifted = shifted.reshape(len(shifted), groups, -1, *shifted.shape[2:]).swapaxes(0, 1).copy()
+        shifted = (
+            shifted.reshape(len(shifted), groups, -1, *shifted.shape[2:]).swapaxes(0, 1).copy()
+        )
     else:
         shifted = shifted[None]
     _, _, channels, wide, images, columns = shifted.shape
@@ -208,7 +240,9 @@ def _under_kernel(x: Any, plane: Plane, groups: int) -> Any:
 
 
 def _correlate(x: Any, weight: Any, plane: Plane, groups: int, bias: Any = None) -> Any:
-    """Return the correlation of rows and a weight of shape (out, in / groups, ...), with rows first, plus a bias."""
+    """Return the correlation of rows and a weight of shape (out, in / groups, ...), with rows
+    first, plus a bias.
+    """
     matrices = _matrices(weight, groups)
     out = native.correlate(x, matrices[0], bias, plane) if groups == 1 else None
     if out is not None:
@@ -216,5 +250,7 @@ def _correlate(x: Any, weight: Any, plane: Plane, groups: int, bias: Any = None)
     out = np.matmul(matrices, _under_kernel(x, plane, groups))
     out = out.reshape(plane.out[0], len(weight), x.shape[2], plane.out[1])
     if bias is not None:
-        out += np.repeat(bias, out[0, 0].size).reshape(out.shape[1:])  # twice as fast as for each channel
+        out += np.repeat(bias, out[0, 0].size).reshape(
+            out.shape[1:]
+        )  # twice as fast as for each channel
     return out

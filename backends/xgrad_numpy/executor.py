@@ -1,4 +1,6 @@
-"""The executor of captured steps on NumPy: a program as instructions that write to preassigned buffers."""
+"""The executor of captured steps on NumPy: a program as instructions that write to preassigned
+buffers.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,20 @@ WARM = 50  # replays after which the native kernels of a program are compiled
 
 
 class Executor:
-    """Executor of a program on NumPy: see "Captured steps" in ``backends/README.md`` for the interface.
+    """Executor of a program on NumPy: see "Captured steps" in ``backends/README.md`` for the
+    interface.
 
-    `native` is True if the first `link` waits for compiled kernels, False if there are to be none, and None if they
-    are compiled in the background after some replays.
+    `native` is True if the first `link` waits for compiled kernels, False if there are to be none,
+    and None if they are compiled in the background after some replays.
     """
 
     run: Callable[..., Any]
 
     def __init__(self, program: Program, native: bool | None = None) -> None:
-        self._program, self._native = program, False if os.environ.get("XGRAD_NATIVE") == "0" else native
+        self._program, self._native = (
+            program,
+            False if os.environ.get("XGRAD_NATIVE") == "0" else native,
+        )
         self._lowering: Lowering | None = None
         self._code: Code | None = None
         self._kernels: Kernels | None = None
@@ -41,11 +47,17 @@ class Executor:
         self._count_threads: Callable[[], int] | None = None
 
     def link(self, arrays: Sequence[np.ndarray]) -> None:
-        """Use these arrays of the state. The first call lowers the program, which depends on overlaps between them."""
+        """Use these arrays of the state. The first call lowers the program, which depends on
+        overlaps between them.
+        """
         if self._lowering is None:
             self._lowering = Lowering(self._program, arrays, native=self._native is not False)
         lowering = self._lowering
-        changed = [(slot, array) for slot, array in zip(lowering.state, arrays, strict=True) if slot.array is not array]
+        changed = [
+            (slot, array)
+            for slot, array in zip(lowering.state, arrays, strict=True)
+            if slot.array is not array
+        ]
         for slot, array in changed:
             slot.array = array
         pending, affected = [slot for slot, _ in changed], set[Slot]()
@@ -53,10 +65,14 @@ class Executor:
             new = set(pending.pop().dependents) - affected
             affected |= new
             pending += new
-        for slot in lowering.static if self._code is None else sorted(affected, key=lambda slot: slot.order):
+        for slot in (
+            lowering.static if self._code is None else sorted(affected, key=lambda slot: slot.order)
+        ):
             slot.array = slot.find()
         if self._code is None:
-            self._code = code = Code(lowering.parameters, lowering.before, lowering.after, lowering.outputs)
+            self._code = code = Code(
+                lowering.parameters, lowering.before, lowering.after, lowering.outputs
+            )
             self.run, self.nbytes = code.run, lowering.nbytes
             if self._native is not False:
                 self.run = self._interpret
@@ -80,7 +96,9 @@ class Executor:
     # Native kernels
 
     def _interpret(self, *args: Any) -> Any:
-        """Run the program by NumPy, until its native kernels are compiled, or turn out not to be to be had."""
+        """Run the program by NumPy, until its native kernels are compiled, or turn out not to be to
+        be had.
+        """
         self._replays += 1
         if self._compilation is None and self._replays == WARM:
             self._compile()
@@ -111,7 +129,10 @@ class Executor:
 
     def _compile(self) -> None:
         """Start the compilation of the kernels of the program."""
-        from xgrad_numpy.native.kernels import Compilation, Kernels  # 3 ms, and not for each program
+        from xgrad_numpy.native.kernels import (
+            Compilation,
+            Kernels,
+        )  # 3 ms, and not for each program
 
         assert self._lowering is not None
         self._kernels = Kernels(self._lowering)

@@ -1,4 +1,6 @@
-"""Functions of the standard that are faster on NumPy than its function of the name, or right for special values."""
+"""Functions of the standard that are faster on NumPy than its function of the name, or right for
+special values.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,24 @@ from xgrad.core.dtypes import SCALARS
 from xgrad_numpy.sums import summed_side
 
 _BLAS = frozenset(map(np.dtype, ("float32", "float64")))
-_BITS: dict[Any, Any] = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
-_MINUS_ZERO = {dtype: np.array(complex(-0.0, 0.0), dtype) for dtype in map(np.dtype, ("complex64", "complex128"))}
+_BITS: dict[Any, Any] = {
+    np.dtype("float32"): np.dtype("int32"),
+    np.dtype("float64"): np.dtype("int64"),
+}
+_MINUS_ZERO = {
+    dtype: np.array(complex(-0.0, 0.0), dtype)
+    for dtype in map(np.dtype, ("complex64", "complex128"))
+}
 _FLOAT16, _FLOAT32, _FLOAT64 = map(np.dtype, ("float16", "float32", "float64"))
 _NUMBERS = frozenset({int, float})
-#: Of random bits: unsigned integers, the number of bits that a float does not hold, and the unit of the others.
+#: Of random bits: unsigned integers, the number of bits that a float does not hold, and the unit of
+#: the others.
 _UNIFORM = {
-    np.dtype(f"int{bits}"): (np.dtype(f"uint{bits}"), np.array(spare, f"uint{bits}"), np.array(unit, f"float{bits}"))
+    np.dtype(f"int{bits}"): (
+        np.dtype(f"uint{bits}"),
+        np.array(spare, f"uint{bits}"),
+        np.array(unit, f"float{bits}"),
+    )
     for bits, spare, unit in ((32, 8, 2.0**-24), (64, 11, 2.0**-53))
 }
 _maximum: Any = np.maximum.reduce
@@ -33,7 +46,9 @@ _LARGEST_WHOLE = 1 << 24  # up to which float32 has all integers
 
 
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """Return the largest, without NumPy's wrapper; of each row at its index, which is found 2 to 5 times as fast."""
+    """Return the largest, without NumPy's wrapper; of each row at its index, which is found 2 to 5
+    times as fast.
+    """
     rows = x.size >= _LARGE and axis is not None and has_rows(x, axis, x.flags.c_contiguous)
     return _of_rows(x, x.argmax, keepdims) if rows else _maximum(x, axis, None, None, keepdims)
 
@@ -54,17 +69,23 @@ def _of_rows(x: Any, find: Any, keepdims: bool, out: Any = None) -> Any:
     indices = find(-1)
     flat = indices.reshape(-1)
     flat += np.arange(0, x.size, x.shape[-1])
-    out = x.reshape(-1).take(indices, None, out, "raise" if out is None else "clip")  # "raise" copies `out`
+    out = x.reshape(-1).take(
+        indices, None, out, "raise" if out is None else "clip"
+    )  # "raise" copies `out`
     return out[..., None] if keepdims else out
 
 
 def largest_of_rows(x: Any, out: Any) -> None:
-    """Write the largest element of each row of a contiguous matrix to a vector, as `max` chooses it."""
+    """Write the largest element of each row of a contiguous matrix to a vector, as `max` chooses
+    it.
+    """
     _of_rows(x, x.argmax, False, out)
 
 
 def smallest_of_rows(x: Any, out: Any) -> None:
-    """Write the smallest element of each row of a contiguous matrix to a vector, as `min` chooses it."""
+    """Write the smallest element of each row of a contiguous matrix to a vector, as `min` chooses
+    it.
+    """
     _of_rows(x, x.argmin, False, out)
 
 
@@ -75,7 +96,8 @@ def _compiled_rule() -> Any:
     return find
 
 
-# Methods and attributes: NumPy's functions of these names take longer to look them up than to run them.
+# Methods and attributes: NumPy's functions of these names take longer to look them up than to run
+# them.
 
 
 def matrix_transpose(x: Any, /) -> Any:
@@ -87,7 +109,9 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     """Return the elements in another shape."""
     if copy is None:
         return x.reshape(shape)
-    return import_module("array_api_compat.numpy").reshape(x, shape, copy=copy)  # NumPy's has no `copy` before 2.1
+    return import_module("array_api_compat.numpy").reshape(
+        x, shape, copy=copy
+    )  # NumPy's has no `copy` before 2.1
 
 
 def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
@@ -111,7 +135,13 @@ def squeeze(x: Any, /, axis: Any) -> Any:
 
 def expand_dims(x: Any, /, *, axis: int = 0) -> Any:
     """Insert an axis of length 1."""
-    return x[..., None] if axis == -1 else x[(slice(None),) * axis + (None,)] if axis >= 0 else np.expand_dims(x, axis)
+    return (
+        x[..., None]
+        if axis == -1
+        else x[(slice(None),) * axis + (None,)]
+        if axis >= 0
+        else np.expand_dims(x, axis)
+    )
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
@@ -120,16 +150,24 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Any:
-    """Choose; of large arrays by arithmetic on bits, exact for every value, and 5 to 20 times as fast.
+    """Choose; of large arrays by arithmetic on bits, exact for every value, and 5 to 20 times as
+    fast.
 
     NumPy branches at each element, which is mispredicted at half of the elements of a random mask.
     """
     if getattr(condition, "size", 0) >= _LARGE and condition.dtype == bool:
         swap = type(x1) is int and x1 == 0
         x, other = (x2, x1) if swap else (x1, x2)
-        if type(other) is int and other == 0 and np.shape(x) == condition.shape and x.dtype in _BITS:
+        if (
+            type(other) is int
+            and other == 0
+            and np.shape(x) == condition.shape
+            and x.dtype in _BITS
+        ):
             out = np.empty_like(condition, x.dtype)
-            np.multiply(x.view(_BITS[x.dtype]), ~condition if swap else condition, out.view(_BITS[x.dtype]))
+            np.multiply(
+                x.view(_BITS[x.dtype]), ~condition if swap else condition, out.view(_BITS[x.dtype])
+            )
             return out
         bits, others = _bits(x1, x2, condition), _bits(x2, x1, condition)
         if bits is not None and others is not None:
@@ -145,18 +183,36 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
 
 
 def _bits(x: Any, other: Any, condition: Any) -> Any:
-    """Return the bits of an operand of `where`: an array of the shape of the condition, or a number beside one."""
+    """Return the bits of an operand of `where`: an array of the shape of the condition, or a number
+    beside one.
+    """
     if type(x) in _NUMBERS and type(other) is np.ndarray and other.dtype in _BITS:
         return other.dtype.type(x).view(_BITS[other.dtype])
-    if type(x) is not np.ndarray or x.dtype not in _BITS or x.shape != condition.shape or not x.flags.c_contiguous:
+    if (
+        type(x) is not np.ndarray
+        or x.dtype not in _BITS
+        or x.shape != condition.shape
+        or not x.flags.c_contiguous
+    ):
         return None
-    return x.view(_BITS[x.dtype]) if type(other) in _NUMBERS or getattr(other, "dtype", None) == x.dtype else None
+    return (
+        x.view(_BITS[x.dtype])
+        if type(other) in _NUMBERS or getattr(other, "dtype", None) == x.dtype
+        else None
+    )
 
 
 def _few_zeros(condition: Any, x1: Any, x2: Any) -> bool:
-    """Return whether 0 replaces elements of a small array with the layout of the result of `np.where`."""
+    """Return whether 0 replaces elements of a small array with the layout of the result of
+    `np.where`.
+    """
     arrays = type(condition) is type(x2) is np.ndarray and type(x1) is int and x1 == 0
-    if not arrays or x2.shape != condition.shape or x2.dtype not in _BITS or condition.dtype != bool:
+    if (
+        not arrays
+        or x2.shape != condition.shape
+        or x2.dtype not in _BITS
+        or condition.dtype != bool
+    ):
         return False
     return bool(x2.flags.c_contiguous and condition.flags.c_contiguous)
 
@@ -171,14 +227,23 @@ def clip(x: Any, min: Any = None, max: Any = None, /) -> Any:
 
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
     """Sort; not stably, which is faster, unless the order of zeros of both signs would show."""
-    visible = stable and x.dtype.kind == "f" and (x.size < _LARGE or ((x == 0) & np.signbit(x)).any())
+    visible = (
+        stable and x.dtype.kind == "f" and (x.size < _LARGE or ((x == 0) & np.signbit(x)).any())
+    )
     out = np.sort(x, axis, "stable" if visible else None)
     return np.flip(out, axis) if descending else out
 
 
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    """Return the order; of many float32 by pairs of number and index in an int64, which need no stable sort."""
-    if x.dtype != _FLOAT32 or x.size < _LARGE or not -x.ndim <= axis < x.ndim or x.shape[axis] >= 1 << 31:
+    """Return the order; of many float32 by pairs of number and index in an int64, which need no
+    stable sort.
+    """
+    if (
+        x.dtype != _FLOAT32
+        or x.size < _LARGE
+        or not -x.ndim <= axis < x.ndim
+        or x.shape[axis] >= 1 << 31
+    ):
         if descending:
             order = np.flip(np.argsort(np.flip(x, axis), axis, "stable"), axis)
             return x.shape[axis] - 1 - order
@@ -186,13 +251,17 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
     bits = (x + 0.0).view(np.int32)  # those of 0. for -0.
     bits[np.isnan(x)] = np.float32(np.nan).view(np.int32)
     ranks = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # integers in the order of the numbers
-    pairs = np.moveaxis((~ranks if descending else ranks).astype(np.int64) << 32, axis, -1) | np.arange(x.shape[axis])
+    pairs = np.moveaxis(
+        (~ranks if descending else ranks).astype(np.int64) << 32, axis, -1
+    ) | np.arange(x.shape[axis])
     pairs.sort(-1)
     return np.moveaxis(pairs & 0xFFFFFFFF, -1, axis)
 
 
 def index_add(x: Any, key: Any, values: Any) -> Any:
-    """Add at indices that may repeat; rows as single elements, for which NumPy is 4 to 10 times as fast."""
+    """Add at indices that may repeat; rows as single elements, for which NumPy is 4 to 10 times as
+    fast.
+    """
     parts = key if isinstance(key, tuple) else (key,)
     arrays = [part for part in parts if isinstance(part, np.ndarray) and part.dtype != bool]
     if not arrays:  # no index repeats
@@ -202,14 +271,18 @@ def index_add(x: Any, key: Any, values: Any) -> Any:
     elif len(parts) == 1 < x.ndim and x.size and x.flags.c_contiguous:
         rows, inner = arrays[0].astype(np.intp, copy=False), x.shape[1:]
         elements = rows[..., None] * math.prod(inner) + np.arange(math.prod(inner))
-        np.add.at(x.reshape(-1), elements.ravel(), np.broadcast_to(values, (*rows.shape, *inner)).ravel())
+        np.add.at(
+            x.reshape(-1), elements.ravel(), np.broadcast_to(values, (*rows.shape, *inner)).ravel()
+        )
     else:
         np.add.at(x, key, values)
     return x
 
 
 def relu(x: Any, /) -> Any:
-    """Return the positive part; NumPy compares with an array or a row of zeros 3 times as fast as with one."""
+    """Return the positive part; NumPy compares with an array or a row of zeros 3 times as fast as
+    with one.
+    """
     if not x.ndim or x.dtype not in _BITS:
         return np.maximum(x, 0)
     if x.size <= _MANY:
@@ -219,7 +292,9 @@ def relu(x: Any, /) -> Any:
 
 
 def uniform(bits: Any, dtype: Any) -> Any:
-    """Return uniform floats over [0, 1): see `xgrad.random.variates`. Shifted as unsigned, bits need no mask."""
+    """Return uniform floats over [0, 1): see `xgrad.random.variates`. Shifted as unsigned, bits
+    need no mask.
+    """
     unsigned, spare, unit = _UNIFORM[bits.dtype]
     numbers = (bits.view(unsigned) >> spare).view(bits.dtype).astype(dtype)
     numbers *= unit
@@ -232,17 +307,20 @@ def _zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def has_own_power(dtype: Any, size: int, exponent: Any) -> bool:
-    """Return whether `pow` computes a power other than by NumPy's operator, which has fast paths from -1 to 2."""
+    """Return whether `pow` computes a power other than by NumPy's operator, which has fast paths
+    from -1 to 2.
+    """
     if size < _FEW or type(exponent) not in _NUMBERS or exponent % 1 or -2 < exponent <= 2:
         return False
     return dtype in _BLAS and -_LARGEST_WHOLE <= exponent <= _LARGEST_WHOLE
 
 
 def pow(x1: Any, x2: Any, /, out: Any = None) -> Any:
-    """Raise to a power; floats to a whole one by products, or as the power of the magnitudes with the signs.
+    """Raise to a power; floats to a whole one by products, or as the power of the magnitudes with
+    the signs.
 
-    NumPy takes up to 60 times as long for a power of a negative float as for a positive one. Products are within 2 ULP
-    up to the fourth power.
+    NumPy takes up to 60 times as long for a power of a negative float as for a positive one.
+    Products are within 2 ULP up to the fourth power.
     """
     if type(x2) not in _NUMBERS:
         return x1**x2 if type(x1) in SCALARS or type(x2) in SCALARS else np.power(x1, x2)
@@ -261,13 +339,15 @@ def pow(x1: Any, x2: Any, /, out: Any = None) -> Any:
     return np.copysign(out, x1, out) if x2 % 2 else out
 
 
-# Special values: one fast check of the operands, and the slow path only if an element is infinite or NaN.
+# Special values: one fast check of the operands, and the slow path only if an element is infinite
+# or NaN.
 
 
 def _finite(x: Any) -> bool:
     """Return whether all numbers are finite; many are if their sum of squares is.
 
-    It does not warn, and does not depend on floating-point flags, which some functions of NumPy and BLAS do not raise.
+    It does not warn, and does not depend on floating-point flags, which some functions of NumPy and
+    BLAS do not raise.
     """
     if type(x) in _NUMBERS:
         return cmath.isfinite(x)
@@ -279,7 +359,9 @@ def _finite(x: Any) -> bool:
 
 
 def floor_divide(x1: Any, x2: Any, /) -> Any:
-    """Divide and round down; the quotient for an infinite operand, for which NumPy gives NaN or -1."""
+    """Divide and round down; the quotient for an infinite operand, for which NumPy gives NaN or
+    -1.
+    """
     if _finite(x1) and _finite(x2):
         return np.floor_divide(x1, x2)
     with np.errstate(invalid="ignore"):
@@ -288,7 +370,9 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 
 
 def expm1(x: Any, /) -> Any:
-    """Return exp(x) - 1; of complex numbers 0 for -0., and that of `exp` for an infinite or NaN part."""
+    """Return exp(x) - 1; of complex numbers 0 for -0., and that of `exp` for an infinite or NaN
+    part.
+    """
     if ((finite := _finite(x)) and x.size == 1 and x.item()) or x.dtype.kind != "c":
         return np.expm1(x)
     if finite:
@@ -301,7 +385,9 @@ def expm1(x: Any, /) -> Any:
 
 
 def tanh(x: Any, /) -> Any:
-    """Return the hyperbolic tangent; for infinite real parts the imaginary part keeps its sign, unlike in C."""
+    """Return the hyperbolic tangent; for infinite real parts the imaginary part keeps its sign,
+    unlike in C.
+    """
     if _finite(x) or x.dtype.kind != "c":
         return np.tanh(x)
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,6 @@
-"""The writer of the instructions of a program: operands, constants, buffers, and where results go."""
+"""The writer of the instructions of a program: operands, constants, buffers, and where results
+go.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +14,28 @@ import numpy as np
 from xgrad.capture.numbers import Number
 from xgrad.capture.program import Call, Program, Storage, Value, map_leaves
 from xgrad_numpy.analysis import Analysis
-from xgrad_numpy.buffer_assignment import BufferAssignment, contiguous_strides, copy_with_strides, has_layout
+from xgrad_numpy.buffer_assignment import (
+    BufferAssignment,
+    contiguous_strides,
+    copy_with_strides,
+    has_layout,
+)
 from xgrad_numpy.codegen import Instruction, Slot
 
 FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 KEYWORD_OUT = frozenset({np.maximum, np.minimum})  # warn about a positional `out`
-SMALL = 1 << 16  # elements up to which constants and rows are broadcast in advance, for long inner loops
+SMALL = (
+    1 << 16
+)  # elements up to which constants and rows are broadcast in advance, for long inner loops
 
 
 class InstructionWriter:
     """The instructions of a program, given the arrays of its state.
 
-    `before` are those before the first write to the state or an input, `after` all others. `parameters` are inputs and
-    numbers; `static` are the static slots outside the state, in the order of their dependencies. Unless kernels of C
-    are to follow (`native`), single floats are scalars of NumPy, and rows are in new memory, which takes less time.
+    `before` are those before the first write to the state or an input, `after` all others.
+    `parameters` are inputs and numbers; `static` are the static slots outside the state, in the
+    order of their dependencies. Unless kernels of C are to follow (`native`), single floats are
+    scalars of NumPy, and rows are in new memory, which takes less time.
     """
 
     outputs: list[Slot]
@@ -75,7 +85,9 @@ class InstructionWriter:
         array = np.asarray(value, dtype)
         if array.size > SMALL:
             return array
-        return self._arrays.setdefault((array.dtype, array.shape, array.strides, array.tobytes()), array)
+        return self._arrays.setdefault(
+            (array.dtype, array.shape, array.strides, array.tobytes()), array
+        )
 
     def _number_array(self, number: Number, dtype: Any) -> Any:
         """Return a 0-d array that holds a number during a run: a faster operand than the number."""
@@ -115,7 +127,9 @@ class InstructionWriter:
     def _buffer(self, value: Value) -> Slot:
         offset, memory = self._buffers.allocate(value), self.memory
         shape, dtype, strides = value.shape, value.dtype, value.strides
-        return self.add_static(lambda: np.ndarray(shape, dtype, memory.array, offset, strides), memory)
+        return self.add_static(
+            lambda: np.ndarray(shape, dtype, memory.array, offset, strides), memory
+        )
 
     def _scratch(self, like: np.ndarray) -> Slot:
         """Return a buffer for this call only."""
@@ -124,24 +138,34 @@ class InstructionWriter:
         return self._buffer(Value(-1, storage, like))
 
     def _destination(self, value: Value, reuse: tuple[Any, ...] = ()) -> Slot:
-        """Return memory for a result: its target, new memory, the memory of a dying operand, or a buffer."""
+        """Return memory for a result: its target, new memory, the memory of a dying operand, or a
+        buffer.
+        """
         target, slots = self._facts.targets.get(value.number), self._slots
         if target is not None and target.storage.kind == "temporary":
             slots[value.number] = self._destination(target)
         elif target is not None:
             self._current, slots[value.number] = self.after, slots[target.number]
         elif self._is_copied(value):
-            number = np.empty((), value.dtype)  # not in a buffer, where it would part free memory until the end
+            number = np.empty(
+                (), value.dtype
+            )  # not in a buffer, where it would part free memory until the end
             slots[value.number] = self.add_static(lambda: number)
         elif value.storage in self._facts.escaping:
             strides = () if value.strides == contiguous_strides(value) else (None, 0, value.strides)
-            slot = self._pure(np.ndarray if strides else np.empty, value.shape, value.dtype, *strides)
+            slot = self._pure(
+                np.ndarray if strides else np.empty, value.shape, value.dtype, *strides
+            )
             slots[value.number] = slot
             slot.example, slot.new = _example(value), True
         else:
             for old in reuse:
                 dying = has_layout(old, value) and self._facts.ends[old.storage] == self._at
-                if dying and old.number not in self._facts.read_only and self._buffers.transfer(old, value):
+                if (
+                    dying
+                    and old.number not in self._facts.read_only
+                    and self._buffers.transfer(old, value)
+                ):
                     slots[value.number] = slots[old.number]
                     break
             else:
@@ -149,8 +173,12 @@ class InstructionWriter:
         return slots[value.number]
 
     def _is_copied(self, value: Value) -> bool:
-        """Return whether an output is copied at the end, which for one number takes less time than new memory."""
-        return not value.shape and [x.storage for x in self._program.outputs].count(value.storage) == 1
+        """Return whether an output is copied at the end, which for one number takes less time than
+        new memory.
+        """
+        return (
+            not value.shape and [x.storage for x in self._program.outputs].count(value.storage) == 1
+        )
 
     def _output(self, value: Value) -> Slot:
         x, kind = self._operand(value), value.storage.kind
@@ -168,7 +196,9 @@ class InstructionWriter:
 
     def _emit_ufunc(self, function: np.ufunc, operands: Sequence[Any], out: Any) -> None:
         keyword = function in KEYWORD_OUT
-        self._emit(function, *operands, *([] if keyword else [out]), **({"out": out} if keyword else {}))
+        self._emit(
+            function, *operands, *([] if keyword else [out]), **({"out": out} if keyword else {})
+        )
 
     def _emit_result(self, result: Value, function: Callable[..., Any], *operands: Any) -> bool:
         """Emit a call with a result in new memory."""
@@ -190,7 +220,9 @@ class InstructionWriter:
         self._current.append(Instruction(call.function, args, options, result))
 
     def _plain_leaf(self, arg: Any) -> Any:
-        """Return a scalar in an array as a scalar: functions return views of arrays, and new arrays for scalars."""
+        """Return a scalar in an array as a scalar: functions return views of arrays, and new arrays
+        for scalars.
+        """
         operand = self._leaf(arg)
         if type(arg) is Value and arg.scalar and type(operand) is Slot and not operand.dynamic:
             scalar = Slot(dynamic=True)
@@ -200,9 +232,13 @@ class InstructionWriter:
 
 
 def _example(value: Value) -> np.ndarray | None:
-    """Return an array with the layout of a value, of pages that are never touched, and so take no memory."""
+    """Return an array with the layout of a value, of pages that are never touched, and so take no
+    memory.
+    """
     if any(stride < 0 for stride in value.strides or ()):
         return None
-    extent = sum((n - 1) * stride for n, stride in zip(value.shape, value.strides or (), strict=True))
+    extent = sum(
+        (n - 1) * stride for n, stride in zip(value.shape, value.strides or (), strict=True)
+    )
     pages = mmap(-1, max(0, extent) + value.dtype.itemsize)
     return np.ndarray(value.shape, value.dtype, pages, 0, value.strides)

@@ -23,7 +23,9 @@ def check(expected: bool, value: Any) -> None:
 def check_bound(
     expected: bool, x: np.ndarray, largest: bool, comparison: Callable[[int, int], bool], bound: int
 ) -> None:
-    """Raise `Diverged` unless the largest or the smallest integer of an array compares as in the recording."""
+    """Raise `Diverged` unless the largest or the smallest integer of an array compares as in the
+    recording.
+    """
     extreme = x.item(x.argmax() if largest else x.argmin())
     if comparison(extreme, bound) is not expected:
         raise Diverged
@@ -53,7 +55,8 @@ def end_replay(failed: int) -> None:
 def end_replay_of_unaligned(*arrays: np.ndarray) -> None:
     """Raise `Diverged` if an array is not aligned.
 
-    `numpy.matmul` multiplies a copy of such an array, in another layout, and BLAS then adds in another order.
+    `numpy.matmul` multiplies a copy of such an array, in another layout, and BLAS then adds in
+    another order.
     """
     for x in arrays:
         if not x.flags.aligned:

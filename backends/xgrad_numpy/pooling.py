@@ -1,4 +1,6 @@
-"""Pooling of the maximum on NumPy: along the width, then along the height, in the layout of `convolution`."""
+"""Pooling of the maximum on NumPy: along the width, then along the height, in the layout of
+`convolution`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ from xgrad_numpy.convolution import images_first, rows_first
 from xgrad_numpy.native import pooling as native
 
 generic: Any = pooling
-_BITS: dict[Any, Any] = {np.dtype("float32"): np.dtype("int32"), np.dtype("float64"): np.dtype("int64")}
+_BITS: dict[Any, Any] = {
+    np.dtype("float32"): np.dtype("int32"),
+    np.dtype("float64"): np.dtype("int64"),
+}
 
 
 def maximum_pool(x: Any, *, window: Window) -> Any:
@@ -40,12 +45,16 @@ def maximum_pool_gradient(grad: Any, x: Any, *, window: Window) -> Any:
         out = (native.spread if native.supports(planar, x.dtype) else _of_maxima)(g, padded, planar)
         if out is not None:
             (top, _), (left, _) = planar.padding
-            return images_first(out[top : top + planar.size[0], ..., left : left + planar.size[1]], x)
+            return images_first(
+                out[top : top + planar.size[0], ..., left : left + planar.size[1]], x
+            )
     return generic.maximum_pool_gradient.function.forward(np, grad, x, window=window)
 
 
 def _of_maxima(g: Any, padded: Any, window: Window) -> Any:
-    """Return the gradient for padded rows, None if maxima are NaN, or may be padding, which is not an element."""
+    """Return the gradient for padded rows, None if maxima are NaN, or may be padding, which is not
+    an element.
+    """
     rows = _maxima(padded, window, 1)
     maxima = _maxima(rows, window, 0)
     if window.padded != window.size and np.isneginf(maxima).any():
@@ -67,7 +76,9 @@ def _padded(x: Any, window: Window) -> Any:
 
 def _keys(window: Window, axis: int) -> list[Any]:
     """Return the keys of the elements of all windows along the height (0) or the width (1)."""
-    kernel, stride, step, count = (part[axis] for part in (window.kernel, window.stride, window.dilation, window.out))
+    kernel, stride, step, count = (
+        part[axis] for part in (window.kernel, window.stride, window.dilation, window.out)
+    )
     slices = [slice(i * step, i * step + (count - 1) * stride + 1, stride) for i in range(kernel)]
     return [(..., key) for key in slices] if axis else slices
 

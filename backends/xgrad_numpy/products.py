@@ -13,11 +13,14 @@ import numpy as np
 BLAS_DTYPES = frozenset(map(np.dtype, ("float32", "float64")))
 _ALONE = 1 << 23  # multiplications above which panels are looked for on one thread
 _BY_BLAS = 1 << 18  # multiplications above which BLAS uses several threads
-_SHARED_BY_VECTOR = 9216  # elements of a matrix from which BLAS multiplies it by a vector on several threads
+_SHARED_BY_VECTOR = (
+    9216  # elements of a matrix from which BLAS multiplies it by a vector on several threads
+)
 
 
 class Sharing:
-    """The size of a matrix product, in multiplications, above which native/eager_products.py may compute it.
+    """The size of a matrix product, in multiplications, above which native/eager_products.py may
+    compute it.
 
     Whether there are `several` threads is known once the runtime of native code is loaded.
     """
@@ -31,7 +34,8 @@ class Sharing:
         return self._threads > 1
 
     def follow(self, threads: int) -> bool:
-        """Set the size for a number of threads of BLAS, and return whether there were others before.
+        """Set the size for a number of threads of BLAS, and return whether there were others
+        before.
 
         With one, only large products are worth the question.
         """
@@ -44,7 +48,9 @@ sharing = Sharing()
 
 
 def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
-    """Multiply; two matrices by `dot`, with half the overhead, a stack by one matrix as its rows."""
+    """Multiply; two matrices by `dot`, with half the overhead, a stack by one matrix as its
+    rows.
+    """
     n = x1.ndim
     if x2.ndim == 2 <= n and x1.dtype in BLAS_DTYPES:
         if n == 2:
@@ -61,7 +67,9 @@ def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
 
 
 def multiply_add(x: Any, y: Any, added: Any) -> Any:
-    """Return the product of two matrices plus a row; threads that share out the product add it, too."""
+    """Return the product of two matrices plus a row; threads that share out the product add it,
+    too.
+    """
     if x.size * y.shape[1] > sharing.above and added.dtype == x.dtype and x.dtype in BLAS_DTYPES:
         out = _eager_products()(np.ndarray.dot, x, y, None, added)
         if out is not None:

@@ -1,6 +1,8 @@
-"""Kernels of recurrent layers: loops over time that write to preallocated arrays, without temporaries.
+"""Kernels of recurrent layers: loops over time that write to preallocated arrays, without
+temporaries.
 
-The kernels of native/recurrent.py, with the same bits, replace them where the runtime of native kernels is loaded.
+The kernels of native/recurrent.py, with the same bits, replace them where the runtime of native
+kernels is loaded.
 """
 
 from __future__ import annotations
@@ -19,15 +21,21 @@ def _times(steps: int, reverse: bool) -> range:
 
 
 def _by_gate(x: Array, count: int = 4) -> Array:
-    """Return a view of shape (..., count, batch, hidden) of one of shape (..., batch, count hidden)."""
+    """Return a view of shape (..., count, batch, hidden) of one of shape (..., batch, count
+    hidden).
+    """
     return x.reshape(*x.shape[:-1], count, x.shape[-1] // count).swapaxes(-2, -3)
 
 
-def lstm_steps(x: Array, weight: Array, h: Array, c: Array, reverse: bool) -> tuple[Array, Array, Array]:
+def lstm_steps(
+    x: Array, weight: Array, h: Array, c: Array, reverse: bool
+) -> tuple[Array, Array, Array]:
     """Return the hidden states, the cells and the gates of all steps."""
     steps, (batch, n) = x.shape[0], h.shape
     dtype = np.result_type(x, weight)
-    states, cells, gates = (np.empty((steps, *shape), dtype) for shape in (h.shape, c.shape, (4, batch, n)))
+    states, cells, gates = (
+        np.empty((steps, *shape), dtype) for shape in (h.shape, c.shape, (4, batch, n))
+    )
     negative, h = np.negative(weight.T, order="C"), np.ascontiguousarray(h)
     if native.lstm_steps(x, negative, h, c, states, cells, gates, reverse):
         return states, cells, gates
@@ -54,11 +62,23 @@ def lstm_steps(x: Array, weight: Array, h: Array, c: Array, reverse: bool) -> tu
 
 
 def lstm_gradient(
-    g_states: Array, g_cell: Array, weight: Array, c: Array, cells: Array, gates: Array, reverse: bool
+    g_states: Array,
+    g_cell: Array,
+    weight: Array,
+    c: Array,
+    cells: Array,
+    gates: Array,
+    reverse: bool,
 ) -> tuple[Array, Array, Array]:
-    """Return the gradients of the projected input, of the first hidden state, and of the first cell."""
+    """Return the gradients of the projected input, of the first hidden state, and of the first
+    cell.
+    """
     steps, batch, n = cells.shape
-    gradient, dh, dc = np.empty((steps, batch, 4 * n), cells.dtype), np.zeros_like(g_cell, order="C"), g_cell.copy()
+    gradient, dh, dc = (
+        np.empty((steps, batch, 4 * n), cells.dtype),
+        np.zeros_like(g_cell, order="C"),
+        g_cell.copy(),
+    )
     weight, by_gate = np.ascontiguousarray(weight), _by_gate(gradient)
     if native.lstm_gradient(g_states, weight, c, cells, gates, gradient, dh, dc, reverse):
         return gradient, dh, dc
@@ -91,13 +111,17 @@ def lstm_gradient(
     return gradient, dh, dc
 
 
-def gru_steps(x: Array, weight: Array, h: Array, bias: Array | None, reverse: bool) -> tuple[Array, Array]:
+def gru_steps(
+    x: Array, weight: Array, h: Array, bias: Array | None, reverse: bool
+) -> tuple[Array, Array]:
     """Return the hidden states and the gates of all steps."""
     steps, (batch, n) = x.shape[0], h.shape
     dtype = np.result_type(x, weight)
     states, gates = (np.empty((steps, *shape), dtype) for shape in (h.shape, (4, batch, n)))
     negative, h = np.negative(weight.T, order="C"), np.ascontiguousarray(h)
-    negative_bias = np.full(3 * n, -0.0, dtype) if bias is None else np.negative(bias)  # -0 changes no number
+    negative_bias = (
+        np.full(3 * n, -0.0, dtype) if bias is None else np.negative(bias)
+    )  # -0 changes no number
     if native.gru_steps(x, negative, h, negative_bias, states, gates, reverse):
         return states, gates
     ones, product = np.ones((2, batch, n), dtype), np.empty((batch, 3 * n), dtype)
@@ -125,7 +149,9 @@ def gru_steps(x: Array, weight: Array, h: Array, bias: Array | None, reverse: bo
 def gru_gradient(
     g: Array, weight: Array, h: Array, states: Array, gates: Array, reverse: bool
 ) -> tuple[Array, Array, Array]:
-    """Return the gradients of the projected input, of the projected states, and of the first state."""
+    """Return the gradients of the projected input, of the projected states, and of the first
+    state.
+    """
     steps, batch, n = states.shape
     of_input, of_state = (np.empty((steps, batch, 3 * n), states.dtype) for _ in range(2))
     dh, weight = np.zeros((batch, n), states.dtype), np.ascontiguousarray(weight)

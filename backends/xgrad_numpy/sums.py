@@ -1,4 +1,6 @@
-"""Sums, means and running sums on NumPy: by BLAS where it is faster, and with fewer rounding errors."""
+"""Sums, means and running sums on NumPy: by BLAS where it is faster, and with fewer rounding
+errors.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from xgrad_numpy.products import BLAS_DTYPES, ones, product_with_ones
 _FLOAT16, _FLOAT32, _FLOAT64 = map(np.dtype, ("float16", "float32", "float64"))
 _add: Any = np.add.reduce
 _accumulate: Any = np.add.accumulate
-_mean: Any = np.mean  # NumPy 2.5 declares it for `keepdims=True` and `keepdims=False`, not for a bool
+_mean: Any = (
+    np.mean
+)  # NumPy 2.5 declares it for `keepdims=True` and `keepdims=False`, not for a bool
 _cumulative_sum: Any = getattr(np, "cumulative_sum", None) or (  # not in NumPy 2.0
     lambda x, **options: import_module("array_api_compat.numpy").cumulative_sum(x, **options)
 )
@@ -28,19 +32,27 @@ _RUN = 1 << 16  # elements of a running sum in float32 before its total goes on 
 
 
 def is_for_blas(ndim: int, size: int) -> bool:
-    """Return whether BLAS may add the rows or the columns of an array: for few elements NumPy takes less time."""
+    """Return whether BLAS may add the rows or the columns of an array: for few elements NumPy takes
+    less time.
+    """
     return ndim > 1 and size >= _FEW_TO_ADD
 
 
 def summed_side(x: Any, axis: Any, contiguous: bool, transposed: bool) -> int | None:
-    """Return the axis that a sum adds of an array seen as a matrix of rows; None if BLAS cannot add it.
+    """Return the axis that a sum adds of an array seen as a matrix of rows; None if BLAS cannot add
+    it.
 
-    That is 1 for the last axis, or 0 for all others, as in the gradient of a bias. `transposed` is whether the array is
-    contiguous with its axes reversed.
+    That is 1 for the last axis, or 0 for all others, as in the gradient of a bias. `transposed` is
+    whether the array is contiguous with its axes reversed.
     """
     shape = x.shape
     n = len(shape)
-    if n < 2 or 0 in shape or x.dtype not in BLAS_DTYPES or not (contiguous or (n == 2 and transposed)):
+    if (
+        n < 2
+        or 0 in shape
+        or x.dtype not in BLAS_DTYPES
+        or not (contiguous or (n == 2 and transposed))
+    ):
         return None
     axes = axis if type(axis) is tuple else (axis,)
     if axes == (-1,) or axes == (n - 1,):
@@ -61,7 +73,8 @@ def has_many_rows(x: Any, axis: Any, contiguous: bool) -> bool:
 def sum_rows(rows: Any, out: Any = None) -> Any:
     """Return the sum of many rows, in blocks by BLAS.
 
-    It is up to 20 times as fast as NumPy, which adds row by row, and its rounding errors grow with the block alone.
+    It is up to 20 times as fast as NumPy, which adds row by row, and its rounding errors grow with
+    the block alone.
     """
     column, count = ones(_BLOCK, rows.dtype), len(rows) // _BLOCK
     blocks, rest = rows[: count * _BLOCK].reshape(count, _BLOCK, -1), rows[count * _BLOCK :]
@@ -92,8 +105,11 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
     return out.reshape(x.shape[:-1]) if side else out
 
 
-def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
-    """Return running sums; of many float32 in runs, with totals in float64: errors grow with the run alone.
+def cumulative_sum(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """Return running sums; of many float32 in runs, with totals in float64: errors grow with the
+    run alone.
 
     Along the last axis alone, where it takes about 4 % more time; along others it would take 40 %.
     """
@@ -127,8 +143,8 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
 def sum_products(x: Any, y: Any, axes: tuple[int, ...]) -> Any:
     """Return the sums of products, or of `x`, over several axes.
 
-    Over the first and the last axes in memory they are sums by BLAS of rows, which threads share out. Of other layouts
-    `einsum` is 1.5 to 4 times as fast as NumPy's sum.
+    Over the first and the last axes in memory they are sums by BLAS of rows, which threads share
+    out. Of other layouts `einsum` is 1.5 to 4 times as fast as NumPy's sum.
     """
     ends = summed_ends(x.shape, x.strides, x.dtype, axes)
     shape = [1 if a in axes else n for a, n in enumerate(x.shape)]
@@ -145,7 +161,9 @@ def sum_products(x: Any, y: Any, axes: tuple[int, ...]) -> Any:
 
 
 class SummedEnds(NamedTuple):
-    """An array as one of three axes, the first and the last of which are summed over: its own axes, and the lengths."""
+    """An array as one of three axes, the first and the last of which are summed over: its own axes,
+    and the lengths.
+    """
 
     order: tuple[int, ...]
     outer: int
@@ -154,8 +172,12 @@ class SummedEnds(NamedTuple):
 
 
 @lru_cache(1024)
-def summed_ends(shape: tuple[int, ...], strides: Any, dtype: Any, axes: tuple[int, ...]) -> SummedEnds | None:
-    """Return an array without gaps as three axes, in the order in memory; None if it has more, or BLAS adds no rows."""
+def summed_ends(
+    shape: tuple[int, ...], strides: Any, dtype: Any, axes: tuple[int, ...]
+) -> SummedEnds | None:
+    """Return an array without gaps as three axes, in the order in memory; None if it has more, or
+    BLAS adds no rows.
+    """
     order = tuple(sorted(range(len(shape)), key=lambda i: -strides[i]))
     expected = dtype.itemsize
     for i in reversed(order):
@@ -169,6 +191,7 @@ def summed_ends(shape: tuple[int, ...], strides: Any, dtype: Any, axes: tuple[in
     if any(i in axes and shape[i] != 1 for i in order[first:last]):
         return None
     outer, middle, inner = (
-        math.prod([shape[i] for i in part]) for part in (order[:first], order[first : last + 1], order[last + 1 :])
+        math.prod([shape[i] for i in part])
+        for part in (order[:first], order[first : last + 1], order[last + 1 :])
     )
     return SummedEnds(order, outer, middle, inner) if _FEW <= inner <= _LONGEST_ROW else None

@@ -30,10 +30,18 @@ class StrictBackend(Backend):
         self._library = array_api_strict
         self.array_type = type(array_api_strict.zeros(0))
         # extensions, which are missing in vars()
-        extensions = {"fft": array_api_strict.fft, "linalg": finite_linalg(array_api_strict.linalg, self.to_host)}
+        extensions = {
+            "fft": array_api_strict.fft,
+            "linalg": finite_linalg(array_api_strict.linalg, self.to_host),
+        }
         self.xp = SimpleNamespace(**vars(array_api_strict), **extensions, index_add=self.index_add)
-        self.devices = [array_api_strict.Device(name) for name in ("CPU_DEVICE", "device1", "device2")]
-        names = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
+        self.devices = [
+            array_api_strict.Device(name) for name in ("CPU_DEVICE", "device1", "device2")
+        ]
+        names = (
+            "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64"
+            " complex128".split()
+        )
         self._dtypes = {np.dtype(name): getattr(array_api_strict, name) for name in names}
         self._dtype_type = type(array_api_strict.float32)
         self._numpy_dtypes = {native: dtype for dtype, native in self._dtypes.items()}
@@ -66,7 +74,11 @@ class StrictBackend(Backend):
         return self._library.from_dlpack(x, device=self.devices[index])
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
-        parts = tuple(self._host_key(part) for part in key) if isinstance(key, tuple) else self._host_key(key)
+        parts = (
+            tuple(self._host_key(part) for part in key)
+            if isinstance(key, tuple)
+            else self._host_key(key)
+        )
         host = np.array(self.to_host(x))
         np.add.at(host, parts, self.to_host(values))
         return self.from_host(host, self.index_of(x))

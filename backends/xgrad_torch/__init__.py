@@ -1,16 +1,20 @@
-"""PyTorch's arrays as the devices ``torch``, its CPU, and ``torch:1``, ``torch:2``, ..., those of CUDA or MPS.
+"""PyTorch's arrays as the devices ``torch``, its CPU, and ``torch:1``, ``torch:2``, ..., those of
+CUDA or MPS.
 
-A second implementation of the same ops: other kernels, 0-d results, own dtypes and devices, no implicit NumPy.
-PyTorch's autograd is not used: a PyTorch tensor that requires a gradient is refused. Differences from ``cpu``:
+A second implementation of the same ops: other kernels, 0-d results, own dtypes and devices, no
+implicit NumPy. PyTorch's autograd is not used: a PyTorch tensor that requires a gradient is
+refused. Differences from ``cpu``:
 
 - Slices with negative steps are refused, and memory with negative strides is copied.
-- In a key such as ``x[0, :, [1, 2]]`` the integer is not an array index, so the axis of the list comes last.
+- In a key such as ``x[0, :, [1, 2]]`` the integer is not an array index, so the axis of the list
+  comes last.
 - Special functions that PyTorch lacks are SciPy's, for which arrays pass through the host.
-- On CUDA, an index in an array, or a class in a target, that is out of bounds makes all later work of the process there
-  fail, as in PyTorch. Repeated indices add up in no fixed order.
+- On CUDA, an index in an array, or a class in a target, that is out of bounds makes all later work
+  of the process there fail, as in PyTorch. Repeated indices add up in no fixed order.
 - MPS has no float64, which PyTorch refuses there.
 
-Neither CUDA nor MPS has been run. Work there is queued, but the backend is not `asynchronous`: checks of values wait.
+Neither CUDA nor MPS has been run. Work there is queued, but the backend is not `asynchronous`:
+checks of values wait.
 """
 
 from __future__ import annotations
@@ -28,13 +32,16 @@ from xgrad.backend import Backend, DeviceError
 from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad.core.dtypes import SCALARS
 
-# The special functions of PyTorch that are used. Others are SciPy's, through the host; so are `bessel_j0` and the other
-# Bessel functions, with errors of 1e-9 in float64.
+# The special functions of PyTorch that are used. Others are SciPy's, through the host; so are
+# `bessel_j0` and the other Bessel functions, with errors of 1e-9 in float64.
 _SPECIAL = """
 digamma erf erfc erfcx erfinv expit gammainc gammaincc gammaln i0 i0e i1 i1e log_ndtr logit ndtr ndtri psi xlog1py
 xlogy zeta
 """.split()
-_DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
+_DTYPES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64"
+    " complex128".split()
+)
 
 
 class TorchBackend(Backend):
@@ -47,7 +54,9 @@ class TorchBackend(Backend):
         try:
             self._torch: Any = import_module("torch")
         except ImportError as error:
-            raise DeviceError("torch: the package PyTorch is missing: pip install 'xgrad[torch]'") from error
+            raise DeviceError(
+                "torch: the package PyTorch is missing: pip install 'xgrad[torch]'"
+            ) from error
         self._cuda = self._torch.cuda
         self.array_type = self._torch.Tensor
         added = {
@@ -59,7 +68,10 @@ class TorchBackend(Backend):
         }
         self.xp = SimpleNamespace(**vars(import_module("array_api_compat.torch")) | added)
         gpus = self._cuda.device_count() if self._cuda.is_available() else 0
-        self.devices = [self._torch.device("cpu"), *[self._torch.device("cuda", i) for i in range(gpus)]]
+        self.devices = [
+            self._torch.device("cpu"),
+            *[self._torch.device("cuda", i) for i in range(gpus)],
+        ]
         if self._torch.backends.mps.is_available():
             self.devices.append(self._torch.device("mps", 0))
         self._dtypes = {np.dtype(name): getattr(self._torch, name) for name in _DTYPES}
@@ -74,17 +86,23 @@ class TorchBackend(Backend):
 
     def versions(self) -> dict[str, str]:
         """Return the version of PyTorch, and that of its CUDA if there is a GPU."""
-        cuda = {"cuda": self._torch.version.cuda} if any(device.type == "cuda" for device in self.devices) else {}
+        cuda = (
+            {"cuda": self._torch.version.cuda}
+            if any(device.type == "cuda" for device in self.devices)
+            else {}
+        )
         return {"torch": self._torch.__version__} | cuda
 
     def index_of(self, x: Any) -> int:
         if x.requires_grad:  # called for every array of the user
             raise TypeError(
-                "torch: expected a PyTorch tensor without a gradient, got one that requires it: .detach() it"
+                "torch: expected a PyTorch tensor without a gradient, got one that requires it:"
+                " .detach() it"
             )
         if x.dtype not in self._numpy_dtypes or x.device not in self.devices:
             raise TypeError(
-                f"torch: expected a tensor of a dtype of NumPy's on the CPU, CUDA or MPS, got {x.dtype}, {x.device}"
+                "torch: expected a tensor of a dtype of NumPy's on the CPU, CUDA or MPS, got"
+                f" {x.dtype}, {x.device}"
             )
         return self.devices.index(x.device)
 
@@ -132,7 +150,10 @@ class TorchBackend(Backend):
     def memory(self, index: int) -> dict[str, int]:
         if self.devices[index].type != "cuda":
             return {}
-        used, reserved = self._cuda.memory_allocated(index - 1), self._cuda.memory_reserved(index - 1)
+        used, reserved = (
+            self._cuda.memory_allocated(index - 1),
+            self._cuda.memory_reserved(index - 1),
+        )
         free, total = self._cuda.mem_get_info(index - 1)
         return {"used": used, "reserved": reserved, "free": free, "total": total}
 
@@ -174,7 +195,11 @@ def special(torch: Any, backend: Backend) -> SciPyKernels:
         if type(n) is not int:
             return by_scipy.polygamma(n, x)
         # PyTorch's has an error of 1e-9 for n = 1.
-        return (-1) ** (n + 1) * math.factorial(n) * own["zeta"](n + 1, x) if n else torch.special.psi(x)
+        return (
+            (-1) ** (n + 1) * math.factorial(n) * own["zeta"](n + 1, x)
+            if n
+            else torch.special.psi(x)
+        )
 
     by_scipy = SciPyKernels(backend)
     own = {name: taking_scalars(name) for name in _SPECIAL}

@@ -13,8 +13,12 @@ from benchmarks.problems import Array, Images, first_weights, mlp, operands
 Gradients = tuple[Any, list[Array], list[Array]]
 
 
-def gradients(weights: list[Array], biases: list[Array], x: Array, y: Array, rows: Array) -> Gradients:
-    """Return the loss and its gradients for weights of shape (in, out), computed in place where possible."""
+def gradients(
+    weights: list[Array], biases: list[Array], x: Array, y: Array, rows: Array
+) -> Gradients:
+    """Return the loss and its gradients for weights of shape (in, out), computed in place where
+    possible.
+    """
     inputs = [x]
     for w, b in zip(weights, biases, strict=True):
         h = inputs[-1] @ w
@@ -96,7 +100,9 @@ def op(name: str) -> Callable[[], Any]:
     return repeated(OPS, name, x=x, y=y, np=np)
 
 
-def epochs(data: Images, sizes: Sequence[int], seed: int) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
+def epochs(
+    data: Images, sizes: Sequence[int], seed: int
+) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
     start = first_weights(sizes, seed)
     weights, biases = [np.ascontiguousarray(w.T) for w in start[0]], start[1]
     values = [*weights, *biases]

@@ -31,7 +31,9 @@ def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
     def run() -> Any:
         nonlocal params
         loss, changes = gradient(params)
-        params = [(w - lr * gw, b - lr * gb) for (w, b), (gw, gb) in zip(params, changes, strict=True)]
+        params = [
+            (w - lr * gw, b - lr * gb) for (w, b), (gw, gb) in zip(params, changes, strict=True)
+        ]
         return loss
 
     return run

@@ -36,7 +36,9 @@ def update(params: Any, x: Any, y: Any, lr: float) -> Any:
     return jax.tree.map(lambda p, g: p - lr * g, params, gradients), loss
 
 
-def step(sizes: Sequence[int], batch: int, device: str = "cpu", tf32: bool = False) -> Callable[[], Any]:
+def step(
+    sizes: Sequence[int], batch: int, device: str = "cpu", tf32: bool = False
+) -> Callable[[], Any]:
     jax.config.update("jax_default_matmul_precision", "tensorfloat32" if tf32 else "float32")
     problem = mlp(sizes, batch)
     params = [(w.T.copy(), b) for w, b in zip(problem.weights, problem.biases, strict=True)]

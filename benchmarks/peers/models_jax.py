@@ -1,4 +1,6 @@
-"""JAX under ``jit``: the models of the benchmark `models`, as functions of their weights and a batch."""
+"""JAX under ``jit``: the models of the benchmark `models`, as functions of their weights and a
+batch.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from benchmarks.model_problems import problem
 
 
 def lstm(w: dict[str, Any], x: Any, width: int) -> Any:
-    x = jnp.swapaxes(x, 0, 1) @ w["lstm.weight_ih_l0"].T + (w["lstm.bias_ih_l0"] + w["lstm.bias_hh_l0"])
+    x = jnp.swapaxes(x, 0, 1) @ w["lstm.weight_ih_l0"].T + (
+        w["lstm.bias_ih_l0"] + w["lstm.bias_hh_l0"]
+    )
 
     def cell(state: Any, projected: Any) -> Any:
         h, c = state
@@ -47,7 +51,9 @@ def attention(w: dict[str, Any], name: str, x: Any, heads: int, causal: bool) ->
 def encoder(w: dict[str, Any], x: Any, heads: int, layers: int) -> Any:
     for i in range(layers):
         name = f"encoder.layers.{i}"
-        x = layer_norm(w, f"{name}.norm1", x + attention(w, f"{name}.self_attn", x, heads, causal=False))
+        x = layer_norm(
+            w, f"{name}.norm1", x + attention(w, f"{name}.self_attn", x, heads, causal=False)
+        )
         hidden = jax.nn.relu(linear(w, f"{name}.linear1", x))
         x = layer_norm(w, f"{name}.norm2", x + linear(w, f"{name}.linear2", hidden))
     return linear(w, "output", x.mean(1))
@@ -57,15 +63,21 @@ def gpt(w: dict[str, Any], x: Any, heads: int, layers: int) -> Any:
     x = w["tokens.weight"][x] + w["positions.encoding"]
     for i in range(layers):
         name = f"encoder.layers.{i}"
-        x = x + attention(w, f"{name}.self_attn", layer_norm(w, f"{name}.norm1", x), heads, causal=True)
-        hidden = jax.nn.gelu(linear(w, f"{name}.linear1", layer_norm(w, f"{name}.norm2", x)), approximate=False)
+        x = x + attention(
+            w, f"{name}.self_attn", layer_norm(w, f"{name}.norm1", x), heads, causal=True
+        )
+        hidden = jax.nn.gelu(
+            linear(w, f"{name}.linear1", layer_norm(w, f"{name}.norm2", x)), approximate=False
+        )
         x = x + linear(w, f"{name}.linear2", hidden)
     x = layer_norm(w, "encoder.norm", x) @ w["output.weight"].T
     return x.reshape(-1, x.shape[-1])
 
 
 def convolution(w: dict[str, Any], name: str, x: Any, stride: int = 1, padding: int = 0) -> Any:
-    x = jax.lax.conv_general_dilated(x, w[f"{name}.weight"], (stride, stride), [(padding, padding)] * 2)
+    x = jax.lax.conv_general_dilated(
+        x, w[f"{name}.weight"], (stride, stride), [(padding, padding)] * 2
+    )
     return x if f"{name}.bias" not in w else x + w[f"{name}.bias"][:, None, None]
 
 
@@ -81,7 +93,9 @@ def lenet(w: dict[str, Any], x: Any) -> Any:
 
 
 def batch_norm(w: dict[str, Any], name: str, x: Any) -> Any:
-    """Normalize without running statistics, a few numbers for each channel, which the step does not use."""
+    """Normalize without running statistics, a few numbers for each channel, which the step does not
+    use.
+    """
     mean = x.mean((0, 2, 3), keepdims=True)
     variance = jnp.square(x - mean).mean((0, 2, 3), keepdims=True)
     scale = jax.lax.rsqrt(variance + 1e-5) * w[f"{name}.weight"][:, None, None]
@@ -95,8 +109,12 @@ def resnet(w: dict[str, Any], x: Any) -> Any:
         if f"{name}.shortcut.weight" in w:
             stride = 2
             short = batch_norm(w, f"{name}.norm3", convolution(w, f"{name}.shortcut", x, stride))
-        x = jax.nn.relu(batch_norm(w, f"{name}.norm1", convolution(w, f"{name}.conv1", x, stride, padding=1)))
-        x = jax.nn.relu(batch_norm(w, f"{name}.norm2", convolution(w, f"{name}.conv2", x, padding=1)) + short)
+        x = jax.nn.relu(
+            batch_norm(w, f"{name}.norm1", convolution(w, f"{name}.conv1", x, stride, padding=1))
+        )
+        x = jax.nn.relu(
+            batch_norm(w, f"{name}.norm2", convolution(w, f"{name}.conv2", x, padding=1)) + short
+        )
     return linear(w, "output", x.mean((2, 3)))
 
 

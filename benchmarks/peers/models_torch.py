@@ -37,14 +37,24 @@ class Encoder(nn.Module):  # type: ignore[misc]
 
 
 class GPT(nn.Module):  # type: ignore[misc]
-    def __init__(self, length: int, width: int, heads: int, layers: int, classes: int, **other: int) -> None:
+    def __init__(
+        self, length: int, width: int, heads: int, layers: int, classes: int, **other: int
+    ) -> None:
         super().__init__()
         layer = nn.TransformerEncoderLayer(
-            width, heads, 4 * width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+            width,
+            heads,
+            4 * width,
+            dropout=0.0,
+            activation="gelu",
+            batch_first=True,
+            norm_first=True,
         )
         self.tokens = nn.Embedding(classes, width)
         self.positions = nn.ParameterDict({"encoding": torch.empty(length, width)})
-        self.encoder = nn.TransformerEncoder(layer, layers, nn.LayerNorm(width), enable_nested_tensor=False)
+        self.encoder = nn.TransformerEncoder(
+            layer, layers, nn.LayerNorm(width), enable_nested_tensor=False
+        )
         self.output = nn.Linear(width, classes, bias=False)
 
     def forward(self, x: Any) -> Any:
@@ -92,7 +102,9 @@ class ResNet(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.conv = nn.Conv2d(3, width, 3, padding=1, bias=False)
         self.norm = nn.BatchNorm2d(width)
-        self.blocks = nn.Sequential(Block(width, width), Block(width, 2 * width), Block(2 * width, 4 * width))
+        self.blocks = nn.Sequential(
+            Block(width, width), Block(width, 2 * width), Block(2 * width, 4 * width)
+        )
         self.output = nn.Linear(4 * width, classes)
 
     def forward(self, x: Any) -> Any:
@@ -118,10 +130,14 @@ def step_compiled(model: str, **sizes: int) -> Callable[[], Any]:
     return compiled_step(*model_and_step(model, torch.compile, **sizes))
 
 
-def model_and_step(model: str, wrap: Callable[[Any], Any], **sizes: int) -> tuple[Any, Callable[[], Any]]:
+def model_and_step(
+    model: str, wrap: Callable[[Any], Any], **sizes: int
+) -> tuple[Any, Callable[[], Any]]:
     data = problem(model, **sizes)
     module = MODELS[model](**sizes)
-    module.load_state_dict({name: torch.from_numpy(value) for name, value in data.weights.items()}, strict=False)
+    module.load_state_dict(
+        {name: torch.from_numpy(value) for name, value in data.weights.items()}, strict=False
+    )
     optimizer = torch.optim.SGD(module.parameters(), lr=data.lr)
     x, y = torch.from_numpy(data.x), torch.from_numpy(data.y)
     forward = wrap(lambda x, y: nn.functional.cross_entropy(module(x), y))

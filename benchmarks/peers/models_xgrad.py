@@ -34,10 +34,18 @@ class Encoder(nn.Module):
 
 
 class GPT(nn.Module):
-    def __init__(self, length: int, width: int, heads: int, layers: int, classes: int, **other: int) -> None:
+    def __init__(
+        self, length: int, width: int, heads: int, layers: int, classes: int, **other: int
+    ) -> None:
         super().__init__()
         layer = nn.TransformerEncoderLayer(
-            width, heads, 4 * width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+            width,
+            heads,
+            4 * width,
+            dropout=0.0,
+            activation="gelu",
+            batch_first=True,
+            norm_first=True,
         )
         self.tokens = nn.Embedding(classes, width)
         self.positions = nn.PositionalEncoding(width, length, learned=True, batch_first=True)
@@ -90,7 +98,9 @@ class ResNet(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(3, width, 3, padding=1, bias=False)
         self.norm = nn.BatchNorm2d(width)
-        self.blocks = nn.Sequential(Block(width, width), Block(width, 2 * width), Block(2 * width, 4 * width))
+        self.blocks = nn.Sequential(
+            Block(width, width), Block(width, 2 * width), Block(2 * width, 4 * width)
+        )
         self.output = nn.Linear(4 * width, classes)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -112,11 +122,15 @@ def step(model: str, dtype: Any = "float32", **sizes: int) -> Callable[[], Any]:
     return trained(model, dtype, "cpu", **sizes)[0]
 
 
-def trained(model: str, dtype: Any, device: str, **sizes: int) -> tuple[Callable[[], Any], nn.Module]:
+def trained(
+    model: str, dtype: Any, device: str, **sizes: int
+) -> tuple[Callable[[], Any], nn.Module]:
     """Return a step, and the model that it trains."""
     data = problem(model, **sizes)
     module = MODELS[model](**sizes).to(device, dtype=getattr(xgrad, dtype))
-    module.load_state_dict({name: value.astype(dtype) for name, value in data.weights.items()}, strict=False)
+    module.load_state_dict(
+        {name: value.astype(dtype) for name, value in data.weights.items()}, strict=False
+    )
     optimizer = optim.SGD(module.parameters(), lr=data.lr)
     x, y = xgrad.asarray(data.x, device=device), xgrad.asarray(data.y, device=device)
     x = x.astype(getattr(xgrad, dtype)) if x.dtype.kind == "f" else x

@@ -16,7 +16,8 @@ from benchmarks.problems import mlp, operands
 def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
     problem = mlp(sizes, batch)
     params = [
-        (mygrad.tensor(w.T.copy()), mygrad.tensor(b)) for w, b in zip(problem.weights, problem.biases, strict=True)
+        (mygrad.tensor(w.T.copy()), mygrad.tensor(b))
+        for w, b in zip(problem.weights, problem.biases, strict=True)
     ]
 
     def run() -> Any:

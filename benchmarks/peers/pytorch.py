@@ -60,7 +60,9 @@ def model_and_step(
     return model, run
 
 
-def step(sizes: Sequence[int], batch: int, device: str = "cpu", tf32: bool = False) -> Callable[[], Any]:
+def step(
+    sizes: Sequence[int], batch: int, device: str = "cpu", tf32: bool = False
+) -> Callable[[], Any]:
     return model_and_step(sizes, batch, device, tf32)[1]
 
 
@@ -70,7 +72,9 @@ def step_compiled(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
 
 
 def compiled_step(model: Any, run: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a step of a model that compiles in its first call, once it has; the model is left as it was."""
+    """Return a step of a model that compiles in its first call, once it has; the model is left as
+    it was.
+    """
     start = {name: value.clone() for name, value in model.state_dict().items()}
     try:
         run()
@@ -81,7 +85,9 @@ def compiled_step(model: Any, run: Callable[[], Any]) -> Callable[[], Any]:
     return run
 
 
-def step_graph(sizes: Sequence[int], batch: int, device: str = "cuda", tf32: bool = False) -> Callable[[], Any]:
+def step_graph(
+    sizes: Sequence[int], batch: int, device: str = "cuda", tf32: bool = False
+) -> Callable[[], Any]:
     """Capture the whole step as a CUDA graph, as in PyTorch's documentation."""
     if not device.startswith("cuda"):
         raise LeftOut("CUDA graphs need CUDA")
@@ -137,7 +143,12 @@ def chain(length: int, device: str = "cpu") -> Callable[[], Any]:
 
 
 def epochs(
-    data: Images, sizes: Sequence[int], seed: int, device: str = "cpu", fused: bool = False, loader: bool = False
+    data: Images,
+    sizes: Sequence[int],
+    seed: int,
+    device: str = "cpu",
+    fused: bool = False,
+    loader: bool = False,
 ) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
     """Train on tensors that are sliced by hand, or on batches of a loader."""
     torch.manual_seed(seed)
@@ -222,12 +233,18 @@ def to_pinned_host(size: int, device: str) -> Callable[[], Any]:
 
 
 def pullback(
-    call: Callable[..., Any], inputs: Sequence[Array], varied: Sequence[bool], weights: Sequence[Array]
+    call: Callable[..., Any],
+    inputs: Sequence[Array],
+    varied: Sequence[bool],
+    weights: Sequence[Array],
 ) -> tuple[list[Array], list[Array] | None]:
     leaves = [torch.tensor(x, requires_grad=moves) for x, moves in zip(inputs, varied, strict=True)]
     # Clones, since PyTorch refuses writes to leaves.
     outputs = outputs_of(call(*(x.clone() for x in leaves)))
-    values = [x.detach().resolve_conj().numpy() if isinstance(x, torch.Tensor) else np.asarray(x) for x in outputs]
+    values = [
+        x.detach().resolve_conj().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
+        for x in outputs
+    ]
     differentiable = [
         (x, torch.tensor(w, dtype=x.dtype))
         for x, w in zip(outputs, weights, strict=True)
@@ -239,4 +256,7 @@ def pullback(
     gradients = torch.autograd.grad(
         [x for x, _ in differentiable], wanted, [w for _, w in differentiable], allow_unused=True
     )
-    return values, [np.zeros(x.shape) if g is None else g.numpy() for x, g in zip(wanted, gradients, strict=True)]
+    return values, [
+        np.zeros(x.shape) if g is None else g.numpy()
+        for x, g in zip(wanted, gradients, strict=True)
+    ]

@@ -17,11 +17,21 @@ def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
     if sizes[-1] < 3:
         raise LeftOut("its network has one output for two classes")
     problem = mlp(sizes, batch)
-    plain = {"solver": "sgd", "alpha": 0, "momentum": 0, "nesterovs_momentum": False, "shuffle": False}
+    plain = {
+        "solver": "sgd",
+        "alpha": 0,
+        "momentum": 0,
+        "nesterovs_momentum": False,
+        "shuffle": False,
+    }
     model = MLPClassifier(sizes[1:-1], learning_rate_init=problem.lr, batch_size=batch, **plain)
     model.partial_fit(problem.x, problem.y, classes=np.arange(sizes[-1]))
-    for own, value in zip(model.coefs_ + model.intercepts_, problem.weights + problem.biases, strict=True):
-        own[...] = value.T  # its optimizer updates these in place, and has no state without momentum
+    for own, value in zip(
+        model.coefs_ + model.intercepts_, problem.weights + problem.biases, strict=True
+    ):
+        own[...] = (
+            value.T
+        )  # its optimizer updates these in place, and has no state without momentum
 
     def run() -> Any:
         model.partial_fit(problem.x, problem.y)
@@ -30,8 +40,12 @@ def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
     return run
 
 
-def epochs(data: Images, sizes: Sequence[int], seed: int) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
-    """``partial_fit`` of all images is one epoch of mini-batches, and keeps Adam's moments; initial weights differ."""
+def epochs(
+    data: Images, sizes: Sequence[int], seed: int
+) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
+    """``partial_fit`` of all images is one epoch of mini-batches, and keeps Adam's moments; initial
+    weights differ.
+    """
     model = MLPClassifier(sizes[1:-1], solver="adam", alpha=0, batch_size=BATCH, random_state=seed)
     classes = np.unique(data.train_labels)
 

@@ -16,14 +16,18 @@ from xgrad import nn, optim
 from xgrad.data import DataLoader, TensorDataset
 
 
-def model_of(sizes: Sequence[int], weights: list[Array], biases: list[Array], device: str = "cpu") -> nn.MLP:
+def model_of(
+    sizes: Sequence[int], weights: list[Array], biases: list[Array], device: str = "cpu"
+) -> nn.MLP:
     model = nn.MLP(sizes, device=device)
     values = [value for pair in zip(weights, biases, strict=True) for value in pair]
     model.load_state_dict(dict(zip(model.state_dict(), values, strict=True)))
     return model
 
 
-def step(sizes: Sequence[int], batch: int, device: str = "cpu", tf32: bool = False) -> Callable[[], Any]:
+def step(
+    sizes: Sequence[int], batch: int, device: str = "cpu", tf32: bool = False
+) -> Callable[[], Any]:
     if tf32 and device != "cpu":
         xgrad.set_tf32(True, device)
     problem = mlp(sizes, batch)
@@ -41,7 +45,9 @@ def step(sizes: Sequence[int], batch: int, device: str = "cpu", tf32: bool = Fal
     return run
 
 
-def step_captured(sizes: Sequence[int], batch: int, device: str = "cpu", tf32: bool = False) -> Callable[[], Any]:
+def step_captured(
+    sizes: Sequence[int], batch: int, device: str = "cpu", tf32: bool = False
+) -> Callable[[], Any]:
     return xgrad.capture(step(sizes, batch, device, tf32))
 
 
@@ -51,9 +57,14 @@ def step_native(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callab
 
 
 def recording(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], float]:
-    """Return a function that measures the first captured call, planning included, in eager steps."""
+    """Return a function that measures the first captured call, planning included, in eager
+    steps.
+    """
     eager = step(sizes, batch, device)
-    for run in (eager, xgrad.capture(eager)):  # the optimizer packs parameters, and modules of capture are imported
+    for run in (
+        eager,
+        xgrad.capture(eager),
+    ):  # the optimizer packs parameters, and modules of capture are imported
         float(run())
 
     def seconds(run: Callable[[], Any], steps: int) -> float:
@@ -105,7 +116,9 @@ def chain(length: int, device: str = "cpu") -> Callable[[], Any]:
 Epochs = tuple[Callable[[float], Any], Callable[[Array], Array]]
 
 
-def epochs(data: Images, sizes: Sequence[int], seed: int, device: str = "cpu", capture: bool = False) -> Epochs:
+def epochs(
+    data: Images, sizes: Sequence[int], seed: int, device: str = "cpu", capture: bool = False
+) -> Epochs:
     xgrad.manual_seed(seed)
     model = model_of(sizes, *first_weights(sizes, seed), device)
     optimizer = optim.Adam(model.parameters())
@@ -179,7 +192,10 @@ def to_host(size: int, device: str) -> Callable[[], Any]:
 
 
 def pullback(
-    call: Callable[..., Any], inputs: Sequence[Array], varied: Sequence[bool], weights: Sequence[Array]
+    call: Callable[..., Any],
+    inputs: Sequence[Array],
+    varied: Sequence[bool],
+    weights: Sequence[Array],
 ) -> tuple[list[Array], list[Array] | None]:
     leaves = [xgrad.Tensor(x, requires_grad=moves) for x, moves in zip(inputs, varied, strict=True)]
     outputs = outputs_of(
@@ -197,4 +213,7 @@ def pullback(
     gradients = xgrad.autograd.grad(
         [x for x, _ in differentiable], wanted, [w for _, w in differentiable], allow_unused=True
     )
-    return values, [np.zeros(x.shape) if g is None else g.numpy() for x, g in zip(wanted, gradients, strict=True)]
+    return values, [
+        np.zeros(x.shape) if g is None else g.numpy()
+        for x, g in zip(wanted, gradients, strict=True)
+    ]

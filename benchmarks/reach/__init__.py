@@ -1,10 +1,10 @@
 """Gradients through the code of SciPy and scikit-learn, called with the arrays of a library.
 
-Each function is called with arrays that require gradients. A gradient flows if the values equal those with NumPy, and
-the derivative along a random direction equals that of central differences through NumPy. All is in float64, in a
-process of its own for each peer and subject, with SCIPY_ARRAY_API=1 and scikit-learn's array_api_dispatch. The needs of
-a call path are the functions and array methods that it used of xgrad. If no gradient of xgrad flows, the reason is
-listed.
+Each function is called with arrays that require gradients. A gradient flows if the values equal
+those with NumPy, and the derivative along a random direction equals that of central differences
+through NumPy. All is in float64, in a process of its own for each peer and subject, with
+SCIPY_ARRAY_API=1 and scikit-learn's array_api_dispatch. The needs of a call path are the functions
+and array methods that it used of xgrad. If no gradient of xgrad flows, the reason is listed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ def unlisted(package: str) -> str:
     except metadata.PackageNotFoundError:
         return f"needs {package}"
     listed = LISTED[package]
-    return "" if installed.startswith(f"{listed}.") else f"the list is for {package} {listed}, not {installed}"
+    return (
+        ""
+        if installed.startswith(f"{listed}.")
+        else f"the list is for {package} {listed}, not {installed}"
+    )
 
 
 def run(options: Options) -> Result:
@@ -38,12 +42,19 @@ def run(options: Options) -> Result:
     (peers,) = options.chosen(PEERS)
     counts: Cells = {peer: {} for peer in ("call paths", *peers)}
     for subject in SUBJECTS[:1] if options.quick else SUBJECTS:
-        title = subject.replace("_", " ").replace("scipy", "SciPy").replace("sklearn", "scikit-learn")
+        title = (
+            subject.replace("_", " ").replace("scipy", "SciPy").replace("sklearn", "scikit-learn")
+        )
         words: dict[str, dict[str, str]] = {}
         needs: dict[str, str] = {}
         for peer, target in peers.items():
             with worker_group(
-                result, {peer: target}, "benchmarks.reach.verdicts:Verdicts", title, {"subject": subject}, options
+                result,
+                {peer: target},
+                "benchmarks.reach.verdicts:Verdicts",
+                title,
+                {"subject": subject},
+                options,
             ) as group:
                 for _, verdicts in group.ask("verdicts"):
                     counts["call paths"][title] = [len(verdicts)]
@@ -60,5 +71,7 @@ def run(options: Options) -> Result:
         result.words.append(Words(title, "call path", words))
     for row in counts.values():
         row["all"] = [sum(cell[0] for cell in row.values())]
-    result.tables = [Table("Call paths with a gradient that flows", "", counts, "bars", corner="peer")]
+    result.tables = [
+        Table("Call paths with a gradient that flows", "", counts, "bars", corner="peer")
+    ]
     return result

@@ -1,4 +1,6 @@
-"""Functions of the namespace and methods of arrays that a call path uses, recorded during a call."""
+"""Functions of the namespace and methods of arrays that a call path uses, recorded during a
+call.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,13 @@ def called_by_others(depth: int) -> bool:
 
 @contextmanager
 def recorded() -> Iterator[set[str]]:
-    """Collect the functions that other projects use, by their names in the standard, and rarely supported methods."""
+    """Collect the functions that other projects use, by their names in the standard, and rarely
+    supported methods.
+    """
     used: set[str] = set()
-    modules = {"": xgrad} | {f"{name}.": getattr(xgrad, name) for name in MODULES if hasattr(xgrad, name)}
+    modules = {"": xgrad} | {
+        f"{name}.": getattr(xgrad, name) for name in MODULES if hasattr(xgrad, name)
+    }
     methods = {name: getattr(xgrad.Tensor, name) for name in METHODS if hasattr(xgrad.Tensor, name)}
 
     def recording(prefix: str) -> type[ModuleType]:

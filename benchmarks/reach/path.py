@@ -1,4 +1,6 @@
-"""Call paths: functions of other projects, their inputs, and whether a gradient flows through them."""
+"""Call paths: functions of other projects, their inputs, and whether a gradient flows through
+them.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ class Path:
     """A function of another project, and its inputs."""
 
     name: str  # function and arguments
-    call: Callable[..., Any]  # takes an array for each of `draws`, returns a real or complex array, or a tuple of them
+    call: Callable[
+        ..., Any
+    ]  # takes an array for each of `draws`, returns a real or complex array, or a tuple of them
     draws: tuple[Draw, ...]  # inputs, in float64 except for constants
     stops: str = ""  # why no gradient of xgrad flows, if none does
 
@@ -84,16 +88,18 @@ def outputs_of(result: Any) -> list[Any]:
 def verdict(subject: Path, pullback: Pullback) -> str:
     """Return `FLOWS`, or in a few words why the gradient of a library does not flow.
 
-    The values must be NumPy's, and the derivative along a random direction that of central differences through NumPy.
-    `pullback` is the function of a peer: see `benchmarks.peers`. A path with vanishing differences, which could not
-    show a wrong gradient, is a ValueError.
+    The values must be NumPy's, and the derivative along a random direction that of central
+    differences through NumPy. `pullback` is the function of a peer: see `benchmarks.peers`. A path
+    with vanishing differences, which could not show a wrong gradient, is a ValueError.
     """
     inputs = subject.inputs()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of other projects
         directions, weights, expected, slope = differences(subject, inputs)
         if abs(slope) < 1e-6:
-            raise ValueError(f"{subject.name}: expected a derivative that differs from zero, got {slope}")
+            raise ValueError(
+                f"{subject.name}: expected a derivative that differs from zero, got {slope}"
+            )
         try:
             outputs, gradients = pullback(subject.call, inputs, subject.varied, weights)
         except Exception as error:
@@ -109,8 +115,11 @@ def verdict(subject: Path, pullback: Pullback) -> str:
     return FLOWS
 
 
-def differences(subject: Path, inputs: Sequence[Array]) -> tuple[list[Array], list[Array], list[Array], float]:
-    """Return a direction for each varied input, weights for each output, the outputs, and a derivative.
+def differences(
+    subject: Path, inputs: Sequence[Array]
+) -> tuple[list[Array], list[Array], list[Array], float]:
+    """Return a direction for each varied input, weights for each output, the outputs, and a
+    derivative.
 
     The derivative is that of ``sum(real(conj(weight) * output))`` along the directions.
     """
@@ -120,17 +129,30 @@ def differences(subject: Path, inputs: Sequence[Array]) -> tuple[list[Array], li
 
     def at(distance: float) -> list[Array]:
         steps = iter(directions)
-        moved = [x + distance * next(steps) if moves else x for x, moves in zip(inputs, subject.varied, strict=True)]
+        moved = [
+            x + distance * next(steps) if moves else x
+            for x, moves in zip(inputs, subject.varied, strict=True)
+        ]
         return [np.asarray(out) for out in outputs_of(subject.call(*moved))]
 
     def weigh(outputs: list[Array]) -> float:
-        return sum(float(np.sum((np.conj(w) * out).real)) for w, out in zip(weights, outputs, strict=True))
+        return sum(
+            float(np.sum((np.conj(w) * out).real)) for w, out in zip(weights, outputs, strict=True)
+        )
 
     expected = at(0.0)
     weights = [normal(*out.shape).make(random) for out in expected]
-    weights = [w * (1 + 0.7j) if out.dtype.kind == "c" else w for w, out in zip(weights, expected, strict=True)]
+    weights = [
+        w * (1 + 0.7j) if out.dtype.kind == "c" else w
+        for w, out in zip(weights, expected, strict=True)
+    ]
     near, far = (weigh(at(step)) - weigh(at(-step)) for step in (STEP, 2 * STEP))
-    return directions, weights, expected, (8 * near - far) / (12 * STEP)  # error of the order of STEP**4
+    return (
+        directions,
+        weights,
+        expected,
+        (8 * near - far) / (12 * STEP),
+    )  # error of the order of STEP**4
 
 
 def first_sentence(text: str) -> str:

@@ -17,9 +17,13 @@ SUBJECTS = tuple(sorted(file.stem for file in (File(__file__).parent / "paths").
 
 
 def paths_of(subject: str) -> list[Path]:
-    """Return the call paths of a subject; SciPy must not have been imported in this process before."""
+    """Return the call paths of a subject; SciPy must not have been imported in this process
+    before.
+    """
     if "scipy" in sys.modules and os.environ.get("SCIPY_ARRAY_API") != "1":
-        raise RuntimeError("expected a process without SciPy, which was imported without SCIPY_ARRAY_API=1")
+        raise RuntimeError(
+            "expected a process without SciPy, which was imported without SCIPY_ARRAY_API=1"
+        )
     os.environ["SCIPY_ARRAY_API"] = "1"  # read when SciPy is imported, which our paths do
     paths: list[Path] = import_module(f"benchmarks.reach.paths.{subject}").PATHS
     return paths
@@ -33,7 +37,11 @@ class Verdicts:
 
     def verdicts(self, names: Iterable[str] = ()) -> dict[str, str]:
         """Return the verdict on each path."""
-        return {path.name: verdict(path, self.pullback) for path in self.paths if not names or path.name in names}
+        return {
+            path.name: verdict(path, self.pullback)
+            for path in self.paths
+            if not names or path.name in names
+        }
 
     def stops(self) -> dict[str, str]:
         """Return the paths without a gradient of xgrad, with the reasons."""

@@ -1,7 +1,7 @@
 """The directive ``{graph}``: an expression, and the picture of the recorded graph that it returns.
 
-The programs of the page before the directive run first, in one namespace. Where Graphviz is missing, the page has the
-graph as text, which `xgrad.graph` returns then.
+The programs of the page before the directive run first, in one namespace. Where Graphviz is
+missing, the page has the graph as text, which `xgrad.graph` returns then.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ class GraphDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         expression = "\n".join(self.content)
         file = Path(self.env.doc2path(self.env.docname))
-        before = "".join(file.read_text(encoding="utf-8").splitlines(keepends=True)[: self.lineno - 1])
+        before = "".join(
+            file.read_text(encoding="utf-8").splitlines(keepends=True)[: self.lineno - 1]
+        )
         namespace: dict[str, Any] = {"__name__": "__main__"}
         with contextlib.redirect_stdout(io.StringIO()):
             for program in PROGRAM.findall(before):

@@ -1,4 +1,6 @@
-"""Pages of the reference: public names by module and subject, each op with its derivative rules from the source."""
+"""Pages of the reference: public names by module and subject, each op with its derivative rules
+from the source.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,29 @@ from xgrad import Function
 
 STANDARD = "https://data-apis.org/array-api/2025.12/API_specification/generated/array_api."
 
-#: Pages: the public module, the title, and the modules of the source whose names are on the page, by default all.
+#: Pages: the public module, the title, and the modules of the source whose names are on the page,
+#: by default all.
 PAGES = [
     ("xgrad", "Tensors", "core.tensor ops.tensor_conversion ops.dlpack"),
     ("xgrad", "Gradients", "core.grad_mode core.lost_gradients core.function"),
     ("xgrad", "Transforms", "transforms"),
     ("xgrad", "Captured steps", "capture"),
     ("xgrad", "Graphs, profiles and memory", "inspection core.memory"),
-    ("xgrad", "Devices, dtypes and threads", "backend core.dtypes core.inspection ops.dtype_functions ops.utility"),
+    (
+        "xgrad",
+        "Devices, dtypes and threads",
+        "backend core.dtypes core.inspection ops.dtype_functions ops.utility",
+    ),
     ("xgrad", "Files", "serialization"),
     ("xgrad", "Creation", "ops.creation"),
     ("xgrad", "Elementwise functions", "ops.elementwise"),
     ("xgrad", "Manipulation", "ops.manipulation ops.joining ops.padding ops.encoding"),
     ("xgrad", "Reductions and scans", "ops.statistical ops.scans ops.differences"),
-    ("xgrad", "Indexing, searching and sets", "ops.indexing ops.searching ops.sorting ops.selection ops.sets"),
+    (
+        "xgrad",
+        "Indexing, searching and sets",
+        "ops.indexing ops.searching ops.sorting ops.selection ops.sets",
+    ),
     ("xgrad", "Products", "ops.matrix_products ops.contractions ops.diagonals"),
     ("xgrad", "Further functions", ""),
     ("xgrad.autograd", "autograd", ""),
@@ -40,8 +51,14 @@ PAGES = [
     ("xgrad.fft", "fft", ""),
     ("xgrad.special", "special", ""),
     ("xgrad.random", "random", ""),
-    ("xgrad.nn", "nn: modules and containers",
-     "nn.module nn.parameter nn.containers nn.parameter_containers nn.state_dict nn.mlp nn.linear nn.shapes"),
+    (
+        "xgrad.nn",
+        "nn: modules and containers",
+        (
+            "nn.module nn.parameter nn.containers nn.parameter_containers nn.state_dict nn.mlp"
+            " nn.linear nn.shapes"
+        ),
+    ),
     ("xgrad.nn", "nn: activations", "nn.activations"),
     ("xgrad.nn", "nn: losses", "nn.losses"),
     ("xgrad.nn", "nn: layers", ""),
@@ -60,7 +77,7 @@ PAGES = [
     ("xgrad.ops", "ops", ""),
     ("xgrad.testing", "testing", ""),
     ("xgrad.backend", "backend", ""),
-]  # fmt: skip
+]
 #: Public names of modules without ``__all__``.
 NAMES = {"xgrad.backend": ["Backend", "DeviceError"]}
 
@@ -74,23 +91,38 @@ def pages() -> Iterator[tuple[str, str, str]]:
         for name in sorted(NAMES.get(module) or public.__all__, key=str.lower):
             value = getattr(public, name)
             source = str(getattr(value, "__module__", "")).removeprefix("xgrad.")
-            fits = not sources or any(source == s or source.startswith(f"{s}.") for s in sources.split())
-            if fits and callable(value) and not isinstance(value, types.ModuleType) and id(value) not in seen:
+            fits = not sources or any(
+                source == s or source.startswith(f"{s}.") for s in sources.split()
+            )
+            if (
+                fits
+                and callable(value)
+                and not isinstance(value, types.ModuleType)
+                and id(value) not in seen
+            ):
                 seen.add(id(value))
                 is_class = isinstance(value, type)
                 members = "   :members:\n" if is_class and not issubclass(value, Exception) else ""
-                entries.append(f".. auto{'class' if is_class else 'function'}:: {module}.{name}\n{members}\n")
+                entries.append(
+                    f".. auto{'class' if is_class else 'function'}:: {module}.{name}\n{members}\n"
+                )
         if entries:
             yield re.sub(r"\W+", "_", title).lower(), title, "\n".join(entries)
 
 
 def write_pages(app: Sphinx) -> None:
-    """Write the pages to docs/reference/; files that are unchanged are left alone, so that builds are incremental."""
+    """Write the pages to docs/reference/; files that are unchanged are left alone, so that builds
+    are incremental.
+    """
     folder = Path(app.srcdir) / "docs" / "reference"
     folder.mkdir(exist_ok=True)
-    texts = {f"{name}.rst": f"{title}\n{'=' * len(title)}\n\n{text}" for name, title, text in pages()}
+    texts = {
+        f"{name}.rst": f"{title}\n{'=' * len(title)}\n\n{text}" for name, title, text in pages()
+    }
     titles = [f"   {name[:-4]}" for name in texts]
-    texts["index.rst"] = "\n".join(["Reference", "=========", "", ".. toctree::", "   :maxdepth: 1", "", *titles, ""])
+    texts["index.rst"] = "\n".join(
+        ["Reference", "=========", "", ".. toctree::", "   :maxdepth: 1", "", *titles, ""]
+    )
     for name, text in texts.items():
         if not (folder / name).exists() or (folder / name).read_text(encoding="utf-8") != text:
             (folder / name).write_text(text, encoding="utf-8")
@@ -112,7 +144,9 @@ def segment(text: str, node: ast.AST) -> str:
 
 
 def declaration(op: Any) -> tuple[str, str] | None:
-    """Return the file that declares an op, and its derivative rules with the helpers that they call; None without."""
+    """Return the file that declares an op, and its derivative rules with the helpers that they
+    call; None without.
+    """
     functions = [inspect.unwrap(rule) for rule in op.function.rules if rule is not None]
     if not functions:
         return None
@@ -135,8 +169,12 @@ def declaration(op: Any) -> tuple[str, str] | None:
     return Path(file).name, source
 
 
-def add_derivative(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
-    """Add the derivative rules of an op to its documentation, and link the section of the standard."""
+def add_derivative(
+    app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
+    """Add the derivative rules of an op to its documentation, and link the section of the
+    standard.
+    """
     for i, line in enumerate(lines):
         lines[i] = re.sub(
             r"^\.\. (\[\d+\])|(\[\d+\])_", r"\1\2", line
@@ -145,11 +183,21 @@ def add_derivative(app: Sphinx, what: str, name: str, value: Any, options: Any, 
             section, function = match.groups()
             package = name.removeprefix("xgrad.").rpartition(".")[0]
             path = f"{package}.{function}" if package in ("fft", "linalg") else function
-            lines[i] = f"`Python array API standard, {section}: {function} <{STANDARD}{path}.html>`__."
+            lines[i] = (
+                f"`Python array API standard, {section}: {function} <{STANDARD}{path}.html>`__."
+            )
     if isinstance(getattr(value, "function", None), Function) and (found := declaration(value)):
         file, source = found
         code = [f"   {line}" for line in source.splitlines()]
-        lines += ["", f".. rubric:: Derivative, in ``{file}``", "", ".. code-block:: python", "", *code, ""]
+        lines += [
+            "",
+            f".. rubric:: Derivative, in ``{file}``",
+            "",
+            ".. code-block:: python",
+            "",
+            *code,
+            "",
+        ]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -25,7 +25,9 @@ from xgrad_cupy.matmul import Products
 
 @pytest.fixture
 def generic(cuda: Device) -> Device:
-    """The device without fused kernels: another object, since ops keep what they run on a device."""
+    """The device without fused kernels: another object, since ops keep what they run on a
+    device.
+    """
     backend = copy.copy(cuda.backend)
     backend.kernels, backend.xp = {}, SimpleNamespace(**vars(cuda.xp))
     return Device.of("cuda", backend)
@@ -37,7 +39,9 @@ def graphs(request: pytest.FixtureRequest, cuda: Device) -> Device:
     return request.getfixturevalue("generic") if request.param == "generic" else cuda
 
 
-def assert_close(results: list[Any], expected: list[Any], rtol: float = 1e-4, atol: float = 1e-5) -> None:
+def assert_close(
+    results: list[Any], expected: list[Any], rtol: float = 1e-4, atol: float = 1e-5
+) -> None:
     for x, y in zip(results, expected, strict=True):
         assert x.dtype == y.dtype
         np.testing.assert_allclose(x.cpu().numpy(), y.cpu().numpy(), rtol=rtol, atol=atol)
@@ -48,9 +52,13 @@ class Training:
 
     def __init__(self, device: Any, capture: bool, momentum: bool = False) -> None:
         xgrad.manual_seed(0)
-        self.model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.25), nn.Linear(16, 3)).to(device)
+        self.model = nn.Sequential(
+            nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.25), nn.Linear(16, 3)
+        ).to(device)
         params = self.model.parameters()
-        self.optimizer: Any = optim.SGD(params, lr=0.1, momentum=0.9) if momentum else optim.Adam(params, lr=0.01)
+        self.optimizer: Any = (
+            optim.SGD(params, lr=0.1, momentum=0.9) if momentum else optim.Adam(params, lr=0.01)
+        )
         self.device, self.generator = device, np.random.default_rng(0)
         self.step: Any = xgrad.capture(self._step) if capture else self._step
 
@@ -88,7 +96,9 @@ class Training:
 def test_training_equals_eager(graphs: Device, momentum: bool) -> None:
     """Also with eager work between replays, which must not get memory of the graph."""
     captured, eager = Training(graphs, True, momentum), Training(graphs, False, momentum)
-    losses = captured.run(40, lambda: [xgrad.full((n,), float("nan"), device=graphs) for n in (8, 48, 24, 128, 16, 3)])
+    losses = captured.run(
+        40, lambda: [xgrad.full((n,), float("nan"), device=graphs) for n in (8, 48, 24, 128, 16, 3)]
+    )
     assert captured.step.refusal is None
     assert_close(losses, eager.run(40), rtol=2e-5, atol=0)
     assert_close(captured.weights(), eager.weights(), atol=1e-6)
@@ -107,7 +117,11 @@ def test_300_steps_with_eager_work_between_them_equal_eager(capturing_device: st
     kept: list[Any] = []
 
     def work() -> None:
-        kept[:] = [xgrad.full((n,), 7.0, device=on) for n in (8, 48, 24, 128, 16, 3, 1 << 16) for _ in range(4)]
+        kept[:] = [
+            xgrad.full((n,), 7.0, device=on)
+            for n in (8, 48, 24, 128, 16, 3, 1 << 16)
+            for _ in range(4)
+        ]
         kept.append(kept[-1] + kept[-2])
 
     captured, eager = Training(on, True), Training(on, False)
@@ -125,7 +139,11 @@ def test_memory_stays_constant_in_training(cuda: Device) -> None:
         gc.collect()
         figures.append(cuda.memory())
     before, after = figures
-    assert before["reserved"] >= sum(program.executor.nbytes for program in training.step._programs.values()) > 0
+    assert (
+        before["reserved"]
+        >= sum(program.executor.nbytes for program in training.step._programs.values())
+        > 0
+    )
     assert after["used"] <= before["used"] + (1 << 14)  # the results of the replays have 150 KiB
     assert after["reserved"] <= before["reserved"] + (1 << 20)
 
@@ -139,9 +157,22 @@ def _layer(x: xgrad.Tensor, w: xgrad.Tensor) -> xgrad.Tensor:
 
 PURE: dict[str, Callable[..., Any]] = {
     "products": lambda x, w: (x @ w.T, x.T @ x, w @ w.T, (x.reshape(2, 4, 6) @ w.T)),
-    "stacks": lambda x, w: (x.reshape(2, 4, 6) @ x.reshape(2, 6, 4), xgrad.tensordot(x, w, axes=([1], [1]))),
-    "reductions": lambda x, w: (x.sum(0), x.max(1), x.mean(), (x - x.mean(1, keepdims=True)).std(), x.argmax(1)),
-    "indices": lambda x, w: (x[:, 1:3], x[xgrad.argsort(x[:, 0])], xgrad.take(w, xgrad.argmax(x, axis=1) % 3, axis=0)),
+    "stacks": lambda x, w: (
+        x.reshape(2, 4, 6) @ x.reshape(2, 6, 4),
+        xgrad.tensordot(x, w, axes=([1], [1])),
+    ),
+    "reductions": lambda x, w: (
+        x.sum(0),
+        x.max(1),
+        x.mean(),
+        (x - x.mean(1, keepdims=True)).std(),
+        x.argmax(1),
+    ),
+    "indices": lambda x, w: (
+        x[:, 1:3],
+        x[xgrad.argsort(x[:, 0])],
+        xgrad.take(w, xgrad.argmax(x, axis=1) % 3, axis=0),
+    ),
     "views": lambda x, w: (x.T, x.reshape(6, 8), xgrad.concat([x, w]), xgrad.where(x > 0, x, 0.0)),
     "a gradient": lambda x, w: (xgrad.grad(lambda w: (_layer(x, w) ** 2).sum())(w),),
     "complex": lambda x, w: ((x * 1j) @ (w.T + 2j),),
@@ -197,7 +228,11 @@ def test_results_that_share_memory_share_it_in_replay(cuda: Device) -> None:
 
     _, (whole, part) = captured(step, xgrad.ones((3, 2), device=cuda))
     assert whole._data.data.mem is part._data.data.mem
-    assert whole.tolist() == [[2.0, 2.0]] * 3 and part.tolist() == [2.0, 2.0] and part._data.strides == (8,)
+    assert (
+        whole.tolist() == [[2.0, 2.0]] * 3
+        and part.tolist() == [2.0, 2.0]
+        and part._data.strides == (8,)
+    )
 
 
 def test_view_of_argument_is_view_of_new_argument(cuda: Device) -> None:
@@ -244,7 +279,9 @@ LAYOUTS: dict[str, Callable[[xgrad.Tensor], xgrad.Tensor]] = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-def test_argument_of_any_layout_is_copied(cuda: Device, layout: Callable[[xgrad.Tensor], xgrad.Tensor]) -> None:
+def test_argument_of_any_layout_is_copied(
+    cuda: Device, layout: Callable[[xgrad.Tensor], xgrad.Tensor]
+) -> None:
     step = xgrad.capture(lambda x: 2 * x)
     for i in range(3):
         x = layout(xgrad.asarray(np.arange(16.0).reshape(4, 4).astype(np.float32) + i, device=cuda))
@@ -273,14 +310,21 @@ def test_indexing_by_array_after_update_is_captured(capturing_device: str) -> No
 
 
 def test_moments_updated_in_place_and_then_replaced_equal_eager(graphs: Device) -> None:
-    """A fused kernel writes to moments, and a GradScaler replaces them by a choice; also arrays taken before it."""
+    """A fused kernel writes to moments, and a GradScaler replaces them by a choice; also arrays
+    taken before it.
+    """
     runs = []
     for capture in (lambda step: step, xgrad.capture):
         p = xgrad.ones(4, device=graphs, requires_grad=True)
-        optimizer, scaler = optim.Adam([p], lr=0.1), xgrad.amp.GradScaler(graphs, init_scale=4.0, growth_interval=2)
+        optimizer, scaler = (
+            optim.Adam([p], lr=0.1),
+            xgrad.amp.GradScaler(graphs, init_scale=4.0, growth_interval=2),
+        )
 
         @capture
-        def step(x: xgrad.Tensor, p: Any = p, optimizer: Any = optimizer, scaler: Any = scaler) -> None:
+        def step(
+            x: xgrad.Tensor, p: Any = p, optimizer: Any = optimizer, scaler: Any = scaler
+        ) -> None:
             optimizer.zero_grad()
             scaler.scale((p * x).sum()).backward()
             scaler.step(optimizer)
@@ -297,7 +341,9 @@ def test_moments_updated_in_place_and_then_replaced_equal_eager(graphs: Device) 
 
 
 def test_buffer_of_numbers_is_reused_after_its_copy(cuda: Device) -> None:
-    """Nothing waits for the device between steps: a pinned buffer must not change until it is copied."""
+    """Nothing waits for the device between steps: a pinned buffer must not change until it is
+    copied.
+    """
     p = xgrad.zeros(1, device=cuda, requires_grad=True)
     optimizer = optim.SGD([p], lr=1.0)
 
@@ -336,7 +382,8 @@ def test_numbers_do_not_promote(dtype: str, generic: Device) -> None:
 
 def test_seed_of_generator_made_in_step_is_constant(graphs: Device) -> None:
     _, result = captured(
-        lambda x: x + xgrad.random.Generator(1 << 63).rand(3, device=graphs), xgrad.zeros(3, device=graphs)
+        lambda x: x + xgrad.random.Generator(1 << 63).rand(3, device=graphs),
+        xgrad.zeros(3, device=graphs),
     )
     assert result.tolist() == xgrad.random.Generator(1 << 63).rand(3).tolist()
 
@@ -355,21 +402,29 @@ def test_plans_of_transforms_live_as_long_as_graph(cuda: Device) -> None:
 JOINS: dict[str, Callable[..., Any]] = {
     "rows": lambda parts: xgrad.concat(parts),
     "columns": lambda parts: xgrad.concat(parts, axis=-1),
-    "of different lengths": lambda parts: xgrad.concat([part[i % 3 :] for i, part in enumerate(parts)]),
+    "of different lengths": lambda parts: xgrad.concat(
+        [part[i % 3 :] for i, part in enumerate(parts)]
+    ),
     "flat": lambda parts: xgrad.concat(parts, axis=None),
-    "of two dtypes": lambda parts: xgrad.concat([*parts, xgrad.ones((2, 4), dtype="float64", device="cuda")]),
+    "of two dtypes": lambda parts: xgrad.concat(
+        [*parts, xgrad.ones((2, 4), dtype="float64", device="cuda")]
+    ),
     "stack": lambda parts: xgrad.stack(parts),
     "stack along the last axis": lambda parts: xgrad.stack(parts, axis=-1),
-    "the gradient of unstack": lambda parts: xgrad.grad(lambda x: sum((y**2).sum() for y in xgrad.unstack(x, axis=1)))(
-        xgrad.concat(parts[:3], axis=1)
-    ),
+    "the gradient of unstack": lambda parts: xgrad.grad(
+        lambda x: sum((y**2).sum() for y in xgrad.unstack(x, axis=1))
+    )(xgrad.concat(parts[:3], axis=1)),
 }
 
 
 @pytest.mark.parametrize("count", [9, 30])
 @pytest.mark.parametrize("join", JOINS.values(), ids=JOINS)
-def test_join_of_many_arrays_is_captured(join: Callable[..., Any], count: int, cuda: Device) -> None:
-    """CuPy joins more than eight arrays by a list of their addresses, which no graph can copy from the host."""
+def test_join_of_many_arrays_is_captured(
+    join: Callable[..., Any], count: int, cuda: Device
+) -> None:
+    """CuPy joins more than eight arrays by a list of their addresses, which no graph can copy from
+    the host.
+    """
 
     def step(x: xgrad.Tensor) -> Any:
         return join([x * i for i in range(count)])
@@ -378,7 +433,10 @@ def test_join_of_many_arrays_is_captured(join: Callable[..., Any], count: int, c
     for _ in range(3):
         x = xgrad.asarray(rng.standard_normal((3, 4)), device=cuda)
         result, expected = capturing(x), step(x)
-        assert result.dtype == expected.dtype and result.numpy().tobytes() == expected.numpy().tobytes()
+        assert (
+            result.dtype == expected.dtype
+            and result.numpy().tobytes() == expected.numpy().tobytes()
+        )
     assert capturing.refusal is None, capturing.refusal
 
 
@@ -390,13 +448,21 @@ REFUSED = "cannot be part of a CUDA graph:"
 @pytest.mark.parametrize(
     ("work", "reason"),
     [
-        (lambda x: xgrad.linalg.solve(x + xgrad.eye(3, device="cuda"), x), f"solve {REFUSED} NotImplementedError: "),
-        (lambda x: xgrad.special.i0e(x) * 2, f"i0e {REFUSED} RuntimeError: the current stream is capturing"),
+        (
+            lambda x: xgrad.linalg.solve(x + xgrad.eye(3, device="cuda"), x),
+            f"solve {REFUSED} NotImplementedError: ",
+        ),
+        (
+            lambda x: xgrad.special.i0e(x) * 2,
+            f"i0e {REFUSED} RuntimeError: the current stream is capturing",
+        ),
         (lambda x: x + xgrad.random.randn(3, device="cuda"), "random numbers are made on the host"),
     ],
     ids=["solve", "through the host", "random numbers of the host"],
 )
-def test_refused_step_runs_eagerly_with_right_result(cuda: Device, work: Callable[..., Any], reason: str) -> None:
+def test_refused_step_runs_eagerly_with_right_result(
+    cuda: Device, work: Callable[..., Any], reason: str
+) -> None:
     def step(x: xgrad.Tensor) -> xgrad.Tensor:
         return work(x)  # type: ignore[no-any-return]
 
@@ -404,7 +470,9 @@ def test_refused_step_runs_eagerly_with_right_result(cuda: Device, work: Callabl
     capturing = xgrad.capture(step)
     xgrad.manual_seed(3)
     line = work.__code__.co_firstlineno
-    with pytest.warns(CaptureWarning, match=rf"test_cuda_graph.py:{line}: .*{reason}.*runs eagerly"):
+    with pytest.warns(
+        CaptureWarning, match=rf"test_cuda_graph.py:{line}: .*{reason}.*runs eagerly"
+    ):
         results = [capturing(x)]
     results.append(capturing(x))
     xgrad.manual_seed(3)
@@ -423,7 +491,9 @@ def test_error_of_launch_runs_step_eagerly(cuda: Device, monkeypatch: pytest.Mon
     assert_close(losses, eager.run(5))
 
 
-def test_interrupt_before_the_launch_leaves_the_state_of_before(cuda: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_before_the_launch_leaves_the_state_of_before(
+    cuda: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupt(copies: Any) -> Any:
         raise KeyboardInterrupt
 
@@ -477,7 +547,11 @@ def test_replays_on_two_streams_are_in_order(cuda: Device) -> None:
     x = xgrad.ones(3, device=cuda)
     capturing, _ = captured(step, x)
     cp.cuda.Device().synchronize()
-    streams = [cp.cuda.Stream(non_blocking=True), cp.cuda.get_current_stream(), cp.cuda.Stream(non_blocking=True)]
+    streams = [
+        cp.cuda.Stream(non_blocking=True),
+        cp.cuda.get_current_stream(),
+        cp.cuda.Stream(non_blocking=True),
+    ]
     for i in range(8):  # the last on the current stream
         with streams[i % 3]:
             capturing(x)
@@ -524,7 +598,9 @@ def test_printed_program_has_memory_and_calls(cuda: Device) -> None:
 
 @pytest.fixture
 def calls(cuda: Device, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Calls of cuBLAS for products: transpositions of the factors, and the type in which it computes."""
+    """Calls of cuBLAS for products: transpositions of the factors, and the type in which it
+    computes.
+    """
     calls: list[Any] = []
     call = cublas.Cublas._call
 
@@ -552,22 +628,41 @@ def matrices(shape: tuple[int, ...], dtype: str, layout: str, rng: np.random.Gen
     """Return a stack of matrices in some layout."""
     cp = pytest.importorskip("cupy")
     x = rng.standard_normal((*shape, 2)).astype("f8")
-    values = (x[..., 0] + 1j * x[..., 1] if np.dtype(dtype).kind == "c" else x[..., 0]).astype(dtype)
+    values = (x[..., 0] + 1j * x[..., 1] if np.dtype(dtype).kind == "c" else x[..., 0]).astype(
+        dtype
+    )
     if layout == "T" and len(shape) > 1:
         return cp.asarray(values.swapaxes(-1, -2).copy()).swapaxes(-1, -2)
     n = shape[-1]
-    wide, key = {"part": (n + 3, slice(n)), "gaps": (2 * n, slice(None, None, 2))}.get(layout, (n, slice(None)))
+    wide, key = {"part": (n + 3, slice(n)), "gaps": (2 * n, slice(None, None, 2))}.get(
+        layout, (n, slice(None))
+    )
     padded = np.full((*shape[:-1], wide), np.nan, dtype)
     padded[..., key] = values
     return cp.asarray(padded)[..., key]
 
 
 SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
-    ((3, 4), (4, 5)), ((1, 4), (4, 5)), ((3, 1), (1, 5)), ((3, 4), (4, 1)), ((1, 1), (1, 1)), ((1, 4), (4, 1)),
-    ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,)), ((2, 3, 4), (4, 5)), ((3, 4), (2, 4, 5)), ((2, 3, 4), (2, 4, 5)),
-    ((2, 1, 3, 4), (6, 4, 5)), ((1, 3, 4), (2, 4, 5)), ((2, 3, 4), (4,)), ((4,), (2, 4, 5)), ((3, 0), (0, 5)),
-    ((0, 4), (4, 5)), ((2, 2, 3, 4), (2, 2, 4, 5)),
-]  # fmt: skip
+    ((3, 4), (4, 5)),
+    ((1, 4), (4, 5)),
+    ((3, 1), (1, 5)),
+    ((3, 4), (4, 1)),
+    ((1, 1), (1, 1)),
+    ((1, 4), (4, 1)),
+    ((4,), (4, 5)),
+    ((3, 4), (4,)),
+    ((4,), (4,)),
+    ((2, 3, 4), (4, 5)),
+    ((3, 4), (2, 4, 5)),
+    ((2, 3, 4), (2, 4, 5)),
+    ((2, 1, 3, 4), (6, 4, 5)),
+    ((1, 3, 4), (2, 4, 5)),
+    ((2, 3, 4), (4,)),
+    ((4,), (2, 4, 5)),
+    ((3, 0), (0, 5)),
+    ((0, 4), (4, 5)),
+    ((2, 2, 3, 4), (2, 2, 4, 5)),
+]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
@@ -575,7 +670,10 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
 def test_product_by_cublas_is_that_of_numpy(products: Products, shapes: Any, dtype: str) -> None:
     rng = np.random.default_rng(0)
     for layouts in itertools.product(("C", "T", "part", "gaps"), repeat=2):
-        a, b = (matrices(shape, dtype, layout, rng) for shape, layout in zip(shapes, layouts, strict=True))
+        a, b = (
+            matrices(shape, dtype, layout, rng)
+            for shape, layout in zip(shapes, layouts, strict=True)
+        )
         expected = a.get() @ b.get()
         result = products.matmul(a, b)
         assert result.shape == expected.shape and result.dtype == expected.dtype
@@ -617,8 +715,12 @@ def test_product_of_integers_uses_cupy(products: Products, calls: list[Any], cud
     assert products.capturable(cuda.xp.matmul)(x, x).tolist() == [[2, 3], [6, 11]] and not calls
 
 
-@pytest.mark.parametrize(("dtype", "computed"), [("f2", 68), ("f4", 77), ("c8", 77), ("f8", 70), ("c16", 70)])
-def test_tf32_applies_to_dtypes_as_in_cupy(products: Products, calls: list[Any], dtype: str, computed: int) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "computed"), [("f2", 68), ("f4", 77), ("c8", 77), ("f8", 70), ("c16", 70)]
+)
+def test_tf32_applies_to_dtypes_as_in_cupy(
+    products: Products, calls: list[Any], dtype: str, computed: int
+) -> None:
     x = matrices((2, 2), dtype, "C", np.random.default_rng(0))
     products.cublas.tf32 = True
     products.matmul(x, x)
@@ -626,7 +728,9 @@ def test_tf32_applies_to_dtypes_as_in_cupy(products: Products, calls: list[Any],
 
 
 def test_status_of_cublas_is_raised(products: Products, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(cublas._KINDS, np.dtype("float32"), (-1, 68, np.float32))  # no cudaDataType_t
+    monkeypatch.setitem(
+        cublas._KINDS, np.dtype("float32"), (-1, 68, np.float32)
+    )  # no cudaDataType_t
     x = matrices((2, 2), "f4", "C", np.random.default_rng(0))
     with pytest.raises(cublas.CublasError, match=r"cublasGemmEx returned status \d+"):
         products.matmul(x, x)
@@ -639,6 +743,8 @@ def test_cublas_is_loaded_by_its_names(cuda: Device) -> None:
         names.append(name)
         raise OSError(name)
 
-    with pytest.raises(cublas.CublasError, match=r"cuBLAS is not found: expected one of libcublas\.so\.13, "):
+    with pytest.raises(
+        cublas.CublasError, match=r"cuBLAS is not found: expected one of libcublas\.so\.13, "
+    ):
         cublas.load(pytest.importorskip("cupy"), missing)
     assert names == ["libcublas.so.13", "cublas64_13.dll", "libcublas.so"]

@@ -1,4 +1,6 @@
-"""Parts of the CuPy backend; what needs CuPy is tested on CUDA emulated on the host, or on a GPU."""
+"""Parts of the CuPy backend; what needs CuPy is tested on CUDA emulated on the host, or on a
+GPU.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def raises(error: Exception) -> Any:
 def fake_cupy(devices: Any, driver: int = 13_000, ones: Any = None) -> ModuleType:
     """Return a module like CuPy that finds no GPU, or fails on the one that it finds."""
     module: Any = ModuleType("cupy")
-    runtime = SimpleNamespace(getDeviceCount=devices, driverGetVersion=lambda: driver, runtimeGetVersion=lambda: 13_020)
+    runtime = SimpleNamespace(
+        getDeviceCount=devices, driverGetVersion=lambda: driver, runtimeGetVersion=lambda: 13_020
+    )
     module.cuda, module.ones = SimpleNamespace(runtime=runtime), ones
     return module  # type: ignore[no-any-return]
 
@@ -59,8 +63,10 @@ MESSAGES = {
     ),
     "old driver": (
         fake_cupy(raises(FakeRuntimeError(35, "insufficient driver")), driver=12_040),
-        "cuda: the NVIDIA driver knows CUDA up to 12.4, CuPy was built for 13.2: update the driver, or uninstall this "
-        "CuPy and pip install 'xgrad[cuda12]'",
+        (
+            "cuda: the NVIDIA driver knows CUDA up to 12.4, CuPy was built for 13.2: update the"
+            " driver, or uninstall this CuPy and pip install 'xgrad[cuda12]'"
+        ),
     ),
     "broken driver": (
         fake_cupy(raises(FakeRuntimeError(803, "driver mismatch"))),
@@ -70,27 +76,37 @@ MESSAGES = {
     "0 devices": (fake_cupy(lambda: 0), NO_GPU),
     "no library": (
         fake_cupy(lambda: 1, ones=raises(OSError("libnvrtc.so.13 not found\nsearched in\n- here"))),
-        "cuda: there is a GPU, but CuPy fails on it: OSError: libnvrtc.so.13 not found: if CUDA's libraries are "
-        f"missing, {INSTALL}",
+        (
+            "cuda: there is a GPU, but CuPy fails on it: OSError: libnvrtc.so.13 not found: if"
+            f" CUDA's libraries are missing, {INSTALL}"
+        ),
     ),
 }
 
 
 @pytest.mark.parametrize(("module", "message"), MESSAGES.values(), ids=MESSAGES)
-def test_constructor_names_what_is_missing(module: ModuleType, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constructor_names_what_is_missing(
+    module: ModuleType, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "cupy", module)
     with pytest.raises(DeviceError) as caught:
         xgrad_cupy.CupyBackend()
     assert str(caught.value) == message
 
 
-BANNER = "\n====\nFailed to import CuPy.\n\nOriginal error:\n  ImportError: libcudart.so.13: no such file\n====\n"
+BANNER = (
+    "\n====\nFailed to import CuPy.\n\nOriginal error:\n  ImportError: libcudart.so.13: no such"
+    " file\n====\n"
+)
 
 
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (ImportError(BANNER), "cuda: CuPy does not load: ImportError: libcudart.so.13: no such file: "),
+        (
+            ImportError(BANNER),
+            "cuda: CuPy does not load: ImportError: libcudart.so.13: no such file: ",
+        ),
         (RuntimeError(), "cuda: CuPy does not load: RuntimeError: "),
         (
             ModuleNotFoundError("No module named 'cuda'", name="cuda"),
@@ -108,8 +124,12 @@ def test_constructor_names_why_cupy_does_not_load(
 
 
 def test_import_of_plug_in_loads_no_array_library() -> None:
-    code = "import sys, xgrad_cupy; print(*{'cupy', 'cupyx', 'array_api_compat'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+    code = (
+        "import sys, xgrad_cupy; print(*{'cupy', 'cupyx', 'array_api_compat'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
+    )
     assert done.stdout.strip() == ""
 
 
@@ -121,7 +141,9 @@ def values_for(part: np.ndarray) -> np.ndarray:
     return values * np.asarray(1 - 2j, part.dtype) if part.dtype.kind == "c" else values
 
 
-@pytest.mark.parametrize("dtype", "int8 uint16 int32 float16 float32 float64 complex64 complex128".split())
+@pytest.mark.parametrize(
+    "dtype", "int8 uint16 int32 float16 float32 float64 complex64 complex128".split()
+)
 @pytest.mark.parametrize(
     "key",
     [
@@ -156,12 +178,22 @@ def test_index_add_without_atomics_for_the_dtype_is_refused() -> None:
         xgrad_cupy.index_add(np, x, np.asarray([0, 0]), x[:2])
 
 
-STACKS = [((2, 3, 4), (4, 5)), ((0, 3, 4), (4, 5)), ((3, 4), (2, 4, 5)), ((4,), (4,)), ((2, 1, 3, 4), (6, 4, 5))]
+STACKS = [
+    ((2, 3, 4), (4, 5)),
+    ((0, 3, 4), (4, 5)),
+    ((3, 4), (2, 4, 5)),
+    ((4,), (4,)),
+    ((2, 1, 3, 4), (6, 4, 5)),
+]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
-@pytest.mark.parametrize("shapes", [*STACKS, ((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4,)), ((2, 2, 0, 4), (2, 2, 4, 5))])
-def test_matmul_is_that_of_numpy(shapes: tuple[tuple[int, ...], ...], dtype: str, cuda: xgrad.Device) -> None:
+@pytest.mark.parametrize(
+    "shapes", [*STACKS, ((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4,)), ((2, 2, 0, 4), (2, 2, 4, 5))]
+)
+def test_matmul_is_that_of_numpy(
+    shapes: tuple[tuple[int, ...], ...], dtype: str, cuda: xgrad.Device
+) -> None:
     a, b = (np.arange(float(np.prod(shape))).reshape(shape).astype(dtype) for shape in shapes)
     x, y = xgrad.asarray(a, device=cuda), xgrad.asarray(b, device=cuda)
     np.testing.assert_array_equal(xgrad.matmul(x, y).cpu().numpy(), a @ b, strict=True)
@@ -174,7 +206,9 @@ def test_stacks_are_multiplied_without_copies_and_with_the_bits_of_a_graph(
     cp, rng, computed = pytest.importorskip("cupy"), np.random.default_rng(0), []
     multiply = cp.cuda.cublas.gemmStridedBatchedEx
     monkeypatch.setattr(
-        cp.cuda.cublas, "gemmStridedBatchedEx", lambda *args: (computed.append(args[-2]), multiply(*args))
+        cp.cuda.cublas,
+        "gemmStridedBatchedEx",
+        lambda *args: (computed.append(args[-2]), multiply(*args)),
     )
     x, y = [xgrad.asarray(rng.normal(size=(3, 40, 40)).astype("f4"), device=cuda) for _ in range(2)]
     pool = cp.cuda.MemoryPool()
@@ -196,7 +230,11 @@ def test_stacks_are_multiplied_without_copies_and_with_the_bits_of_a_graph(
 
 def test_matmul_writes_to_out(cuda: xgrad.Device) -> None:
     """As a derivative rule does for the gradient buffer of an optimizer."""
-    a, b, out = cuda.xp.reshape(cuda.xp.arange(6.0), (2, 3)), cuda.xp.ones((3, 4)), cuda.xp.empty((4, 2)).T
+    a, b, out = (
+        cuda.xp.reshape(cuda.xp.arange(6.0), (2, 3)),
+        cuda.xp.ones((3, 4)),
+        cuda.xp.empty((4, 2)).T,
+    )
     assert matmul_into(cuda.xp, a, b, out) is out
     assert out.tolist() == [[3.0] * 4, [12.0] * 4]
 
@@ -247,7 +285,9 @@ VIEWS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("look", VIEWS.values(), ids=VIEWS)
-def test_view_of_buffer_shares_its_memory(look: Callable[[Any, Any], Any], cuda: xgrad.Device) -> None:
+def test_view_of_buffer_shares_its_memory(
+    look: Callable[[Any, Any], Any], cuda: xgrad.Device
+) -> None:
     backend, xp = cuda.backend, cuda.xp
     buffer, other = (xp.zeros(1000, dtype=np.float32) for _ in range(2))
     placement: Any = SimpleNamespace(device=cuda, dtype=np.float32)
@@ -292,11 +332,16 @@ def used_names() -> Iterator[str]:
                 case ast.Attribute(value=ast.Name("xp") | ast.Attribute(attr="xp"), attr=name):
                     yield name
                 case ast.Attribute(
-                    value=ast.Attribute(value=ast.Name("xp") | ast.Attribute(attr="xp"), attr=group), attr=name
+                    value=ast.Attribute(
+                        value=ast.Name("xp") | ast.Attribute(attr="xp"), attr=group
+                    ),
+                    attr=name,
                 ):
                     yield f"{group}.{name}"
                 case ast.Call(
-                    func=ast.Name("elementwise" | "_create"), args=[ast.Constant(str(name)), *_], keywords=keywords
+                    func=ast.Name("elementwise" | "_create"),
+                    args=[ast.Constant(str(name)), *_],
+                    keywords=keywords,
                 ) if "forward" not in [keyword.arg for keyword in keywords]:
                     yield name
 
@@ -317,11 +362,15 @@ def test_namespace_has_the_used_functions(cuda: xgrad.Device) -> None:
 def test_namespace_has_the_functions_of_the_standard(cuda: xgrad.Device) -> None:
     strict, own = pytest.importorskip("array_api_strict"), cuda.xp
     for namespace, standard in ((own, strict), (own.linalg, strict.linalg), (own.fft, strict.fft)):
-        public = {name for name in standard.__all__ if not name.startswith("_") and "trict" not in name}
+        public = {
+            name for name in standard.__all__ if not name.startswith("_") and "trict" not in name
+        }
         assert [name for name in public - {"Device"} if not hasattr(namespace, name)] == []
 
 
-@pytest.mark.parametrize("name", ["arange", "zeros", "ones", "full", "eye", "linspace", "empty", "asarray"])
+@pytest.mark.parametrize(
+    "name", ["arange", "zeros", "ones", "full", "eye", "linspace", "empty", "asarray"]
+)
 def test_creation_function_uses_its_device(name: str, cuda: xgrad.Device) -> None:
     """By the error for a GPU that does not exist."""
     cp = pytest.importorskip("cupy")
@@ -331,26 +380,40 @@ def test_creation_function_uses_its_device(name: str, cuda: xgrad.Device) -> Non
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float32", "complex64"])
-def test_vecdot_has_the_dtype_of_its_operands_and_the_same_bits_in_a_graph(dtype: str, cuda: xgrad.Device) -> None:
+def test_vecdot_has_the_dtype_of_its_operands_and_the_same_bits_in_a_graph(
+    dtype: str, cuda: xgrad.Device
+) -> None:
     rng = np.random.default_rng(0)
-    a, b = [(rng.normal(size=(3, 40)) * 9 + (1j if dtype[0] == "c" else 0)).astype(dtype) for _ in range(2)]
+    a, b = [
+        (rng.normal(size=(3, 40)) * 9 + (1j if dtype[0] == "c" else 0)).astype(dtype)
+        for _ in range(2)
+    ]
     x, y = xgrad.asarray(a, device=cuda), xgrad.asarray(b, device=cuda)
     eager, step = xgrad.vecdot(x, y), xgrad.capture(xgrad.vecdot)
-    np.testing.assert_allclose(eager.cpu().numpy(), (a.conj() * b).sum(-1, dtype=dtype), rtol=1e-4, strict=True)
-    assert [step(x, y).cpu().numpy().tobytes() for _ in range(2)] == [eager.cpu().numpy().tobytes()] * 2
+    np.testing.assert_allclose(
+        eager.cpu().numpy(), (a.conj() * b).sum(-1, dtype=dtype), rtol=1e-4, strict=True
+    )
+    assert [step(x, y).cpu().numpy().tobytes() for _ in range(2)] == [
+        eager.cpu().numpy().tobytes()
+    ] * 2
 
 
 @pytest.mark.parametrize("value", [-0.0, complex(0.0, -0.0)])
 def test_scalar_zero_keeps_its_sign(value: complex, cuda: xgrad.Device) -> None:
     moved = xgrad.asarray(value, device=cuda)
-    assert moved.shape == () and repr(moved.cpu().numpy()[()]) == repr(xgrad.asarray(value).numpy()[()])
+    assert moved.shape == () and repr(moved.cpu().numpy()[()]) == repr(
+        xgrad.asarray(value).numpy()[()]
+    )
     x = xgrad.zeros(2, dtype=moved.dtype, device=cuda)
     x[...] = moved
     for filled in (x, xgrad.full((2,), value, device=cuda)):
         assert repr(filled.cpu().numpy()) == repr(xgrad.full((2,), value).numpy())
 
 
-@pytest.mark.xfail(strict=True, reason="CuPy writes numbers that equal 0 by memset: x = cupy.ones(1); x[...] = -0.0")
+@pytest.mark.xfail(
+    strict=True,
+    reason="CuPy writes numbers that equal 0 by memset: x = cupy.ones(1); x[...] = -0.0",
+)
 def test_assigned_number_minus_zero_keeps_its_sign(cuda: xgrad.Device) -> None:
     x = xgrad.ones(2, device=cuda)
     x[...] = -0.0
@@ -365,7 +428,9 @@ def test_time_between_marks_is_in_seconds() -> None:
             recorded.append(self)
 
     backend: Any = object.__new__(xgrad_cupy.CupyBackend)
-    backend._cp = SimpleNamespace(cuda=SimpleNamespace(Event=Event, get_elapsed_time=lambda start, end: 250.0))
+    backend._cp = SimpleNamespace(
+        cuda=SimpleNamespace(Event=Event, get_elapsed_time=lambda start, end: 250.0)
+    )
     backend.devices = [nullcontext()]
     marks = [backend.mark(0), backend.mark(0)]
     assert marks == recorded and backend.elapsed(*marks) == 0.25

@@ -1,7 +1,8 @@
-"""All work on arrays is done while their device is the current one, as CuPy with several GPUs requires.
+"""All work on arrays is done while their device is the current one, as CuPy with several GPUs
+requires.
 
-CuPy launches kernels on the current device, and refuses arrays of another, or warns. So do the arrays of this backend,
-on NumPy.
+CuPy launches kernels on the current device, and refuses arrays of another, or warns. So do the
+arrays of this backend, on NumPy.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class DeviceArray(np.ndarray):
     def __array_finalize__(self, other: Any) -> None:
         self.index = getattr(other, "index", current[-1])
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **more: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **more: Any
+    ) -> Any:
         check(inputs, out)
         if out is not None:
             more["out"] = tuple([bare(x) for x in out])
@@ -50,12 +53,16 @@ class DeviceArray(np.ndarray):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         result = super().__array_function__(function, types, args, kwargs)
-        if function not in (np.reshape, np.swapaxes) or not np.may_share_memory(bare(result), bare(args[0])):
+        if function not in (np.reshape, np.swapaxes) or not np.may_share_memory(
+            bare(result), bare(args[0])
+        ):
             check(args, kwargs.values())  # a view needs no kernel
         return on_device(result) if isinstance(result, np.generic) else result
 
     def __getitem__(self, key: Any) -> Any:
-        if any(isinstance(part, np.ndarray) for part in (key if isinstance(key, tuple) else (key,))):
+        if any(
+            isinstance(part, np.ndarray) for part in (key if isinstance(key, tuple) else (key,))
+        ):
             check([self], key)
         return on_device(super().__getitem__(key), self.index)
 
@@ -75,7 +82,9 @@ def check(*groups: Any) -> None:
             if isinstance(x, (tuple, list)):
                 check(x)
             elif isinstance(x, DeviceArray) and x.index != current[-1]:
-                raise RuntimeError(f"an array on {x.index} was used while {current[-1]} is the current device")
+                raise RuntimeError(
+                    f"an array on {x.index} was used while {current[-1]} is the current device"
+                )
 
 
 def bare(x: Any) -> Any:
@@ -108,12 +117,16 @@ class TwoDevices(Backend):
 
     def __init__(self) -> None:
         self.xp = SimpleNamespace(**vars(array_api_compat.numpy), index_add=self.index_add)
-        for name in "zeros ones empty arange full linspace eye zeros_like ones_like asarray".split():
+        for (
+            name
+        ) in "zeros ones empty arange full linspace eye zeros_like ones_like asarray".split():
             setattr(self.xp, name, self._with_device(getattr(array_api_compat.numpy, name)))
 
     def _with_device(self, create: Callable[..., Any]) -> Callable[..., Any]:
         def created(*args: Any, device: Any = None, **options: Any) -> Any:
-            with making_current(device if isinstance(device, int) else current[-1]):  # "cpu" for NumPy's scalars
+            with making_current(
+                device if isinstance(device, int) else current[-1]
+            ):  # "cpu" for NumPy's scalars
                 check(args)
                 return on_device(create(*args, **options))
 

@@ -1,4 +1,6 @@
-"""Dask: chunks of data, graphs of a training run, a memory limit, a cluster, and shapes that depend on values."""
+"""Dask: chunks of data, graphs of a training run, a memory limit, a cluster, and shapes that depend
+on values.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from xgrad.nn.functional import conv1d, conv2d, cross_entropy
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "dask_fits.py"
 LIMIT = 320  # MiB, for data of a process
-#: Gradient descent on chunks that are computed, not stored, by processes with a limit of the memory for data.
+#: Gradient descent on chunks that are computed, not stored, by processes with a limit of the memory
+#: for data.
 FIT = """
 import resource, sys
 import dask, dask.array as da, numpy as np
@@ -57,7 +60,9 @@ if __name__ == "__main__":
 
 
 def chunk(i: int, count: int) -> Any:
-    """Return one of some chunks of data, which have together four times the limit; of 64 features of float32."""
+    """Return one of some chunks of data, which have together four times the limit; of 64 features
+    of float32.
+    """
     return noise((LIMIT << 22) // 256 // count) * np.float32(1 + i / count)
 
 
@@ -98,12 +103,19 @@ def chunked(x: Any) -> Any:
 
 @pytest.mark.parametrize(
     "call",
-    ["nonzero(x)", "unique_values(x)", "unique_counts(x)", "x[x > 1]", "repeat(x, xp.asarray([1, 2], device='dask'))"],
+    [
+        "nonzero(x)",
+        "unique_values(x)",
+        "unique_counts(x)",
+        "x[x > 1]",
+        "repeat(x, xp.asarray([1, 2], device='dask'))",
+    ],
 )
 def test_shape_that_depends_on_values_is_refused(call: str, library: xgrad.Device) -> None:
     check_error(
         call if call.startswith("x[") else f"xp.{call}",
-        "NotImplementedError: …: expected a shape that is known without values, got one that depends on them: move",
+        "NotImplementedError: …: expected a shape that is known without values, got one that"
+        " depends on them: move",
         x=xgrad.asarray([1.0, 2.0], device=library),
     )
 
@@ -117,7 +129,9 @@ def test_norm_over_a_list_of_axes_is_that_of_vectors(ord: float, library: xgrad.
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0), (0, None), (3, 5), (5, 3), (4, None)])
-def test_eye_of_any_shape_is_that_of_numpy(shape: tuple[int, int | None], library: xgrad.Device) -> None:
+def test_eye_of_any_shape_is_that_of_numpy(
+    shape: tuple[int, int | None], library: xgrad.Device
+) -> None:
     for k in (-7, -1, 0, 1, 7):
         got = xgrad.eye(*shape, k=k, dtype=xgrad.int32, device=library)
         np.testing.assert_array_equal(got.numpy(), np.eye(*shape, k=k, dtype=np.int32))
@@ -144,7 +158,17 @@ def test_function_of_no_elements_is_that_of_cpu(name: str, library: xgrad.Device
     results = []
     for device in ("cpu", "dask"):
         x = xgrad.ones(shape, device=device, requires_grad=True)
-        y = eval(call, {"xp": xgrad, "F": nn.functional, "conv1d": conv1d, "conv2d": conv2d, "x": x, "d": device})
+        y = eval(
+            call,
+            {
+                "xp": xgrad,
+                "F": nn.functional,
+                "conv1d": conv1d,
+                "conv2d": conv2d,
+                "x": x,
+                "d": device,
+            },
+        )
         y.sum().backward()
         assert x.grad is not None
         results.append((y.detach().numpy(), x.grad.numpy()))
@@ -159,18 +183,27 @@ def test_functions_of_rows_keep_their_chunks(library: xgrad.Device) -> None:
     calls = {
         "cross-entropy": lambda x, classes: cross_entropy(x, classes, reduction="none"),
         "special function": lambda x, classes: xgrad.special.gammainc(abs(x), xgrad.ones_like(x)),
-        "take_along_axis": lambda x, classes: xgrad.take_along_axis(x, xgrad.argsort(x, axis=1), axis=1),
+        "take_along_axis": lambda x, classes: xgrad.take_along_axis(
+            x, xgrad.argsort(x, axis=1), axis=1
+        ),
     }
     for name, call in calls.items():
-        got = call(xgrad.asarray(chunked(x), device=library), xgrad.asarray(chunked(classes), device=library))
+        got = call(
+            xgrad.asarray(chunked(x), device=library),
+            xgrad.asarray(chunked(classes), device=library),
+        )
         assert got._data.native.numblocks[0] == 4, name
-        np.testing.assert_allclose(got.numpy(), call(xgrad.asarray(x), xgrad.asarray(classes)).numpy(), err_msg=name)
+        np.testing.assert_allclose(
+            got.numpy(), call(xgrad.asarray(x), xgrad.asarray(classes)).numpy(), err_msg=name
+        )
 
 
 def test_graph_of_a_training_run_does_not_grow(library: xgrad.Device) -> None:
     net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)).to(library)
     optimizer = optim.Adam(net.parameters(), lr=0.01)
-    x = xgrad.asarray(chunked(np.random.default_rng(0).normal(size=(8, 3)).astype(np.float32)), device=library)
+    x = xgrad.asarray(
+        chunked(np.random.default_rng(0).normal(size=(8, 3)).astype(np.float32)), device=library
+    )
     mean = xgrad.zeros(2, device=library)
     sizes = []
     for _ in range(4):
@@ -179,12 +212,19 @@ def test_graph_of_a_training_run_does_not_grow(library: xgrad.Device) -> None:
         (out**2).sum().backward()
         mean -= (mean - out.detach().mean(axis=0)) / 2
         optimizer.step()
-        state = [*net.parameters(), *net.buffers(), *map(xgrad.asarray, optimizer.state[net[0].weight].values()), mean]
+        state = [
+            *net.parameters(),
+            *net.buffers(),
+            *map(xgrad.asarray, optimizer.state[net[0].weight].values()),
+            mean,
+        ]
         sizes.append([len(t._data.native.dask) for t in state if t.device is library])
     assert sizes[-1] == sizes[0] and max(sizes[0]) < 10
 
 
-def test_fits_of_the_example_read_each_chunk_once_a_step_and_give_the_results_of_cpu(library: xgrad.Device) -> None:
+def test_fits_of_the_example_read_each_chunk_once_a_step_and_give_the_results_of_cpu(
+    library: xgrad.Device,
+) -> None:
     import dask.array as da
 
     pytest.importorskip("distributed.client", reason="needs dask.distributed: make test-peers")
@@ -199,7 +239,11 @@ def test_fits_of_the_example_read_each_chunk_once_a_step_and_give_the_results_of
         return chunk
 
     lazy = da.map_blocks(read, chunked(x), dtype=x.dtype, meta=x[:0])
-    for name, data in {"least_squares": [x.sum(axis=1)], "k_means": [], "classifier": [clusters]}.items():
+    for name, data in {
+        "least_squares": [x.sum(axis=1)],
+        "k_means": [],
+        "classifier": [clusters],
+    }.items():
         results = {}
         for device in ("cpu", "dask"):
             inputs = [x, *data] if device == "cpu" else [lazy, *map(chunked, data)]
@@ -207,19 +251,28 @@ def test_fits_of_the_example_read_each_chunk_once_a_step_and_give_the_results_of
             reads.clear()
             fitted = example[name](*map(xgrad.asarray, inputs), losses).detach()
             results[device] = fitted.numpy(), losses.numpy()
-        assert reads[-4 * len(losses) :] == [100] * 4 * 3 and len(reads) <= 4 * 3 + 1, name  # and the first centers
+        assert reads[-4 * len(losses) :] == [100] * 4 * 3 and len(reads) <= 4 * 3 + 1, (
+            name
+        )  # and the first centers
         for got, expected in zip(results["dask"], results["cpu"], strict=True):
             np.testing.assert_allclose(got, expected, rtol=2e-4, atol=1e-5, err_msg=name)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA counts all memory for data on Linux alone")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="RLIMIT_DATA counts all memory for data on Linux alone"
+)
 @pytest.mark.parametrize(("mode", "count"), [("threads", 160), ("cluster", 80)])
 def test_data_of_four_times_an_enforced_memory_limit_are_fitted(
     mode: str, count: int, library: xgrad.Device, tmp_path: Path
 ) -> None:
     pytest.importorskip("distributed.client", reason="needs dask.distributed: make test-peers")
     (tmp_path / "fit.py").write_text(FIT, encoding="utf-8")
-    folders = [EXAMPLE.parents[1], EXAMPLE.parents[1] / "backends", Path(__file__).parent, Path(__file__).parents[1]]
+    folders = [
+        EXAMPLE.parents[1],
+        EXAMPLE.parents[1] / "backends",
+        Path(__file__).parent,
+        Path(__file__).parents[1],
+    ]
     environment = {
         "OPENBLAS_NUM_THREADS": "1",
         "DASK_NUM_WORKERS": "2",
@@ -227,9 +280,16 @@ def test_data_of_four_times_an_enforced_memory_limit_are_fitted(
     }
     command = [sys.executable, "-W", "error", "fit.py", mode, str(count)]
     run = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, cwd=tmp_path, env={**os.environ, **environment}
+        command,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+        env={**os.environ, **environment},
     )
     assert run.returncode == 0, run.stderr
     weights, *refused = run.stdout.splitlines()
-    np.testing.assert_allclose(list(map(float, weights.split())), expected_weights(count), rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(
+        list(map(float, weights.split())), expected_weights(count), rtol=1e-3, atol=1e-6
+    )
     assert refused == (["MemoryError"] if mode == "threads" else [])  # of one array of NumPy

@@ -33,7 +33,19 @@ from xgrad_numpy import NumpyBackend
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
 DTYPES = ["float32", "float64"]
-SPECIAL = [0.0, -0.0, 1.0, -1.5, 3e-38, 1e4, -1e4, 1e30, np.inf, -np.inf, NAN]  # a GPU has no denormals
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.5,
+    3e-38,
+    1e4,
+    -1e4,
+    1e30,
+    np.inf,
+    -np.inf,
+    NAN,
+]  # a GPU has no denormals
 
 
 Named = dict[str, Callable[..., Any]]
@@ -50,7 +62,9 @@ def on_host(kernel: Any) -> Callable[..., Any]:
         for x, array in zip(given, arrays, strict=True):
             if isinstance(x, np.ndarray):
                 x[...] = array.get()
-        return trees.rebuild(result, [x.get() if isinstance(x, cp.ndarray) else x for _, x in trees.leaves(result)])
+        return trees.rebuild(
+            result, [x.get() if isinstance(x, cp.ndarray) else x for _, x in trees.leaves(result)]
+        )
 
     return call
 
@@ -66,7 +80,9 @@ def numbers(shape: Any, dtype: str, seed: int = 0) -> np.ndarray:
 
 
 def as_on_gpu(x: np.ndarray) -> np.ndarray:
-    """Return an array with denormals as zeros, and one NaN, which have other bits on a GPU than on the host."""
+    """Return an array with denormals as zeros, and one NaN, which have other bits on a GPU than on
+    the host.
+    """
     x = np.where(np.abs(x) < np.finfo(x.dtype).tiny, np.copysign(np.zeros_like(x), x), x)
     return np.where(np.isnan(x), np.full_like(x, NAN), x)
 
@@ -86,14 +102,21 @@ def generic(name: str, *args: Any, **options: Any) -> Any:
 
 
 def test_every_kernel_replaces_an_op_or_an_overridable_function(cuda: Device) -> None:
-    ops = {x.function.name for module in (class_losses, nn, dropout, elementwise) for x in vars(module).values()
-           if hasattr(x, "function")}  # fmt: skip
+    ops = {
+        x.function.name
+        for module in (class_losses, nn, dropout, elementwise)
+        for x in vars(module).values()
+        if hasattr(x, "function")
+    }
     assert set(cuda.backend.kernels) <= ops | set(OVERRIDABLE)
     assert set(OVERRIDABLE) <= set(cuda.backend.kernels) | set(NumpyBackend().kernels)
 
 
 def test_device_opened_before_optimizers_are_imported_has_their_kernels(cuda: Device) -> None:
-    code = f"import xgrad; print({{'adam_step', 'sgd_step'}} <= set(xgrad.Device('{cuda}').backend.kernels))"
+    code = (
+        "import xgrad; print({'adam_step', 'sgd_step'} <="
+        f" set(xgrad.Device('{cuda}').backend.kernels))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
 
@@ -104,18 +127,30 @@ def test_overridable_with_used_name_or_unknown_argument_is_refused() -> None:
 
     with pytest.raises(ValueError, match="'relu_gradient' twice"):
         overridable(relu_gradient)
-    with pytest.raises(ValueError, match=r"other has no arguments \['x'\]: expected some of \['g', 'out'\]"):
+    with pytest.raises(
+        ValueError, match=r"other has no arguments \['x'\]: expected some of \['g', 'out'\]"
+    ):
         overridable(relu_gradient, "other", changes=("x",))
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in KERNEL_CASES.values() if case.kernel in OVERRIDABLE], ids=lambda case: case.kernel
+    "case",
+    [case for case in KERNEL_CASES.values() if case.kernel in OVERRIDABLE],
+    ids=lambda case: case.kernel,
 )
 def test_generic_rule_changes_the_declared_arguments(case: KernelCase) -> None:
-    part, args, before = OVERRIDABLE[case.kernel], case.arguments("float32"), case.arguments("float32")
+    part, args, before = (
+        OVERRIDABLE[case.kernel],
+        case.arguments("float32"),
+        case.arguments("float32"),
+    )
     part.generic(Device("cpu").xp, *args)
     names = list(inspect.signature(part.generic).parameters)[1:]
-    arrays = [(name, x, y) for name, x, y in zip(names, args, before, strict=True) if isinstance(x, np.ndarray)]
+    arrays = [
+        (name, x, y)
+        for name, x, y in zip(names, args, before, strict=True)
+        if isinstance(x, np.ndarray)
+    ]
     changed = {name for name, x, y in arrays if not np.array_equal(x, y)}
     assert changed == set(part.changes) & {name for name, _, _ in arrays}
 
@@ -139,19 +174,32 @@ def test_kernel_is_used_unless_the_pass_is_recorded(monkeypatch: pytest.MonkeyPa
 
 
 def larger(op: OpCase) -> list[Sample]:
-    """Return larger samples: more rows than a block has, rows longer than a warp, and those that take a block."""
+    """Return larger samples: more rows than a block has, rows longer than a warp, and those that
+    take a block.
+    """
     shapes = [(11, 10), (3, 33), (2, 1025), (3, 2, 5)]
     if op.name != "cross_entropy":
         axes: list[Any] = [0, (0, -1), None] if "softmax" in op.name else []
-        return [Sample((a(*shape),)) for shape in shapes] + [Sample((a(2, 3, 2),), {"axis": axis}) for axis in axes]
-    targets = [np.arange(x[:, 0, ...].size).reshape(x[:, 0, ...].shape) % x.shape[1] for x in map(np.empty, shapes)]
+        return [Sample((a(*shape),)) for shape in shapes] + [
+            Sample((a(2, 3, 2),), {"axis": axis}) for axis in axes
+        ]
+    targets = [
+        np.arange(x[:, 0, ...].size).reshape(x[:, 0, ...].shape) % x.shape[1]
+        for x in map(np.empty, shapes)
+    ]
     pairs = list(zip(shapes, targets, strict=True))
-    return [Sample((a(*shape), target), {"reduction": how}) for shape, target in pairs for how in ("mean", "none")]
+    return [
+        Sample((a(*shape), target), {"reduction": how})
+        for shape, target in pairs
+        for how in ("mean", "none")
+    ]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "cross_entropy", "dropout of a seed"])
-def test_op_on_larger_inputs_agrees_with_the_generic_rule(name: str, dtype: str, cuda: Device) -> None:
+def test_op_on_larger_inputs_agrees_with_the_generic_rule(
+    name: str, dtype: str, cuda: Device
+) -> None:
     op = find(name)
     for sample in larger(op):
         results = []
@@ -162,12 +210,16 @@ def test_op_on_larger_inputs_agrees_with_the_generic_rule(name: str, dtype: str,
             results.append((out.detach().cpu().numpy(), x.grad.cpu().numpy()))
         rtol = 200 * np.finfo(dtype).eps
         for expected, result in zip(*results, strict=True):
-            np.testing.assert_allclose(result, expected, rtol=rtol, atol=rtol * np.abs(expected).max(), strict=True)
+            np.testing.assert_allclose(
+                result, expected, rtol=rtol, atol=rtol * np.abs(expected).max(), strict=True
+            )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["sigmoid", "softplus", "softmax", "log_softmax"])
-def test_infinities_and_nans_are_those_of_the_generic_rule(name: str, dtype: str, kernels: Named) -> None:
+def test_infinities_and_nans_are_those_of_the_generic_rule(
+    name: str, dtype: str, kernels: Named
+) -> None:
     rows = np.array(list(itertools.product(SPECIAL, repeat=2)), dtype)
     axis = {"axis": -1} if "softmax" in name else {}
     out, gradient = generic(name, rows, **axis), f"{name}_gradient"
@@ -186,10 +238,15 @@ def test_log_softmax_of_several_infinities_is_that_of_the_generic_rule(kernels: 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["floor_divide", "floor_quotient", "remainder"])
-def test_division_with_remainder_has_the_bits_of_the_host(name: str, dtype: str, kernels: Named) -> None:
+def test_division_with_remainder_has_the_bits_of_the_host(
+    name: str, dtype: str, kernels: Named
+) -> None:
     x1, x2 = np.array(list(itertools.product(SPECIAL, repeat=2)), dtype).T.copy()
     large = numbers(9999, dtype) * 1000, numbers(9999, dtype, seed=1)
-    kernel, on_host = kernels[name], Device("cpu").backend.kernels.get(name, lambda x2, x1: x1 // x2)
+    kernel, on_host = (
+        kernels[name],
+        Device("cpu").backend.kernels.get(name, lambda x2, x1: x1 // x2),
+    )
     for args in [(x1, x2), large, (x1, 2.5), (-7.5, x2), (x1, np.inf)]:
         result, expected = as_on_gpu(kernel(*args)), as_on_gpu(on_host(*args))
         np.testing.assert_array_equal(result, expected, strict=True)
@@ -203,8 +260,12 @@ def test_losses_of_infinities_and_nans_are_those_of_the_generic_rule(
 ) -> None:
     rows = np.array(list(itertools.product(SPECIAL, repeat=2)), dtype)
     target, rtol = np.arange(len(rows), dtype=np.uint8) % 2, 8 * np.finfo(dtype).eps
-    loss, scale = generic("cross_entropy", rows, target, reduction="none", label_smoothing=smoothing)
-    result, residual = kernels["cross_entropy"](rows, target, reduction="none", label_smoothing=smoothing)
+    loss, scale = generic(
+        "cross_entropy", rows, target, reduction="none", label_smoothing=smoothing
+    )
+    result, residual = kernels["cross_entropy"](
+        rows, target, reduction="none", label_smoothing=smoothing
+    )
     args = np.ones(len(rows), dtype), rows, target, "none", smoothing, scale
     gradients = kernels["cross_entropy_gradient"](*args), generic("cross_entropy_gradient", *args)
     for x, y in [(result, loss), *zip(residual, scale, strict=True), gradients]:
@@ -212,17 +273,25 @@ def test_losses_of_infinities_and_nans_are_those_of_the_generic_rule(
 
 
 def test_gradient_of_relu_has_the_bits_of_the_generic_rule(kernels: Named) -> None:
-    g, out = (np.array(x, "float32") for x in zip(*itertools.product(SPECIAL, repeat=2), strict=True))
+    g, out = (
+        np.array(x, "float32") for x in zip(*itertools.product(SPECIAL, repeat=2), strict=True)
+    )
     assert kernels["relu_gradient"](g, out).tobytes() == generic("relu_gradient", g, out).tobytes()
 
 
-@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize(
+    "kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+)
 def test_classes_of_any_integer_dtype_are_read(kind: str, kernels: Named) -> None:
     x, target = numbers((3, 4), "float32"), np.array([0, 3, 1], kind)
     loss, scale = kernels["cross_entropy"](x, target, reduction="sum", label_smoothing=0)
-    expected = xgrad.nn.functional.cross_entropy(xgrad.asarray(x), xgrad.asarray(target), reduction="sum")
+    expected = xgrad.nn.functional.cross_entropy(
+        xgrad.asarray(x), xgrad.asarray(target), reduction="sum"
+    )
     np.testing.assert_allclose(loss, expected.numpy(), rtol=1e-6)
-    assert kernels["cross_entropy_gradient"](np.ones((), "float32"), x, target, "sum", 0, scale).shape == (3, 4)
+    assert kernels["cross_entropy_gradient"](
+        np.ones((), "float32"), x, target, "sum", 0, scale
+    ).shape == (3, 4)
 
 
 def test_class_out_of_bounds_wraps_around(kernels: Named) -> None:
@@ -242,7 +311,9 @@ def test_cross_entropy_of_no_rows_is_empty(shape: tuple[int, ...], kernels: Name
 
 def test_cross_entropy_of_no_classes_is_refused(kernels: Named) -> None:
     with pytest.raises(IndexError, match="expected classes, got none"):
-        kernels["cross_entropy"](np.ones((2, 0), "float32"), np.zeros(2, int), reduction="sum", label_smoothing=0)
+        kernels["cross_entropy"](
+            np.ones((2, 0), "float32"), np.zeros(2, int), reduction="sum", label_smoothing=0
+        )
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
@@ -259,7 +330,9 @@ def test_few_huge_rows_use_the_generic_rules(name: str, kernels: Named, cuda: De
     out = rule(x, axis=-1)
     assert kernels[name](x, axis=-1).tobytes() == out.tobytes()
     assert kernels[gradient](x, out, -1).tobytes() == gradient_rule(x, out, -1).tobytes()
-    loss, (top, total) = kernels["cross_entropy"](x, np.array([3, 5]), reduction="none", label_smoothing=0.0)
+    loss, (top, total) = kernels["cross_entropy"](
+        x, np.array([3, 5]), reduction="none", label_smoothing=0.0
+    )
     assert loss.shape == (2,) and top.shape == total.shape == (2, 1)
 
 
@@ -268,7 +341,9 @@ def test_float16_uses_the_generic_rules(cuda: Device) -> None:
     for device in (Device("cpu"), cuda):
         xgrad.manual_seed(0)
         x = xgrad.asarray(numbers((3, 4), "float16"), device=device).requires_grad_()
-        y = xgrad.nn.functional.log_softmax(xgrad.nn.functional.dropout(xgrad.sigmoid(xgrad.relu(x))))
+        y = xgrad.nn.functional.log_softmax(
+            xgrad.nn.functional.dropout(xgrad.sigmoid(xgrad.relu(x)))
+        )
         xgrad.nn.functional.cross_entropy(y, xgrad.asarray([0, 1, 3], device=device)).backward()
         xgrad.optim.SGD([x], lr=0.5, momentum=0.5).step()
         results.append(x.detach().cpu().numpy())
@@ -282,7 +357,9 @@ def test_float16_uses_the_generic_rules(cuda: Device) -> None:
 @pytest.mark.parametrize("as_array", [False, True], ids=["numbers", "arrays"])
 @pytest.mark.parametrize("width", [16, 32, 64])
 @pytest.mark.parametrize(("seed", "call"), [(0, 0), (3, 7), (2**64 - 1, 2**64 - 1)])
-def test_random_bits_are_those_of_the_reference(seed: int, call: int, width: int, as_array: bool, cuda: Device) -> None:
+def test_random_bits_are_those_of_the_reference(
+    seed: int, call: int, width: int, as_array: bool, cuda: Device
+) -> None:
     counters = [cuda.xp.asarray(np.uint64(x)) if as_array else x for x in (seed, call)]
     for count in (0, 1, 4, 5, 37):
         words = np.array(stream(seed, call, count), "<u8")
@@ -306,7 +383,9 @@ def test_uniform_numbers_have_the_bits_of_the_host(width: int, dtype: str, cuda:
 
 @pytest.mark.parametrize("p", [1e-9, 0.3, 0.5, 1.0])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_dropout_has_the_bits_of_the_generic_rule(p: float, dtype: str, cuda: Device, kernels: Named) -> None:
+def test_dropout_has_the_bits_of_the_generic_rule(
+    p: float, dtype: str, cuda: Device, kernels: Named
+) -> None:
     for shape in [(), (1,), (16,), (17,), (5, 7), (0, 3), (2049,)]:
         x = np.full(shape, 1.7, dtype)
         mask = dropout_mask(Device("cpu").xp, x, 3, 7, Device("cpu"), p)
@@ -320,9 +399,12 @@ def test_dropout_has_the_bits_of_the_generic_rule(p: float, dtype: str, cuda: De
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    "name", [name for name, case in KERNEL_CASES.items() if case.kernel in ("sgd_step", "adam_step")]
+    "name",
+    [name for name, case in KERNEL_CASES.items() if case.kernel in ("sgd_step", "adam_step")],
 )
-def test_update_by_infinities_and_nans_has_the_bits_of_the_generic_rule(name: str, dtype: str, kernels: Named) -> None:
+def test_update_by_infinities_and_nans_has_the_bits_of_the_generic_rule(
+    name: str, dtype: str, kernels: Named
+) -> None:
     case, special = KERNEL_CASES[name], np.array(SPECIAL, dtype)
     for make in (float, partial(np.array, dtype="float64"), np.float32):
         results = []
@@ -342,9 +424,15 @@ def test_update_by_infinities_and_nans_has_the_bits_of_the_generic_rule(name: st
 
 @pytest.mark.parametrize(
     ("kind", "more"),
-    [("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}), ("Adam", {"amsgrad": True}), ("AdamW", {})],
+    [
+        ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
+        ("Adam", {"amsgrad": True}),
+        ("AdamW", {}),
+    ],
 )
-def test_training_gives_the_weights_of_the_host(kind: str, more: dict[str, Any], cuda: Device) -> None:
+def test_training_gives_the_weights_of_the_host(
+    kind: str, more: dict[str, Any], cuda: Device
+) -> None:
     """Through the buffers of optimizers."""
     weights = []
     for device in (Device("cpu"), cuda):
@@ -366,7 +454,9 @@ def test_training_gives_the_weights_of_the_host(kind: str, more: dict[str, Any],
 def test_parity_compares_every_kernel_with_its_rule(dtype: str, device: str) -> None:
     backend, results = Device(device).backend, compare_fused(Device(device), dtype)
     kernels = backend.kernels.keys() - backend.rule_kernels
-    assert [x.what for x in results] == [what for what, case in KERNEL_CASES.items() if case.kernel in kernels]
+    assert [x.what for x in results] == [
+        what for what, case in KERNEL_CASES.items() if case.kernel in kernels
+    ]
     assert [x for x in results if not x.passed] == []
     assert bool(results) == (Device(device).type in ("cuda", "cpu"))
 
@@ -382,11 +472,15 @@ def test_parity_reports_a_kernel_with_an_error(monkeypatch: pytest.MonkeyPatch) 
     assert "fused kernels on cpu: 2 of 4 match the generic rules" in text
     assert "FAILED: the fused kernel of the gradient of an LSTM on cpu in float32: " in text
     assert (
-        "FAILED: the fused kernel of the steps of an LSTM on cpu in float32: ZeroDivisionError: division by zero"
-        in text
+        "FAILED: the fused kernel of the steps of an LSTM on cpu in float32: ZeroDivisionError:"
+        " division by zero" in text
     )
-    assert text.splitlines()[-1].startswith("FAILED: 2 fused kernels out of tolerance: fused on cpu in float32")
-    assert "2 of 4 fused kernels agree with the generic rules" in page and "ZeroDivisionError" in page
+    assert text.splitlines()[-1].startswith(
+        "FAILED: 2 fused kernels out of tolerance: fused on cpu in float32"
+    )
+    assert (
+        "2 of 4 fused kernels agree with the generic rules" in page and "ZeroDivisionError" in page
+    )
 
 
 # CUDA graphs
@@ -396,7 +490,11 @@ def test_kernels_can_be_captured(cuda: Device) -> None:
     """They read no value, and copy nothing from the host."""
     cp, kernels = pytest.importorskip("cupy"), cuda.backend.kernels
     x, g, p, m, v = (cp.asarray(numbers((6, 4), "float32")) for _ in range(5))
-    target, number, counter = cp.asarray([0, 1, 2, 3, 0, 1]), cp.asarray(0.5), cp.asarray(np.uint64(7))
+    target, number, counter = (
+        cp.asarray([0, 1, 2, 3, 0, 1]),
+        cp.asarray(0.5),
+        cp.asarray(np.uint64(7)),
+    )
     weight = number.astype("float32")
 
     def work() -> None:

@@ -1,4 +1,6 @@
-"""The machinery of ``make gpu-check`` with tiny parts, and its own parts with the CPU in place of a GPU."""
+"""The machinery of ``make gpu-check`` with tiny parts, and its own parts with the CPU in place of a
+GPU.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,18 @@ write(end=True)
 """
 
 
-def part(name: str, seconds: float = 60, processes: int = 1, shown: bool = False, **actions: str) -> Part:
+def part(
+    name: str, seconds: float = 60, processes: int = 1, shown: bool = False, **actions: str
+) -> Part:
     """Return a part with four cases; the actions are Python code by case."""
     command = (sys.executable, "-S", "-c", PROGRAM, "SHARE", json.dumps(actions))
     return Part(name, seconds, processes, shown, command)
 
 
 def checked(parts: list[Part], folder: Path, budget: float = 60) -> tuple[Any, list[str]]:
-    """Run parts, continuing in a folder, and return the report and the names of the parts at each note."""
+    """Run parts, continuing in a folder, and return the report and the names of the parts at each
+    note.
+    """
     progress, noted = Progress(folder / "gpu.jsonl"), list[str]()
     progress.open({"device": "Some GPU"})
     gpu_check.run(parts, "cpu", progress, noted.append, budget)
@@ -65,12 +71,18 @@ def test_parts_run_in_order_and_are_noted(tmp_path: Path) -> None:
     assert results(run, "one") == (4, []) and run["parts"]["two"]["failed"] == {"a": "off by 3"}
 
 
-def test_part_over_its_time_is_followed_by_the_next_and_has_its_time_in_another_call(tmp_path: Path) -> None:
+def test_part_over_its_time_is_followed_by_the_next_and_has_its_time_in_another_call(
+    tmp_path: Path,
+) -> None:
     slow = part("slow", 0.5, c="time.sleep(0.6 if len(done) else 60)")
     start = time.monotonic()
     run, _ = checked([slow, part("next")], tmp_path)
     assert time.monotonic() - start < 30
-    assert results(run, "slow") == (2, []) and not run["parts"]["slow"]["complete"] and run["parts"]["next"]["complete"]
+    assert (
+        results(run, "slow") == (2, [])
+        and not run["parts"]["slow"]["complete"]
+        and run["parts"]["next"]["complete"]
+    )
     run, _ = checked([slow, part("next", a="raise SystemExit('is complete')")], tmp_path)
     assert run["ok"] and results(run, "slow") == results(run, "next") == (4, [])
 
@@ -80,7 +92,9 @@ def test_parts_have_no_more_than_the_budget(tmp_path: Path) -> None:
     assert noted == ["one", "two"] and results(run, "one") == results(run, "two") == (0, [])
 
 
-def test_case_that_ends_its_process_is_recorded_and_the_others_run_in_another(tmp_path: Path) -> None:
+def test_case_that_ends_its_process_is_recorded_and_the_others_run_in_another(
+    tmp_path: Path,
+) -> None:
     run, _ = checked([part("one", b="raise SystemExit('illegal address')")], tmp_path)
     assert results(run, "one") == (3, ["b"])
     assert run["parts"]["one"]["failed"]["b"] == "the process ended with status 1: illegal address"
@@ -91,7 +105,10 @@ def test_case_without_an_end_is_killed_in_a_part_of_several_processes(
 ) -> None:
     monkeypatch.setattr(gpu_check, "CASE", 0.3)
     run, _ = checked([part("one", processes=2, b="time.sleep(60)")], tmp_path)
-    assert results(run, "one") == (3, ["b"]) and run["parts"]["one"]["failed"]["b"] == "no result within 0.3 s"
+    assert (
+        results(run, "one") == (3, ["b"])
+        and run["parts"]["one"]["failed"]["b"] == "no result within 0.3 s"
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs groups of processes")
@@ -99,8 +116,14 @@ def test_processes_of_a_part_end_with_it(tmp_path: Path) -> None:
     import fcntl
 
     held = tmp_path / "held"
-    lock = f"import fcntl, time; f = open({str(held)!r}, 'w'); fcntl.flock(f, 2); print(flush=True); time.sleep(60)"
-    worker = f"from subprocess import *; Popen([sys.executable, '-Sc', {lock!r}], stdout=PIPE).stdout.readline()"
+    lock = (
+        f"import fcntl, time; f = open({str(held)!r}, 'w'); fcntl.flock(f, 2); print(flush=True);"
+        " time.sleep(60)"
+    )
+    worker = (
+        f"from subprocess import *; Popen([sys.executable, '-Sc', {lock!r}],"
+        " stdout=PIPE).stdout.readline()"
+    )
     start = time.monotonic()
     checked([part("one", 0.6, a=worker + "; time.sleep(60)"), part("two")], tmp_path)
     with held.open() as file:
@@ -109,9 +132,13 @@ def test_processes_of_a_part_end_with_it(tmp_path: Path) -> None:
 
 
 def test_process_that_does_not_start_is_tried_once_a_call(tmp_path: Path) -> None:
-    broken = Part("one", 60, 1, False, (sys.executable, "-S", "-c", "raise SystemExit('no such module')"))
+    broken = Part(
+        "one", 60, 1, False, (sys.executable, "-S", "-c", "raise SystemExit('no such module')")
+    )
     run, _ = checked([broken], tmp_path)
-    assert list(run["parts"]["one"]["failed"].values()) == ["the process ended with status 1: no such module"]
+    assert list(run["parts"]["one"]["failed"].values()) == [
+        "the process ended with status 1: no such module"
+    ]
     run, _ = checked([part("one")], tmp_path)
     assert run["ok"]
 
@@ -155,25 +182,41 @@ def test_slug_of_gpu_is_lower_case_with_hyphens(name: str, expected: str) -> Non
 
 def test_page_has_counts_errors_skips_and_tables(tmp_path: Path) -> None:
     tables = "figures = {'Time': {'xgrad': {'small': 1.5}, 'PyTorch': {'large': 2}}, 'seconds': 3}"
-    one = part("one", shown=True, a="error = 'off by 3\\nlines'", b="figures = {'skipped': 'no such thing'}", c=tables)
+    one = part(
+        "one",
+        shown=True,
+        a="error = 'off by 3\\nlines'",
+        b="figures = {'skipped': 'no such thing'}",
+        c=tables,
+    )
     parts = [part("two", 0.3, b="time.sleep(60)"), one]
     run, _ = checked(parts, tmp_path)
     lines = gpu_check.page(run).splitlines()
     assert lines[0] == "# gpu-check on Some GPU: 1 failed, incomplete"
     assert any(line.startswith("| one | 4 | 2 | 1 | 1 | 0 | ") for line in lines)
     assert any(line.startswith("| two | 4 | 1 | 0 | 0 | 3 | ") for line in lines)
-    assert {"- one: a: off by 3 lines", "- one: 1 times: no such thing", "- seconds: 3"} <= set(lines)
+    assert {"- one: a: off by 3 lines", "- one: 1 times: no such thing", "- seconds: 3"} <= set(
+        lines
+    )
     assert lines[lines.index("Time") + 2 :][:4] == [
         "|  | small | large |", "| --- | --- | --- |", "| xgrad | 1.5 |  |", "| PyTorch |  | 2 |"
     ]  # fmt: skip
 
 
-def test_progress_has_no_folders_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_progress_has_no_folders_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("XGRAD_DATA", str(tmp_path / "data"))
-    error = f"{tmp_path / 'data' / 'mnist'} {ROOT / 'xgrad'} {Path.home() / 'x'} {Path(sys.prefix) / 'lib'}"
+    error = (
+        f"{tmp_path / 'data' / 'mnist'} {ROOT / 'xgrad'} {Path.home() / 'x'}"
+        f" {Path(sys.prefix) / 'lib'}"
+    )
     progress = Progress(tmp_path / "gpu.jsonl")
     progress.add(part="one", case="a", error=error, figures={})
-    assert json.loads(progress.file.read_text("utf-8"))["error"] == "XGRAD_DATA/mnist ./xgrad ~/x PREFIX/lib"
+    assert (
+        json.loads(progress.file.read_text("utf-8"))["error"]
+        == "XGRAD_DATA/mnist ./xgrad ~/x PREFIX/lib"
+    )
 
 
 def test_check_without_gpu_prints_one_line(
@@ -191,7 +234,9 @@ def test_check_without_gpu_prints_one_line(
 def test_command_writes_a_page_and_json_named_after_the_device(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    status = gpu_check.main(["--device", "cpu", "--quick", "--parts", "smoke", "--out", str(tmp_path)])
+    status = gpu_check.main(
+        ["--device", "cpu", "--quick", "--parts", "smoke", "--out", str(tmp_path)]
+    )
     assert status == 1  # the other parts are missing
     (page,) = tmp_path.glob("numpy-*.md")
     report = json.loads(page.with_suffix(".json").read_text("utf-8"))
@@ -217,7 +262,9 @@ def test_command_writes_a_page_and_json_named_after_the_device(
         (0, 0, "no NVIDIA driver (libcuda.so.1)"),
     ],
 )
-def test_cuda_of_the_driver_selects_the_extra(version: int, count: int, expected: int | str) -> None:
+def test_cuda_of_the_driver_selects_the_extra(
+    version: int, count: int, expected: int | str
+) -> None:
     def put(value: int, status: int) -> Any:
         return lambda pointer: setattr(pointer._obj, "value", value) or status
 
@@ -226,7 +273,9 @@ def test_cuda_of_the_driver_selects_the_extra(version: int, count: int, expected
             raise OSError(name)
         no_device = 0 if count else 100
         return SimpleNamespace(
-            cuDriverGetVersion=put(version, 0), cuInit=lambda flags: no_device, cuDeviceGetCount=put(count, no_device)
+            cuDriverGetVersion=put(version, 0),
+            cuInit=lambda flags: no_device,
+            cuDeviceGetCount=put(count, no_device),
         )
 
     if isinstance(expected, int):
@@ -239,7 +288,9 @@ def test_cuda_of_the_driver_selects_the_extra(version: int, count: int, expected
 # The parts
 
 
-def reported(device: str, run: Any, done: tuple[str, ...] = (), share: int = 0, shares: int = 1) -> list[Any]:
+def reported(
+    device: str, run: Any, done: tuple[str, ...] = (), share: int = 0, shares: int = 1
+) -> list[Any]:
     """Return the events that a reporter writes."""
     lines: list[str] = []
     run(gpu_parts.Reporter(device, share, shares, done, lines.append))
@@ -254,7 +305,9 @@ def test_reporter_runs_the_cases_of_a_share_that_are_not_done() -> None:
     assert events[1:3] == [{"start": "a"}, {"case": "a", "figures": {}, "error": ""}]
 
 
-def test_error_of_a_case_ends_the_process_if_the_device_no_longer_works(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_of_a_case_ends_the_process_if_the_device_no_longer_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def fail() -> None:
         raise ValueError("of the case")
 
@@ -288,7 +341,9 @@ def test_tests_are_cases(tmp_path: Path) -> None:
         ]
         pytest.main([str(tmp_path), *options], plugins=[gpu_parts.TestReporter(reporter)])
 
-    events = {event["case"].partition("::")[2]: event for event in reported("cpu", run) if "case" in event}
+    events = {
+        event["case"].partition("::")[2]: event for event in reported("cpu", run) if "case" in event
+    }
     assert {name: event["figures"] for name, event in events.items() if event["figures"]} == {
         "test_skipped": {"skipped": "no GPU"}, "test_known": {"skipped": "known"}
     }  # fmt: skip
@@ -326,13 +381,17 @@ def test_smoke_passes_on_a_device(device: str) -> None:
         ("fused", "SGD float32", "strict has no kernel for it"),
     ],
 )
-def test_case_that_a_device_lacks_is_skipped_with_the_reason(name: str, case: str, reason: str) -> None:
+def test_case_that_a_device_lacks_is_skipped_with_the_reason(
+    name: str, case: str, reason: str
+) -> None:
     assert gpu_parts.CASES[name]("strict")[case]() == {"skipped": reason}
 
 
 def test_wrong_results_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     device = xgrad.Device("cpu")
-    monkeypatch.setattr(device.xp, "argmax", device.xp.argmin)  # not through an op, which would keep it
+    monkeypatch.setattr(
+        device.xp, "argmax", device.xp.argmin
+    )  # not through an op, which would keep it
     with pytest.raises(AssertionError):
         gpu_parts.CASES["parity"]("cpu")["argmax rows float32 0"]()
 

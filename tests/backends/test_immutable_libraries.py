@@ -1,4 +1,6 @@
-"""JAX, Dask and MLX, whose arrays or slices cannot be written to: the op table, writes through views, and training."""
+"""JAX, Dask and MLX, whose arrays or slices cannot be written to: the op table, writes through
+views, and training.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from xgrad.parity.cases import OP_CASES
 from xgrad.parity.op_case import OpCase
 from xgrad.parity.run_op import quiet, run_op
 
-WHOLE = os.environ.get("XGRAD_WHOLE_TABLE") == "1"  # else every 30th row for JAX and Dask, which take minutes
+WHOLE = (
+    os.environ.get("XGRAD_WHOLE_TABLE") == "1"
+)  # else every 30th row for JAX and Dask, which take minutes
 CPU = xgrad.Device("cpu")
 #: Rows that do not pass, by library, with the error and its message; one that begins to pass fails.
 FAILING: dict[str, dict[str, tuple[type[Exception], str]]] = {
@@ -47,7 +51,9 @@ def test_op_and_its_gradient_are_those_of_cpu(op: OpCase, library: xgrad.Device)
     with quiet(), pytest.raises(error[0], match=error[1]) if error else nullcontext():
         for sample in op.samples:
             got, expected = (run_op(op, sample, device, dtype) for device in (library, CPU))
-            for x, y in zip([*got.values, *got.gradients], [*expected.values, *expected.gradients], strict=True):
+            for x, y in zip(
+                [*got.values, *got.gradients], [*expected.values, *expected.gradients], strict=True
+            ):
                 np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
 
 
@@ -60,10 +66,14 @@ def test_native_array_is_a_tensor_on_its_device(library: xgrad.Device) -> None:
 
 
 @pytest.mark.parametrize("library", ["jax"], indirect=True)
-def test_native_array_of_another_device_is_refused(library: xgrad.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_native_array_of_another_device_is_refused(
+    library: xgrad.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
     native = library.backend.from_host(np.zeros(2), 0).native
     monkeypatch.setattr(library.backend, "devices", ["another"])
-    with pytest.raises(TypeError, match=r"jax: expected an array on one of .'another'., got one on "):
+    with pytest.raises(
+        TypeError, match=r"jax: expected an array on one of .'another'., got one on "
+    ):
         xgrad.asarray(native)
 
 
@@ -79,18 +89,31 @@ def test_inspection_reports_the_dtypes_that_arrays_can_have(name: str) -> None:
         device = xgrad.Device(name)
     except xgrad.DeviceError as error:
         pytest.skip(str(error))
-    info, all_names = xgrad.__array_namespace_info__(), xgrad.__array_namespace_info__().dtypes(device="cpu")
+    info, all_names = (
+        xgrad.__array_namespace_info__(),
+        xgrad.__array_namespace_info__().dtypes(device="cpu"),
+    )
     assert device in info.devices()
     listed = info.dtypes(device=device)
     assert {"bool", "int64", "float32", "float64"} <= {*listed} <= {*all_names}
     for dtype in listed.values():
         assert xgrad.zeros(2, dtype=dtype, device=device).dtype == dtype
-    for kind in ("bool", "signed integer", ("real floating", "integral"), "numeric", "complex floating"):
+    for kind in (
+        "bool",
+        "signed integer",
+        ("real floating", "integral"),
+        "numeric",
+        "complex floating",
+    ):
         expected = [dtype for dtype in listed.values() if xgrad.isdtype(dtype, kind)]
         assert [*info.dtypes(device=device, kind=kind).values()] == expected
     with xgrad.default_device(device):
         capabilities = info.capabilities()
-    assert capabilities["data-dependent shapes"] == capabilities["boolean indexing"] == (name != "dask")
+    assert (
+        capabilities["data-dependent shapes"]
+        == capabilities["boolean indexing"]
+        == (name != "dask")
+    )
 
 
 def test_writes_reach_the_base_and_all_views(library: xgrad.Device) -> None:
@@ -104,7 +127,12 @@ def test_writes_reach_the_base_and_all_views(library: xgrad.Device) -> None:
     expected = np.zeros((3, 4))
     expected[1, :2], expected[2, 2], expected[0, 2] = 1, 5, 3
     expected.reshape((2, 6))[1, 3:] = 7
-    for got, want in ((x, expected), (row, expected[1]), (column, expected[:, 2]), (part, expected[1, :2])):
+    for got, want in (
+        (x, expected),
+        (row, expected[1]),
+        (column, expected[:, 2]),
+        (part, expected[1, :2]),
+    ):
         np.testing.assert_array_equal(got.numpy(), want)
 
 
@@ -128,11 +156,21 @@ def test_training_gives_the_weights_of_cpu(kind: Any, library: xgrad.Device) -> 
         np.testing.assert_allclose(got, expected[name], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("library", ["torch", "jax"] if WHOLE else ["torch"], indirect=True)  # JAX compiles for 20 s
+@pytest.mark.parametrize(
+    "library", ["torch", "jax"] if WHOLE else ["torch"], indirect=True
+)  # JAX compiles for 20 s
 def test_train_command_gives_the_weights_of_cpu(library: xgrad.Device, tmp_path: Path) -> None:
     for device in ("cpu", library.type):
-        options = ["--no-download", "--quiet", "--hidden=8", "--epochs=1", f"--out={tmp_path / device}"]
+        options = [
+            "--no-download",
+            "--quiet",
+            "--hidden=8",
+            "--epochs=1",
+            f"--out={tmp_path / device}",
+        ]
         assert main(["train", "digits", f"--device={device}", *options]) == 0
-    expected, got = (xgrad.load(tmp_path / name / "weights.safetensors") for name in ("cpu", library.type))
+    expected, got = (
+        xgrad.load(tmp_path / name / "weights.safetensors") for name in ("cpu", library.type)
+    )
     for name, x in expected.items():
         np.testing.assert_allclose(got[name].numpy(), x.numpy(), rtol=1e-5, atol=1e-6)

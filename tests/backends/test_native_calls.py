@@ -1,4 +1,6 @@
-"""Calls within native code: NumPy's inner loops, extremes of rows, matrix products, and who shares out what."""
+"""Calls within native code: NumPy's inner loops, extremes of rows, matrix products, and who shares
+out what.
+"""
 
 from __future__ import annotations
 
@@ -116,10 +118,23 @@ def test_loops_have_the_bits_of_numpy_however_elements_are_shared_out(dtype: str
 def test_extremes_of_rows_are_the_elements_that_numpy_finds(dtype: str) -> None:
     rng, instructions, pairs = np.random.default_rng(0), list[Instruction](), []
     for rows, columns in [(1, 1), (3, 5), (40, 16), (7, 33), (2000, 17), (5, 1000)]:
-        for values in ([0.0, -0.0], [-0.0, -1.0, 0.0], [np.nan, 1.0, 0.0], [np.inf, -np.inf, 1.0], None):
-            x = rng.standard_normal((rows, columns)) if values is None else rng.choice(values, (rows, columns))
+        for values in (
+            [0.0, -0.0],
+            [-0.0, -1.0, 0.0],
+            [np.nan, 1.0, 0.0],
+            [np.inf, -np.inf, 1.0],
+            None,
+        ):
+            x = (
+                rng.standard_normal((rows, columns))
+                if values is None
+                else rng.choice(values, (rows, columns))
+            )
             x = x.astype(dtype)
-            for function, method in ((functions.largest_of_rows, "argmax"), (functions.smallest_of_rows, "argmin")):
+            for function, method in (
+                (functions.largest_of_rows, "argmax"),
+                (functions.smallest_of_rows, "argmin"),
+            ):
                 out = np.empty(rows, dtype)
                 instructions.append(Instruction(function, (static(x), static(out)), {}))
                 indices = getattr(x, method)(-1)
@@ -130,15 +145,29 @@ def test_extremes_of_rows_are_the_elements_that_numpy_finds(dtype: str) -> None:
         assert bits(got) == bits(right)
 
 
-REDUCED: list[tuple[tuple[int, ...], Any, tuple[int, ...]]] = [  # shapes, reduced axes, and the order in memory
+# shapes, reduced axes, and the order in memory
+REDUCED: list[tuple[tuple[int, ...], Any, tuple[int, ...]]] = [
     *[((size,), None, (0,)) for size in (1, 2, 7, 8, 9, 127, 128, 129, 8191, 8192, 8193, 20_000)],
-    ((16, 10), 1, (0, 1)), ((300, 9), -1, (0, 1)), ((5, 1000), (1,), (0, 1)), ((9, 5), 0, (0, 1)),
-    ((700, 33), 0, (0, 1)), ((8, 12), None, (0, 1)), ((8, 12), None, (1, 0)), ((8, 12), 0, (1, 0)),
+    ((16, 10), 1, (0, 1)),
+    ((300, 9), -1, (0, 1)),
+    ((5, 1000), (1,), (0, 1)),
+    ((9, 5), 0, (0, 1)),
+    ((700, 33), 0, (0, 1)),
+    ((8, 12), None, (0, 1)),
+    ((8, 12), None, (1, 0)),
+    ((8, 12), 0, (1, 0)),
     ((8, 12), 1, (1, 0)),
-    ((16, 64, 128), 1, (0, 1, 2)), ((16, 64, 128), (0, 1), (0, 1, 2)), ((16, 64, 40), (0, 2), (0, 1, 2)),
-    ((64, 6, 28, 28), (0, 2, 3), (0, 1, 2, 3)), ((64, 16, 10, 10), (0, 2, 3), (2, 1, 0, 3)), ((3, 1, 4), 1, (0, 1, 2)),
-    ((3, 1, 4), (1, 2), (0, 1, 2)), ((2, 3, 4), (0, 2), (0, 1, 2)), ((4, 1), 0, (0, 1)), ((2, 1), 0, (0, 1)),
-]  # fmt: skip
+    ((16, 64, 128), 1, (0, 1, 2)),
+    ((16, 64, 128), (0, 1), (0, 1, 2)),
+    ((16, 64, 40), (0, 2), (0, 1, 2)),
+    ((64, 6, 28, 28), (0, 2, 3), (0, 1, 2, 3)),
+    ((64, 16, 10, 10), (0, 2, 3), (2, 1, 0, 3)),
+    ((3, 1, 4), 1, (0, 1, 2)),
+    ((3, 1, 4), (1, 2), (0, 1, 2)),
+    ((2, 3, 4), (0, 2), (0, 1, 2)),
+    ((4, 1), 0, (0, 1)),
+    ((2, 1), 0, (0, 1)),
+]
 
 
 @pytest.mark.usefixtures("threads")
@@ -147,9 +176,18 @@ REDUCED: list[tuple[tuple[int, ...], Any, tuple[int, ...]]] = [  # shapes, reduc
 def test_reductions_have_the_bits_of_numpy(dtype: str, function: np.ufunc) -> None:
     rng, instructions, pairs = np.random.default_rng(0), list[Instruction](), []
     for shape, axis, order in REDUCED:
-        for values in ([-0.0], [0.0, -0.0], [np.nan, 1.0], [np.inf, -np.inf, 1.0], [1e30, -1e30, 1e-42], None):
+        for values in (
+            [-0.0],
+            [0.0, -0.0],
+            [np.nan, 1.0],
+            [np.inf, -np.inf, 1.0],
+            [1e30, -1e30, 1e-42],
+            None,
+        ):
             lengths = [shape[i] for i in order]
-            x = (rng.standard_normal(lengths) if values is None else rng.choice(values, lengths)).astype(dtype)
+            x = (
+                rng.standard_normal(lengths) if values is None else rng.choice(values, lengths)
+            ).astype(dtype)
             x = x.transpose(np.argsort(order))
             right = function.reduce(x, axis, keepdims=True)
             for keepdims in (False, True):
@@ -166,13 +204,23 @@ def test_reductions_have_the_bits_of_numpy(dtype: str, function: np.ufunc) -> No
 def test_reductions_of_arrays_with_gaps_are_left_to_numpy() -> None:
     x, out = np.arange(24.0).reshape(2, 3, 4), np.zeros(())
     for operand in (x[..., ::2], x[::-1], x[:, :0], np.broadcast_to(x[0], (5, 3, 4))):
-        assert Reduction.of(Instruction(np.add.reduce, (static(operand), None, None, static(out), False), {})) is None
+        assert (
+            Reduction.of(
+                Instruction(np.add.reduce, (static(operand), None, None, static(out), False), {})
+            )
+            is None
+        )
     for array, axis, target in [
         (x, 0, x[0]),
         (x.T, 1, np.zeros((4, 2))),
         (np.ones((2, 3, 4, 5)), (0, 2), np.zeros((3, 5))),
     ]:
-        assert Reduction.of(Instruction(np.add.reduce, (static(array), axis, None, static(target), False), {})) is None
+        assert (
+            Reduction.of(
+                Instruction(np.add.reduce, (static(array), axis, None, static(target), False), {})
+            )
+            is None
+        )
 
 
 @pytest.mark.usefixtures("threads")
@@ -182,19 +230,25 @@ def test_dots_of_rows_have_the_bits_of_numpy(dtype: str) -> None:
     for shape in [(1, 1), (3, 5), (40, 16), (2, 3, 33), (700, 128), (5, 1000), (3, 8192), (7,)]:
         for values in ([0.0, -0.0], [np.nan, 1.0, 0.0], [np.inf, -np.inf, 1.0], None):
             x, y = (
-                (rng.standard_normal(shape) if values is None else rng.choice(values, shape)).astype(dtype)
+                (
+                    rng.standard_normal(shape) if values is None else rng.choice(values, shape)
+                ).astype(dtype)
                 for _ in range(2)
             )
             for other in (y, x):
                 out = np.empty(shape[:-1], dtype)
-                instructions.append(Instruction(np.vecdot, (static(x), static(other), static(out)), {}))
+                instructions.append(
+                    Instruction(np.vecdot, (static(x), static(other), static(out)), {})
+                )
                 pairs.append((np.vecdot(x, other), out))
     parts = execute(instructions)
     assert {type(part) for part in parts} == {Dots} and len(parts) == len(instructions)
     for right, got in pairs:
         assert bits(got) == bits(right)
     long = static(np.ones((2, 20_000)))
-    assert Dots.of(Instruction(np.vecdot, (long, long, static(np.empty(2))), {})) is None  # BLAS shares it out
+    assert (
+        Dots.of(Instruction(np.vecdot, (long, long, static(np.empty(2))), {})) is None
+    )  # BLAS shares it out
 
 
 @pytest.mark.usefixtures("threads")
@@ -202,11 +256,19 @@ def test_dots_of_rows_have_the_bits_of_numpy(dtype: str) -> None:
 @pytest.mark.parametrize("index", ["int32", "int64"])
 def test_rows_at_indices_are_those_of_numpy(dtype: str, index: str) -> None:
     rng = np.random.default_rng(0)
-    for shape, count in [((5,), (7,)), ((10, 3), (4, 5)), ((100, 128), (512,)), ((3, 40, 50), (1,)), ((20, 1), (300,))]:
+    for shape, count in [
+        ((5,), (7,)),
+        ((10, 3), (4, 5)),
+        ((100, 128), (512,)),
+        ((3, 40, 50), (1,)),
+        ((20, 1), (300,)),
+    ]:
         x = (rng.standard_normal(shape) * 10).astype(dtype)
         rows = rng.integers(-shape[0], shape[0], count).astype(index)
         out = [np.empty((*count, *shape[1:]), dtype) for _ in range(2)]
-        parts = execute([Instruction(take_rows, (static(x), static(rows), static(y)), {}) for y in out])
+        parts = execute(
+            [Instruction(take_rows, (static(x), static(rows), static(y)), {}) for y in out]
+        )
         assert {type(part) for part in parts} == {Rows}
         assert out[0].tobytes() == out[1].tobytes() == x[rows].tobytes()
         rows.reshape(-1)[-1] = shape[0]
@@ -221,10 +283,17 @@ def test_rows_at_indices_are_those_of_numpy(dtype: str, index: str) -> None:
 @pytest.mark.parametrize("index", ["int32", "int64"])
 def test_rows_are_added_in_the_order_of_numpy(dtype: str, index: str) -> None:
     rng = np.random.default_rng(0)
-    for shape, count in [((5,), (70,)), ((10, 3), (4, 5)), ((100, 128), (512,)), ((3, 40, 50), (9,)), ((2, 1), (300,))]:
-        values = (10.0 ** rng.integers(-4, 4, (*count, *shape[1:])) * rng.standard_normal((*count, *shape[1:]))).astype(
-            dtype
-        )
+    for shape, count in [
+        ((5,), (70,)),
+        ((10, 3), (4, 5)),
+        ((100, 128), (512,)),
+        ((3, 40, 50), (9,)),
+        ((2, 1), (300,)),
+    ]:
+        values = (
+            10.0 ** rng.integers(-4, 4, (*count, *shape[1:]))
+            * rng.standard_normal((*count, *shape[1:]))
+        ).astype(dtype)
         values.reshape(-1)[: len(SPECIAL)] = SPECIAL[: values.size]
         rows = rng.integers(-shape[0], shape[0], count).astype(index)
         start = rng.standard_normal(shape).astype(dtype)
@@ -253,7 +322,9 @@ def test_elements_at_indices_are_those_of_numpy(dtype: str, layout: str) -> None
         rows, columns = rng.integers(-30, 30, 50).astype(one), rng.integers(-7, 7, 50).astype(other)
         out, twice = np.empty(50, dtype), np.empty(50, dtype)
         key = static(rows), columns
-        parts = execute([Instruction(take_elements, (static(x), key, static(y)), {}) for y in (out, twice)])
+        parts = execute(
+            [Instruction(take_elements, (static(x), key, static(y)), {}) for y in (out, twice)]
+        )
         assert {type(part) for part in parts} == {Elements}
         assert bits(out) == bits(twice) == bits(x[rows, columns])
 
@@ -301,10 +372,17 @@ LAYOUTS = {
     "reversed": lambda x: np.ascontiguousarray(x[::-1])[::-1],
 }
 SHAPES = [
-    ((2, 2), (2, 2)), ((1, 5), (5, 3)), ((5, 1), (1, 3)), ((33, 17), (17, 65)), ((300, 70), (70, 200)),
-    ((64, 600), (600, 64)), ((2, 3, 8, 5), (2, 3, 5, 7)), ((4, 2, 64, 32), (4, 2, 32, 64)), ((30, 40), (40,)),
+    ((2, 2), (2, 2)),
+    ((1, 5), (5, 3)),
+    ((5, 1), (1, 3)),
+    ((33, 17), (17, 65)),
+    ((300, 70), (70, 200)),
+    ((64, 600), (600, 64)),
+    ((2, 3, 8, 5), (2, 3, 5, 7)),
+    ((4, 2, 64, 32), (4, 2, 32, 64)),
+    ((30, 40), (40,)),
     ((200, 300), (300,)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.usefixtures("threads")
@@ -315,7 +393,11 @@ def test_products_have_the_bits_of_numpy_in_every_layout(dtype: str) -> None:
         x, y = (rng.standard_normal(shape).astype(dtype) for shape in (one, other))
         x[..., 0, 0] = np.nan
         for a in [layout(x) for layout in LAYOUTS.values()]:
-            for b in [layout(y) for layout in LAYOUTS.values()] if y.ndim > 1 else [y, np.repeat(y, 2)[::2], y[::-1]]:
+            for b in (
+                [layout(y) for layout in LAYOUTS.values()]
+                if y.ndim > 1
+                else [y, np.repeat(y, 2)[::2], y[::-1]]
+            ):
                 function: Any = np.matmul if a.ndim > 2 else np.ndarray.dot
                 right = function(a, b)
                 out = np.full_like(right, 7)
@@ -328,11 +410,23 @@ def test_products_have_the_bits_of_numpy_in_every_layout(dtype: str) -> None:
 
 
 PANELS = [
-    ((2, 3), (3, 64)), ((7, 1), (1, 200)), ((50, 129), (129, 33)), ((13, 447), (447, 70)), ((29, 460), (460, 128)),
-    ((64, 784), (784, 96)), ((100, 1000), (1000, 180)), ((20, 900), (900, 700)), ((2, 3, 11, 20), (2, 3, 20, 40)),
+    ((2, 3), (3, 64)),
+    ((7, 1), (1, 200)),
+    ((50, 129), (129, 33)),
+    ((13, 447), (447, 70)),
+    ((29, 460), (460, 128)),
+    ((64, 784), (784, 96)),
+    ((100, 1000), (1000, 180)),
+    ((20, 900), (900, 700)),
+    ((2, 3, 11, 20), (2, 3, 20, 40)),
     ((1200, 130), (130, 1060)),
-]  # fmt: skip
-IN_PLACE = [((32, 2), (2, 16)), ((40, 100), (100, 32)), ((7, 1000), (1000, 16)), ((5, 300), (300, 64))]
+]
+IN_PLACE = [
+    ((32, 2), (2, 16)),
+    ((40, 100), (100, 32)),
+    ((7, 1000), (1000, 16)),
+    ((5, 300), (300, 64)),
+]
 
 
 def force_panels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,17 +442,25 @@ def force_panels(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("special", [False, True])
-def test_panels_have_the_bits_of_numpy(dtype: str, special: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_panels_have_the_bits_of_numpy(
+    dtype: str, special: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     force_panels(monkeypatch)
     layouts = [LAYOUTS[name] for name in ("whole", "transposed", "part")]
     rng, instructions, pairs = np.random.default_rng(0), list[Instruction](), []
     for one, other in [*PANELS, *IN_PLACE]:
         x, y = (rng.standard_normal(shape).astype(dtype) for shape in (one, other))
         if special:
-            values = np.array([0.0, -0.0, np.inf, np.nan, 1e-30, -1e-30, 1e30, 1e-160, -1e-160], dtype)
+            values = np.array(
+                [0.0, -0.0, np.inf, np.nan, 1e-30, -1e-30, 1e30, 1e-160, -1e-160], dtype
+            )
             for operand in (x, y):
-                np.putmask(operand, rng.random(operand.shape) < 0.05, rng.choice(values, operand.size))
-                operand[..., -1, :] = rng.choice(np.array([0.0, -0.0, 1e-30, -1e-170], dtype), operand.shape[-1])
+                np.putmask(
+                    operand, rng.random(operand.shape) < 0.05, rng.choice(values, operand.size)
+                )
+                operand[..., -1, :] = rng.choice(
+                    np.array([0.0, -0.0, 1e-30, -1e-170], dtype), operand.shape[-1]
+                )
         for a in [layout(x) for layout in layouts]:
             for b in [layout(y) for layout in layouts]:
                 function: Any = np.matmul if a.ndim > 2 else np.ndarray.dot
@@ -378,22 +480,41 @@ def test_panels_have_the_bits_of_numpy(dtype: str, special: bool, monkeypatch: p
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_panels_without_memory_have_the_same_bits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_panels_without_memory_have_the_same_bits(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     force_panels(monkeypatch)
     double, rng = dtype == "float64", np.random.default_rng(0)
-    text = "#define _POSIX_C_SOURCE 200809L\n#include <stdlib.h>\n#define aligned_alloc(border, size) NULL\n"
+    text = (
+        "#define _POSIX_C_SOURCE 200809L\n#include <stdlib.h>\n#define aligned_alloc(border, size)"
+        " NULL\n"
+    )
     monkeypatch.setattr(library, "load", lambda source, load=library.load: load(text + source))
     poor = Runtime()
-    ranges = [(0, 0), *([(1, 1), (4, 2)] if runtime().functions.panels_have_pairs() and not double else [])]
+    ranges = [
+        (0, 0),
+        *([(1, 1), (4, 2)] if runtime().functions.panels_have_pairs() and not double else []),
+    ]
     cases = itertools.product((False, True), (10, 70), ranges, (False, True))
     for transposed, columns, (row_ranges, column_ranges), keeps_zeros in cases:
-        x, y = rng.standard_normal((20, 900)).astype(dtype), rng.standard_normal((900, columns)).astype(dtype)
-        x[1], y[:, 1] = -np.finfo(dtype).smallest_subnormal, np.finfo(dtype).smallest_subnormal  # underflow
+        x, y = (
+            rng.standard_normal((20, 900)).astype(dtype),
+            rng.standard_normal((900, columns)).astype(dtype),
+        )
+        x[1], y[:, 1] = (
+            -np.finfo(dtype).smallest_subnormal,
+            np.finfo(dtype).smallest_subnormal,
+        )  # underflow
         x, y = (LAYOUTS["transposed"](x), LAYOUTS["transposed"](y)) if transposed else (x, y)
         outs = np.zeros((20, columns), dtype), np.ones((20, columns), dtype)
         product = products.layout_of(np.ndarray.dot, (x, y, outs[0]))
         assert product is not None and product.is_double == double
-        divided = {"all_rows": 20, "all_columns": columns, "row_ranges": row_ranges, "column_ranges": column_ranges}
+        divided = {
+            "all_rows": 20,
+            "all_columns": columns,
+            "row_ranges": row_ranges,
+            "column_ranges": column_ranges,
+        }
         struct = replace(product, most=448, unit=16, keeps_zeros=keeps_zeros, **divided).struct()
         for library_, out in zip((runtime(), poor), outs, strict=True):
             addresses = [ctypes.c_void_p(array.ctypes.data) for array in (x, y, out)]
@@ -405,18 +526,25 @@ def test_panels_without_memory_have_the_same_bits(dtype: str, monkeypatch: pytes
 @pytest.mark.parametrize("keeps_zeros", [False, True])
 @pytest.mark.parametrize("columns", [2, 5, 16, 33, 64, 70, 130])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_panels_keep_the_sign_of_zeros_or_add_them_to_zero(dtype: str, columns: int, keeps_zeros: bool) -> None:
+def test_panels_keep_the_sign_of_zeros_or_add_them_to_zero(
+    dtype: str, columns: int, keeps_zeros: bool
+) -> None:
     if not runtime().functions.panel_lanes_float():
         pytest.skip("needs instructions that multiply and add without rounding between")
     tiny = np.finfo(dtype).smallest_subnormal
     layouts = itertools.product(("whole", "transposed"), repeat=2)
     for rows, inner, names in itertools.product((5, 6, 200), (20, 900), layouts):
-        x, y = np.full((rows, inner), -tiny, dtype), np.full((inner, columns), tiny, dtype)  # all products underflow
+        x, y = (
+            np.full((rows, inner), -tiny, dtype),
+            np.full((inner, columns), tiny, dtype),
+        )  # all products underflow
         x, y = (LAYOUTS[name](array) for name, array in zip(names, (x, y), strict=True))
         out = np.ones((rows, columns), dtype)
         product = products.layout_of(np.ndarray.dot, (x, y, out))
         assert product is not None
-        ways._multiply(replace(product, most=448, unit=16, keeps_zeros=keeps_zeros), (x, y, out), runtime())
+        ways._multiply(
+            replace(product, most=448, unit=16, keeps_zeros=keeps_zeros), (x, y, out), runtime()
+        )
         assert not out.any() and (np.signbit(out) == keeps_zeros).all()
 
 
@@ -428,7 +556,9 @@ def test_the_faster_way_to_multiply_is_taken(monkeypatch: pytest.MonkeyPatch) ->
     for slow, fast in ((by_blas, in_panels), (in_panels, by_blas)):
         clock = iter(range(100))
 
-        def multiply(_: Any, product: products.Product, clock: Any = clock, slow: Any = slow) -> None:
+        def multiply(
+            _: Any, product: products.Product, clock: Any = clock, slow: Any = slow
+        ) -> None:
             for _ in range(5 * (product is slow)):
                 next(clock)
 
@@ -477,7 +607,8 @@ def test_steps_in_several_threads_at_once_have_their_own_results() -> None:
         return xgrad.exp(x @ x.mT * 0.01) * 2 + 1
 
     inputs = [
-        xgrad.asarray(np.random.default_rng(i).standard_normal((300, 200)), dtype=xgrad.float32) for i in range(3)
+        xgrad.asarray(np.random.default_rng(i).standard_normal((300, 200)), dtype=xgrad.float32)
+        for i in range(3)
     ]
     right, wrong = [step(x).numpy() for x in inputs], list[int]()
 
@@ -521,7 +652,11 @@ def test_comparisons_of_nan_raise_no_exception(size: int) -> None:
         x = xgrad.asarray(np.resize([np.nan, 1.0, -0.0], size), dtype=dtype)
 
         def step(x: xgrad.Tensor) -> Any:
-            larger = xgrad.where(x > 0.5, x * 1.0, 0) + xgrad.maximum(x, 0.5) - xgrad.minimum(x * 1.0, x + 1.0)
+            larger = (
+                xgrad.where(x > 0.5, x * 1.0, 0)
+                + xgrad.maximum(x, 0.5)
+                - xgrad.minimum(x * 1.0, x + 1.0)
+            )
             return larger * 2, (x < 1.0) & (x >= 0.0), (x <= x * 2.0) | (x == 1.0)
 
         captured = xgrad.capture(step, native=True)
@@ -544,7 +679,9 @@ def test_a_loop_of_a_single_element_reads_what_was_stored(function: str) -> None
 
 @pytest.mark.usefixtures("threads")
 def test_products_are_tried_while_blas_has_its_threads() -> None:
-    """Another thread leaves BLAS one thread during its products, for which NumPy may have other bits."""
+    """Another thread leaves BLAS one thread during its products, for which NumPy may have other
+    bits.
+    """
     loaded, operands = runtime(), [np.ones((128, 784), np.float32), np.ones((784, 64), np.float32)]
     arrays = [*operands, np.empty((128, 64), np.float32)]
     layout = products.layout_of(np.ndarray.dot, arrays)
@@ -645,8 +782,12 @@ def test_an_index_out_of_range_after_a_write_is_an_error_and_the_rest_is_not_don
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(), (1,), (3, 4), (200, 100)])
-@pytest.mark.parametrize(("function", "value"), [("exp", 800.0), ("expm1", 800.0), ("log", 0.0), ("log", -1.0)])
-def test_loops_raise_as_numpy_does(function: str, value: float, shape: tuple[int, ...], dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("function", "value"), [("exp", 800.0), ("expm1", 800.0), ("log", 0.0), ("log", -1.0)]
+)
+def test_loops_raise_as_numpy_does(
+    function: str, value: float, shape: tuple[int, ...], dtype: str
+) -> None:
     captured = xgrad.capture(lambda x: getattr(xgrad, function)(x + 0.0) * 1.0, native=True)
     x = np.full(shape, 2.0, dtype)
     captured(xgrad.asarray(x))
@@ -687,7 +828,13 @@ def test_single_numbers_raise_before_anything_is_written() -> None:
 @pytest.mark.filterwarnings("default:.*encountered in.*:RuntimeWarning")
 def test_reductions_of_nan_raise_as_numpy_does() -> None:
     def step(x: Any) -> Any:
-        return x.max() + x.min(), (x * 1).sum(axis=1), (x * 1).max(axis=0), (x * 1).min(axis=1), (x * x).sum()
+        return (
+            x.max() + x.min(),
+            (x * 1).sum(axis=1),
+            (x * 1).max(axis=0),
+            (x * 1).min(axis=1),
+            (x * x).sum(),
+        )
 
     captured, x = xgrad.capture(step, native=True), np.ones((40, 30))
     for value in (1.0, 1.0, np.nan, np.inf, -np.inf):
@@ -744,8 +891,13 @@ def test_the_ranges_of_a_task_cover_all_of_it_once(threads: int) -> None:
             ranges.clear()
             runtime().functions.parallel(note, None, ctypes.c_int64(total), ctypes.c_int64(chunk))
             ends = [0, *[end for _, end in sorted(ranges)]]
-            assert sorted(ranges) == [(x, y) for x, y in itertools.pairwise(ends) if x < y] and ends[-1] == total
-            assert len(ranges) == 1 or all(begin % chunk == 0 and end - begin <= chunk for begin, end in ranges)
+            assert (
+                sorted(ranges) == [(x, y) for x, y in itertools.pairwise(ends) if x < y]
+                and ends[-1] == total
+            )
+            assert len(ranges) == 1 or all(
+                begin % chunk == 0 and end - begin <= chunk for begin, end in ranges
+            )
     finally:
         xgrad.set_num_threads(before)
 
@@ -824,7 +976,9 @@ def test_labels_out_of_range_raise_as_in_eager_mode_and_change_nothing(label: in
         for one, other in zip(models[0].parameters(), models[1].parameters(), strict=True):
             assert bits(one.detach().numpy()) == bits(other.detach().numpy())
     assert captured.refusal is None and captured.recordings == 2  # the first packs the parameters
-    assert [x.item() for x, _ in kept] == [y.item() for _, y in kept]  # each loss has memory of its own
+    assert [x.item() for x, _ in kept] == [
+        y.item() for _, y in kept
+    ]  # each loss has memory of its own
 
 
 def _twice(x: Any) -> Any:
@@ -841,7 +995,13 @@ def _numbers(x: Any) -> Any:
     total, most = x.sum(), x.max()
     scaled = total / (most + 1.0) - x.mean()
     rows = xgrad.stack([total, most, scaled])
-    return scaled[None, None] * x, xgrad.sqrt(scaled * scaled), scaled**3, rows, xgrad.where(scaled > 0, total, most)
+    return (
+        scaled[None, None] * x,
+        xgrad.sqrt(scaled * scaled),
+        scaled**3,
+        rows,
+        xgrad.where(scaled > 0, total, most),
+    )
 
 
 def _unread(x: Any) -> Any:
@@ -870,7 +1030,9 @@ def test_single_numbers_have_the_bits_and_the_memory_of_eager(step: Any, dtype: 
 
 
 def _bounds(device: Any, x: Any) -> bool:
-    """Return whether bounds of two arrays hold, which are compared after both are made, as a rule may do."""
+    """Return whether bounds of two arrays hold, which are compared after both are made, as a rule
+    may do.
+    """
     xp = device.xp
     least = xp.min(xp.astype(x * 2.0, xp.int64))
     most = xp.max(xp.astype(x * x + 1.0, xp.int64))
@@ -884,7 +1046,15 @@ def checked_later(x: Any) -> Any:
 @pytest.mark.parametrize("native", [False, True])
 def test_arrays_whose_bounds_are_checked_later_are_kept_until_then(native: bool) -> None:
     captured = xgrad.capture(checked_later, native=native)
-    for values in ([1.0, 2.0], [3.0, 4.0], [-5.0, 1.0], [2.0, 2.0], [1.0, 90.0], [-1.0, -2.0], [5.0, 5.0]) * 2:
+    for values in (
+        [1.0, 2.0],
+        [3.0, 4.0],
+        [-5.0, 1.0],
+        [2.0, 2.0],
+        [1.0, 90.0],
+        [-1.0, -2.0],
+        [5.0, 5.0],
+    ) * 2:
         x = xgrad.asarray(values)
         assert captured(x).tolist() == checked_later(x).tolist()
     assert captured.refusal is None and 1 < captured.recordings <= 6

@@ -18,7 +18,10 @@ from xgrad_numpy.native import pooling as native_pooling
 from xgrad_numpy.native import runtime as native
 from xgrad_numpy.native.ways import NO_WAY
 
-pytestmark = [pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning"), pytest.mark.usefixtures("loaded")]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning"),
+    pytest.mark.usefixtures("loaded"),
+]
 SPECIAL = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1e-42, 3e38]
 
 
@@ -48,7 +51,9 @@ def threads(request: pytest.FixtureRequest, runtime: native.Runtime) -> Iterator
 
 
 def assert_same(function: Callable[..., Any], *inputs: Any, **options: Any) -> None:
-    """Check that kernels and NumPy's code return the same bits, but for those of NaNs, in the same order in memory."""
+    """Check that kernels and NumPy's code return the same bits, but for those of NaNs, in the same
+    order in memory.
+    """
     result = function(*inputs, **options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "_LOADED", [])
@@ -67,7 +72,9 @@ def _bits(x: np.ndarray) -> bytes:
 
 
 def layouts(x: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the same values in several layouts: as convolution's results, as given, others, and read-only."""
+    """Yield the same values in several layouts: as convolution's results, as given, others, and
+    read-only.
+    """
     rows = np.ascontiguousarray(np.moveaxis(x, 2, 0).swapaxes(1, 2))
     yield np.moveaxis(rows.swapaxes(1, 2), 0, 2)
     yield x.copy()
@@ -85,7 +92,11 @@ def numbers(shape: tuple[int, ...], dtype: str, special: bool = False, seed: int
     x = rng.standard_normal(shape).round(1).astype(dtype)  # with ties
     if special:
         with np.errstate(all="ignore"):
-            np.putmask(x, rng.random(shape) < 0.1, rng.choice(np.array(SPECIAL), x.size).astype(dtype).reshape(shape))
+            np.putmask(
+                x,
+                rng.random(shape) < 0.1,
+                rng.choice(np.array(SPECIAL), x.size).astype(dtype).reshape(shape),
+            )
     return x
 
 
@@ -115,7 +126,9 @@ POOLS = [
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("window", POOLS, ids=str)
 @pytest.mark.parametrize(("images", "channels"), [(1, 1), (3, 6), (32, 3)])
-def test_maximum_pool_has_the_bits_of_numpy(window: Window, images: int, channels: int, dtype: str) -> None:
+def test_maximum_pool_has_the_bits_of_numpy(
+    window: Window, images: int, channels: int, dtype: str
+) -> None:
     for special in (False, True):
         x = numbers((images, channels, *window.size), dtype, special)
         for each in layouts(x):
@@ -125,8 +138,13 @@ def test_maximum_pool_has_the_bits_of_numpy(window: Window, images: int, channel
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("window", POOLS, ids=str)
 @pytest.mark.parametrize(("images", "channels"), [(1, 1), (3, 6), (32, 3)])
-def test_gradient_of_maximum_pool_has_the_bits_of_numpy(window: Window, images: int, channels: int, dtype: str) -> None:
-    x, g = (numbers((images, channels, *lengths), dtype, seed=len(lengths)) for lengths in (window.size, window.out))
+def test_gradient_of_maximum_pool_has_the_bits_of_numpy(
+    window: Window, images: int, channels: int, dtype: str
+) -> None:
+    x, g = (
+        numbers((images, channels, *lengths), dtype, seed=len(lengths))
+        for lengths in (window.size, window.out)
+    )
     g.flat[:3] = [-0.0, np.inf, 0.0][: g.size]
     for one, other in itertools.zip_longest(layouts(x), list(layouts(g))[::-1]):
         assert_same(pooling.maximum_pool_gradient, other, one, window=window)
@@ -136,7 +154,9 @@ def test_gradient_of_maximum_pool_has_the_bits_of_numpy(window: Window, images: 
 
 @pytest.mark.parametrize("value", SPECIAL)
 @pytest.mark.parametrize("window", POOLS, ids=str)
-def test_gradient_of_maximum_pool_of_special_values_has_the_bits_of_numpy(window: Window, value: float) -> None:
+def test_gradient_of_maximum_pool_of_special_values_has_the_bits_of_numpy(
+    window: Window, value: float
+) -> None:
     x, g = (numbers((2, 3, *lengths), "float32") for lengths in (window.size, window.out))
     for upstream in (g, np.zeros_like(g), -np.zeros_like(g)):
         for count in (1, x.size):
@@ -169,7 +189,9 @@ def test_no_kernels_where_the_maximum_of_numpy_has_no_rule(monkeypatch: pytest.M
 
 
 def window(kernel: Any, stride: Any, padding: Any, dilation: Any, size: Any = (11, 9)) -> Window:
-    """Return a window over two axes with as many elements before as after, unless the padding is given in pairs."""
+    """Return a window over two axes with as many elements before as after, unless the padding is
+    given in pairs.
+    """
     pairs = tuple([n if isinstance(n, tuple) else (n, n) for n in padding])
     return Window(size, kernel, stride, pairs, dilation)
 
@@ -179,16 +201,26 @@ CONVOLUTIONS = [
         window((k, k), (stride, stride), (padding, padding), (1, 1))
         for k, stride, padding in itertools.product([1, 3, 5, 7], [1, 2, 3], [0, 1, 2, 3])
     ],
-    *[window((2, 3), (i, j), padding, (1, d)) for i, j, d in [(1, 2, 1), (2, 1, 2), (1, 1, 3)]
-      for padding in [((0, 1), (1, 0)), ((1, 0), (3, 2)), (0, 0), ((2, 3), (0, 3))]],
+    *[
+        window((2, 3), (i, j), padding, (1, d))
+        for i, j, d in [(1, 2, 1), (2, 1, 2), (1, 1, 3)]
+        for padding in [((0, 1), (1, 0)), ((1, 0), (3, 2)), (0, 0), ((2, 3), (0, 3))]
+    ],
     window((3, 3), (1, 1), (1, 1), (2, 2)),
     window((3, 1), (3, 1), (1, 0), (1, 1)),
     window((1, 3), (1, 4), (0, 8), (1, 1)),
     window((2, 2), (1, 1), (1, 1), (1, 1), (1, 1)),
     window((3, 2), (2, 2), (0, 2), (1, 1), (5, 700)),
-    *[Window((14,), (k,), (stride,), ((before, after),), (d,))
-      for k, stride, before, after, d in [(3, 1, 1, 1, 1), (4, 2, 0, 3, 2), (1, 1, 0, 0, 1), (1, 2, 0, 0, 1)]],
-]  # fmt: skip
+    *[
+        Window((14,), (k,), (stride,), ((before, after),), (d,))
+        for k, stride, before, after, d in [
+            (3, 1, 1, 1, 1),
+            (4, 2, 0, 3, 2),
+            (1, 1, 0, 0, 1),
+            (1, 2, 0, 0, 1),
+        ]
+    ],
+]
 CHANNELS = [(1, 6), (3, 16), (16, 6), (6, 1), (16, 16)]
 
 
@@ -201,7 +233,13 @@ def check_convolution(sliding: Window, x: Any, w: Any, bias: Any, g: Any, groups
 
 
 def operands(
-    sliding: Window, images: int, channels: int, outputs: int, dtype: str, groups: int = 1, **options: Any
+    sliding: Window,
+    images: int,
+    channels: int,
+    outputs: int,
+    dtype: str,
+    groups: int = 1,
+    **options: Any,
 ) -> Any:
     shapes = [
         (images, channels, *sliding.size),
@@ -226,7 +264,13 @@ def test_convolution_has_the_bits_of_numpy(sliding: Window) -> None:
 @pytest.mark.parametrize("sliding", CONVOLUTIONS[::5], ids=str)
 def test_convolution_of_views_has_the_bits_of_numpy(sliding: Window) -> None:
     x, w, bias, g = operands(sliding, 3, 6, 16, "float32")
-    for each in zip(layouts(x), list(layouts(w))[::-1], [bias, np.repeat(bias, 2)[::2]] * 3, layouts(g), strict=True):
+    for each in zip(
+        layouts(x),
+        list(layouts(w))[::-1],
+        [bias, np.repeat(bias, 2)[::2]] * 3,
+        layouts(g),
+        strict=True,
+    ):
         check_convolution(sliding, *each)
     check_convolution(sliding, x[::-1], w[::-1, ::-1], bias[::-1], g[::-1])
     check_convolution(sliding, x, w, bias, np.broadcast_to(g[:1, :1, ..., :1], g.shape))
@@ -252,14 +296,21 @@ def test_convolution_with_threads_has_the_bits_of_numpy(threads: int) -> None:
     ):  # fmt: skip
         for channels, outputs in CHANNELS:
             check_convolution(sliding, *operands(sliding, 32, channels, outputs, "float32"))
-    assert native_convolution._prepared("scatter", np.empty((9, 16, 3, 7), "f4"), PLANE, 16, (9, 6, 3, 7)) is not None
+    assert (
+        native_convolution._prepared(
+            "scatter", np.empty((9, 16, 3, 7), "f4"), PLANE, 16, (9, 6, 3, 7)
+        )
+        is not None
+    )
 
 
 PLANE = native_convolution.Plane((3, 3), (1, 1), (1, 1), (1, 1), (9, 7))
 
 
 @pytest.mark.parametrize("cache", [0, 1 << 12])
-def test_convolution_in_small_blocks_has_the_bits_of_numpy(cache: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_convolution_in_small_blocks_has_the_bits_of_numpy(
+    cache: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     native_convolution._call.cache_clear()
     monkeypatch.setattr(native_convolution, "_CACHE", cache)
     for sliding in CONVOLUTIONS[4::9]:
@@ -272,7 +323,9 @@ def test_convolution_in_small_blocks_has_the_bits_of_numpy(cache: int, monkeypat
 def test_convolution_of_whole_panels_has_the_bits_of_numpy(
     dtype: str, in_place: bool, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Panels that are read in place, of few outputs and many, and of sums that BLAS adds up in parts; or by BLAS."""
+    """Panels that are read in place, of few outputs and many, and of sums that BLAS adds up in
+    parts; or by BLAS.
+    """
     ways = list[Any]()
 
     def choose(*args: Any) -> Any:
@@ -288,7 +341,9 @@ def test_convolution_of_whole_panels_has_the_bits_of_numpy(
     ]:  # fmt: skip
         sliding = window((kernel, kernel), (stride, stride), (padding, padding), (1, 1), size)
         for images in (8, 32):
-            x, w, bias, g = operands(sliding, images, channels, outputs, dtype, special=channels == 6)
+            x, w, bias, g = operands(
+                sliding, images, channels, outputs, dtype, special=channels == 6
+            )
             check_convolution(sliding, x, w, bias, g)
             check_convolution(sliding, next(layouts(x)), w, bias, next(layouts(g)))
     native_convolution._call.cache_clear()
@@ -296,7 +351,9 @@ def test_convolution_of_whole_panels_has_the_bits_of_numpy(
         assert any(ways) is in_place
 
 
-def test_convolution_is_left_to_numpy_if_products_differ_or_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_convolution_is_left_to_numpy_if_products_differ_or_memory_is_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     x = np.empty((9, 6, 3, 7), "f4")
     for name, value in [("ways_of", lambda *_: NO_WAY), ("_MOST", 10)]:
         native_convolution._call.cache_clear()
@@ -318,7 +375,9 @@ def test_convolution_of_a_new_shape_is_left_to_numpy(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("cache", [1 << 10, 1 << 20])
-def test_scatter_of_parts_of_the_images_has_the_bits_of_numpy(cache: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scatter_of_parts_of_the_images_has_the_bits_of_numpy(
+    cache: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     native_convolution._call.cache_clear()
     monkeypatch.setattr(native_convolution, "_CACHE", cache)
     for sliding, images in itertools.product(CONVOLUTIONS[4::9], [2, 8, 30]):
@@ -364,5 +423,10 @@ def test_no_kernels_of_other_dtypes_and_without_a_runtime(monkeypatch: pytest.Mo
     monkeypatch.setattr(native, "_LOADING", [])
     monkeypatch.setenv("XGRAD_NATIVE", "0")
     assert not native_pooling.supports(POOLS[0], np.dtype("float32"))
-    assert native_convolution._prepared("correlate", np.empty((9, 6, 3, 7), "f4"), PLANE, 16, (9, 6, 3, 7)) is None
+    assert (
+        native_convolution._prepared(
+            "correlate", np.empty((9, 6, 3, 7), "f4"), PLANE, 16, (9, 6, 3, 7)
+        )
+        is None
+    )
     assert not native._LOADING

@@ -52,19 +52,28 @@ FLOATS, INTEGERS = (
     [0, 1, -1, 7, 2**31 - 1, -(2**31)],
 )
 VALUES: dict[str, list[Any]] = {
-    "float32": FLOATS, "float64": [*FLOATS, 5e-324, 1e308], "bool": [False, True], "int32": INTEGERS,
+    "float32": FLOATS,
+    "float64": [*FLOATS, 5e-324, 1e308],
+    "bool": [False, True],
+    "int32": INTEGERS,
     "int64": [*INTEGERS, 2**63 - 1, -(2**63)],
-}  # fmt: skip
+}
 SIZES = [1, 7, 8, 33, 130]  # around the lengths of vectors
 FUNCTIONS = [
     (function, np.dtype(name))
     for name in VALUES
     for function in dict.fromkeys(
-        [*expressions._ARITHMETIC, *expressions._COMPARISONS, *expressions._OF_BOOLS, *expressions._OF_INTEGERS,
-         np.maximum, np.minimum]
+        [
+            *expressions._ARITHMETIC,
+            *expressions._COMPARISONS,
+            *expressions._OF_BOOLS,
+            *expressions._OF_INTEGERS,
+            np.maximum,
+            np.minimum,
+        ]
     )
     if expressions.expression(function, np.dtype(name))
-]  # fmt: skip
+]
 
 
 def static(array: np.ndarray) -> Slot:
@@ -73,14 +82,20 @@ def static(array: np.ndarray) -> Slot:
 
 def bits(x: np.ndarray) -> bytes:
     """Return the bytes of an array, with one NaN."""
-    return (np.where(np.isnan(x), np.full_like(x, np.nan), x) if x.dtype.kind == "f" else x).tobytes()
+    return (
+        np.where(np.isnan(x), np.full_like(x, np.nan), x) if x.dtype.kind == "f" else x
+    ).tobytes()
 
 
-def run(instructions: list[Instruction], memory: np.ndarray | None = None, outputs: Any = ()) -> list[Any]:
+def run(
+    instructions: list[Instruction], memory: np.ndarray | None = None, outputs: Any = ()
+) -> list[Any]:
     """Execute instructions, those that are fused by C; return what they have become."""
     source = Source()
     (fused,) = fuse([instructions], np.empty(0) if memory is None else memory, outputs)
-    named = [x for x in (source.add(x) if isinstance(x, Run) else x for x in fused) if x is not None]
+    named = [
+        x for x in (source.add(x) if isinstance(x, Run) else x for x in fused) if x is not None
+    ]
     compiled = library.load(source.text) if source.count else None
     if compiled is not None:
         runtime().connect(compiled, source.loops)
@@ -113,14 +128,26 @@ def test_every_expression_has_the_bits_of_numpy_at_every_size() -> None:
         expected.append((function, dtype, size, right))
         results.append((out, copy))
     (row,) = run(instructions)
-    assert {len(nest.statements) for nest in row.parts} == {1, 2}  # of one element nothing is at hand
+    assert {len(nest.statements) for nest in row.parts} == {
+        1,
+        2,
+    }  # of one element nothing is at hand
     for (function, dtype, size, right), arrays in zip(expected, results, strict=True):
         for array in arrays:
             assert bits(array) == bits(right), (function, dtype, size, array, right)
 
 
-CASTS = [("float32", "float64"), ("float64", "float32"), ("bool", "float32"), ("bool", "float64"), ("bool", "int32"),
-         ("bool", "int64"), ("int32", "int64"), ("int64", "int32"), ("bool", "bool")]  # fmt: skip
+CASTS = [
+    ("float32", "float64"),
+    ("float64", "float32"),
+    ("bool", "float32"),
+    ("bool", "float64"),
+    ("bool", "int32"),
+    ("bool", "int64"),
+    ("int32", "int64"),
+    ("int64", "int32"),
+    ("bool", "bool"),
+]
 
 
 def test_casts_have_the_bits_of_numpy() -> None:
@@ -130,7 +157,9 @@ def test_casts_have_the_bits_of_numpy() -> None:
             x = np.resize(np.array(VALUES[one], one), size)
             out, twice = np.empty(size, other), np.empty(size, other)
             instructions.append(Instruction(operator.setitem, (static(out), ..., static(x)), {}))
-            instructions.append(Instruction(operator.setitem, (static(twice), ..., static(out)), {}))
+            instructions.append(
+                Instruction(operator.setitem, (static(twice), ..., static(out)), {})
+            )
             pairs.append((x.astype(other), twice))
     run(instructions)
     for right, got in pairs:
@@ -152,7 +181,14 @@ def test_choices_have_the_bits_of_numpy() -> None:
     for name, size in itertools.product(("float32", "float64"), SIZES):
         x = np.resize(np.array(VALUES[name], name), size)
         out, mask, zero = np.empty(size, name), np.empty(size, bool), np.zeros((), name)
-        for sides in ([x, x[::-1].copy()], [x, -1e9], [float("nan"), x], [x, x[:1]], [-0.0, x], [2, x]):
+        for sides in (
+            [x, x[::-1].copy()],
+            [x, -1e9],
+            [float("nan"), x],
+            [x, x[:1]],
+            [-0.0, x],
+            [2, x],
+        ):
             operands = [static(y) if type(y) is np.ndarray else y for y in sides]
             run([
                 Instruction(np.less_equal, (static(x), static(zero), static(mask)), {}),
@@ -170,8 +206,18 @@ def test_captured_choices_have_the_bits_of_eager_ones(rows: int, dtype: str) -> 
 
     def step(x: Any, y: Any, row: Any) -> list[Any]:
         twice, mask = x * 2, y > 0.0
-        chosen = [(twice, -1e9), (row, twice), (twice, x), (twice, math.nan), (0.0, twice), (twice, -0.0), (twice, 3)]
-        return [xgrad.where(mask, *sides) * 1 for sides in chosen] + [xgrad.where(row > 0.0, twice, x)]
+        chosen = [
+            (twice, -1e9),
+            (row, twice),
+            (twice, x),
+            (twice, math.nan),
+            (0.0, twice),
+            (twice, -0.0),
+            (twice, 3),
+        ]
+        return [xgrad.where(mask, *sides) * 1 for sides in chosen] + [
+            xgrad.where(row > 0.0, twice, x)
+        ]
 
     right = [z.numpy().tobytes() for z in step(x, y, row)]
     for native in (True, False):
@@ -196,7 +242,9 @@ LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 def test_operands_of_any_layout() -> None:
     rng, instructions, pairs = np.random.default_rng(0), list[Instruction](), []
     for shape in [(3, 4, 5), (2, 1, 17)]:
-        for one, other, result in itertools.product(LAYOUTS, LAYOUTS, ("whole", "transposed", "every other")):
+        for one, other, result in itertools.product(
+            LAYOUTS, LAYOUTS, ("whole", "transposed", "every other")
+        ):
             x, y = (LAYOUTS[name](rng.normal(size=shape).astype("f4")) for name in (one, other))
             right = np.broadcast_to(x * y, shape) - x
             out = LAYOUTS[result](np.empty(shape, "f4"))
@@ -219,14 +267,23 @@ def nests(*instructions: Instruction, memory: Any = None) -> list[Any]:
 def test_statements_of_overlapping_memory_are_not_executed_together() -> None:
     x, y = np.arange(9.0), np.empty(8)
     ahead, behind, whole = static(x[1:]), static(x[:-1]), static(y)
-    read_after_write = [Instruction(np.negative, (behind, behind), {}), Instruction(np.add, (behind, ahead, whole), {})]
+    read_after_write = [
+        Instruction(np.negative, (behind, behind), {}),
+        Instruction(np.add, (behind, ahead, whole), {}),
+    ]
     (row,) = nests(*read_after_write)
     assert len(row.parts) == 2
-    write_after_read = [Instruction(np.negative, (behind, whole), {}), Instruction(np.add, (behind, whole, ahead), {})]
+    write_after_read = [
+        Instruction(np.negative, (behind, whole), {}),
+        Instruction(np.add, (behind, whole, ahead), {}),
+    ]
     assert all(isinstance(entry, Instruction) for entry in nests(*write_after_read))
     into_itself = Instruction(np.negative, (behind, ahead), {})
     assert nests(into_itself, into_itself) == [into_itself, into_itself]
-    reversed_ = [Instruction(np.negative, (whole, whole), {}), Instruction(np.add, (static(y[::-1]), whole, whole), {})]
+    reversed_ = [
+        Instruction(np.negative, (whole, whole), {}),
+        Instruction(np.add, (static(y[::-1]), whole, whole), {}),
+    ]
     assert nests(*reversed_) == reversed_
 
 
@@ -252,7 +309,15 @@ def test_result_with_a_repeated_element_is_left_to_numpy() -> None:
 @pytest.mark.parametrize("buffers", ["none", "half", "all"])
 def test_random_instructions_on_shared_memory_have_the_values_of_numpy(buffers: str) -> None:
     """Of buffers, what nothing reads may keep other values."""
-    functions = [np.add, np.subtract, np.multiply, np.negative, np.square, np.absolute, *[operator.setitem] * 3]
+    functions = [
+        np.add,
+        np.subtract,
+        np.multiply,
+        np.negative,
+        np.square,
+        np.absolute,
+        *[operator.setitem] * 3,
+    ]
     for seed in range(25):
         rng = np.random.default_rng(seed)
         memory = rng.normal(size=64).astype("f4")
@@ -278,7 +343,9 @@ def test_random_instructions_on_shared_memory_have_the_values_of_numpy(buffers: 
                     function(*call)
                 else:
                     instructions.append(
-                        Instruction(function, tuple([static(x) if x is not ... else x for x in call]), {})
+                        Instruction(
+                            function, tuple([static(x) if x is not ... else x for x in call]), {}
+                        )
                     )
         if buffers == "half":
             run(instructions, memory[32:])
@@ -311,12 +378,19 @@ def test_results_that_nothing_reads_are_not_stored() -> None:
 # Copies, which statements do not read
 
 
-def copied(memory: np.ndarray, source: Slot, *between: Instruction) -> tuple[list[Any], list[Instruction]]:
-    """Return what becomes of a row copied to the rows of a matrix in a buffer, which is read after other instructions.
+def copied(
+    memory: np.ndarray, source: Slot, *between: Instruction
+) -> tuple[list[Any], list[Instruction]]:
+    """Return what becomes of a row copied to the rows of a matrix in a buffer, which is read after
+    other instructions.
 
     The results are the statements that are executed, and the instructions.
     """
-    row, matrix, out = static(memory[:8]), static(memory[8:24].reshape(2, 8)), static(memory[24:40].reshape(2, 8))
+    row, matrix, out = (
+        static(memory[:8]),
+        static(memory[8:24].reshape(2, 8)),
+        static(memory[24:40].reshape(2, 8)),
+    )
     calls = [
         Instruction(operator.setitem, (row, ..., source), {}),
         *between,
@@ -372,7 +446,11 @@ def test_unread_copies_are_no_instructions() -> None:
     row = static(memory[:8])
     copy = Instruction(operator.setitem, (row, ..., static(np.full(1, 3.0))), {})
     (read,) = run([copy, Instruction(np.negative, (row, static(out)), {})], memory)
-    assert [len(part.statements) for part in read.parts] == [1] and (memory == 0).all() and (out == -3).all()
+    assert (
+        [len(part.statements) for part in read.parts] == [1]
+        and (memory == 0).all()
+        and (out == -3).all()
+    )
     after_copy = Instruction(np.sin, (row, static(out)), {})
     run([copy, after_copy], memory)
     assert (memory[:8] == 3).all() and (out == np.sin(3.0)).all()
@@ -392,7 +470,9 @@ def test_memory_that_is_overwritten_in_parts_is_not_stored() -> None:
     ]
     ((nest, *_), *_) = [x.parts for x in fuse([calls], memory, [])[0] if isinstance(x, Run)]
     assert [place.operand for place in nest.stored] == [result]
-    ((nest, *_), *_) = [x.parts for x in fuse([[*calls[:3], *calls[4:]]], memory, [])[0] if isinstance(x, Run)]
+    ((nest, *_), *_) = [
+        x.parts for x in fuse([[*calls[:3], *calls[4:]]], memory, [])[0] if isinstance(x, Run)
+    ]
     assert [place.operand for place in nest.stored] == [first, result]
 
 
@@ -414,7 +494,9 @@ def test_operand_of_a_product_is_stored(dynamic: bool) -> None:
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_steps_of_models_have_the_bits_of_eager_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_of_models_have_the_bits_of_eager_steps(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compiled = compilations(monkeypatch)
     replayed, eager = models_xgrad.step_captured(**QUICK[name]), models_xgrad.step(**QUICK[name])
     assert [float(replayed()) for _ in range(6)] == [float(eager()) for _ in range(6)] and compiled
@@ -423,10 +505,14 @@ def test_steps_of_models_have_the_bits_of_eager_steps(name: str, monkeypatch: py
 @pytest.mark.parametrize("name", ["sum", "max"])
 def test_results_with_axes_of_length_1_are_written(name: str) -> None:
     """Axes of length 1 may have other strides than new memory would have."""
-    x = xgrad.asarray(np.random.default_rng(0).standard_normal((1, 2, 64, 300)).transpose(2, 3, 0, 1))
+    x = xgrad.asarray(
+        np.random.default_rng(0).standard_normal((1, 2, 64, 300)).transpose(2, 3, 0, 1)
+    )
 
     def reduced(x: xgrad.Tensor) -> tuple[xgrad.Tensor, ...]:
-        return tuple([getattr(xgrad, name)(x, axis=-1, keepdims=keepdims) for keepdims in (False, True)])
+        return tuple(
+            [getattr(xgrad, name)(x, axis=-1, keepdims=keepdims) for keepdims in (False, True)]
+        )
 
     captured = xgrad.capture(reduced, native=True)
     for _ in range(3):
@@ -437,8 +523,12 @@ def test_results_with_axes_of_length_1_are_written(name: str) -> None:
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 @pytest.mark.parametrize("axes", [(0, 2, 3), (2, 3), (1, 2)])
-def test_sums_of_products_of_any_layout_have_the_bits_of_eager(axes: tuple[int, ...], order: tuple[int, ...]) -> None:
-    """Over the first and the last axes in memory, BLAS adds rows; others, and two layouts, are left to NumPy."""
+def test_sums_of_products_of_any_layout_have_the_bits_of_eager(
+    axes: tuple[int, ...], order: tuple[int, ...]
+) -> None:
+    """Over the first and the last axes in memory, BLAS adds rows; others, and two layouts, are left
+    to NumPy.
+    """
     rng, shape = np.random.default_rng(0), (4, 6, 1, 40)
     x = rng.standard_normal([shape[i] for i in order]).astype("f4").transpose(np.argsort(order))
     same, other = 2 * x, rng.standard_normal(x.shape).astype("f4")
@@ -475,7 +565,9 @@ PRODUCTS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products_of_inputs_that_are_not_aligned_have_the_bits_of_eager(name: str, dtype: str) -> None:
+def test_products_of_inputs_that_are_not_aligned_have_the_bits_of_eager(
+    name: str, dtype: str
+) -> None:
     """NumPy multiplies a copy of them in another layout, and BLAS then adds in another order."""
     x = np.random.default_rng(0).standard_normal((8, 16, 36)).astype(dtype)
     unaligned = np.frombuffer(b"x" + x.tobytes(), np.uint8)[1:].view(dtype).reshape(x.shape)
@@ -507,7 +599,9 @@ def test_random_programs_have_the_bits_of_eager(seed: int) -> None:
             assert_same([expected], [snapshot(captured(*program.inputs(turn)))])
 
 
-@pytest.mark.parametrize("make", [optim.Adam, optim.AdamW, lambda p, lr: optim.SGD(p, lr=lr, momentum=0.9)])
+@pytest.mark.parametrize(
+    "make", [optim.Adam, optim.AdamW, lambda p, lr: optim.SGD(p, lr=lr, momentum=0.9)]
+)
 def test_training_follows_numbers_and_parameters_that_move(make: Any) -> None:
     weights = []
     for native in (None, True):
@@ -525,7 +619,10 @@ def test_training_follows_numbers_and_parameters_that_move(make: Any) -> None:
         run_step = step if native is None else xgrad.capture(step, native=True)
         rng = np.random.default_rng(0)
         for i in range(12):
-            x, y = xgrad.asarray(rng.normal(size=(5, 6)).astype("f4")), xgrad.asarray(rng.integers(0, 3, 5))
+            x, y = (
+                xgrad.asarray(rng.normal(size=(5, 6)).astype("f4")),
+                xgrad.asarray(rng.integers(0, 3, 5)),
+            )
             run_step(x, y)
             if i == 5:
                 optimizer.param_groups[0]["lr"] = 0.003
@@ -542,7 +639,10 @@ def test_programs_follow_the_number_of_threads(
 ) -> None:
     """Sums by BLAS have other bits with other threads."""
     threadpoolctl = pytest.importorskip("threadpoolctl")
-    set_threads = {"xgrad": xgrad.set_num_threads, "threadpoolctl": threadpoolctl.threadpool_limits}[setter]
+    set_threads = {
+        "xgrad": xgrad.set_num_threads,
+        "threadpoolctl": threadpoolctl.threadpool_limits,
+    }[setter]
     monkeypatch.setattr(executor, "WARM", 2)
     compiled, before = compilations(monkeypatch), xgrad.get_num_threads()
     x = xgrad.asarray(np.random.default_rng(0).standard_normal((40, 300, 300)).astype("f4"))
@@ -649,7 +749,9 @@ def test_replays_take_no_more_memory_for_arrays_than_by_numpy(name: str) -> None
     wait_for(loaded_runtime)  # without it, kernels of eager mode compute by NumPy, in other memory
     for native in (False, True):
         captured = xgrad.capture(models_xgrad.step(**sizes), native=native)
-        for _ in range(12):  # after some calls, convolutions and large products have kernels of eager mode
+        for _ in range(
+            12
+        ):  # after some calls, convolutions and large products have kernels of eager mode
             captured()
         (program,) = captured._programs.values()
         gc.collect()
@@ -669,7 +771,10 @@ def test_an_interrupt_of_a_trial_delays_the_kernels(monkeypatch: pytest.MonkeyPa
         return make(*args)
 
     monkeypatch.setattr(ways, "_tried", tried)
-    x, y = (xgrad.asarray(np.random.default_rng(i).standard_normal((64, 64)).astype("f")) for i in range(2))
+    x, y = (
+        xgrad.asarray(np.random.default_rng(i).standard_normal((64, 64)).astype("f"))
+        for i in range(2)
+    )
     step = xgrad.capture(lambda: xgrad.tanh(x @ y) * 2.0 + 1.0)
     right = step().tolist()
     (program,) = step._programs.values()
@@ -687,8 +792,13 @@ def test_a_step_may_be_called_during_a_trial_of_its_own(monkeypatch: pytest.Monk
         pytest.skip("needs OpenBLAS")
     monkeypatch.setattr(ways, "_KNOWN", {})
     make, results = ways._tried, list[Any]()
-    monkeypatch.setattr(ways, "_tried", lambda *args: results.append(step().tolist()) or make(*args))
-    x, y = (xgrad.asarray(np.random.default_rng(i).standard_normal((64, 64)).astype("f")) for i in range(2))
+    monkeypatch.setattr(
+        ways, "_tried", lambda *args: results.append(step().tolist()) or make(*args)
+    )
+    x, y = (
+        xgrad.asarray(np.random.default_rng(i).standard_normal((64, 64)).astype("f"))
+        for i in range(2)
+    )
     step = xgrad.capture(lambda: xgrad.tanh(x @ y) * 2.0 + 1.0)
     right = step().tolist()
     (program,) = step._programs.values()
@@ -722,12 +832,17 @@ def test_a_step_may_be_called_just_after_its_kernels_are_compiled(
     assert program.executor.run == program.executor._run_kernels
 
 
-def test_products_are_tried_again_with_another_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_products_are_tried_again_with_another_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     if not runtime().has_products:
         pytest.skip("needs OpenBLAS")
     monkeypatch.setattr(kernels, "_AT_ONCE", 0)  # a trial at a time
     rng, before = np.random.default_rng(0), xgrad.get_num_threads()
-    x, y, z = (xgrad.asarray(rng.standard_normal(shape).astype("f")) for shape in ((130, 700), (700, 72), (72, 90)))
+    x, y, z = (
+        xgrad.asarray(rng.standard_normal(shape).astype("f"))
+        for shape in ((130, 700), (700, 72), (72, 90))
+    )
     step = xgrad.capture(lambda: xgrad.tanh(x @ y) @ z, native=False)
     step()
     step()
@@ -759,7 +874,9 @@ def test_kernels_are_turned_off(how: str, monkeypatch: pytest.MonkeyPatch) -> No
     for _ in range(3):
         assert step(x).tolist() == chain(x).tolist()
     (program,) = step._programs.values()
-    assert program.executor._compilation is None and program.executor.run == program.executor._code.run
+    assert (
+        program.executor._compilation is None and program.executor.run == program.executor._code.run
+    )
 
 
 def failing(source: str) -> Any:
@@ -790,7 +907,9 @@ def test_numpy_warns_of_exceptions_in_kernels() -> None:
         step(xgrad.ones(4))
     with pytest.warns(RuntimeWarning, match="invalid value"):
         step(xgrad.zeros(4))
-    compared = xgrad.capture(lambda x: xgrad.where(x > 1.0, 0, x * 1.0) + xgrad.maximum(x, 0.5), native=True)
+    compared = xgrad.capture(
+        lambda x: xgrad.where(x > 1.0, 0, x * 1.0) + xgrad.maximum(x, 0.5), native=True
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(3):

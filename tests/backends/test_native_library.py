@@ -33,7 +33,9 @@ except Unavailable as missing:
 
 SOURCE = "int answer(int x) { return x + 42; }\n"
 #: A program that loads the source, and prints 42.
-PROGRAM = f"from xgrad_numpy.native.library import load\nprint(load({SOURCE!r}).answer(0), flush=True)\n"
+PROGRAM = (
+    f"from xgrad_numpy.native.library import load\nprint(load({SOURCE!r}).answer(0), flush=True)\n"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +101,9 @@ def number_in(path):
 
 
 def has_ended(pid):
-    """Return whether a process ends within seconds; one that nobody waits for remains as a zombie."""
+    """Return whether a process ends within seconds; one that nobody waits for remains as a
+    zombie.
+    """
     for _ in range(500):
         try:
             os.kill(pid, 0)
@@ -125,7 +129,9 @@ def test_source_is_compiled_once_and_then_loaded_from_the_cache(folder, private,
 
 
 def test_flags_keep_the_bits_of_numpy():
-    """Products and sums are not fused, zeros keep their signs in casts, and NaN and infinity are compared."""
+    """Products and sums are not fused, zeros keep their signs in casts, and NaN and infinity are
+    compared.
+    """
     loop = "void {}(const float *x, float *out) {{ for (int i = 0; i < 64; i++) out[i] = {}; }}\n"
     expressions = {
         "fused": "x[i] * x[i] - x[i + 1]",
@@ -138,7 +144,9 @@ def test_flags_keep_the_bits_of_numpy():
     with np.errstate(invalid="ignore"):
         expected = {
             "fused": x[:-1] * x[:-1] - x[1:],
-            "cast": np.where(finite, np.where(finite, x, 0).astype(np.int32).astype(np.float32), 0)[:-1],
+            "cast": np.where(finite, np.where(finite, x, 0).astype(np.int32).astype(np.float32), 0)[
+                :-1
+            ],
             "where": np.where(np.isnan(x), np.float32(7), x)[:-1],
         }
     kernels = load("".join(loop.format(*each) for each in expressions.items()))
@@ -179,7 +187,9 @@ def test_first_compiler_on_the_path_is_used(tmp_path, monkeypatch):
         assert compiler.find() == [str(tmp_path / name)]
 
 
-@pytest.mark.skipif(find_spec("ziglang") is None, reason="needs ziglang: pip install 'xgrad[native]'")
+@pytest.mark.skipif(
+    find_spec("ziglang") is None, reason="needs ziglang: pip install 'xgrad[native]'"
+)
 def test_package_ziglang_is_a_compiler(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert answer() == 42
@@ -193,7 +203,9 @@ def test_missing_compiler_is_named_with_what_to_install(monkeypatch, tmp_path):
         load(SOURCE)
     assert describe() == f"not available: {caught.value}"
     monkeypatch.setenv("CC", "missing-compiler -O")
-    with pytest.raises(Unavailable, match="no program 'missing-compiler': set CC to another one, or unset it"):
+    with pytest.raises(
+        Unavailable, match="no program 'missing-compiler': set CC to another one, or unset it"
+    ):
         load(SOURCE)
     monkeypatch.setenv("CC", "cc '-O")
     with pytest.raises(Unavailable, match="expected a command in CC"):
@@ -219,7 +231,9 @@ def test_system_without_support_is_unavailable(monkeypatch):
 )  # fmt: skip
 def test_failed_compiler_is_reported_by_its_first_error(fake, folder, private, script, reason):
     fake(script)
-    with pytest.raises(Unavailable, match=f"fake failed: .*{reason}: set CC to another C compiler$") as caught:
+    with pytest.raises(
+        Unavailable, match=f"fake failed: .*{reason}: set CC to another C compiler$"
+    ) as caught:
         load(SOURCE)
     assert "\n" not in str(caught.value)
     assert not list(folder.iterdir()) and not list(private.iterdir())
@@ -247,10 +261,14 @@ def test_program_that_cannot_be_executed_is_unavailable(tmp_path, monkeypatch):
 
 
 #: A compiler that writes its number and that of a process which it starts, and hangs.
-HANGS = 'sleep 60 & echo $! > "{0}/second"; echo $$ > "{0}/first"; touch leftover "$TMPDIR/other"; wait'
+HANGS = (
+    'sleep 60 & echo $! > "{0}/second"; echo $$ > "{0}/first"; touch leftover "$TMPDIR/other"; wait'
+)
 
 
-def test_hanging_compiler_is_ended_with_the_processes_that_it_started(fake, folder, private, tmp_path):
+def test_hanging_compiler_is_ended_with_the_processes_that_it_started(
+    fake, folder, private, tmp_path
+):
     fake(HANGS.format(tmp_path))
     start = time.monotonic()
     with pytest.raises(Unavailable, match=r"ended after 0\.5 s: set CC to another C compiler"):
@@ -355,12 +373,18 @@ def foreign(path):
     other.replace(path)
 
 
-@pytest.mark.parametrize("damage", [truncated, flipped, foreign, lambda path: path.write_bytes(b"")])
+@pytest.mark.parametrize(
+    "damage", [truncated, flipped, foreign, lambda path: path.write_bytes(b"")]
+)
 def test_damaged_or_foreign_file_is_compiled_again_and_replaced(folder, damage):
-    source = SOURCE.replace("42", f"{100 + len(damage.__name__)}")  # a library of its own, for loaded ones stay
+    source = SOURCE.replace(
+        "42", f"{100 + len(damage.__name__)}"
+    )  # a library of its own, for loaded ones stay
     # Another process, since a file that is loaded here and then truncated ends this one.
     program = PROGRAM.replace(repr(SOURCE), repr(source))
-    expected = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    expected = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
     path = only_file(folder)
     content = path.read_bytes()
     damage(path)
@@ -390,10 +414,16 @@ def test_folder_that_others_can_write_to_is_not_used_and_said_once(folder, priva
     answer()
     before = only_file(folder).stat()
     folder.chmod(mode)
-    with pytest.warns(RuntimeWarning, match=f"cannot be used: other users can write to .*chmod 700 {folder}"):
+    with pytest.warns(
+        RuntimeWarning, match=f"cannot be used: other users can write to .*chmod 700 {folder}"
+    ):
         assert answer() == 42
-    assert answer("int answer(int x) { return x + 44; }\n") == 44  # without a warning, which would be an error
-    assert only_file(folder).stat().st_mtime_ns == before.st_mtime_ns and not list(private.iterdir())
+    assert (
+        answer("int answer(int x) { return x + 44; }\n") == 44
+    )  # without a warning, which would be an error
+    assert only_file(folder).stat().st_mtime_ns == before.st_mtime_ns and not list(
+        private.iterdir()
+    )
     assert "no cache: other users can write to" in describe()
 
 
@@ -416,7 +446,9 @@ def test_folder_that_cannot_be_made_is_not_used(tmp_path, private, monkeypatch):
 
 @pytest.fixture
 def read_only(monkeypatch):
-    """A function that makes all changes of files in the cache fail, as in a folder that is read only, also for root."""
+    """A function that makes all changes of files in the cache fail, as in a folder that is read
+    only, also for root.
+    """
 
     def fail(*args, **options):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
@@ -461,7 +493,10 @@ def test_full_disk_leaves_no_file(folder, private, monkeypatch):
 
 
 def test_kill_before_the_file_is_in_place_leaves_no_library(folder):
-    program = f"import os, signal\nos.replace = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)\n{PROGRAM}"
+    program = (
+        "import os, signal\nos.replace = lambda *paths: os.kill(os.getpid(),"
+        f" signal.SIGKILL)\n{PROGRAM}"
+    )
     assert subprocess.run([sys.executable, "-c", program]).returncode == -signal.SIGKILL
     assert only_file(folder).suffix == ".tmp"
     assert answer() == 42
@@ -479,7 +514,9 @@ def test_kill_during_the_compilation_leaves_no_library(fake, folder, tmp_path, m
     assert answer() == 42
 
 
-def test_file_that_cannot_be_loaded_from_the_cache_is_loaded_from_a_private_folder(folder, private, monkeypatch):
+def test_file_that_cannot_be_loaded_from_the_cache_is_loaded_from_a_private_folder(
+    folder, private, monkeypatch
+):
     real = ctypes.CDLL
 
     def refused(path):
@@ -521,7 +558,9 @@ def test_folder_is_chosen_by_the_environment(variables, expected, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(cache, "sys", SimpleNamespace(platform="darwin" if "macOS" in variables else "linux"))
+    monkeypatch.setattr(
+        cache, "sys", SimpleNamespace(platform="darwin" if "macOS" in variables else "linux")
+    )
     assert cache.location() == Path(expected)
 
 
@@ -529,7 +568,9 @@ def test_user_without_a_home_folder_has_no_cache(monkeypatch):
     for name in ("XGRAD_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
-    assert describe().endswith("no cache: the user has no home folder: set XGRAD_CACHE_DIR to a folder")
+    assert describe().endswith(
+        "no cache: the user has no home folder: set XGRAD_CACHE_DIR to a folder"
+    )
     with pytest.warns(RuntimeWarning, match="no home folder"):
         assert answer() == 42
 
@@ -562,7 +603,9 @@ if not os.fork():
     os._exit(loaded.answer(0) + load("int more(int x) {{ return x + 50; }}").more(0))
 print(os.waitstatus_to_exitcode(os.wait()[1]), loaded.answer(0))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "92 42\n"
 
 

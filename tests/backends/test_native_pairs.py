@@ -1,4 +1,6 @@
-"""Two sums for some numbers of a product, as in OpenBLAS's kernel of floats for AVX2: see c/pairs.h."""
+"""Two sums for some numbers of a product, as in OpenBLAS's kernel of floats for AVX2: see
+c/pairs.h.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,39 @@ from xgrad_numpy import executor
 from xgrad_numpy.native import orders, products, rule_programs, ways
 from xgrad_numpy.native.runtime import Runtime, runtime
 
-#: Rows, inner and columns: groups and blocks in all numbers, whole and not, and one sum after another.
+#: Rows, inner and columns: groups and blocks in all numbers, whole and not, and one sum after
+#: another.
 SHAPES = [
-    (6, 16, 32), (7, 9, 33), (8, 300, 512), (9, 9, 33), (10, 300, 512), (11, 40, 40), (12, 512, 784), (20, 40, 700),
-    (22, 300, 512), (32, 128, 128), (32, 128, 512), (33, 77, 640), (45, 150, 1000), (48, 100, 48), (50, 330, 50),
-    (64, 784, 256), (65, 70, 77), (96, 50, 96), (100, 33, 350), (130, 700, 72), (150, 640, 16), (300, 64, 333),
-    (333, 100, 72), (400, 40, 401), (517, 20, 1000), (1000, 300, 24), (1024, 20, 1024), (200, 2, 3000),
+    (6, 16, 32),
+    (7, 9, 33),
+    (8, 300, 512),
+    (9, 9, 33),
+    (10, 300, 512),
+    (11, 40, 40),
+    (12, 512, 784),
+    (20, 40, 700),
+    (22, 300, 512),
+    (32, 128, 128),
+    (32, 128, 512),
+    (33, 77, 640),
+    (45, 150, 1000),
+    (48, 100, 48),
+    (50, 330, 50),
+    (64, 784, 256),
+    (65, 70, 77),
+    (96, 50, 96),
+    (100, 33, 350),
+    (130, 700, 72),
+    (150, 640, 16),
+    (300, 64, 333),
+    (333, 100, 72),
+    (400, 40, 401),
+    (517, 20, 1000),
+    (1000, 300, 24),
+    (1024, 20, 1024),
+    (200, 2, 3000),
     (1200, 130, 1060),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(params=[1, 2, 3, 4, 6])
@@ -42,28 +69,40 @@ def native() -> Runtime:
     return found
 
 
-def paired_orders(product: products.Product, threads: int, native: Runtime) -> list[products.Product]:
+def paired_orders(
+    product: products.Product, threads: int, native: Runtime
+) -> list[products.Product]:
     """Return the orders with pairs that are tried for a product."""
     return [order for order in orders.orders_of(product, threads, native) if order.row_ranges]
 
 
 def operands(rows: int, inner: int, columns: int) -> tuple[Any, Any, Any]:
     rng = np.random.default_rng(rows)
-    first, second = rng.standard_normal((rows, inner), "f4"), rng.standard_normal((inner, columns), "f4")
+    first, second = (
+        rng.standard_normal((rows, inner), "f4"),
+        rng.standard_normal((inner, columns), "f4"),
+    )
     return first, second, np.empty((rows, columns), "f4")
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_pairs_are_those_of_openblas(shape: tuple[int, int, int], threads: int, native: Runtime) -> None:
+def test_pairs_are_those_of_openblas(
+    shape: tuple[int, int, int], threads: int, native: Runtime
+) -> None:
     first, second, out = operands(*shape)
     product = products.layout_of(np.ndarray.dot, (first, second, out))
     assert product is not None
     trial = ways._Trial(np.ndarray.dot, (first, second, out), native)
-    assert any(trial.agrees(order, ways._random_numbers) for order in paired_orders(product, threads, native))
+    assert any(
+        trial.agrees(order, ways._random_numbers)
+        for order in paired_orders(product, threads, native)
+    )
 
 
 def test_some_numbers_have_one_sum_and_some_have_two(native: Runtime) -> None:
-    """Small numbers in odd places are lost where they are added to those in even places, of which each two cancel."""
+    """Small numbers in odd places are lost where they are added to those in even places, of which
+    each two cancel.
+    """
     rows, inner, columns, small = 24, 16, 48, 2.0**-30
     first = np.tile(np.array([1, small, -1, small], "f4"), (rows, inner // 4))
     second, out = np.ones((inner, columns), "f4"), np.empty((rows, columns), "f4")
@@ -101,7 +140,9 @@ def test_no_other_thread_runs_python_while_a_trial_leaves_blas_one_thread() -> N
     finally:
         ended.set()
         thread.join()
-    assert min(during) <= 3  # it may run just before and after; else for all of some twenty milliseconds
+    assert (
+        min(during) <= 3
+    )  # it may run just before and after; else for all of some twenty milliseconds
 
 
 def test_threads_that_compile_try_no_products(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +153,9 @@ def test_threads_that_compile_try_no_products(monkeypatch: pytest.MonkeyPatch) -
     tried: list[threading.Thread] = []
     make = ways._tried
     monkeypatch.setattr(ways, "_KNOWN", {})
-    monkeypatch.setattr(ways, "_tried", lambda *args: tried.append(threading.current_thread()) or make(*args))
+    monkeypatch.setattr(
+        ways, "_tried", lambda *args: tried.append(threading.current_thread()) or make(*args)
+    )
     x, weight, _ = map(xgrad.asarray, operands(64, 900, 256))
     step = xgrad.capture(lambda: xgrad.tanh(x @ weight) * 2.0 + 1.0)
     expected = step().numpy()
@@ -127,8 +170,12 @@ def test_threads_that_compile_try_no_products(monkeypatch: pytest.MonkeyPatch) -
     of_step = len(tried)
     made = threading.Event()
     compiled = rule_programs.RuleRecording.compiled
-    monkeypatch.setattr(rule_programs.RuleRecording, "compiled", lambda *args: (compiled(*args), made.set())[0])
-    query = xgrad.asarray(np.random.default_rng(0).standard_normal((2, 4, 48, 44)).astype(np.float32))
+    monkeypatch.setattr(
+        rule_programs.RuleRecording, "compiled", lambda *args: (compiled(*args), made.set())[0]
+    )
+    query = xgrad.asarray(
+        np.random.default_rng(0).standard_normal((2, 4, 48, 44)).astype(np.float32)
+    )
     for _ in range(rule_programs._WARM + 2):
         xgrad.nn.functional.scaled_dot_product_attention(query, query, query)
     assert made.wait(60)

@@ -1,4 +1,6 @@
-"""The pool of threads of native kernels, as a program of C, also under the sanitizers for threads and addresses."""
+"""The pool of threads of native kernels, as a program of C, also under the sanitizers for threads
+and addresses.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,23 @@ def test_tasks_of_several_threads_and_of_a_fork_are_done(flags: str, tmp_path: P
         command = compiler.find()
     except library.Unavailable as error:
         pytest.skip(f"needs a compiler of C: {error}")
-    source = "".join(map(source_of, ("runtime.h", "pool.c"))) + Path(__file__).with_name("pool.c").read_text()
+    source = (
+        "".join(map(source_of, ("runtime.h", "pool.c")))
+        + Path(__file__).with_name("pool.c").read_text()
+    )
     Path(tmp_path, "test.c").write_text(source)
-    build = [*command, *flags.split(), "-O2", "-g", "-std=c11", "-Wall", "-Wextra", "-Werror", "test.c", "-lpthread"]
+    build = [
+        *command,
+        *flags.split(),
+        "-O2",
+        "-g",
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "test.c",
+        "-lpthread",
+    ]
     built = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True)
     if flags and built.returncode:
         pytest.skip(f"the compiler has no {flags}: {built.stderr[:80]}")

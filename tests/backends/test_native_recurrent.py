@@ -1,4 +1,6 @@
-"""Recurrent layers in C: the bits of NumPy's kernels, whatever the sizes, the layouts and the number of threads."""
+"""Recurrent layers in C: the bits of NumPy's kernels, whatever the sizes, the layouts and the
+number of threads.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def runtime() -> runtime_module.Runtime:
 
 
 @pytest.fixture(params=[1, 2], ids=lambda count: f"threads{count}")
-def threads(request: pytest.FixtureRequest, runtime: runtime_module.Runtime, monkeypatch: Any) -> Iterator[int]:
+def threads(
+    request: pytest.FixtureRequest, runtime: runtime_module.Runtime, monkeypatch: Any
+) -> Iterator[int]:
     """Set the number of threads of BLAS, and share out rows of sequences of any size."""
     found = runtime_module._find_blas()
     assert found is not None
@@ -96,8 +100,11 @@ def bits(x: np.ndarray) -> bytes:
 LAYERS = ["LSTM", "GRU", "GRU with a bias"]
 
 
-def inputs(layer: str, steps: int, batch: int, width: int, dtype: str, special: bool = False) -> tuple[Any, Arrays]:
-    """Return the projected input, the weight, the first state, and the first cell or the bias; then gradients.
+def inputs(
+    layer: str, steps: int, batch: int, width: int, dtype: str, special: bool = False
+) -> tuple[Any, Arrays]:
+    """Return the projected input, the weight, the first state, and the first cell or the bias; then
+    gradients.
 
     Those are of the states, and of the last cell of an LSTM. A GRU without a bias has None.
     """
@@ -113,7 +120,13 @@ def inputs(layer: str, steps: int, batch: int, width: int, dtype: str, special: 
 
     wide = (4 if layer == "LSTM" else 3) * width
     first = draw(steps, batch, wide), draw(wide, width), draw(batch, width)
-    more = draw(batch, width) if layer == "LSTM" else draw(wide) if layer == "GRU with a bias" else None
+    more = (
+        draw(batch, width)
+        if layer == "LSTM"
+        else draw(wide)
+        if layer == "GRU with a bias"
+        else None
+    )
     gradients = draw(steps, batch, width), draw(batch, width)
     return (*first, more), gradients if layer == "LSTM" else gradients[:1]
 
@@ -130,10 +143,19 @@ def steps_of(layer: str) -> Any:
     return recurrent.lstm_steps if layer == "LSTM" else recurrent.gru_steps
 
 
-def check(compared: Compared, layer: str, forward: Any, gradients: Arrays, reverse: bool, change: Any = None) -> None:
+def check(
+    compared: Compared,
+    layer: str,
+    forward: Any,
+    gradients: Arrays,
+    reverse: bool,
+    change: Any = None,
+) -> None:
     """Compare both kernels, with `change` applied to each argument that is an array."""
     change = change or (lambda x: x)
-    results = compared.check(steps_of(layer), *[x if x is None else change(x) for x in forward], reverse)
+    results = compared.check(
+        steps_of(layer), *[x if x is None else change(x) for x in forward], reverse
+    )
     kernel, args = backward_of(layer, forward, results, gradients)
     compared.check(kernel, *map(change, args), reverse)
 
@@ -179,7 +201,9 @@ def read_only(x: np.ndarray) -> np.ndarray:
 #: Arrays with the numbers of another one, in other layouts.
 LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "read_only": read_only,
-    "transposed": lambda x: x if x.ndim < 2 else np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1),
+    "transposed": lambda x: (
+        x if x.ndim < 2 else np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1)
+    ),
     "fortran": np.asfortranarray,
     "every_second": lambda x: np.repeat(x, 2, -1)[..., ::2],
     "gaps": lambda x: np.concatenate([x, x], -1)[..., : x.shape[-1]],
@@ -203,11 +227,17 @@ def test_layouts_of_arguments_have_the_bits_of_numpy(
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_arguments_that_share_memory_are_left_as_they_are(compared: Compared, threads: int, layer: str) -> None:
+def test_arguments_that_share_memory_are_left_as_they_are(
+    compared: Compared, threads: int, layer: str
+) -> None:
     wide = 32 if layer == "LSTM" else 24
     numbers = np.random.default_rng(0).standard_normal(4 * 6 * wide).astype("f4")
     before = numbers.copy()
-    x, weight, state = numbers.reshape(4, 6, wide), numbers[: 8 * wide].reshape(wide, 8), numbers[:48].reshape(6, 8)
+    x, weight, state = (
+        numbers.reshape(4, 6, wide),
+        numbers[: 8 * wide].reshape(wide, 8),
+        numbers[:48].reshape(6, 8),
+    )
     more = state if layer == "LSTM" else numbers[:wide] if layer == "GRU with a bias" else None
     forward = x, weight, state, more
     made = compared.check(steps_of(layer), *forward, False)
@@ -220,9 +250,15 @@ def test_arguments_that_share_memory_are_left_as_they_are(compared: Compared, th
 
 @pytest.mark.parametrize("dtypes", [("f4", "f8"), ("f8", "f4"), ("f2", "f2"), (">f4", ">f4")])
 @pytest.mark.parametrize("layer", ["LSTM", "GRU with a bias"])
-def test_other_dtypes_are_left_to_numpy(compared: Compared, layer: str, dtypes: tuple[str, str]) -> None:
+def test_other_dtypes_are_left_to_numpy(
+    compared: Compared, layer: str, dtypes: tuple[str, str]
+) -> None:
     (x, weight, *rest), _ = inputs(layer, 2, 3, 4, "f8")
-    args = x.astype(dtypes[0]), weight.astype(dtypes[1]), *(y.astype(np.result_type(*dtypes)) for y in rest)
+    args = (
+        x.astype(dtypes[0]),
+        weight.astype(dtypes[1]),
+        *(y.astype(np.result_type(*dtypes)) for y in rest),
+    )
     compared.check(steps_of(layer), *args, False)
     assert compared.computed == [False]
 
@@ -272,11 +308,15 @@ def test_parts_of_products_by_panels_have_the_bits_of_the_whole(
     )  # fmt: skip
     whole = np.empty((rows, columns), dtype)
     native._multiply(product, 0, first, second, whole, runtime)
-    np.testing.assert_allclose(whole, first @ second, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12)
+    np.testing.assert_allclose(
+        whole, first @ second, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12
+    )
     for size in range(1, 13):
         out = np.full_like(whole, np.nan)
         for row in range(0, rows, size):
-            native._multiply(product, row, first[row : row + size], second, out[row : row + size], runtime)
+            native._multiply(
+                product, row, first[row : row + size], second, out[row : row + size], runtime
+            )
         assert bits(out) == bits(whole)
 
 
@@ -294,7 +334,11 @@ def test_warnings_are_those_of_numpy(compared: Compared, layer: str, number: flo
     (x, weight, h, more), gradients = inputs(layer, 2, 4, 4, "float32")
     x[1, 2, 5], infinite = number, np.full_like(h, np.inf)
     last = infinite if layer == "LSTM" else more
-    for args in ((x, weight, h, more), (x * infinite[0, 0], weight, h, more), (x, weight, infinite, last)):
+    for args in (
+        (x, weight, h, more),
+        (x * infinite[0, 0], weight, h, more),
+        (x, weight, infinite, last),
+    ):
         expected, got = compared.both(warnings_of, steps_of(layer), *args, False)
         assert expected == got
     forward, _ = inputs(layer, 2, 4, 4, "float32")
@@ -319,12 +363,18 @@ def test_errstate_holds_for_kernels_in_c(compared: Compared, layer: str) -> None
 
 
 @pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU])
-def test_training_has_the_bits_of_numpy_whatever_computes_it(compared: Compared, layer: Any) -> None:
+def test_training_has_the_bits_of_numpy_whatever_computes_it(
+    compared: Compared, layer: Any
+) -> None:
     """Eagerly, captured, and with one after the other."""
     x = xgrad.asarray(np.random.default_rng(0).standard_normal((4, 7, 5)).astype("f4"))
     results = []
     for captured in (False, True):
-        for loaded in ([None] * 6, [compared._runtime] * 6, [None, None, None, *[compared._runtime] * 3]):
+        for loaded in (
+            [None] * 6,
+            [compared._runtime] * 6,
+            [None, None, None, *[compared._runtime] * 3],
+        ):
             xgrad.manual_seed(0)
             model = layer(5, 6, num_layers=2, batch_first=True, bidirectional=True)
             optimizer = optim.SGD(model.parameters(), lr=0.1)
@@ -342,7 +392,9 @@ def test_training_has_the_bits_of_numpy_whatever_computes_it(compared: Compared,
                 compared.loaded = each
                 losses.append(float(run(x)))
             results.append((losses, [p.detach().numpy().tobytes() for p in model.parameters()]))
-    assert all(each == results[0] for each in results) and all(compared.computed) and compared.computed
+    assert (
+        all(each == results[0] for each in results) and all(compared.computed) and compared.computed
+    )
 
 
 @pytest.mark.parametrize("layer", LAYERS)

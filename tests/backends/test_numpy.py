@@ -22,7 +22,11 @@ def arrays(shape, dtype, seed=0, values=SPECIAL):
     """Yield the same values in several layouts."""
     rng = np.random.default_rng(seed)
     with np.errstate(all="ignore"):
-        special = np.array(values).astype(dtype) if np.dtype(dtype).kind == "f" else np.arange(-5, 6).astype(dtype)
+        special = (
+            np.array(values).astype(dtype)
+            if np.dtype(dtype).kind == "f"
+            else np.arange(-5, 6).astype(dtype)
+        )
     x = rng.choice(special, shape) if shape else np.asarray(special[seed % len(special)])
     yield x
     if x.ndim:
@@ -62,10 +66,15 @@ def test_where_and_relu_are_exact(shape, dtype):
 
 @pytest.mark.parametrize("bits", [32, 64])
 def test_uniform_numbers_have_the_bits_of_the_generic_rule(bits):
-    drawn = np.random.default_rng(5).integers(-(2 ** (bits - 1)), 2 ** (bits - 1), 10_000, f"int{bits}")
+    drawn = np.random.default_rng(5).integers(
+        -(2 ** (bits - 1)), 2 ** (bits - 1), 10_000, f"int{bits}"
+    )
     drawn[:4] = 0, -1, np.iinfo(drawn.dtype).min, np.iinfo(drawn.dtype).max
     before = drawn.copy()
-    same(functions.uniform(drawn, np.dtype(f"float{bits}")), variates.uniform(np, drawn, np.dtype(f"float{bits}")))
+    same(
+        functions.uniform(drawn, np.dtype(f"float{bits}")),
+        variates.uniform(np, drawn, np.dtype(f"float{bits}")),
+    )
     same(drawn, before)
 
 
@@ -78,12 +87,19 @@ WHOLE = [2, 3, 3.0, 4, 5, 8, 17, -2, -2.0, -3, -8, 1 << 24]
 def test_whole_powers_of_special_values_and_layouts_are_those_of_numpy(shape, dtype):
     for exponent in WHOLE:
         for x in arrays(shape, dtype, abs(int(exponent)), [*SPECIAL, -1e5, 1e-20, -1e-12, -0.7]):
-            result, expected = np.asarray(functions.pow(x, exponent)), np.asarray(np.power(x, exponent))
+            result, expected = (
+                np.asarray(functions.pow(x, exponent)),
+                np.asarray(np.power(x, exponent)),
+            )
             assert result.strides == expected.strides
             limits = np.finfo(dtype)
-            np.testing.assert_allclose(result, expected, 4 * limits.eps, 2 * limits.smallest_subnormal, strict=True)
+            np.testing.assert_allclose(
+                result, expected, 4 * limits.eps, 2 * limits.smallest_subnormal, strict=True
+            )
             numbers = ~np.isnan(expected)
-            np.testing.assert_array_equal(np.signbit(result[numbers]), np.signbit(expected[numbers]))
+            np.testing.assert_array_equal(
+                np.signbit(result[numbers]), np.signbit(expected[numbers])
+            )
             out = np.empty_like(x)
             if functions.has_own_power(x.dtype, x.size, exponent):
                 assert functions.pow(x, exponent, out) is out
@@ -92,7 +108,9 @@ def test_whole_powers_of_special_values_and_layouts_are_those_of_numpy(shape, dt
 
 @pytest.mark.parametrize("exponent", [x for x in WHOLE if abs(x) < 10])
 def test_whole_powers_are_within_two_units_in_the_last_place(exponent):
-    x = np.arange(0x3F800000, 0x40000000, 7, dtype=np.int32).view(np.float32) * np.float32(-1)  # from -1 to -2
+    x = np.arange(0x3F800000, 0x40000000, 7, dtype=np.int32).view(np.float32) * np.float32(
+        -1
+    )  # from -1 to -2
     expected = x.astype(np.longdouble) ** exponent
     unit = np.ldexp(1.0, np.frexp(expected.astype(np.float64))[1] - 24)
     assert np.abs((functions.pow(x, exponent) - expected) / unit).max() <= 2
@@ -116,7 +134,9 @@ def test_sum_of_products_in_any_layout_is_that_of_numpy(order, axes):
     x, y = (rng.standard_normal((4, 3, 5, 2)).transpose(order) for _ in range(2))
     for other in (None, x, y, rng.standard_normal(x.shape)):
         expected = np.sum(x if other is None else x * other, axis=axes, keepdims=True)
-        np.testing.assert_allclose(sums.sum_products(x, other, axes), expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            sums.sum_products(x, other, axes), expected, rtol=1e-12, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -138,10 +158,15 @@ def test_reductions_are_those_of_numpy(shape, dtype):
                 exact = getattr(np, name)(finite.astype("f8"), **kind)
                 if np.dtype(dtype).kind == "f" and x.size:
                     scale = np.finfo(dtype).eps * max(1, np.abs(finite.astype("f8")).sum())
-                    np.testing.assert_allclose(getattr(sums, name)(finite, **kind), exact, atol=scale)
+                    np.testing.assert_allclose(
+                        getattr(sums, name)(finite, **kind), exact, atol=scale
+                    )
             for name in ("max", "min"):
                 if x.size:  # which of two zeros is the larger one is not defined
-                    result, expected = getattr(functions, name)(x, **kind), getattr(np, name)(x, **kind)
+                    result, expected = (
+                        getattr(functions, name)(x, **kind),
+                        getattr(np, name)(x, **kind),
+                    )
                     np.testing.assert_array_equal(result, expected, strict=True)
 
 
@@ -190,9 +215,15 @@ def test_product_of_two_dtypes_has_the_wider_one():
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shape_functions_are_those_of_numpy(shape):
     for x in arrays(shape, "float32"):
-        same(functions.reshape(x, (-1,) if x.size else x.shape), np.reshape(x, (-1,) if x.size else x.shape))
+        same(
+            functions.reshape(x, (-1,) if x.size else x.shape),
+            np.reshape(x, (-1,) if x.size else x.shape),
+        )
         same(functions.astype(x, np.float64), x.astype(np.float64))
-        assert functions.astype(x, np.float32, copy=False) is x and functions.astype(x, np.float32) is not x
+        assert (
+            functions.astype(x, np.float32, copy=False) is x
+            and functions.astype(x, np.float32) is not x
+        )
         for axis in (0, -1):
             same(functions.expand_dims(x, axis=axis), np.expand_dims(x, axis))
         same(functions.squeeze(np.expand_dims(x, 0), 0), x)
@@ -221,18 +252,24 @@ def test_sum_caches_no_large_arrays():
 def test_sum_of_many_rows_is_accurate(dtype, shape):
     x = np.random.default_rng(0).random(shape, dtype)
     axes = tuple(range(len(shape) - 1))
-    for axis, keepdims in itertools.product((axes, 0) if len(shape) == 2 else (axes,), (False, True)):
+    for axis, keepdims in itertools.product(
+        (axes, 0) if len(shape) == 2 else (axes,), (False, True)
+    ):
         expected = np.sum(x, axis=axis, keepdims=keepdims, dtype=np.longdouble)
         result = sums.sum(x, axis=axis, keepdims=keepdims)
         assert (result.dtype, result.shape) == (x.dtype, expected.shape)
         np.testing.assert_allclose(result, expected.astype("f8"), rtol=6 * np.finfo(dtype).eps)
         if axis == axes:
             mean = sums.mean(x, axis=axis, keepdims=keepdims)
-            np.testing.assert_allclose(mean, expected / (x.size // x.shape[-1]), rtol=6 * np.finfo(dtype).eps)
+            np.testing.assert_allclose(
+                mean, expected / (x.size // x.shape[-1]), rtol=6 * np.finfo(dtype).eps
+            )
 
 
 @pytest.mark.parametrize("include_initial", [False, True])
-@pytest.mark.parametrize(("shape", "axis"), [((300_000,), None), ((200_000, 2), 0), ((2, 70_000), -1), ((3, 4), 1)])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((300_000,), None), ((200_000, 2), 0), ((2, 70_000), -1), ((3, 4), 1)]
+)
 def test_running_sum_of_many_numbers_is_accurate(shape, axis, include_initial):
     x = np.random.default_rng(0).random(shape, np.float32)
     options = {"axis": axis, "include_initial": include_initial}
@@ -249,13 +286,17 @@ def test_sums_of_float16_are_those_of_float32():
         scaled = x / np.float16(256)
         result = sums.sum(scaled, axis=axis)
         assert result.dtype == np.float16
-        np.testing.assert_array_equal(result, np.sum(scaled.astype(np.float64), axis=axis).astype(np.float16))
+        np.testing.assert_array_equal(
+            result, np.sum(scaled.astype(np.float64), axis=axis).astype(np.float16)
+        )
     assert sums.sum(x, axis=0, dtype=np.float32).dtype == np.float32
     assert sums.sum(x, axis=0, dtype=np.float64).dtype == np.float64
     for shape in ((2,), (2, 3)):
         ones = np.ones((5000, *shape[1:]), np.float16)
         out = functions.index_add(np.zeros(shape, np.float16), (np.zeros(5000, np.int64),), ones)
-        np.testing.assert_array_equal(out, np.outer([5000, 0], np.ones(shape[1:])).reshape(shape), strict=False)
+        np.testing.assert_array_equal(
+            out, np.outer([5000, 0], np.ones(shape[1:])).reshape(shape), strict=False
+        )
 
 
 @pytest.mark.parametrize("dtype", DTYPES[:-1])
@@ -271,7 +312,10 @@ def test_sort_and_argsort_are_stable(shape, dtype, descending):
         for axis in range(-x.ndim, x.ndim):
             order = compat.argsort(x, axis=axis, descending=descending)
             same(functions.argsort(x, axis=axis, descending=descending), order)
-            same(functions.sort(x, axis=axis, descending=descending), compat.sort(x, axis=axis, descending=descending))
+            same(
+                functions.sort(x, axis=axis, descending=descending),
+                compat.sort(x, axis=axis, descending=descending),
+            )
 
 
 @pytest.mark.parametrize("dtype", DTYPES[:5])
@@ -297,14 +341,24 @@ for _ in range(8):
     faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
 print(faults[-1] - faults[3])
 """
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert int(out) < 1000  # pages of one array
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "complex64"])
 @pytest.mark.parametrize(
     ("shape", "index"),
-    [((5, 3), (7,)), ((5,), (7,)), ((5, 2, 3), (4, 2)), ((5, 3), ()), ((5, 3), (0,)), ((5, 0), (7,)), ((0, 3), (0,))],
+    [
+        ((5, 3), (7,)),
+        ((5,), (7,)),
+        ((5, 2, 3), (4, 2)),
+        ((5, 3), ()),
+        ((5, 3), (0,)),
+        ((5, 0), (7,)),
+        ((0, 3), (0,)),
+    ],
 )
 def test_index_add_is_that_of_numpy_for_repeated_rows(shape, index, dtype):
     rng = np.random.default_rng(0)
@@ -321,4 +375,6 @@ def test_index_add_is_that_of_numpy_for_repeated_rows(shape, index, dtype):
             np.testing.assert_array_equal(result, expected)
     if shape[0]:
         with pytest.raises(IndexError):
-            functions.index_add(np.ones(shape, dtype), np.asarray([5]), np.ones((1, *shape[1:]), dtype))
+            functions.index_add(
+                np.ones(shape, dtype), np.asarray([5]), np.ones((1, *shape[1:]), dtype)
+            )

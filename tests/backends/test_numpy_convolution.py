@@ -1,4 +1,6 @@
-"""Kernels of convolution and pooling on NumPy, compared with the generic rules on windows of all kinds."""
+"""Kernels of convolution and pooling on NumPy, compared with the generic rules on windows of all
+kinds.
+"""
 
 import random
 
@@ -14,7 +16,9 @@ CPU = Device("cpu")
 
 
 def run(op, *inputs, **options):
-    """Return the results of the kernel and of the generic rule, after a check that the kernel shares no memory."""
+    """Return the results of the kernel and of the generic rule, after a check that the kernel
+    shares no memory.
+    """
     function = op.function
     result = CPU.backend.kernels[function.name](*inputs, **options)
     assert not any(np.shares_memory(result, x) for x in inputs)
@@ -39,7 +43,9 @@ def window(rng: random.Random, most: int, padding: int) -> Window:
 
 
 def layout(x: np.ndarray, rng: random.Random) -> np.ndarray:
-    """Return the same values with axes of images and channels, or others, in another order in memory."""
+    """Return the same values with axes of images and channels, or others, in another order in
+    memory.
+    """
     i, j = rng.choice([(0, 0), (0, 1), (1, -1)])
     return np.ascontiguousarray(x.swapaxes(i, j)).swapaxes(i, j)
 
@@ -47,24 +53,35 @@ def layout(x: np.ndarray, rng: random.Random) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(200))
 def test_convolutions_are_those_of_the_generic_rules(seed):
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
-    sliding, groups, images = window(rng, 5, 4), rng.choice([1, 1, 2]), rng.randint(0 if seed % 20 == 0 else 1, 3)
+    sliding, groups, images = (
+        window(rng, 5, 4),
+        rng.choice([1, 1, 2]),
+        rng.randint(0 if seed % 20 == 0 else 1, 3),
+    )
     channels, outputs = groups * rng.randint(1, 3), groups * rng.randint(1, 3)
     x, g = [
         layout(numbers.normal(size=(images, n, *lengths)), rng)
         for n, lengths in ((channels, sliding.size), (outputs, sliding.out))
     ]
-    w, bias = numbers.normal(size=(outputs, channels // groups, *sliding.kernel)), numbers.normal(size=outputs)
+    w, bias = (
+        numbers.normal(size=(outputs, channels // groups, *sliding.kernel)),
+        numbers.normal(size=outputs),
+    )
     for op, inputs in (
         (convolution.convolution, (x, w, bias)),
         (convolution.convolution, (x, w)),
         (convolution.convolution_input, (g, w)),
         (convolution.convolution_weight, (x, g)),
     ):
-        np.testing.assert_allclose(*run(op, *inputs, window=sliding, groups=groups), 1e-9, 1e-9, strict=True)
+        np.testing.assert_allclose(
+            *run(op, *inputs, window=sliding, groups=groups), 1e-9, 1e-9, strict=True
+        )
 
 
 @pytest.mark.parametrize("layout", [(0, 1, 2, 3), (2, 1, 0, 3), (3, 2, 1, 0)])
-@pytest.mark.parametrize("shape", [(3, 1, 1), (1, 3, 1, 1), (4,), (5, 1), (2, 1, 1, 1), (2, 3, 5, 1)])
+@pytest.mark.parametrize(
+    "shape", [(3, 1, 1), (1, 3, 1, 1), (4,), (5, 1), (2, 1, 1, 1), (2, 3, 5, 1)]
+)
 def test_operand_repeated_along_inner_axes_gives_the_same_bits(monkeypatch, layout, shape):
     monkeypatch.setattr("xgrad_numpy.lowering.SMALL", 40)
     numbers, lengths = np.random.default_rng(0), np.array([2, 3, 5, 4])
@@ -82,7 +99,10 @@ def test_operand_repeated_along_inner_axes_gives_the_same_bits(monkeypatch, layo
 
 def test_gradients_of_large_weights_are_added_row_by_row(monkeypatch):
     monkeypatch.setattr("xgrad_numpy.convolution._MANY", 1)
-    numbers, sliding = np.random.default_rng(0), Window((5, 4), (3, 2), (2, 1), ((1, 1), (0, 1)), (1, 1))
+    numbers, sliding = (
+        np.random.default_rng(0),
+        Window((5, 4), (3, 2), (2, 1), ((1, 1), (0, 1)), (1, 1)),
+    )
     x, g = numbers.normal(size=(2, 4, 5, 4)), numbers.normal(size=(2, 6, *sliding.out))
     result, expected = run(convolution.convolution_weight, x, g, window=sliding, groups=2)
     np.testing.assert_allclose(result, expected, 1e-9, 1e-9)
@@ -98,4 +118,6 @@ def test_maxima_and_their_gradients_are_those_of_the_generic_rules(seed):
     g.flat[0] = rng.choice([1, np.inf])
     x, g = layout(x, rng), layout(g, rng)
     np.testing.assert_array_equal(*run(pooling.maximum_pool, x, window=sliding), strict=True)
-    np.testing.assert_array_equal(*run(pooling.maximum_pool_gradient, g, x, window=sliding), strict=True)
+    np.testing.assert_array_equal(
+        *run(pooling.maximum_pool_gradient, g, x, window=sliding), strict=True
+    )

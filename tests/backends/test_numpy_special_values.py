@@ -1,4 +1,6 @@
-"""Kernels of the NumPy backend that check for infinities and NaNs, compared with the generic rules."""
+"""Kernels of the NumPy backend that check for infinities and NaNs, compared with the generic
+rules.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ FLOATS, COMPLEX = ["float16", "float32", "float64"], ["complex64", "complex128"]
 
 
 def pairs(finite: bool) -> np.ndarray:
-    """Return two rows of 121 numbers: every pair of the special ones, or of the finite ones among them."""
+    """Return two rows of 121 numbers: every pair of the special ones, or of the finite ones among
+    them.
+    """
     table = np.array(list(itertools.product(SPECIAL, repeat=2)))
     return np.resize(table[np.isfinite(table).all(1)] if finite else table, (121, 2)).T
 
@@ -47,7 +51,9 @@ def check(name: str, *inputs: Any) -> None:
 @pytest.mark.parametrize("finite", [False, True])
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_kernels_of_real_numbers_have_the_bits_of_the_generic_rules(dtype: str, view: str, finite: bool) -> None:
+def test_kernels_of_real_numbers_have_the_bits_of_the_generic_rules(
+    dtype: str, view: str, finite: bool
+) -> None:
     with np.errstate(over="ignore"):
         x1, x2 = (VIEWS[view](x) for x in pairs(finite).astype(dtype))
     for name in ("floor_divide", "remainder"):
@@ -62,7 +68,9 @@ def test_kernels_of_real_numbers_have_the_bits_of_the_generic_rules(dtype: str, 
 @pytest.mark.parametrize("finite", [False, True])
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", COMPLEX)
-def test_kernels_of_complex_numbers_have_the_bits_of_the_generic_rules(dtype: str, view: str, finite: bool) -> None:
+def test_kernels_of_complex_numbers_have_the_bits_of_the_generic_rules(
+    dtype: str, view: str, finite: bool
+) -> None:
     x = np.empty(121, dtype)
     x.real, x.imag = pairs(finite)
     check("expm1", VIEWS[view](x))
@@ -77,7 +85,11 @@ def test_infinity_or_nan_at_any_index_is_found(n: int, dtype: str) -> None:
     for finite in (x, x[::-1], np.full(n, np.finfo(dtype).max, dtype)):
         assert functions._finite(finite)
     values = [np.inf, -np.inf, np.nan]
-    values += [complex(0, np.inf), complex(np.inf, -np.inf), complex(0, np.nan)] if dtype in COMPLEX else []
+    values += (
+        [complex(0, np.inf), complex(np.inf, -np.inf), complex(0, np.nan)]
+        if dtype in COMPLEX
+        else []
+    )
     for value, at in itertools.product(values, {0, 1, 5, n // 2, n - 2, n - 1} & set(range(n))):
         x = np.ones(n, dtype)
         x[at] = value

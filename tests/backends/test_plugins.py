@@ -1,4 +1,6 @@
-"""Plug-ins: those of other distributions are equal to xgrad's own, and those that fail are listed with the reason."""
+"""Plug-ins: those of other distributions are equal to xgrad's own, and those that fail are listed
+with the reason.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +46,17 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def test_only_its_plug_in_imports_cupy() -> None:
-    sources = [path for folder in ("xgrad", "backends", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+    sources = [
+        path
+        for folder in ("xgrad", "backends", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
     others = [path for path in sources if "xgrad_cupy" not in path.parts]
     assert len(others) > 20
     assert [(str(path), name) for path in others for name in imports(path) if "cupy" in name] == []
-    assert {"cupy", "cupyx", "array_api_compat.cupy"} <= set(imports(ROOT / "backends/xgrad_cupy/__init__.py"))
+    assert {"cupy", "cupyx", "array_api_compat.cupy"} <= set(
+        imports(ROOT / "backends/xgrad_cupy/__init__.py")
+    )
 
 
 def test_devices_begin_with_the_cpu() -> None:
@@ -110,7 +118,11 @@ def test_plug_in_of_another_distribution_is_a_device(install: Any) -> None:
     assert y.item() == 1 + 4 + 27
     y.backward()
     assert x.grad is not None
-    assert (x.grad.device, x.grad.dtype, x.grad.tolist()) == (device, xgrad.float32, [2 + 1 + 4, 4, 27])
+    assert (x.grad.device, x.grad.dtype, x.grad.tolist()) == (
+        device,
+        xgrad.float32,
+        [2 + 1 + 4, 4, 27],
+    )
     assert (x.to("cpu").device, x.to("cpu").tolist()) == (xgrad.Device("cpu"), [1, 2, 3])
     with xgrad.default_device("odd:1"):
         assert str(xgrad.zeros(2).device) == "odd:1"
@@ -124,9 +136,13 @@ def test_plug_in_of_another_distribution_is_a_device(install: Any) -> None:
 
 def test_unknown_device_lists_the_known_ones(install: Any) -> None:
     install("odd", lambda: SlateBackend)
-    with pytest.raises(DeviceError, match=r"unknown device 'clay': the installed backends are .*odd"):
+    with pytest.raises(
+        DeviceError, match=r"unknown device 'clay': the installed backends are .*odd"
+    ):
         xgrad.Device("clay")
-    with pytest.raises(DeviceError, match="unknown device 'odd:2': this machine has 2 of type 'odd'"):
+    with pytest.raises(
+        DeviceError, match="unknown device 'odd:2': this machine has 2 of type 'odd'"
+    ):
         xgrad.Device("odd:2")
 
 
@@ -154,7 +170,9 @@ ERRORS = [
     OwnBaseError("base"),
     UnprintableError(),
 ]
-each_error = pytest.mark.parametrize("error", ERRORS, ids=[type(error).__name__ for error in ERRORS])
+each_error = pytest.mark.parametrize(
+    "error", ERRORS, ids=[type(error).__name__ for error in ERRORS]
+)
 
 
 class Working(NumpyBackend):
@@ -173,7 +191,9 @@ def raising(error: BaseException) -> Any:
 
 def check_unusable(reason: str = "") -> None:
     """Check that the reason is reported, in one line, and that other devices work."""
-    with pytest.raises(DeviceError, match="odd: the plug-in odd_package:Plugin cannot be used: ") as caught:
+    with pytest.raises(
+        DeviceError, match="odd: the plug-in odd_package:Plugin cannot be used: "
+    ) as caught:
         xgrad.Device("odd")
     assert reason in str(caught.value) and "\n" not in str(caught.value)
     assert "odd" not in {device.type for device in xgrad.devices()}
@@ -184,7 +204,10 @@ def check_listed(reason: str) -> None:
     report = gather(every=True)
     listed = {device["name"]: device for device in report["devices"]}
     assert not listed["odd"]["usable"] and reason in listed["odd"]["description"]
-    assert "  odd               not usable: the plug-in odd_package:Plugin cannot be used: " in as_text(report)
+    assert (
+        "  odd               not usable: the plug-in odd_package:Plugin cannot be used: "
+        in as_text(report)
+    )
     assert listed["cpu"]["usable"] and str(xgrad.devices()[0]) == "cpu"
     assert xgrad.asarray(np.ones(2)).tolist() == [1, 1]
     with pytest.raises(TypeError, match="expected numbers"):
@@ -198,8 +221,12 @@ def test_plug_in_with_error_at_import_is_unusable(error: BaseException, install:
 
 
 @each_error
-@pytest.mark.parametrize("method", ["__init__", "count", "native_device", "array_converter", "device_context", "dtype"])
-def test_plug_in_with_error_in_method_is_unusable(method: str, error: BaseException, install: Any) -> None:
+@pytest.mark.parametrize(
+    "method", ["__init__", "count", "native_device", "array_converter", "device_context", "dtype"]
+)
+def test_plug_in_with_error_in_method_is_unusable(
+    method: str, error: BaseException, install: Any
+) -> None:
     install("odd", lambda: type("Odd", (Working,), {method: raising(error)}))
     check_unusable(type(error).__name__)
 
@@ -227,7 +254,9 @@ def test_plug_in_that_is_no_backend_is_unusable(loaded: Any, install: Any) -> No
     ("value", "reason"),
     [("nowhere_at_all:Odd", "No module named"), ("xgrad_numpy:Nope", "no attribute 'Nope'")],
 )
-def test_plug_in_without_its_module_or_class_is_unusable(value: str, reason: str, install: Any) -> None:
+def test_plug_in_without_its_module_or_class_is_unusable(
+    value: str, reason: str, install: Any
+) -> None:
     install("odd", metadata.EntryPoint("odd", value, "xgrad.backends").load)
     check_unusable(reason)
 
@@ -239,7 +268,12 @@ def test_error_in_description_of_plug_in_is_listed(method: str, install: Any) ->
 
 
 def test_reason_of_plug_in_itself_is_kept(install: Any) -> None:
-    install("odd", lambda: type("Odd", (Working,), {"__init__": raising(DeviceError("odd: nothing is missing"))}))
+    install(
+        "odd",
+        lambda: type(
+            "Odd", (Working,), {"__init__": raising(DeviceError("odd: nothing is missing"))}
+        ),
+    )
     with pytest.raises(DeviceError, match=r"^odd: nothing is missing$"):
         xgrad.Device("odd")
     assert "odd" not in {device.type for device in xgrad.devices()}
@@ -288,16 +322,26 @@ def test_plug_in_with_name_of_xgrads_own_is_refused(name: str, folder: Path) -> 
     listed = {device["name"]: device for device in gather(every=True)["devices"]}
     refused = listed[f"{name} (evil_package:Evil)"]
     assert not refused["usable"]
-    assert refused["description"] == f"the name {name!r} is taken by xgrad: rename the plug-in, or remove it"
-    assert str(xgrad.Device("cpu")) == "cpu" and type(open_backend("cpu")).__module__ == "xgrad_numpy"
+    assert (
+        refused["description"]
+        == f"the name {name!r} is taken by xgrad: rename the plug-in, or remove it"
+    )
+    assert (
+        str(xgrad.Device("cpu")) == "cpu" and type(open_backend("cpu")).__module__ == "xgrad_numpy"
+    )
 
 
 def test_two_plug_ins_with_one_name_are_refused(folder: Path) -> None:
     distribution(folder, "one", "odd = one_package:Odd\nfine = xgrad_numpy:NumpyBackend")
     distribution(folder, "two", "odd = two_package:Odd\nfine = xgrad_numpy:NumpyBackend")
-    reason = "expected one plug-in of this name, got one_package:Odd and two_package:Odd: remove all but one"
+    reason = (
+        "expected one plug-in of this name, got one_package:Odd and two_package:Odd: remove all"
+        " but one"
+    )
     with pytest.raises(DeviceError, match=f"odd: {reason}"):
         xgrad.Device("odd")
     assert reason in {device["description"] for device in gather(every=True)["devices"]}
     assert "odd" not in {device.type for device in xgrad.devices()}
-    assert str(xgrad.ones(2, device="fine").device) == "fine", "one backend declared twice is no conflict"
+    assert str(xgrad.ones(2, device="fine").device) == "fine", (
+        "one backend declared twice is no conflict"
+    )

@@ -1,4 +1,6 @@
-"""Elementwise rules that are compiled for large arrays of eager mode, and products that threads share out."""
+"""Elementwise rules that are compiled for large arrays of eager mode, and products that threads
+share out.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def compiler() -> None:
 
 
 def bits(x: Any) -> Any:
-    """Return the bytes of an array, with one NaN, and its layout and dtype; of several arrays, a list of these."""
+    """Return the bytes of an array, with one NaN, and its layout and dtype; of several arrays, a
+    list of these.
+    """
     if isinstance(x, tuple):
         return list(map(bits, x))
     return np.where(np.isnan(x), np.full_like(x, np.nan), x).tobytes(), x.shape, x.strides, x.dtype
@@ -54,7 +58,14 @@ def test_all_compiled_rules_are_tested() -> None:
 def test_compiled_rules_have_the_bits_of_the_rules(name: str, dtype: str) -> None:
     """Around the borders of blocks, and for special values that meet each other."""
     rule, xp, rng = OVERRIDABLE[name].generic, Device("cpu").xp, np.random.default_rng(0)
-    for shape in [(1 << 14,), ((1 << 14) + 1,), (129, 130), (3, (1 << 14) - 1), (3 << 14,), (7, 100, 94)]:
+    for shape in [
+        (1 << 14,),
+        ((1 << 14) + 1,),
+        (129, 130),
+        (3, (1 << 14) - 1),
+        (3 << 14,),
+        (7, 100, 94),
+    ]:
         arrays = [(rng.standard_normal(shape) * 3).astype(dtype) for _ in range(RULES[name])]
         arrays = [x.transpose(1, 2, 0) if x.ndim == 3 else x for x in arrays]
         for i, x in enumerate(arrays):
@@ -85,9 +96,14 @@ def test_other_layouts_dtypes_and_shapes_take_the_rule() -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 2, 0, 3), (2, 0, 1, 3), (3, 2, 1, 0)])
-def test_relu_has_the_layout_that_it_has_without_native_kernels(order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relu_has_the_layout_that_it_has_without_native_kernels(
+    order: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(0)
-    arrays = [rng.standard_normal(shape).astype(np.float32).transpose(order) for shape in ((8, 12, 30, 40), (16,) * 4)]
+    arrays = [
+        rng.standard_normal(shape).astype(np.float32).transpose(order)
+        for shape in ((8, 12, 30, 40), (16,) * 4)
+    ]
     wait_for(lambda: rule_kernels.find("relu", arrays[:1]))
     results = [bits(functions.relu(x)) for x in arrays]
     monkeypatch.setattr(rule_kernels, "find", lambda *_: None)
@@ -99,7 +115,9 @@ def test_relu_has_the_layout_that_it_has_without_native_kernels(order: Any, monk
 def test_an_array_may_be_several_arguments() -> None:
     x = np.linspace(-3, 3, 1 << 15, dtype=np.float32)
     compiled = wait_for(lambda: rule_kernels.find("relu_gradient", [x, x]))
-    assert bits(compiled([x, x])) == bits(OVERRIDABLE["relu_gradient"].generic(Device("cpu").xp, x, x))
+    assert bits(compiled([x, x])) == bits(
+        OVERRIDABLE["relu_gradient"].generic(Device("cpu").xp, x, x)
+    )
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -111,7 +129,10 @@ def test_exceptions_are_warned_of(threads: int, place: int) -> None:
         x = np.zeros(1 << 18, np.float32)
         x[place] = -np.inf
         compiled = wait_for(lambda: rule_kernels.find("gelu_values", [x]))
-        with np.errstate(all="raise", under="ignore"), pytest.raises(FloatingPointError, match="invalid"):
+        with (
+            np.errstate(all="raise", under="ignore"),
+            pytest.raises(FloatingPointError, match="invalid"),
+        ):
             compiled([x])
     finally:
         xgrad.set_num_threads(before)
@@ -119,7 +140,9 @@ def test_exceptions_are_warned_of(threads: int, place: int) -> None:
 
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
 def test_captured_steps_have_the_bits_of_eager_ones(approximate: str) -> None:
-    x = xgrad.asarray(np.random.default_rng(0).standard_normal((64, 300)).astype(np.float32), requires_grad=True)
+    x = xgrad.asarray(
+        np.random.default_rng(0).standard_normal((64, 300)).astype(np.float32), requires_grad=True
+    )
 
     def step(x: xgrad.Tensor) -> tuple[xgrad.Tensor, ...]:
         y = nn.functional.gelu(x, approximate=approximate)
@@ -157,7 +180,10 @@ def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ("shapes", "least"),
     [
         (((304, 70), (70, 200)), 4),
-        (((40, 500), (500, 130)), 0),  # OpenBLAS adds up so many in another order on two threads, as panels can
+        (
+            ((40, 500), (500, 130)),
+            0,
+        ),  # OpenBLAS adds up so many in another order on two threads, as panels can
         (((3, 5, 64, 50), (3, 5, 50, 64)), 4),
     ],
 )
@@ -181,10 +207,18 @@ def test_shared_products_have_the_bits_of_numpy(shapes: Any, least: int, dtype: 
 
 @pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("shape", [(256, 128, 70), (300, 40, 33), (48, 300, 128), (9000, 3, 16), (64, 64, 1)])
-def test_row_that_is_added_to_a_shared_product_has_the_bits_of_numpy(shape: tuple[int, int, int], dtype: str) -> None:
+@pytest.mark.parametrize(
+    "shape", [(256, 128, 70), (300, 40, 33), (48, 300, 128), (9000, 3, 16), (64, 64, 1)]
+)
+def test_row_that_is_added_to_a_shared_product_has_the_bits_of_numpy(
+    shape: tuple[int, int, int], dtype: str
+) -> None:
     rows, inner, columns = shape
-    rng, multiply_add, shared = np.random.default_rng(0), Device("cpu").xp.kernels["multiply_add"], 0
+    rng, multiply_add, shared = (
+        np.random.default_rng(0),
+        Device("cpu").xp.kernels["multiply_add"],
+        0,
+    )
     x, y = (rng.standard_normal(n).astype(dtype) for n in ((rows, inner), (columns, inner)))
     row = rng.standard_normal((columns, 2)).astype(dtype)
     row[0] = np.inf, -0.0
@@ -196,7 +230,9 @@ def test_row_that_is_added_to_a_shared_product_has_the_bits_of_numpy(shape: tupl
     assert shared == (2 if columns > 1 and rows * inner * columns > 1 << 18 else 0)
     overflowing = np.full((rows, inner), np.finfo(dtype).max / inner / 2, dtype)
     with np.errstate(over="raise"), pytest.raises(FloatingPointError, match="overflow"):
-        multiply_add(overflowing, np.ones((columns, inner), dtype).T, np.full(columns, np.finfo(dtype).max))
+        multiply_add(
+            overflowing, np.ones((columns, inner), dtype).T, np.full(columns, np.finfo(dtype).max)
+        )
 
 
 @pytest.mark.usefixtures("two_threads")
@@ -220,7 +256,9 @@ def test_shared_sums_have_the_bits_of_numpy(shape: tuple[int, ...], dtype: str) 
 
 @pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("shapes", [((256, 256), (256, 256)), ((8, 64, 96), (8, 96, 64)), ((700, 33), (33,))])
+@pytest.mark.parametrize(
+    "shapes", [((256, 256), (256, 256)), ((8, 64, 96), (8, 96, 64)), ((700, 33), (33,))]
+)
 def test_trials_of_products_leave_no_exception(shapes: Any, dtype: str) -> None:
     x, y = (np.random.default_rng(0).standard_normal(shape).astype(dtype) for shape in shapes)
     function: Any = np.matmul if x.ndim > 2 else np.ndarray.dot
@@ -263,7 +301,10 @@ def test_the_threshold_follows_the_threads() -> None:
 
 @pytest.mark.usefixtures("two_threads")
 def test_products_that_share_memory_and_errors_are_those_of_numpy() -> None:
-    x, xp = np.random.default_rng(0).standard_normal((200, 200)).astype(np.float32), Device("cpu").xp
+    x, xp = (
+        np.random.default_rng(0).standard_normal((200, 200)).astype(np.float32),
+        Device("cpu").xp,
+    )
     square = x.dot(x.T)
     for _ in range(eager_products._WARM + 2):
         assert xp.matmul(x, x.T).tobytes() == square.tobytes()
@@ -288,8 +329,15 @@ def test_products_that_share_memory_and_errors_are_those_of_numpy() -> None:
 
 @pytest.mark.usefixtures("two_threads")
 def test_stacks_with_permuted_axes_have_the_layout_of_numpy() -> None:
-    x, y = (np.random.default_rng(i).standard_normal((4, 8, 128, 128)).astype(np.float32) for i in (0, 1))
-    for a, b in ((x, y), (x.swapaxes(0, 1), y.swapaxes(0, 1)), (x.mT, y.swapaxes(1, 2).copy().swapaxes(1, 2))):
+    x, y = (
+        np.random.default_rng(i).standard_normal((4, 8, 128, 128)).astype(np.float32)
+        for i in (0, 1)
+    )
+    for a, b in (
+        (x, y),
+        (x.swapaxes(0, 1), y.swapaxes(0, 1)),
+        (x.mT, y.swapaxes(1, 2).copy().swapaxes(1, 2)),
+    ):
         expected = np.matmul(a, b)
         for _ in range(eager_products._WARM + 2):
             assert bits(Device("cpu").xp.matmul(a, b)) == bits(expected)

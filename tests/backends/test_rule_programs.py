@@ -1,4 +1,6 @@
-"""Rules of eager mode that are recorded for large arrays, and run as programs with the bits of the rules."""
+"""Rules of eager mode that are recorded for large arrays, and run as programs with the bits of the
+rules.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +44,13 @@ def normal(*shape: int, dtype: str = "float32") -> np.ndarray:
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
 
 
-def standardized(shape: tuple[int, ...], axes: tuple[int, ...], parameters: Any, centered: bool, dtype: str) -> Any:
+def standardized(
+    shape: tuple[int, ...], axes: tuple[int, ...], parameters: Any, centered: bool, dtype: str
+) -> Any:
     """Return arguments of `standardize`, with a weight and a bias of a shape, or without."""
-    weight, bias = (None, None) if parameters is None else (normal(*parameters, dtype=dtype) for _ in range(2))
+    weight, bias = (
+        (None, None) if parameters is None else (normal(*parameters, dtype=dtype) for _ in range(2))
+    )
     return normal(*shape, dtype=dtype), weight, bias, axes, 1e-5, centered
 
 
@@ -52,13 +58,25 @@ def gradients_of(args: Any) -> Any:
     """Return arguments of `normalization_gradient`, given the arguments of `standardize`."""
     x, weight, _, axes, eps, centered = args
     _, average, scale, _ = generic("standardize", args)
-    return normal(*x.shape, dtype=str(x.dtype)) * 2, x, weight, (average, scale), axes, eps, centered
+    return (
+        normal(*x.shape, dtype=str(x.dtype)) * 2,
+        x,
+        weight,
+        (average, scale),
+        axes,
+        eps,
+        centered,
+    )
 
 
 def attended(heads: int, queries: int, keys: int, mask: bool, causal: bool, dtype: str) -> Any:
     """Return arguments of `attention_values`, with heads as multi-head attention has them."""
-    query, key, value = (normal(2, length, heads, 16, dtype=dtype).swapaxes(1, 2) for length in (queries, keys, keys))
-    added = np.where(normal(queries, keys, dtype=dtype) > 1, -np.inf, 0).astype(dtype) if mask else None
+    query, key, value = (
+        normal(2, length, heads, 16, dtype=dtype).swapaxes(1, 2) for length in (queries, keys, keys)
+    )
+    added = (
+        np.where(normal(queries, keys, dtype=dtype) > 1, -np.inf, 0).astype(dtype) if mask else None
+    )
     return query, key, value, added, causal, 0.25, *ATTENTION
 
 
@@ -76,7 +94,11 @@ NORMALIZED = {
     "groups": ((16, 4, 8, 40), (2, 3), (4, 8, 1), True),
     "samples": ((8, 16, 130), (2,), (16, 1), True),
 }
-ATTENDED = {"all": (4, 32, 32, False, False), "causal": (4, 40, 40, False, True), "masked": (3, 24, 37, True, False)}
+ATTENDED = {
+    "all": (4, 32, 32, False, False),
+    "causal": (4, 40, 40, False, True),
+    "masked": (3, 24, 37, True, False),
+}
 
 
 def _of_normalization(name: str, case: str, dtype: str) -> Any:
@@ -89,10 +111,19 @@ def _of_attention(name: str, case: str, dtype: str) -> Any:
     return args if name == "attention_values" else attention_gradient_of(args)
 
 
-#: The name of a rule, the name of a case, and a function of both and of a dtype, which returns arguments.
+#: The name of a rule, the name of a case, and a function of both and of a dtype, which returns
+#: arguments.
 CASES = [
-    *[(name, case, _of_normalization) for name in ("standardize", "normalization_gradient") for case in NORMALIZED],
-    *[(name, case, _of_attention) for name in ("attention_values", "attention_gradient") for case in ATTENDED],
+    *[
+        (name, case, _of_normalization)
+        for name in ("standardize", "normalization_gradient")
+        for case in NORMALIZED
+    ],
+    *[
+        (name, case, _of_attention)
+        for name in ("attention_values", "attention_gradient")
+        for case in ATTENDED
+    ],
 ]
 
 
@@ -106,7 +137,12 @@ def facts(x: Any) -> Any:
     def fact(leaf: Any) -> Any:
         if type(leaf) is not np.ndarray:
             return leaf
-        return np.where(np.isnan(leaf), np.nan, leaf).tobytes(), leaf.shape, leaf.strides, leaf.dtype
+        return (
+            np.where(np.isnan(leaf), np.nan, leaf).tobytes(),
+            leaf.shape,
+            leaf.strides,
+            leaf.dtype,
+        )
 
     return map_leaves(fact, x)
 
@@ -122,7 +158,9 @@ def test_all_rules_with_programs_are_tested() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("name", "case", "arguments"), CASES, ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize(
+    ("name", "case", "arguments"), CASES, ids=lambda x: x if isinstance(x, str) else ""
+)
 @pytest.mark.filterwarnings("ignore:.*encountered in.*:RuntimeWarning")
 def test_programs_have_the_bits_of_the_rules(
     name: str, case: str, arguments: Callable[[str, str, str], Any], dtype: str
@@ -138,8 +176,14 @@ def test_programs_have_the_bits_of_the_rules(
         first, second = program(arrays_in(given)), program(arrays_in(given))
         assert facts(first) == facts(second) == right
         assert facts(given) == before
-        kept = [x for x in arrays_in(generic(name, given)) if not any(x is y for y in arrays_in(given))]
-        results = [x for x in arrays_in(first) if not any(np.may_share_memory(x, y) for y in arrays_in(given))]
+        kept = [
+            x for x in arrays_in(generic(name, given)) if not any(x is y for y in arrays_in(given))
+        ]
+        results = [
+            x
+            for x in arrays_in(first)
+            if not any(np.may_share_memory(x, y) for y in arrays_in(given))
+        ]
         assert len(results) == len(kept)
         for other in arrays_in(second):
             assert not any(np.may_share_memory(x, other) for x in results)
@@ -147,12 +191,19 @@ def test_programs_have_the_bits_of_the_rules(
 
 def test_arguments_may_share_memory() -> None:
     x = normal(2, 4, 40, 16)
-    for args in ((x, x, x, None, True, 0.25, *ATTENTION), (x, x, x[::-1], None, True, 0.25, *ATTENTION)):
-        assert facts(made("attention_values", args)(arrays_in(args))) == facts(generic("attention_values", args))
+    for args in (
+        (x, x, x, None, True, 0.25, *ATTENTION),
+        (x, x, x[::-1], None, True, 0.25, *ATTENTION),
+    ):
+        assert facts(made("attention_values", args)(arrays_in(args))) == facts(
+            generic("attention_values", args)
+        )
 
 
 def test_a_layout_with_axes_of_length_1_is_that_of_the_rule() -> None:
-    """A program writes a result whose axis of length 1 has another stride than new memory would have."""
+    """A program writes a result whose axis of length 1 has another stride than new memory would
+    have.
+    """
     x = normal(1, 2, 64, 300).transpose(2, 3, 0, 1)
     args = standardized(x.shape, (3,), None, True, "float32")
     args = gradients_of((x, *args[1:]))
@@ -175,7 +226,9 @@ def test_arguments_that_are_not_aligned_are_left_to_numpy() -> None:
 
 def test_an_error_leaves_no_exception_for_later_calls() -> None:
     def rule(xp: Any, x: Any) -> Any:
-        return xp.cumulative_sum(xp.abs(x * 2.0 + 1.0), axis=0) * 2.0 + 1.0  # NumPy sums between calls of C
+        return (
+            xp.cumulative_sum(xp.abs(x * 2.0 + 1.0), axis=0) * 2.0 + 1.0
+        )  # NumPy sums between calls of C
 
     x = normal(2048)
     program = RuleRecording(rule, (x,), runtime()).compiled(runtime())
@@ -221,10 +274,16 @@ def test_a_program_is_made_after_some_calls_and_used() -> None:
         assert facts(kernel(*args)) == right
     wait_for(lambda: call("standardize", args))
     assert facts(kernel(*args)) == right
-    for other in (args[0].T.copy().T, args[0].astype(np.float64), args[0][:500]):  # each is counted for itself
+    for other in (
+        args[0].T.copy().T,
+        args[0].astype(np.float64),
+        args[0][:500],
+    ):  # each is counted for itself
         assert call("standardize", (other, *args[1:])) is None
     assert call("standardize", (*args[:4], 1e-6, True)) is None
-    assert call("standardize", (*args[:4], np.float64(1e-5), True)) is None  # not the type that it was made for
+    assert (
+        call("standardize", (*args[:4], np.float64(1e-5), True)) is None
+    )  # not the type that it was made for
 
 
 def test_two_threads_may_call_a_program_at_once() -> None:
@@ -271,7 +330,9 @@ def test_exceptions_of_arithmetic_are_those_of_the_rule() -> None:
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_training_has_the_same_bits_with_programs_and_without(dropout: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_has_the_same_bits_with_programs_and_without(
+    dropout: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def train() -> list[bytes]:
         xgrad.manual_seed(0)
         model = nn.TransformerEncoderLayer(32, 4, 64, dropout=dropout, batch_first=True)

@@ -62,8 +62,12 @@ def test_parameters_stay_where_an_optimizer_packs_them(device: str) -> None:
         assert p._data is held._data is array
 
 
-@pytest.mark.parametrize("turn", [lambda x: x.T, lambda x: xgrad.flip(x), lambda x: x[:, :1] + xgrad.zeros_like(x)])
-def test_parameter_takes_a_value_in_its_own_memory(turn: Callable[[Tensor], Tensor], device: str) -> None:
+@pytest.mark.parametrize(
+    "turn", [lambda x: x.T, lambda x: xgrad.flip(x), lambda x: x[:, :1] + xgrad.zeros_like(x)]
+)
+def test_parameter_takes_a_value_in_its_own_memory(
+    turn: Callable[[Tensor], Tensor], device: str
+) -> None:
     values = xgrad.reshape(xgrad.arange(64.0 * 64, device=device), (64, 64))
     p = xgrad.asarray(values, copy=True).requires_grad_()
     optimizer = xgrad.optim.SGD([p], lr=0.1)
@@ -73,7 +77,9 @@ def test_parameter_takes_a_value_in_its_own_memory(turn: Callable[[Tensor], Tens
     assert optimizer.flats()[0].segments[0]._data is p._data
 
 
-@pytest.mark.parametrize("op", [op for op in OP_CASES if op.name not in ("broadcast_arrays", "broadcast_to")], ids=str)
+@pytest.mark.parametrize(
+    "op", [op for op in OP_CASES if op.name not in ("broadcast_arrays", "broadcast_to")], ids=str
+)
 def test_results_that_are_no_views_have_memory_of_their_own(op: Any, device: str) -> None:
     def converted(x: Any) -> Any:
         if isinstance(x, (list, tuple)):
@@ -85,8 +91,12 @@ def test_results_that_are_no_views_have_memory_of_their_own(op: Any, device: str
     for sample in op.samples[:3]:
         inputs = converted(sample.inputs)
         with np.errstate(all="ignore"):
-            results = op.fn(*inputs, **{key: converted(value) for key, value in sample.options.items()})
+            results = op.fn(
+                *inputs, **{key: converted(value) for key, value in sample.options.items()}
+            )
         given = [x for _, x in leaves(inputs) if isinstance(x, Tensor)]
         for _, y in leaves(results):
             if isinstance(y, Tensor) and base_of(y) is None and all(y is not x for x in given):
-                assert not any(x.size and y.device.backend.shares_memory(x._data, y._data) for x in given), sample
+                assert not any(
+                    x.size and y.device.backend.shares_memory(x._data, y._data) for x in given
+                ), sample

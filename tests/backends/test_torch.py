@@ -30,7 +30,9 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     calls: list[Any] = []
 
     def answer(name: str, value: Any) -> None:
-        monkeypatch.setattr(torch.cuda, name, lambda *index: (calls.append((name, *index)), value)[1])
+        monkeypatch.setattr(
+            torch.cuda, name, lambda *index: (calls.append((name, *index)), value)[1]
+        )
 
     answer("is_available", True)
     answer("device_count", 2)
@@ -46,7 +48,11 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_each_gpu_is_a_device(two_gpus: list[Any]) -> None:
     backend = xgrad_torch.TorchBackend()
     assert backend.count() == 3
-    assert [backend.native_device(i) for i in range(3)] == [CPU, torch.device("cuda:0"), torch.device("cuda:1")]
+    assert [backend.native_device(i) for i in range(3)] == [
+        CPU,
+        torch.device("cuda:0"),
+        torch.device("cuda:1"),
+    ]
     for i in range(3):
         assert backend.index_of(SimpleNamespace(device=backend.native_device(i), **FLOATS)) == i
     assert backend.versions() == {"torch": torch.__version__, "cuda": "13.0"}
@@ -68,12 +74,16 @@ FLOATS = {"requires_grad": False, "dtype": torch.float32}
 def test_devices_are_named_by_index(two_gpus: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     backend = xgrad_torch.TorchBackend()
     for module in ("device", "registry"):
-        monkeypatch.setattr(sys.modules[f"xgrad.backend.{module}"], "open_backend", lambda kind: backend)
+        monkeypatch.setattr(
+            sys.modules[f"xgrad.backend.{module}"], "open_backend", lambda kind: backend
+        )
     monkeypatch.setattr(xgrad.Device, "_known", {})
     names = [str(xgrad.Device(f"torch:{i}")) for i in range(3)]
     assert [str(xgrad.Device("torch")), *names] == ["torch", "torch", "torch:1", "torch:2"]
     assert xgrad.Device("torch:2").native == torch.device("cuda:1")
-    with pytest.raises(DeviceError, match="unknown device 'torch:3': this machine has 3 of type 'torch'"):
+    with pytest.raises(
+        DeviceError, match="unknown device 'torch:3': this machine has 3 of type 'torch'"
+    ):
         xgrad.Device("torch:3")
 
 
@@ -99,8 +109,8 @@ def test_unavailable_cuda_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (backend.count(), backend.versions()) == (1, {"torch": torch.__version__})
 
 
-# PyTorch's device without data, "meta", stands for a GPU: it cannot be mixed with the CPU, so all arrays that a rule
-# creates must be on the device of its inputs.
+# PyTorch's device without data, "meta", stands for a GPU: it cannot be mixed with the CPU, so all
+# arrays that a rule creates must be on the device of its inputs.
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +126,9 @@ def test_stand_in_refuses_arrays_of_the_cpu(elsewhere: xgrad.Device) -> None:
         torch.ones(3, device=elsewhere.native) + torch.ones(3)
 
 
-def gradients(outs: Sequence[xgrad.Tensor], leaves: list[Any], create_graph: bool = False) -> list[xgrad.Tensor]:
+def gradients(
+    outs: Sequence[xgrad.Tensor], leaves: list[Any], create_graph: bool = False
+) -> list[xgrad.Tensor]:
     """Return the gradients of results with weights of 1, without missing ones."""
     seeds = [xgrad.ones(x.shape, dtype=x.dtype, device=x.device) for x in outs]
     results = outs and xgrad.autograd.grad(
@@ -125,14 +137,21 @@ def gradients(outs: Sequence[xgrad.Tensor], leaves: list[Any], create_graph: boo
     return [g for g in results if g is not None]
 
 
-def _with_gradients(op: OpCase, sample: Sample, inputs: list[Any], elsewhere: xgrad.Device) -> list[xgrad.Tensor]:
+def _with_gradients(
+    op: OpCase, sample: Sample, inputs: list[Any], elsewhere: xgrad.Device
+) -> list[xgrad.Tensor]:
     """Return the results of an op, and their first and second derivatives."""
     outs = outputs(op.fn(*inputs, **options(sample, elsewhere)))
     leaves = [x for x in inputs if getattr(x, "requires_grad", False)]
     if not (op.differentiable and leaves):
         return list(outs)
     first = gradients(outs, leaves, create_graph=True)
-    return [*outs, *first, *gradients(outs, leaves), *gradients([g for g in first if g.requires_grad], leaves)]
+    return [
+        *outs,
+        *first,
+        *gradients(outs, leaves),
+        *gradients([g for g in first if g.requires_grad], leaves),
+    ]
 
 
 #: Functions that return a bool, or iterate until values have converged.
@@ -145,15 +164,22 @@ def test_op_and_its_derivatives_stay_on_their_device(op: OpCase, elsewhere: xgra
     if reason := op.unsupported.get("torch") or (SHAPE_OF_DATA["strict"] if shapeless else ""):
         pytest.skip(reason)
     for sample in op.samples:
-        if op.function_name in ("abs", "sign", "special.huber", "special.i0e", "special.i1e", "softsign") and () in map(
-            np.shape, sample.inputs
-        ):
+        if op.function_name in (
+            "abs",
+            "sign",
+            "special.huber",
+            "special.i0e",
+            "special.i1e",
+            "softsign",
+        ) and () in map(np.shape, sample.inputs):
             continue  # array-api-compat's sign reads the value
         inputs = tensors(sample, elsewhere, np.dtype("float32"), op.differentiable)
         try:
             results = _with_gradients(op, sample, inputs, elsewhere)
         except NotImplementedError as error:
-            if ("scipy" in op.needs or op.name in READ_VALUES) and "Cannot copy out of meta tensor" in str(error):
+            if (
+                "scipy" in op.needs or op.name in READ_VALUES
+            ) and "Cannot copy out of meta tensor" in str(error):
                 pytest.skip("values are read on the host, of which that device has none")
             raise
         for x in results:
@@ -163,13 +189,18 @@ def test_op_and_its_derivatives_stay_on_their_device(op: OpCase, elsewhere: xgra
 
 def test_model_trains_on_another_device(elsewhere: xgrad.Device) -> None:
     model = xgrad.nn.MLP([3, 4, 2]).to(elsewhere)
-    images, labels = xgrad.random.rand((5, 3), device=elsewhere), xgrad.zeros(5, dtype="int64", device=elsewhere)
+    images, labels = (
+        xgrad.random.rand((5, 3), device=elsewhere),
+        xgrad.zeros(5, dtype="int64", device=elsewhere),
+    )
     for kind in (xgrad.optim.SGD, xgrad.optim.Adam):
         optimizer = kind(model.parameters(), lr=0.1)
         for _ in range(2):
             optimizer.zero_grad()
             scores = xgrad.nn.functional.dropout(model(images))
-            (xgrad.nn.functional.log_softmax(scores)[xgrad.arange(5, device=elsewhere), labels]).sum().backward()
+            (
+                xgrad.nn.functional.log_softmax(scores)[xgrad.arange(5, device=elsewhere), labels]
+            ).sum().backward()
             optimizer.step()
     assert {p._data.device for p in model.parameters()} == {elsewhere.native}
 
@@ -189,7 +220,9 @@ def test_pytorch_tensor_that_requires_gradient_is_refused() -> None:
         lambda x: xgrad.asarray(x, device="cpu"),
     ):
         for x in (array, 2 * array, torch.nn.Parameter(torch.ones(2))):
-            with pytest.raises(TypeError, match=r"torch: expected .*without a gradient, got .*: \.detach\(\) it"):
+            with pytest.raises(
+                TypeError, match=r"torch: expected .*without a gradient, got .*: \.detach\(\) it"
+            ):
                 take(x)
     assert xgrad.asarray(array.detach()).tolist() == [1, 1]
 
@@ -200,7 +233,10 @@ def test_pytorch_tensor_that_requires_gradient_is_refused() -> None:
     ids=["dtype", "device"],
 )
 def test_unsupported_dtype_or_device_is_refused(x: Any) -> None:
-    with pytest.raises(TypeError, match=r"torch: expected a tensor of a dtype of NumPy's on the CPU, CUDA or MPS, got"):
+    with pytest.raises(
+        TypeError,
+        match=r"torch: expected a tensor of a dtype of NumPy's on the CPU, CUDA or MPS, got",
+    ):
         xgrad.asarray(x)
 
 
@@ -209,7 +245,9 @@ def test_pytorch_tensor_may_be_assigned() -> None:
     x[1] = torch.tensor(7.0)
     x[2:] = torch.tensor([8])
     assert x.tolist() == [1, 7, 8]
-    with pytest.raises(TypeError, match="setitem: expected real numbers for x of float32, got complex64"):
+    with pytest.raises(
+        TypeError, match="setitem: expected real numbers for x of float32, got complex64"
+    ):
         x[0] = torch.tensor(1j)
 
 
@@ -230,4 +268,6 @@ def test_transfer_between_host_and_torch_copies() -> None:
     np.testing.assert_array_equal(back, host, strict=True)
     back[...] = 0
     np.testing.assert_array_equal(backend.to_host(x), host, strict=True)
-    np.testing.assert_array_equal(backend.to_host(torch.tensor(1 + 2j).conj()), np.asarray(1 - 2j, np.complex64))
+    np.testing.assert_array_equal(
+        backend.to_host(torch.tensor(1 + 2j).conj()), np.asarray(1 - 2j, np.complex64)
+    )

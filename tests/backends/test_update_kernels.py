@@ -1,4 +1,6 @@
-"""Update rules of optimizers that are compiled for large parameters of eager mode, with the bits of the rules."""
+"""Update rules of optimizers that are compiled for large parameters of eager mode, with the bits of
+the rules.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from xgrad_numpy.native.runtime import loaded_runtime, runtime
 from xgrad_numpy.native.update_kernels import update
 
 CPU = Device("cpu")
-#: The names of rules, how many arrays the arguments begin with, and the numbers and flags that follow.
+#: The names of rules, how many arrays the arguments begin with, and the numbers and flags that
+#: follow.
 CASES: dict[str, tuple[str, int, tuple[Any, ...]]] = {
     "SGD": ("sgd_step", 2, (None, 0.1, 0.0, 0.0, 1.0, False, False)),
     "SGD with decay": ("sgd_step", 2, (None, 0.1, 0.01, 0.0, 1.0, False, True)),
@@ -58,7 +61,9 @@ def compiled(name: str, args: Any) -> None:
 
 def updates() -> int:
     """Return how many updates are compiled."""
-    return sum([len(kind.updates) for kind in list(update_kernels._KNOWN.values()) if kind is not None])
+    return sum(
+        [len(kind.updates) for kind in list(update_kernels._KNOWN.values()) if kind is not None]
+    )
 
 
 def copied(args: list[Any]) -> list[Any]:
@@ -121,7 +126,10 @@ def test_what_is_not_alike_takes_the_rule() -> None:
         (p, g.astype(np.float64), m, v), (p[::2], g[::2], m[::2], v[::2]),
     ):  # fmt: skip
         assert update(name, (*arrays, *rest)) == (False, None)
-    assert update(name, (p, g, m, v, *rest[:-2], np.asarray(1e-3, np.float32), False)) == (False, None)
+    assert update(name, (p, g, m, v, *rest[:-2], np.asarray(1e-3, np.float32), False)) == (
+        False,
+        None,
+    )
     assert update(name, (p, g, m, v, *rest[:-2], np.float64(1e-3), False)) == (False, None)
     kernel, generic = CPU.backend.kernels[name], OVERRIDABLE[name].generic
     one, other = p.copy(), p.copy()
@@ -205,7 +213,9 @@ def test_training_has_the_same_bits_with_compiled_updates_and_without(
 ) -> None:
     def train() -> list[bytes]:
         xgrad.manual_seed(0)
-        parameters = [xgrad.nn.Parameter(xgrad.random.randn(shape)) for shape in ((300, 300), (300,), (70,))]
+        parameters = [
+            xgrad.nn.Parameter(xgrad.random.randn(shape)) for shape in ((300, 300), (300,), (70,))
+        ]
         optimizer = make(parameters)
         scheduler = xgrad.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
         for step in range(12):

@@ -18,7 +18,9 @@ from xgrad_numpy import executor
 
 @pytest.fixture(autouse=True)
 def frozen_heap() -> Iterator[None]:
-    """Keep what other tests hold out of collections: one is needed where a tensor of a step may have escaped."""
+    """Keep what other tests hold out of collections: one is needed where a tensor of a step may
+    have escaped.
+    """
     gc.freeze()
     yield
     gc.unfreeze()
@@ -26,7 +28,9 @@ def frozen_heap() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def locked_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Record steps with known arrays read-only outside of array code, so that a write beside the recorder raises."""
+    """Record steps with known arrays read-only outside of array code, so that a write beside the
+    recorder raises.
+    """
     monkeypatch.setattr(captured, "Recorder", LockedRecorder)
 
 

@@ -1,4 +1,6 @@
-"""Rules 5 and 6 of `xgrad.capture`: each cause of a new trace, and all that is followed without one."""
+"""Rules 5 and 6 of `xgrad.capture`: each cause of a new trace, and all that is followed without
+one.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,17 @@ import pytest
 
 import xgrad
 from capture import twins
-from capture.twins import Capture, array, batch, compare, compare_replays, eager, everything, replayed, training
+from capture.twins import (
+    Capture,
+    array,
+    batch,
+    compare,
+    compare_replays,
+    eager,
+    everything,
+    replayed,
+    training,
+)
 from xgrad import nn, optim
 from xgrad.capture import CaptureError
 from xgrad.nn import functional
@@ -76,7 +88,16 @@ def with_each(*values: Any) -> Callable[[], list[Any]]:
 
 
 def layouts() -> list[Any]:
-    return [(x,) for x in (array(4, 4), array(4, 4).T, array(8, 4)[::2], array(4, 8)[:, ::2], xgrad.flip(array(4, 4)))]
+    return [
+        (x,)
+        for x in (
+            array(4, 4),
+            array(4, 4).T,
+            array(8, 4)[::2],
+            array(4, 8)[:, ::2],
+            xgrad.flip(array(4, 4)),
+        )
+    ]
 
 
 #: A step, a function that returns arguments of calls, and the number of traces that these need.
@@ -88,17 +109,38 @@ ARGUMENTS: dict[str, tuple[Step, Callable[[], list[Any]], int]] = {
     "requires_grad": (lambda x: x.requires_grad, lambda: [(array(3),), (leaf(),)], 2),
     "another leaf": (walked, lambda: [(leaf(0, True),), (leaf(2, True),)], 1),
     "gradient of a leaf": (walked, lambda: [(leaf(),), (leaf(0, True),)], 2),
-    "hook of a leaf": (walked, lambda: [(leaf(0, True),), (leaf(1, True, True),), (leaf(2, True, True),)], 2),
-    "another Parameter": (lambda p: xgrad.autograd.grad((p * p).sum(), [p]),
-                          lambda: [(nn.Parameter(array(3, seed=i)),) for i in (1, 2)], 2),
+    "hook of a leaf": (
+        walked,
+        lambda: [(leaf(0, True),), (leaf(1, True, True),), (leaf(2, True, True),)],
+        2,
+    ),
+    "another Parameter": (
+        lambda p: xgrad.autograd.grad((p * p).sum(), [p]),
+        lambda: [(nn.Parameter(array(3, seed=i)),) for i in (1, 2)],
+        2,
+    ),
     "one tensor twice": (pair, lambda: [((a := array(3)), array(3, seed=1)), (a, a)], 2),
-    "overlapping memory": (lambda x, y: (x + 1, x * y),
-                           lambda: [(b[:3], b[k : k + 3]) for b in [array(6)] for k in (3, 2, 1)], 1),
-    "views of a written argument": (pair, lambda: [(array(3), array(3)), (x := array(3), x[:]),
-                                                   (x := array(3), x[::-1])], 3),
-    "a written view": (written, lambda: [(b[k : k + 3], array(3)) for b in [array(6)] for k in (0, 1, 2)], 1),
+    "overlapping memory": (
+        lambda x, y: (x + 1, x * y),
+        lambda: [(b[:3], b[k : k + 3]) for b in [array(6)] for k in (3, 2, 1)],
+        1,
+    ),
+    "views of a written argument": (
+        pair,
+        lambda: [(array(3), array(3)), (x := array(3), x[:]), (x := array(3), x[::-1])],
+        3,
+    ),
+    "a written view": (
+        written,
+        lambda: [(b[k : k + 3], array(3)) for b in [array(6)] for k in (0, 1, 2)],
+        1,
+    ),
     "tensor or a list of one": (lambda t: t[0] * 2, lambda: [([array(3)],), (array(3),)], 2),
-    "container": (lambda t: (str(type(t)), t[0] + 1), lambda: [((array(3),),), ([array(3)],), ({0: array(3)},)], 3),
+    "container": (
+        lambda t: (str(type(t)), t[0] + 1),
+        lambda: [((array(3),),), ([array(3)],), ({0: array(3)},)],
+        3,
+    ),
     "empty container": (times, with_each(None, [], {}, ()), 4),
     "default": (times, lambda: [(array(3),), (array(3), 7)], 2),
     "number": (times, with_each(2.5, float("2.5"), 3.0), 2),
@@ -107,12 +149,22 @@ ARGUMENTS: dict[str, tuple[Step, Callable[[], list[Any]], int]] = {
     "nan": (times, with_each(float("nan"), float("nan")), 1),
     "string": (lambda x, s: (x * 2, s), with_each("a", "b"), 2),
     "set": (lambda x, s: x * len(s), with_each({1}, {1, 2}, {2, 1}), 2),
-    "equal object": (lambda x, o: x * o.k, with_each(*[SimpleNamespace(k=k) for k in (2.0, 2.0, 3.0)]), 2),
-    "equal objects with other tensors": (lambda x, o: x * o.w,
-                                         lambda: [(array(3), Weighted(array(3, seed=i))) for i in (1, 2)], 2),
-    "generator": (lambda x, g: x * xgrad.random.rand(3, generator=g),
-                  lambda: [(array(3), xgrad.random.Generator(i)) for i in (1, 2)], 2),
-}  # fmt: skip
+    "equal object": (
+        lambda x, o: x * o.k,
+        with_each(*[SimpleNamespace(k=k) for k in (2.0, 2.0, 3.0)]),
+        2,
+    ),
+    "equal objects with other tensors": (
+        lambda x, o: x * o.w,
+        lambda: [(array(3), Weighted(array(3, seed=i))) for i in (1, 2)],
+        2,
+    ),
+    "generator": (
+        lambda x, g: x * xgrad.random.rand(3, generator=g),
+        lambda: [(array(3), xgrad.random.Generator(i)) for i in (1, 2)],
+        2,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
@@ -144,7 +196,11 @@ def test_container_or_set_changed_between_calls_is_traced_anew(capture: Capture)
 
 
 #: Of a parameter: itself, what shares its memory, and a copy.
-TAKEN: dict[str, Step] = {"itself": lambda w: w, "detached": lambda w: w.detach(), "copy": lambda w: w.clone().detach()}
+TAKEN: dict[str, Step] = {
+    "itself": lambda w: w,
+    "detached": lambda w: w.detach(),
+    "copy": lambda w: w.clone().detach(),
+}
 #: Views of a tensor that is no argument, and that shares the parameter's memory.
 REFUSED: dict[str, Step] = {"rows": lambda w: w.detach()[1:], "transposed": lambda w: w.detach().T}
 
@@ -157,7 +213,11 @@ def test_parameter_or_its_view_as_argument_is_followed_or_refused(name: str) -> 
     def scenario(capture: Capture) -> Iterator[Any]:
         model, optimizer, _ = training(eager)
         make = functools.partial(twins.training_step, model, optimizer)
-        step = capture(lambda p, *args: make(lambda s, y: functional.cross_entropy(s, y) + (p * p).sum())(*args))
+        step = capture(
+            lambda p, *args: make(lambda s, y: functional.cross_entropy(s, y) + (p * p).sum())(
+                *args
+            )
+        )
         for i in range(8):
             p = take(model[3 if i < 5 else 0].weight)
             yield step(p, *batch(i)), p, everything(model, optimizer)
@@ -178,7 +238,11 @@ def test_grad_mode_or_default_device_is_traced_once_each(mode: Step) -> None:
     def scenario(capture: Capture) -> Iterator[Any]:
         w = leaf()
         step = capture(
-            lambda x: xgrad.autograd.grad((w * x).sum(), [w]) if xgrad.is_grad_enabled() else (w * x + xgrad.ones(3),)
+            lambda x: (
+                xgrad.autograd.grad((w * x).sum(), [w])
+                if xgrad.is_grad_enabled()
+                else (w * x + xgrad.ones(3),)
+            )
         )
         for i in range(6):
             with mode() if i % 2 else nullcontext():
@@ -187,7 +251,9 @@ def test_grad_mode_or_default_device_is_traced_once_each(mode: Step) -> None:
     compare_replays(scenario, 2)
 
 
-@pytest.mark.parametrize(("inside", "most"), [(False, 2), (True, 4)], ids=["between steps", "in the step"])
+@pytest.mark.parametrize(
+    ("inside", "most"), [(False, 2), (True, 4)], ids=["between steps", "in the step"]
+)
 def test_mode_of_a_module_is_traced_once_each(inside: bool, most: int) -> None:
     def scenario(capture: Capture) -> Iterator[Any]:
         model, optimizer, train = training(eager)
@@ -213,12 +279,18 @@ def test_mode_of_a_module_is_traced_once_each(inside: bool, most: int) -> None:
 
 def at(*turns: int) -> Callable[[Step], Step]:
     """Return a decorator of a change of a training run, which makes it before some steps only."""
-    return lambda change: lambda model, optimizer, i: change(model, optimizer) if i in turns else None
+    return lambda change: (
+        lambda model, optimizer, i: change(model, optimizer) if i in turns else None
+    )
 
 
 def option(name: str, *values: Any) -> Step:
-    """Return a change of a training run that sets an option of the optimizer, each value for two steps."""
-    return lambda model, optimizer, i: optimizer.param_groups[0].update({name: values[i // 2 % len(values)]})
+    """Return a change of a training run that sets an option of the optimizer, each value for two
+    steps.
+    """
+    return lambda model, optimizer, i: optimizer.param_groups[0].update(
+        {name: values[i // 2 % len(values)]}
+    )
 
 
 def sgd(**options: Any) -> Step:
@@ -262,7 +334,9 @@ def hook(model: Any, optimizer: Any, i: int) -> None:
 
 
 def replace_group(model: Any, optimizer: Any) -> None:
-    optimizer.param_groups[0] = optimizer.param_groups[0] | {"lr": optimizer.param_groups[0]["lr"] / 2}
+    optimizer.param_groups[0] = optimizer.param_groups[0] | {
+        "lr": optimizer.param_groups[0]["lr"] / 2
+    }
 
 
 def load(model: Any, optimizer: Any, i: int) -> None:
@@ -280,10 +354,16 @@ def pack_apart(model: Any, optimizer: Any) -> None:
     optimizer.load_state_dict(optimizer.state_dict())
 
 
-#: An optimizer, a change of a training run before a step, and the least and the largest number of traces.
+#: An optimizer, a change of a training run before a step, and the least and the largest number of
+#: traces.
 TRAININGS: dict[str, tuple[Step, Step, int, int]] = {
     "learning rate": (sgd(), option("lr", 0.2, 0.3, 0.05), 1, 1),
-    "type of the learning rate": (sgd(), option("lr", 1, 0.5, np.float64(0.1), np.float32(0.1), np.int64(1)), 1, 2),
+    "type of the learning rate": (
+        sgd(),
+        option("lr", 1, 0.5, np.float64(0.1), np.float32(0.1), np.int64(1)),
+        1,
+        2,
+    ),
     "learning rate in an array": (sgd(), rate_in_an_array, 1, 1),
     "momentum": (sgd(momentum=0.9), option("momentum", 0.5, 0.8, 0.9), 1, 1),
     "weight decay": (sgd(weight_decay=0.1), option("weight_decay", 0.2, 0.3, 0.4), 1, 1),
@@ -300,19 +380,35 @@ TRAININGS: dict[str, tuple[Step, Step, int, int]] = {
     "hook": (twins.adam, hook, 2, 3),
     "loaded state": (twins.adam, load, 1, 4),
     "parameters packed apart": (twins.adam, at(4)(pack_apart), 1, 4),
-    "replaced layer": (twins.adam, at(4)(lambda model, _: setattr(model, "0", nn.Linear(5, 4))), 2, 3),
+    "replaced layer": (
+        twins.adam,
+        at(4)(lambda model, _: setattr(model, "0", nn.Linear(5, 4))),
+        2,
+        3,
+    ),
     "removed layer": (twins.adam, at(4)(lambda model, _: setattr(model, "2", nn.Identity())), 2, 2),
-    "added group": (lambda params: optim.SGD(list(params)[:2], lr=0.1, momentum=0.9),
-                    at(4)(lambda m, o: o.add_param_group({"params": list(m[3].parameters()), "lr": 0.5})), 2, 3),
+    "added group": (
+        lambda params: optim.SGD(list(params)[:2], lr=0.1, momentum=0.9),
+        at(4)(lambda m, o: o.add_param_group({"params": list(m[3].parameters()), "lr": 0.5})),
+        2,
+        3,
+    ),
     "replaced group": (sgd(), at(4, 7)(replace_group), 3, 5),
     "removed gradients": (sgd(), at(4, 7)(lambda model, optimizer: optimizer.zero_grad()), 1, 2),
-    "zeros as gradients": (sgd(), at(4, 7)(lambda model, optimizer: optimizer.zero_grad(set_to_none=False)), 1, 2),
-}  # fmt: skip
+    "zeros as gradients": (
+        sgd(),
+        at(4, 7)(lambda model, optimizer: optimizer.zero_grad(set_to_none=False)),
+        1,
+        2,
+    ),
+}
 
 
 @pytest.mark.parametrize("look", [False, True], ids=["unseen", "seen"])
 @pytest.mark.parametrize("name", TRAININGS)
-def test_change_between_training_steps_is_followed_or_traced(name: str, look: bool, capturing_device: str) -> None:
+def test_change_between_training_steps_is_followed_or_traced(
+    name: str, look: bool, capturing_device: str
+) -> None:
     make, change, least, most = TRAININGS[name]
     most += capturing_device != "cpu"  # for the buffers that fused updates make
 
@@ -332,7 +428,9 @@ def test_change_between_training_steps_is_followed_or_traced(name: str, look: bo
 def test_gradients_kept_between_steps_are_followed(change: Step) -> None:
     def scenario(capture: Capture) -> Iterator[Any]:
         model, optimizer, _ = training(eager)
-        step = capture(lambda x, y: (functional.cross_entropy(model(x), y).backward(), optimizer.step()))
+        step = capture(
+            lambda x, y: (functional.cross_entropy(model(x), y).backward(), optimizer.step())
+        )
         for i in range(10):
             change(model, optimizer, i)
             yield step(*batch(i)), everything(model, optimizer)
@@ -352,7 +450,9 @@ def test_model_of_another_dtype_is_traced_anew(capture: Capture) -> Iterator[Any
 
 @replayed
 def test_option_that_makes_an_error_raises_the_error_of_eager(capture: Capture) -> Iterator[Any]:
-    make = twins.custom(lambda xp, p, g, _, options: p - options["lr"] / options["scale"] * g, lr=0.1, scale=2.0)
+    make = twins.custom(
+        lambda xp, p, g, _, options: p - options["lr"] / options["scale"] * g, lr=0.1, scale=2.0
+    )
     model, optimizer, step = training(capture, make)
     for i in range(8):
         optimizer.param_groups[0]["scale"] = [2.0, 2.0, 4.0, 0.0, 4.0, 4.0, 0.0, 2.0][i]
@@ -367,7 +467,9 @@ def test_option_that_makes_an_error_raises_the_error_of_eager(capture: Capture) 
 
 
 @replayed
-def test_buffer_tensor_and_argument_changed_in_the_step_are_followed(capture: Capture) -> Iterator[Any]:
+def test_buffer_tensor_and_argument_changed_in_the_step_are_followed(
+    capture: Capture,
+) -> Iterator[Any]:
     model, t = nn.Linear(5, 5), array(5)
     model.register_buffer("mean", xgrad.zeros(5))
 
@@ -390,9 +492,15 @@ def made_in_the_step(x: Any) -> Any:
 
 
 RANDOM: dict[str, Step] = {
-    "all kinds": lambda x: (r := xgrad.random) and x * r.rand(3) + r.randn(3) + r.randint(0, 9, (3,)) + r.randperm(3),
+    "all kinds": lambda x: (
+        (r := xgrad.random) and x * r.rand(3) + r.randn(3) + r.randint(0, 9, (3,)) + r.randperm(3)
+    ),
     "seed set in the step": lambda x: (xgrad.manual_seed(5), x + xgrad.random.rand(3))[1],
-    "seed set between draws": lambda x: (xgrad.random.rand(3), xgrad.manual_seed(5), x + xgrad.random.rand(3))[::2],
+    "seed set between draws": lambda x: (
+        xgrad.random.rand(3),
+        xgrad.manual_seed(5),
+        x + xgrad.random.rand(3),
+    )[::2],
     "generator made in the step": made_in_the_step,
 }
 
@@ -445,7 +553,9 @@ def adds_hooks_for_a_while(w: Any, v: Any, x: Any, flag: bool) -> None:
 
 
 @ignored
-@pytest.mark.parametrize("step", [nothing, freezes, freezes_for_a_while, adds_a_hook, adds_hooks_for_a_while])
+@pytest.mark.parametrize(
+    "step", [nothing, freezes, freezes_for_a_while, adds_a_hook, adds_hooks_for_a_while]
+)
 def test_step_with_leaves_frozen_or_hooked_leaves_what_eager_leaves(step: Step) -> None:
     def scenario(capture: Capture) -> Iterator[Any]:
         w, v = leaf(0, hook=True), leaf(1)
@@ -479,7 +589,9 @@ def test_arrays_shared_in_the_trace_are_told_apart_later(shared: bool) -> None:
     def scenario(capture: Capture) -> Iterator[Any]:
         x, w = array(3), nn.Parameter(array())  # without axes
         add, optimizer = capture(lambda x, y: x + 10 * y), optim.Adam([w], lr=0.1)
-        update = capture(lambda x: (optimizer.zero_grad(), ((w * x) ** 2).backward(), optimizer.step()))
+        update = capture(
+            lambda x: (optimizer.zero_grad(), ((w * x) ** 2).backward(), optimizer.step())
+        )
         for i in range(5):
             y = x.detach() if shared and i < 2 else array(3, seed=i)
             yield add(x, y), update(array(seed=i)), w, optimizer.state_dict()
@@ -491,10 +603,17 @@ def test_arrays_shared_in_the_trace_are_told_apart_later(shared: bool) -> None:
 
 
 @replayed
-def test_shape_of_unused_tensor_and_tensor_in_the_place_of_a_number_are_traced(capture: Capture) -> Iterator[Any]:
+def test_shape_of_unused_tensor_and_tensor_in_the_place_of_a_number_are_traced(
+    capture: Capture,
+) -> Iterator[Any]:
     o, d = SimpleNamespace(w=array(3), k=2.0), {"k": None}
     step = capture(lambda x: x * o.w.shape[0] * o.k if d["k"] is None else x * d["k"])
-    for name, value in [("w", array(4)), ("w", array(4, seed=1)), ("k", array(2)), ("k", array(2, seed=1))]:
+    for name, value in [
+        ("w", array(4)),
+        ("w", array(4, seed=1)),
+        ("k", array(2)),
+        ("k", array(2, seed=1)),
+    ]:
         yield step(array(2)), step(array(2, seed=1))
         setattr(o, name, value)
     d["k"] = array(2, seed=2)
@@ -502,7 +621,9 @@ def test_shape_of_unused_tensor_and_tensor_in_the_place_of_a_number_are_traced(c
 
 
 @replayed
-def test_list_in_an_option_and_powers_of_negative_numbers_are_followed(capture: Capture) -> Iterator[Any]:
+def test_list_in_an_option_and_powers_of_negative_numbers_are_followed(
+    capture: Capture,
+) -> Iterator[Any]:
     def update(xp: Any, p: Any, g: Any, state: Any, options: Any) -> Any:
         state["step"] = state.get("step", 0) + 1
         return p - (-options["lr"]) ** state["step"] * options["scales"][0] * g

@@ -1,4 +1,6 @@
-"""The rules of the documentation of `xgrad.capture`, one after the other; `test_changes` has the 5th and the 6th."""
+"""The rules of the documentation of `xgrad.capture`, one after the other; `test_changes` has the
+5th and the 6th.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,17 @@ import pytest
 
 import xgrad
 from capture import twins
-from capture.twins import Capture, array, assert_same, batch, compare, compare_replays, eager, replayed, snapshot
+from capture.twins import (
+    Capture,
+    array,
+    assert_same,
+    batch,
+    compare,
+    compare_replays,
+    eager,
+    replayed,
+    snapshot,
+)
 from xgrad import nn, optim
 from xgrad.backend.devices import _default
 from xgrad.capture import Captured, CaptureError, CaptureWarning
@@ -55,7 +67,11 @@ ignored = pytest.mark.filterwarnings("ignore::xgrad.capture.CaptureWarning")
 def test_tensors_in_nested_arguments_are_inputs(build: Callable[..., Any]) -> None:
     def scenario(capture: Capture) -> Iterator[Any]:
         def step(*args: Any, **options: Any) -> Any:
-            a, b = [x for _, x in xgrad.support.trees.leaves((args, options)) if isinstance(x, xgrad.Tensor)]
+            a, b = [
+                x
+                for _, x in xgrad.support.trees.leaves((args, options))
+                if isinstance(x, xgrad.Tensor)
+            ]
             return {"sum": a + b, "given": [a * 2, (b,)]}
 
         captured = capture(step)
@@ -73,11 +89,22 @@ def test_results_of_all_kinds_are_rebuilt(capture: Capture) -> Iterator[Any]:
         y = x * 2
         ones = xgrad.ones((2, 3)).T
         shared = {"y": y, "transposed": y.T, "row": y[0], "twice": [y, y], "ones": ones}
-        return {"x": x, "view": x.T, "none": None, "three": 3, "tuple": (x,), "leaf": (x + 1).requires_grad_()} | shared
+        return {
+            "x": x,
+            "view": x.T,
+            "none": None,
+            "three": 3,
+            "tuple": (x,),
+            "leaf": (x + 1).requires_grad_(),
+        } | shared
 
     for i in range(4):
         results = step(array(2, 3, seed=i))
-        yield results, results["y"] is results["twice"][0] is results["twice"][1], results["x"] is results["tuple"][0]
+        yield (
+            results,
+            results["y"] is results["twice"][0] is results["twice"][1],
+            results["x"] is results["tuple"][0],
+        )
 
 
 def test_results_of_replays_are_the_callers_own() -> None:
@@ -85,7 +112,9 @@ def test_results_of_replays_are_the_callers_own() -> None:
     kept = [step(array(3, seed=i)) for i in range(6)]
     kept[2][2][0] = 5.0
     for i, (a, b, ones) in enumerate(kept):
-        np.testing.assert_allclose(a.cpu().numpy(), np.exp(array(3, seed=i).cpu().numpy()), rtol=1e-6)
+        np.testing.assert_allclose(
+            a.cpu().numpy(), np.exp(array(3, seed=i).cpu().numpy()), rtol=1e-6
+        )
         assert b.tolist() == (2 * array(3, seed=i)).tolist()
         assert ones.tolist() == [5.0 if i == 2 else 1.0, 1, 1]
     assert step(array(3))[2].tolist() == [1, 1, 1] and step.recordings == 1
@@ -153,8 +182,8 @@ def in_state_option(w: Any) -> Any:
     return lambda x: x * hidden.inner.inner.ws[0], lambda new: ws.__setitem__(0, new), ws
 
 
-#: Where a tensor is found: a function that returns a step, one that replaces the tensor, and the argument `state`; and
-#: the name of the tensor.
+#: Where a tensor is found: a function that returns a step, one that replaces the tensor, and the
+#: argument `state`; and the name of the tensor.
 def with_attribute(base: Any, w: Any) -> Any:
     """Return an empty container of a class of its own, with a tensor as an attribute."""
     container = type("Container", (base,), {})()
@@ -184,15 +213,24 @@ def in_private_slot(w: Any) -> tuple[Step, Any]:
 
 PLACES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "closure": (in_closure, "w"),
-    "closure of a called function": (lambda w: ((f := in_closure(w)) and (lambda x: f[0](x) + 1), f[1]), "w"),
+    "closure of a called function": (
+        lambda w: ((f := in_closure(w)) and (lambda x: f[0](x) + 1), f[1]),
+        "w",
+    ),
     "default": (lambda w: (lambda x, w=w: x * w, None), "default[0]"),
     "keyword default": (
         lambda w: ((f := lambda x, *, w=w: x * w), lambda new: f.__kwdefaults__.update(w=new)),
         "default['w']",
     ),
     "global": (lambda w: in_global(w, globals(), lambda x: x * shared), "shared"),
-    "global of a module": (lambda w: in_global(w, vars(library), lambda x: x * library.shared), "library.shared"),
-    "global of a called function": (lambda w: in_global(w, globals(), lambda x: times_shared(x) + 1), "shared"),
+    "global of a module": (
+        lambda w: in_global(w, vars(library), lambda x: x * library.shared),
+        "library.shared",
+    ),
+    "global of a called function": (
+        lambda w: in_global(w, globals(), lambda x: times_shared(x) + 1),
+        "shared",
+    ),
     "list": (lambda w: in_item([w], 0), "container[0]"),
     "dict": (lambda w: in_item({"a": w}, "a"), "container['a']"),
     "deque": (lambda w: in_item(deque([w]), 0), "container[0]"),
@@ -205,13 +243,25 @@ PLACES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "callable object": (lambda w: in_attribute(p := Plain(w), p), "w"),
     "attribute": (lambda w: in_attribute(p := Plain(w), lambda x: x * p.w), "p.w"),
     "slot": (lambda w: in_attribute(p := Slotted(w), lambda x: x * p.w), "p.w"),
-    "attribute of a list": (lambda w: in_attribute(p := with_attribute(list, w), lambda x: x * p.w), "p.w"),
-    "attribute of a dict": (lambda w: in_attribute(p := with_attribute(dict, w), lambda x: x * p.w), "p.w"),
-    "attribute of a UserList": (lambda w: in_attribute(p := with_attribute(UserList, w), lambda x: x * p.w), "p.w"),
+    "attribute of a list": (
+        lambda w: in_attribute(p := with_attribute(list, w), lambda x: x * p.w),
+        "p.w",
+    ),
+    "attribute of a dict": (
+        lambda w: in_attribute(p := with_attribute(dict, w), lambda x: x * p.w),
+        "p.w",
+    ),
+    "attribute of a UserList": (
+        lambda w: in_attribute(p := with_attribute(UserList, w), lambda x: x * p.w),
+        "p.w",
+    ),
     "private slot": (lambda w: in_private_slot(w), "p._SlottedPrivately__w"),
     "method of slots": (lambda w: in_attribute(p := Slotted(w), p.step), "self.w"),
     "partial": (lambda w: (functools.partial(lambda a, x: x * a, w), None), "[0]"),
-    "partial method": (lambda w: in_attribute(p := Plain(w), functools.partial(Plain.step, p)), "[0].w"),
+    "partial method": (
+        lambda w: in_attribute(p := Plain(w), functools.partial(Plain.step, p)),
+        "[0].w",
+    ),
     "decorated function": (lambda w: (functools.lru_cache(maxsize=0)(lambda x: x * w), None), "w"),
     "state=": (in_state_option, "state[0]"),
 }
@@ -249,7 +299,9 @@ def test_tensor_of_the_state_is_found_named_and_followed(place: str) -> None:
         for seed in (8, 9):
             replace(array(3, seed=seed))
             for i in range(2):
-                assert_same([snapshot(step(array(3, seed=i)))], [snapshot(captured(array(3, seed=i)))])
+                assert_same(
+                    [snapshot(step(array(3, seed=i)))], [snapshot(captured(array(3, seed=i)))]
+                )
         assert captured.refusal is None
 
 
@@ -258,9 +310,14 @@ def test_state_lists_tensors_modules_optimizers_and_generators_with_names() -> N
     generator, w = xgrad.random.Generator(1), array(2)
     step = xgrad.capture(step._step, state={"noise": generator, "w": w})
     named = dict(step.state())
-    assert named["model"] is model and named["optimizer"] is optimizer and named["model.3"] is model[3]
+    assert (
+        named["model"] is model and named["optimizer"] is optimizer and named["model.3"] is model[3]
+    )
     assert named["model.0.weight"] is model[0].weight and named["state['w']"] is w
-    assert named["state['noise']"] is generator and named["xgrad.random"] is xgrad.random.default_generator
+    assert (
+        named["state['noise']"] is generator
+        and named["xgrad.random"] is xgrad.random.default_generator
+    )
 
 
 HOLDERS: dict[str, Callable[[Any, Step], Step]] = {
@@ -291,7 +348,9 @@ def test_module_generator_or_optimizer_of_the_state_is_followed(kind: str, place
             (sum((p * p).sum() for p in holder.param_groups[0]["params"]) * x.mean()).backward()
             return holder.step()
 
-        holder = {"module": layer, "generator": xgrad.random.Generator(4), "optimizer": optimizer}[kind]
+        holder = {"module": layer, "generator": xgrad.random.Generator(4), "optimizer": optimizer}[
+            kind
+        ]
         step = capture(HOLDERS[place](holder, use))
         for i in range(6):
             if i == 3:
@@ -320,23 +379,39 @@ def _of(thing: Any, step: Step, change: Callable[[Any], Any]) -> Any:
     return lambda x: step(thing, x), lambda: change(thing)
 
 
-#: Python values that a step uses: a function that returns a step that multiplies by 2 until the value is changed, when
-#: it multiplies by something else; and a function that changes the value.
+#: Python values that a step uses: a function that returns a step that multiplies by 2 until the
+#: value is changed, when it multiplies by something else; and a function that changes the value.
 CONSTANTS: dict[str, Callable[[], Any]] = {
     "number of a closure": lambda: (lambda f: (f[0], lambda: f[1](3.0)))(in_closure(2.0)),
     "global number": lambda: (lambda x: x * factor, lambda: globals().update(factor=3.0)),
-    "number of a list": lambda: _of([2.0], lambda ks, x: x * ks[0], lambda ks: ks.__setitem__(0, 3.0)),
-    "number of an attribute": lambda: _of(Config(), lambda c, x: x * c.k, lambda c: setattr(c, "k", 3.0)),
-    "number far down": lambda: _of(Config(), lambda c, x: x * c.inner.k, lambda c: setattr(c.inner, "k", 3.0)),
-    "string": lambda: _of(["a"], lambda c, x: x * 2 if c[0] == "a" else x, lambda c: c.__setitem__(0, "b")),
-    "control flow": lambda: _of([True], lambda c, x: x * 2 if c[0] else x, lambda c: c.__setitem__(0, False)),
-    "called function": lambda: _of([lambda x: x * 2], lambda f, x: f[0](x), lambda f: f.insert(0, lambda x: x * 3)),
-    "key of a dict": lambda: _of(["a"], lambda p, x: x * {"a": 2, "b": 3}[p[0]], lambda p: p.insert(0, "b")),
+    "number of a list": lambda: _of(
+        [2.0], lambda ks, x: x * ks[0], lambda ks: ks.__setitem__(0, 3.0)
+    ),
+    "number of an attribute": lambda: _of(
+        Config(), lambda c, x: x * c.k, lambda c: setattr(c, "k", 3.0)
+    ),
+    "number far down": lambda: _of(
+        Config(), lambda c, x: x * c.inner.k, lambda c: setattr(c.inner, "k", 3.0)
+    ),
+    "string": lambda: _of(
+        ["a"], lambda c, x: x * 2 if c[0] == "a" else x, lambda c: c.__setitem__(0, "b")
+    ),
+    "control flow": lambda: _of(
+        [True], lambda c, x: x * 2 if c[0] else x, lambda c: c.__setitem__(0, False)
+    ),
+    "called function": lambda: _of(
+        [lambda x: x * 2], lambda f, x: f[0](x), lambda f: f.insert(0, lambda x: x * 3)
+    ),
+    "key of a dict": lambda: _of(
+        ["a"], lambda p, x: x * {"a": 2, "b": 3}[p[0]], lambda p: p.insert(0, "b")
+    ),
     "class attribute set on a subclass": lambda: _of(
         type("Derived", (Config,), {})(), lambda c, x: x * c.k, lambda c: setattr(type(c), "k", 3.0)
     ),
     "length of a list": lambda: _of([1, 2], lambda log, x: x * len(log), lambda log: log.append(3)),
-    "element of an array": lambda: _of(np.full(1000, 2.0), lambda a, x: x * float(a[0]), lambda a: a.fill(3.0)),
+    "element of an array": lambda: _of(
+        np.full(1000, 2.0), lambda a, x: x * float(a[0]), lambda a: a.fill(3.0)
+    ),
 }
 
 
@@ -361,7 +436,9 @@ def test_python_value_changed_stays_as_it_was_traced_and_verify_raises(name: str
 # 4. A tensor that is neither input, nor state, nor made by the step refuses the capture
 
 
-Hidden: Any = type("Hidden", (), {})  # no function refers to its tensors: attributes of a class are not state
+Hidden: Any = type(
+    "Hidden", (), {}
+)  # no function refers to its tensors: attributes of a class are not state
 values = np.ones(3, np.float32)
 
 
@@ -391,7 +468,10 @@ FOREIGN: dict[str, tuple[Step, str]] = {
     "value by NumPy": (lambda x: x * float(np.asarray(Hidden.w)[0]), "read"),  # here
     "truth": (lambda x: x if Hidden.w[0] > 0 else -x, "indexing"),  # here
     "module": (lambda x: Hidden.model(x).detach(), ""),  # here
-    "generator": (lambda x: x * xgrad.random.rand(3, generator=Hidden.generator), "generator"),  # here
+    "generator": (
+        lambda x: x * xgrad.random.rand(3, generator=Hidden.generator),
+        "generator",
+    ),  # here
     "write": (xgrad.no_grad()(lambda x: (operator.iadd(Hidden.w, x), x * 2)[1]), ""),  # here
     "write of an item": (lambda x: (Hidden.w.__setitem__(0, x[1]), x * 2)[1], ""),  # here
     "assigned item": (lambda x: ((y := x * 1).__setitem__(0, Hidden.w[1]), y)[1], ""),  # here
@@ -399,13 +479,18 @@ FOREIGN: dict[str, tuple[Step, str]] = {
     "training": (_train, ""),
     "by name": (lambda x: x * vars(Hidden)["w"], "multiply"),  # here
     "array": (lambda x: x * xgrad.asarray(values), "pass a tensor as an argument"),  # here
-    "list of arrays": (lambda x: x * xgrad.asarray([values, values]), "pass a tensor as an argument"),  # here
+    "list of arrays": (
+        lambda x: x * xgrad.asarray([values, values]),
+        "pass a tensor as an argument",
+    ),  # here
     "dlpack": (lambda x: x * xgrad.from_dlpack(values), "pass a tensor as an argument"),  # here
 }
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_foreign_tensor_refuses_with_the_line_and_eager_results(name: str, capturing_device: str) -> None:
+def test_foreign_tensor_refuses_with_the_line_and_eager_results(
+    name: str, capturing_device: str
+) -> None:
     if name in ("value by NumPy", "dlpack") and capturing_device != "cpu":
         pytest.skip("NumPy and cuda share no memory")
     step, reason = FOREIGN[name]
@@ -451,7 +536,8 @@ def test_tensors_of_attributes_found_by_name_are_followed(capture: Capture) -> I
 
 
 Maker = Callable[[Any, list[Any]], Step]
-#: Functions that make a step of a leaf and a list, each with a part of the warning, which is about the line "here".
+#: Functions that make a step of a leaf and a list, each with a part of the warning, which is about
+#: the line "here".
 REFUSED: dict[str, tuple[Maker, str]] = {}
 
 
@@ -480,7 +566,9 @@ refused(
     asarray=lambda w, kept: lambda x: x * float(np.asarray(x.cpu())[0]),  # here
     dlpack=lambda w, kept: lambda x: x * float(np.from_dlpack(x.cpu())[0]),  # here
     pickle=lambda w, kept: lambda x: (x * 2, len(pickle.dumps(x))),  # here
-    training=lambda w, kept: trained(w, lambda optimizer, x: x * xgrad.random.rand(3) * w.grad.sum().item()),
+    training=lambda w, kept: trained(
+        w, lambda optimizer, x: x * xgrad.random.rand(3) * w.grad.sum().item()
+    ),
 )
 refused(
     "the shape of what",
@@ -489,7 +577,11 @@ refused(
     mask=lambda w, kept: lambda x: x[x > 0] * 2,  # here
     unique_all=lambda w, kept: lambda x: xgrad.unique_all(x),  # here
 )
-refused("what unique_values returns", "shape of", unique=lambda w, kept: lambda x: xgrad.unique_values(x))
+refused(
+    "what unique_values returns",
+    "shape of",
+    unique=lambda w, kept: lambda x: xgrad.unique_values(x),
+)
 refused(
     "random numbers of Python or NumPy",
     "random numbers of",
@@ -497,8 +589,12 @@ refused(
     gauss=lambda w, kept: lambda x: x * random.gauss(0, 1),
     numpy=lambda w, kept: lambda x: x * float(np.random.normal()),
     permutation=lambda w, kept: lambda x: x * float(np.random.permutation(3)[0]),
-    attribute=lambda w, kept: using(SimpleNamespace(rng=np.random.default_rng(1)), lambda t, x: x * t.rng.normal()),
-    dict=lambda w, kept: using({"rng": random.Random(1)}, lambda d, x: x if d["rng"].random() < 0.5 else -x),
+    attribute=lambda w, kept: using(
+        SimpleNamespace(rng=np.random.default_rng(1)), lambda t, x: x * t.rng.normal()
+    ),
+    dict=lambda w, kept: using(
+        {"rng": random.Random(1)}, lambda d, x: x if d["rng"].random() < 0.5 else -x
+    ),
     closure=lambda w, kept: using(np.random.RandomState(1), lambda rng, x: x * rng.rand()),
 )
 refused(
@@ -509,15 +605,21 @@ refused(
     with_its_graph=lambda w, kept: lambda x: (kept.append((w * x).sum()), x * 3)[1],  # here
     view=lambda w, kept: lambda x: (y := x * 2, kept.append(y[1:]))[0],  # here
     container=lambda w, kept: lambda x: (y := {"y": x * 2}, kept.append(y))[0],  # here
-    attribute=lambda w, kept: using(SimpleNamespace(), lambda o, x: (setattr(o, "last", x * 2), o.last)[1]),
+    attribute=lambda w, kept: using(
+        SimpleNamespace(), lambda o, x: (setattr(o, "last", x * 2), o.last)[1]
+    ),
     closure=lambda w, kept: using(in_closure(0)[1], lambda keep, x: (keep(x * 2), x * 3)[1]),
 )
 refused(
     "changes which tensors",
     "moved:",
     appended=lambda w, kept: lambda x: (kept.append(x), x * 3)[1],
-    set=lambda w, kept: using(SimpleNamespace(last=None), lambda o, x: (setattr(o, "last", x), x * 3)[1]),
-    swapped=lambda w, kept: using([w, array(3, seed=4)], lambda ws, x: (ws.reverse(), x * ws[0].detach())[1]),
+    set=lambda w, kept: using(
+        SimpleNamespace(last=None), lambda o, x: (setattr(o, "last", x), x * 3)[1]
+    ),
+    swapped=lambda w, kept: using(
+        [w, array(3, seed=4)], lambda ws, x: (ws.reverse(), x * ws[0].detach())[1]
+    ),
     keyed=lambda w, kept: using({"w": w}, lambda d, x: (d.update(x=d["w"]), x * 3)[1]),
 )
 refused(
@@ -551,12 +653,22 @@ def changing(thing: Any, name: str, value: Step) -> Step:
     return step
 
 
-for _make, _name in [(lambda w: nn.Linear(3, 3), "Linear"), (lambda w: optim.SGD([w], lr=0.1), "SGD")]:
+for _make, _name in [
+    (lambda w: nn.Linear(3, 3), "Linear"),
+    (lambda w: optim.SGD([w], lr=0.1), "SGD"),
+]:
     refused(f"the step changes {_name}.count", "number of", **{
         _name: lambda w, kept, make=_make: changing(make(w), "count", lambda n, x: n + 1)
     })  # fmt: skip
-refused("the step changes Module.last", last=lambda w, kept: changing(nn.Module(), "last", lambda n, x: x * 2))
-refused("", "state of an", optimizer=lambda w, kept: trained(w, lambda optimizer, x: optimizer.state_dict()))
+refused(
+    "the step changes Module.last",
+    last=lambda w, kept: changing(nn.Module(), "last", lambda n, x: x * 2),
+)
+refused(
+    "",
+    "state of an",
+    optimizer=lambda w, kept: trained(w, lambda optimizer, x: optimizer.state_dict()),
+)
 refused("graph behind it", "graph of a", result=lambda w, kept: lambda x: w * x)
 
 
@@ -582,7 +694,9 @@ refused("", "graph assigned to a tensor", of_the_state=graph_assigned)
 
 @ignored
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusal_names_the_line_once_and_results_are_those_of_eager(name: str, capturing_device: str) -> None:
+def test_refusal_names_the_line_once_and_results_are_those_of_eager(
+    name: str, capturing_device: str
+) -> None:
     if name.startswith("after a write") and capturing_device != "cpu":
         pytest.skip("checks of values: inv is refused there, and take does not check")
     make, reason = REFUSED[name]
@@ -621,7 +735,9 @@ def nothing_traced_is_left() -> None:
     gc.collect()
     data = vars(xgrad.Tensor)["_data"]
     for thing in gc.get_objects():
-        if issubclass(type(thing), xgrad.Tensor):  # isinstance would load lazy objects of other libraries
+        if issubclass(
+            type(thing), xgrad.Tensor
+        ):  # isinstance would load lazy objects of other libraries
             assert not isinstance(data.__get__(thing), TracedArray)
         elif issubclass(type(thing), Node):
             assert not any(isinstance(value, (TracedArray, Number)) for value in thing.saved or ())
@@ -630,7 +746,9 @@ def nothing_traced_is_left() -> None:
 def test_argument_with_a_graph_refuses_and_the_graph_is_walked() -> None:
     w = array(3, seed=1).requires_grad_()
     step = xgrad.capture(lambda x: (x * x).sum())
-    with pytest.warns(CaptureWarning, match=r"test_contract.py:\d+: an argument was computed with a graph"):
+    with pytest.warns(
+        CaptureWarning, match=r"test_contract.py:\d+: an argument was computed with a graph"
+    ):
         out = step(w * 2)
     out.backward()
     np.testing.assert_allclose(w.grad.tolist(), (8 * w.detach()).tolist(), rtol=1e-6)
@@ -648,15 +766,27 @@ def test_mode_changed_by_the_step_refuses_and_stays_changed(name: str) -> None:
     def run() -> Any:
         with pytest.warns(CaptureWarning, match=f"the step changes the {name}"):
             step(array(3))
-        return xgrad.is_grad_enabled(), _default.get(), type(_default.get()), xgrad.get_default_dtype()
+        return (
+            xgrad.is_grad_enabled(),
+            _default.get(),
+            type(_default.get()),
+            xgrad.get_default_dtype(),
+        )
 
     enabled, device, kind, dtype = contextvars.copy_context().run(run)
-    assert enabled is (name != "grad mode") and (dtype == xgrad.float64) is (name == "default dtype")
-    assert kind is (xgrad.Device if name == "default device" else type(None)) and device in (None, xgrad.Device("cpu"))
+    assert enabled is (name != "grad mode") and (dtype == xgrad.float64) is (
+        name == "default dtype"
+    )
+    assert kind is (xgrad.Device if name == "default device" else type(None)) and device in (
+        None,
+        xgrad.Device("cpu"),
+    )
 
 
 @replayed
-def test_tensors_kept_by_weak_references_and_cycles_do_not_refuse(capture: Capture) -> Iterator[Any]:
+def test_tensors_kept_by_weak_references_and_cycles_do_not_refuse(
+    capture: Capture,
+) -> Iterator[Any]:
     references: list[Any] = []
 
     @capture
@@ -705,7 +835,9 @@ def test_verify_compares_every_nth_call_only() -> None:
 
 def test_verify_names_the_first_tensor_of_the_state_that_differs_and_the_bits() -> None:
     (model, optimizer, _), k = twins.training(eager), [1.0]
-    train = twins.training_step(model, optimizer, lambda scores, y: functional.cross_entropy(scores, y) * k[0])
+    train = twins.training_step(
+        model, optimizer, lambda scores, y: functional.cross_entropy(scores, y) * k[0]
+    )
     step = xgrad.capture(lambda x, y: (train(x, y), None)[1], verify=4)
     for i in range(3):
         step(*batch(i))
@@ -732,11 +864,15 @@ def _generator(x: Any) -> Any:
         ({"step": _generator}, TypeError, "expected a plain function, got _generator"),
     ],
 )
-def test_wrong_argument_of_capture_raises(options: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_wrong_argument_of_capture_raises(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         xgrad.capture(**options)
     with pytest.raises(error, match=message):
-        xgrad.capture(**{name: value for name, value in options.items() if name != "step"})(options["step"])
+        xgrad.capture(**{name: value for name, value in options.items() if name != "step"})(
+            options["step"]
+        )
 
 
 def test_capture_with_options_decorates_and_keeps_name_and_documentation() -> None:
@@ -745,7 +881,11 @@ def test_capture_with_options_decorates_and_keeps_name_and_documentation() -> No
         """Return twice as much."""
         return x * 2
 
-    assert isinstance(double, Captured) and double.__name__ == "double" and double.__doc__ == "Return twice as much."
+    assert (
+        isinstance(double, Captured)
+        and double.__name__ == "double"
+        and double.__doc__ == "Return twice as much."
+    )
     for _ in range(4):
         random.random()  # no part of the step
         np.random.normal()
@@ -783,9 +923,13 @@ def test_captured_method_has_a_program_for_each_instance() -> None:
     assert scalers[0].step is not scalers[1].step and isinstance(Scaler.step, Captured)
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
 @pytest.mark.parametrize("kind", [Scaler, ScalerModule])
-def test_copy_of_an_object_with_a_captured_method_works_on_its_own(kind: Any, duplicate: Any) -> None:
+def test_copy_of_an_object_with_a_captured_method_works_on_its_own(
+    kind: Any, duplicate: Any
+) -> None:
     scaler, w, other_w = kind(array(3, seed=7)), array(3, seed=7), array(3, seed=8)
     check_scaler(scaler, w)
     other = duplicate(scaler)
@@ -834,8 +978,12 @@ TRANSFORMS: dict[str, Callable[[Any], Step]] = {
     "grad": lambda f: xgrad.grad(f),
     "value_and_grad": lambda f: xgrad.value_and_grad(f),
     "grad of grad": lambda f: xgrad.grad(lambda x: xgrad.grad(f)(x).sum()),
-    "grad of containers": lambda f: lambda x: xgrad.grad(lambda p: f(p["w"]) * f(p["b"][0]))({"w": x, "b": [x * 2]}),
-    "function of containers": lambda f: lambda x: (lambda p: f(p["w"]) * f(p["b"][0]))({"w": x, "b": [x * 2]}),
+    "grad of containers": lambda f: (
+        lambda x: xgrad.grad(lambda p: f(p["w"]) * f(p["b"][0]))({"w": x, "b": [x * 2]})
+    ),
+    "function of containers": lambda f: (
+        lambda x: (lambda p: f(p["w"]) * f(p["b"][0]))({"w": x, "b": [x * 2]})
+    ),
     "hessian": lambda f: xgrad.hessian(f),
     "jacobian": lambda f: xgrad.jacobian(lambda x: xgrad.sin(x) * f(x)),
     "vjp": lambda f: lambda x: xgrad.vjp(f, x)[1](xgrad.asarray(2.0)),
@@ -886,7 +1034,9 @@ def test_tensor_that_shares_the_memory_of_an_argument_and_is_kept_is_refused(nam
 def test_comparison_of_scalars_is_not_taken_for_an_operand(capture: Capture) -> Iterator[Any]:
     def derivative(x: Any) -> Any:
         leaf = x.detach().requires_grad_()
-        xgrad.copysign(leaf, x).sum().backward()  # whose rule compares two truth values, which are one object in NumPy
+        xgrad.copysign(
+            leaf, x
+        ).sum().backward()  # whose rule compares two truth values, which are one object in NumPy
         return leaf.grad.detach() * 1
 
     step = capture(derivative)

@@ -1,4 +1,6 @@
-"""Exceptions and threads: an exception leaves what the eager step leaves, and threads do not disturb each other."""
+"""Exceptions and threads: an exception leaves what the eager step leaves, and threads do not
+disturb each other.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,16 @@ import pytest
 
 import xgrad
 from capture import twins
-from capture.twins import array, assert_concrete, batch, compare, eager, everything, snapshot, training
+from capture.twins import (
+    array,
+    assert_concrete,
+    batch,
+    compare,
+    eager,
+    everything,
+    snapshot,
+    training,
+)
 from xgrad import nn, optim
 from xgrad.backend.devices import current_device
 from xgrad.backend.recording import recording
@@ -66,11 +77,15 @@ def test_exception_of_the_step_leaves_what_the_eager_step_leaves(at: int) -> Non
 
 @twins.on_cpu  # checks of values
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_exception_of_a_check_before_or_after_an_update_leaves_what_eager_leaves(after: bool) -> None:
+def test_exception_of_a_check_before_or_after_an_update_leaves_what_eager_leaves(
+    after: bool,
+) -> None:
     def scenario(capture: Any) -> Iterator[Any]:
         model, optimizer, _ = begun()
         train = twins.training_step(model, optimizer, twins.mean_square if after else None)
-        step = capture(lambda x, y: (train(x, y), nn.functional.cross_entropy(model(x), y).detach()))
+        step = capture(
+            lambda x, y: (train(x, y), nn.functional.cross_entropy(model(x), y).detach())
+        )
         for i in range(9):
             x, y = batch(i)
             try:
@@ -88,8 +103,12 @@ def test_exception_of_a_check_before_or_after_an_update_leaves_what_eager_leaves
 @pytest.mark.filterwarnings("ignore:capture. native=True:xgrad.capture.CaptureWarning")
 @pytest.mark.parametrize("native", [False, True], ids=["interpreted", "native"])
 @pytest.mark.parametrize("trains", [False, True], ids=["loss", "gradient"])
-def test_a_step_may_be_called_by_a_handler_during_its_own_replay(trains: bool, native: bool) -> None:
-    """NumPy calls the handler of its errors in the middle of a replay, which has values in buffers."""
+def test_a_step_may_be_called_by_a_handler_during_its_own_replay(
+    trains: bool, native: bool
+) -> None:
+    """NumPy calls the handler of its errors in the middle of a replay, which has values in
+    buffers.
+    """
     w = xgrad.ones(8, requires_grad=True)
 
     def step(x: xgrad.Tensor) -> Any:
@@ -100,7 +119,9 @@ def test_a_step_may_be_called_by_a_handler_during_its_own_replay(trains: bool, n
         gradient, w.grad = w.grad * 1, None
         return loss.detach(), gradient
 
-    inputs = [xgrad.asarray(np.arange(8, dtype=np.float32) * scale) for scale in (0.1, 200, 0.2, 300)]
+    inputs = [
+        xgrad.asarray(np.arange(8, dtype=np.float32) * scale) for scale in (0.1, 200, 0.2, 300)
+    ]
     with np.errstate(all="ignore"):
         right = [snapshot(step(x)) for x in inputs]
         captured = xgrad.capture(step, native=native)
@@ -131,7 +152,9 @@ def in_threads(*calls: Callable[[], Any]) -> None:
     """Run functions at once, and raise what one of them raises."""
     device = str(current_device())
     with ThreadPoolExecutor(len(calls)) as pool:
-        for future in [pool.submit(lambda call: xgrad.default_device(device)(call)(), call) for call in calls]:
+        for future in [
+            pool.submit(lambda call: xgrad.default_device(device)(call)(), call) for call in calls
+        ]:
             future.result()
 
 

@@ -1,4 +1,6 @@
-"""Fusion of elementwise calls into groups, executed element by element on NumPy arrays and compared with the calls."""
+"""Fusion of elementwise calls into groups, executed element by element on NumPy arrays and compared
+with the calls.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ class Writer:
         return args[0] if writes else values[0]
 
 
-def execute(program: Program, parts: list[Call | Group], arrays: list[np.ndarray], seed: int) -> list[np.ndarray]:
+def execute(
+    program: Program, parts: list[Call | Group], arrays: list[np.ndarray], seed: int
+) -> list[np.ndarray]:
     """Execute calls and groups, elements of groups in random order."""
     live = dict(zip([*program.inputs, *program.state], arrays, strict=True))
     for part in parts:
@@ -69,7 +73,9 @@ def execute(program: Program, parts: list[Call | Group], arrays: list[np.ndarray
 
 def execute_group(group: Group, live: dict[Value, np.ndarray], rng: np.random.Generator) -> None:
     """Execute statements as the threads of a kernel: in any order of the elements."""
-    memory = {x: as_strided(live[x.value], group.shape, x.strides) for x in (*group.loads, *group.writes)}
+    memory = {
+        x: as_strided(live[x.value], group.shape, x.strides) for x in (*group.loads, *group.writes)
+    }
     results = {x: np.empty(group.shape, x.dtype) for x in group.results}
     indices = list(np.ndindex(group.shape))
     for i in rng.permutation(len(indices)):
@@ -77,7 +83,9 @@ def execute_group(group: Group, live: dict[Value, np.ndarray], rng: np.random.Ge
         variables: dict[Any, Any] = {}
         for load in group.loads:
             variables[load] = variables[load.value] = memory[load][index]
-        for statement, operands, out in zip(group.statements, group.operands, group.outs, strict=True):
+        for statement, operands, out in zip(
+            group.statements, group.operands, group.outs, strict=True
+        ):
             operands = [variables[x] if isinstance(x, (Value, Access)) else x for x in operands]
             variables[out] = statement.operation(*operands)
         for x, array in results.items():
@@ -89,18 +97,30 @@ def execute_group(group: Group, live: dict[Value, np.ndarray], rng: np.random.Ge
 
 def random_program(rng: np.random.Generator) -> Writer:
     writer = Writer()
-    values = [writer.add("input", rng.integers(0, 9, (2, 6))), writer.add("input", rng.integers(0, 9, 6))]
-    values += [writer.add("state", rng.integers(0, 9, (2, 6))), writer.add("state", rng.integers(0, 9, (3, 4)))]
+    values = [
+        writer.add("input", rng.integers(0, 9, (2, 6))),
+        writer.add("input", rng.integers(0, 9, 6)),
+    ]
+    values += [
+        writer.add("state", rng.integers(0, 9, (2, 6))),
+        writer.add("state", rng.integers(0, 9, (3, 4))),
+    ]
 
     def pick(count: int = 1) -> list[Value]:
         return [values[max(0, len(values) - 1 - int(rng.exponential(3)))] for _ in range(count)]
 
     for _ in range(20):
-        kind = rng.choice(["two", "two", "two", "in place", "in place", "assign", "view", "view", "sum"])
+        kind = rng.choice(
+            ["two", "two", "two", "in place", "in place", "assign", "view", "view", "sum"]
+        )
         x, y = pick(2)
         fits = np.broadcast_shapes(x.shape, y.shape) if _broadcast(x.shape, y.shape) else None
         if kind == "two" and fits:
-            values.append(writer.call(rng.choice([operator.add, operator.sub]), x, y if rng.random() < 0.8 else 3))
+            values.append(
+                writer.call(
+                    rng.choice([operator.add, operator.sub]), x, y if rng.random() < 0.8 else 3
+                )
+            )
         elif kind in ("in place", "assign") and fits == x.shape and 0 not in (x.strides or ()):
             overlap = x.storage is y.storage and x is not y
             if kind == "in place":
@@ -108,8 +128,18 @@ def random_program(rng: np.random.Generator) -> Writer:
             elif not overlap:
                 writer.call(operator.setitem, x, ..., y, writes=True)
         elif kind == "view":
-            views: list[Callable[[Any], Any]] = [lambda x: x.T, lambda x: x.reshape(-1), lambda x: x[None], lambda x: x]
-            views += [lambda x: x[..., ::2], lambda x: x[1:], lambda x: x.reshape(2, -1), lambda x: x[..., :1]]
+            views: list[Callable[[Any], Any]] = [
+                lambda x: x.T,
+                lambda x: x.reshape(-1),
+                lambda x: x[None],
+                lambda x: x,
+            ]
+            views += [
+                lambda x: x[..., ::2],
+                lambda x: x[1:],
+                lambda x: x.reshape(2, -1),
+                lambda x: x[..., :1],
+            ]
             try:
                 view = writer.call(views[rng.integers(len(views))], x)
             except (ValueError, IndexError):
@@ -118,7 +148,9 @@ def random_program(rng: np.random.Generator) -> Writer:
                 values.append(view)
         elif kind == "sum" and x.shape:
             values.append(writer.call(lambda x: x.sum(axis=0), x))
-    writer.program.outputs = [values[i] for i in rng.integers(4, len(values), 3)] if len(values) > 4 else []
+    writer.program.outputs = (
+        [values[i] for i in rng.integers(4, len(values), 3)] if len(values) > 4 else []
+    )
     return writer
 
 

@@ -21,7 +21,9 @@ def parts(text: str) -> tuple[list[str], list[str]]:
     return [call.partition("  ")[0] for call in calls.splitlines()], effects.splitlines()
 
 
-def listing(step: Any, *args: Any, times: int = 2, between: Callable[[], Any] = lambda: None) -> str:
+def listing(
+    step: Any, *args: Any, times: int = 2, between: Callable[[], Any] = lambda: None
+) -> str:
     """Return the listing of the last program of a step after some calls."""
     captured = xgrad.capture(step)
     for _ in range(times):
@@ -39,23 +41,37 @@ def training() -> str:
     optimizer = optim.Adam(model.parameters(), lr=0.01)
 
     step = training_step(model, optimizer)
-    return listing(step, xgrad.ones((8, 20)), xgrad.asarray([0, 1, 2, 3] * 2), times=4, between=optimizer.zero_grad)
+    return listing(
+        step,
+        xgrad.ones((8, 20)),
+        xgrad.asarray([0, 1, 2, 3] * 2),
+        times=4,
+        between=optimizer.zero_grad,
+    )
 
 
 def test_header_lists_counts_bytes_arguments_state_and_numbers(training: str) -> None:
     count, header = len(parts(training)[0]), training.split("\n\n")[0]
-    assert re.match(rf"program    calls: {count}, inputs: 2, state: 16, temporaries: [1-9][\d,]* bytes\n", training)
+    assert re.match(
+        rf"program    calls: {count}, inputs: 2, state: 16, temporaries: [1-9][\d,]* bytes\n",
+        training,
+    )
     assert "\ninputs     arg0: float32 (8, 20), arg1: int64 (8,)\n" in training
     for name in ("params", "grads", "exp_avg", "exp_avg_sq"):
         assert re.search(rf"[ ]{name}: float32 \(592,\)[,\n]", training)
     assert "params[0]: float32 (16, 20), grads[0]: float32 (16, 20)" in training
-    assert "lr: optimizer.param_groups[0]['lr']" in training and max(map(len, header.splitlines())) <= 120
+    assert (
+        "lr: optimizer.param_groups[0]['lr']" in training
+        and max(map(len, header.splitlines())) <= 120
+    )
 
 
 def test_temporaries_are_numbered_in_order_and_defined_before_use(training: str) -> None:
     known: list[str] = []
     for call in parts(training)[0]:
-        result, _, operands = call.rpartition(" = ") if call[0] == "%" and " = " in call else ("", "", call)
+        result, _, operands = (
+            call.rpartition(" = ") if call[0] == "%" and " = " in call else ("", "", call)
+        )
         assert set(re.findall(r"%\d+", operands)) <= set(known)
         known += [result] if result else []
     assert known == [f"%{i}" for i in range(len(known))]
@@ -71,19 +87,36 @@ def test_calls_and_effects_of_training_read_as_python(training: str) -> None:
         r"grads\[1\]\[\.\.\.\] = %\d+ +twins.py:\d+",
         r"exp_avg \*= betas\[0\] +twins.py:\d+",
         r"%\d+ = \(1 - betas\[0\]\) \* grads .*",
-        r"%\d+ \*= lr \* \(1 - betas\[1\] \*\* \(step \+ 1\)\) \*\* 0\.5 / \(1 - betas\[0\] \*\* \(step \+ 1\)\)  .*",
+        (
+            r"%\d+ \*= lr \* \(1 - betas\[1\] \*\* \(step \+ 1\)\) \*\* 0\.5 / \(1 - betas\[0\]"
+            r" \*\* \(step \+ 1\)\)  .*"
+        ),
         r"params -= %\d+ +twins.py:\d+",
     ):
         assert re.search(rf"^{pattern}$", training, re.MULTILINE), pattern
     first, *effects, last = parts(training)[1]
-    assert first == "updates    grads, exp_avg, exp_avg_sq, params" and re.fullmatch(r"return %\d+", last)
-    assert {"step = step + 1", "xgrad.random = (seed, draws + 1 + 1)", "model.0.bias.grad = grads[1]"} < set(effects)
+    assert first == "updates    grads, exp_avg, exp_avg_sq, params" and re.fullmatch(
+        r"return %\d+", last
+    )
+    assert {
+        "step = step + 1",
+        "xgrad.random = (seed, draws + 1 + 1)",
+        "model.0.bias.grad = grads[1]",
+    } < set(effects)
 
 
 def test_operators_keys_and_constants_read_as_python() -> None:
     def step(x: Any) -> Any:
-        y = xgrad.concat([x[:-1, ..., None][:, 0] ** 2, x**-3, ~(xgrad.astype(x, xgrad.int64) << 1) % 3])
-        return y, (-2.0) ** x, xgrad.acos(x[::-1] / 10), x[xgrad.asarray([0, 2])], x + xgrad.zeros((20, 3))
+        y = xgrad.concat(
+            [x[:-1, ..., None][:, 0] ** 2, x**-3, ~(xgrad.astype(x, xgrad.int64) << 1) % 3]
+        )
+        return (
+            y,
+            (-2.0) ** x,
+            xgrad.acos(x[::-1] / 10),
+            x[xgrad.asarray([0, 2])],
+            x + xgrad.zeros((20, 3)),
+        )
 
     text = listing(step, xgrad.asarray([1.0, 2.0, 3.0]))
     assert "\nconstants  c0: int64 (2,) = [0 2], c1: float32 (20, 3)\n" in text
@@ -110,7 +143,10 @@ def test_numbers_of_several_optimizers_have_full_names() -> None:
         first.step()
         second.step()
 
-    text, rates = listing(step, times=4), [f"{name}.param_groups[0]['lr']" for name in ("first", "second")]
+    text, rates = (
+        listing(step, times=4),
+        [f"{name}.param_groups[0]['lr']" for name in ("first", "second")],
+    )
     assert f" = {rates[0]} * grads" in text and f" = {rates[1]} * grads1" in text
 
 
@@ -129,9 +165,14 @@ def test_rebound_state_gradients_draws_modes_and_containers_are_listed() -> None
     text = listing(step, xgrad.ones(3), times=1)
     assert "random_bits(generator.seed, generator.draws + 1, " in text
     *effects, result = parts(text)[1]
-    assert {"generator = (generator.seed, generator.draws + 1 + 1)", "model.training = False"} < set(effects)
+    assert {
+        "generator = (generator.seed, generator.draws + 1 + 1)",
+        "model.training = False",
+    } < set(effects)
     assert [line.partition(" = %")[0] for line in effects if " = %" in line] == ["w", "w.grad"]
-    assert re.fullmatch(r"return \{'rows': \[%\d+, %\d+\], 'x': arg0, 'text': '%0', 'none': None\}", result)
+    assert re.fullmatch(
+        r"return \{'rows': \[%\d+, %\d+\], 'x': arg0, 'text': '%0', 'none': None\}", result
+    )
 
 
 def test_each_program_is_listed_once() -> None:

@@ -1,4 +1,6 @@
-"""Programs: which is used, how many are kept, what they cost to record, and what memory they take."""
+"""Programs: which is used, how many are kept, what they cost to record, and what memory they
+take.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,16 @@ import pytest
 
 import xgrad
 from capture import twins
-from capture.twins import Capture, array, batch, compare, compare_replays, eager, everything, training
+from capture.twins import (
+    Capture,
+    array,
+    batch,
+    compare,
+    compare_replays,
+    eager,
+    everything,
+    training,
+)
 from xgrad import nn, optim
 from xgrad.capture import CaptureWarning
 from xgrad.capture.proxies import Proxy as TracedArray
@@ -113,7 +124,9 @@ def no_collector() -> Iterator[None]:
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("native", [False, True], ids=["interpreted", "native"])
 @pytest.mark.parametrize("look", [False, True], ids=["unseen", "seen"])
-@pytest.mark.filterwarnings("ignore:capture. native=True:xgrad.capture.CaptureWarning")  # without a compiler
+@pytest.mark.filterwarnings(
+    "ignore:capture. native=True:xgrad.capture.CaptureWarning"
+)  # without a compiler
 def test_1000_replays_leave_memory_flat_and_no_cycles(look: bool, native: bool) -> None:
     model, optimizer, step = training(partial(xgrad.capture, native=native))
     data, objects, bytes_ = batch(0), [], []
@@ -143,7 +156,12 @@ def peak_of(run: Callable[[], Any]) -> int:
     return tracemalloc.get_traced_memory()[1] - before
 
 
-NETWORKS = {(2, 16, 16, 2): 32, (784, 128, 10): 32, (784, 256, 128, 10): 128, (784, 1024, 1024, 10): 256}
+NETWORKS = {
+    (2, 16, 16, 2): 32,
+    (784, 128, 10): 32,
+    (784, 256, 128, 10): 128,
+    (784, 1024, 1024, 10): 256,
+}
 
 
 @pytest.mark.usefixtures("no_collector")
@@ -152,13 +170,21 @@ NETWORKS = {(2, 16, 16, 2): 32, (784, 128, 10): 32, (784, 256, 128, 10): 128, (7
 def test_replay_takes_at_most_the_memory_of_the_eager_step(
     widths: tuple[int, ...], make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both by NumPy alone: compiled rules and updates of eager mode need no memory for results in between."""
+    """Both by NumPy alone: compiled rules and updates of eager mode need no memory for results in
+    between.
+    """
     monkeypatch.setattr(update_kernels, "update", lambda *_: (False, None))
     monkeypatch.setattr(rule_kernels, "loaded_runtime", lambda: None)
-    rows, layers = NETWORKS[widths], [m for n, k in itertools.pairwise(widths) for m in (nn.Linear(n, k), nn.ReLU())]
+    rows, layers = (
+        NETWORKS[widths],
+        [m for n, k in itertools.pairwise(widths) for m in (nn.Linear(n, k), nn.ReLU())],
+    )
     model = nn.Sequential(*layers[:-1])
     step = twins.training_step(model, make(model.parameters(), lr=0.1))
-    captured, data = xgrad.capture(step), (array(rows, widths[0]), xgrad.zeros(rows, dtype=xgrad.int64))
+    captured, data = (
+        xgrad.capture(step),
+        (array(rows, widths[0]), xgrad.zeros(rows, dtype=xgrad.int64)),
+    )
     for run in (step, captured, captured, captured):
         run(*data)
     tracemalloc.start(1)

@@ -1,8 +1,10 @@
-"""Random steps whose arguments and state share memory: a captured step leaves what its eager twin leaves.
+"""Random steps whose arguments and state share memory: a captured step leaves what its eager twin
+leaves.
 
-Arguments overlap, are nested, reversed, broadcast, given twice, or are the state or views of it; the step writes
-through any of them. Values, bases, views, results and exceptions are compared after each call, with the same events
-outside of the step in between. A step that is refused must leave the same.
+Arguments overlap, are nested, reversed, broadcast, given twice, or are the state or views of it;
+the step writes through any of them. Values, bases, views, results and exceptions are compared after
+each call, with the same events outside of the step in between. A step that is refused must leave
+the same.
 
 ``CAPTURE_ALIASES=10000`` in the environment runs 10 000 of them.
 """
@@ -54,7 +56,8 @@ xgrad.tanh({x}) | {x}.sum() * {y}
 
 
 def _forwards(x: Any) -> Any:
-    """Return containers with arrays in the place of tensors, in the order of memory but without negative strides.
+    """Return containers with arrays in the place of tensors, in the order of memory but without
+    negative strides.
 
     A write in place keeps these, and a new array has none.
     """
@@ -66,7 +69,8 @@ def _forwards(x: Any) -> Any:
 
 
 class Program:
-    """A world of tensors that share memory, a step on some of them, and the calls and events of a scenario.
+    """A world of tensors that share memory, a step on some of them, and the calls and events of a
+    scenario.
 
     Lines of code, the same for the eager and for the captured twin, in a namespace of each twin.
     """
@@ -74,11 +78,19 @@ class Program:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.world: list[str] = []
-        self.names: dict[str, Any] = {"xgrad": xgrad, "np": np, "nn": nn, "optim": optim, "kept": []}
+        self.names: dict[str, Any] = {
+            "xgrad": xgrad,
+            "np": np,
+            "nn": nn,
+            "optim": optim,
+            "kept": [],
+        }
         self.tensors: list[str] = []
         self._make_world()
         self.parameters = [f"a{i}" for i in range(self.random.choice([1, 2, 2, 2, 3]))]
-        self.state = self.random.sample(self.tensors, min(len(self.tensors), self.random.choice([0, 0, 1, 1, 2])))
+        self.state = self.random.sample(
+            self.tensors, min(len(self.tensors), self.random.choice([0, 0, 1, 1, 2]))
+        )
         self.module = self.random.choice(["", "", "", "norm", "linear"])
         self._add_module()
         self.step = self._step()
@@ -100,9 +112,14 @@ class Program:
         for i in range(self.random.choice([1, 1, 2, 3])):
             shape = self.random.choice(SHAPES)
             dtype = self.random.choice(["float32"] * 4 + ["float64"])
-            values = [self.random.choice([-2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0]) for _ in range(24)]
+            values = [
+                self.random.choice([-2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0]) for _ in range(24)
+            ]
             size = int(np.prod(shape))
-            line = f"w{i} = xgrad.reshape(xgrad.asarray({values[:size]}, dtype=xgrad.{dtype}), {shape}) * 1"
+            line = (
+                f"w{i} = xgrad.reshape(xgrad.asarray({values[:size]}, dtype=xgrad.{dtype}),"
+                f" {shape}) * 1"
+            )
             assert self._run(line, self.world)
             self.tensors.append(f"w{i}")
         for i in range(self.random.randint(1, 7)):
@@ -116,18 +133,28 @@ class Program:
             self._run("norm = nn.BatchNorm1d(4)", self.world)
         elif self.module == "linear":
             self._run("xgrad.manual_seed(3); linear = nn.Linear(4, 2)", self.world)
-            self._run("optimizer = optim.SGD(linear.parameters(), lr=0.1, momentum=0.5)", self.world)
+            self._run(
+                "optimizer = optim.SGD(linear.parameters(), lr=0.1, momentum=0.5)", self.world
+            )
 
     def _step(self) -> str:
-        """Return the code of a step, which does not depend on shapes: an error is part of the comparison."""
+        """Return the code of a step, which does not depend on shapes: an error is part of the
+        comparison.
+        """
         names = [*self.parameters, *self.state]
         used = [*self.parameters, *self.parameters, *self.state]
         body: list[str] = []
         if self.module == "norm":
-            body.append(f"n0 = norm(xgrad.reshape({self.parameters[0]}.detach(), (-1,))[:4] * xgrad.ones((3, 4)))")
+            body.append(
+                f"n0 = norm(xgrad.reshape({self.parameters[0]}.detach(), (-1,))[:4] *"
+                " xgrad.ones((3, 4)))"
+            )
         if self.module == "linear":
             body.append("optimizer.zero_grad()")
-            body.append(f"loss = (linear(xgrad.reshape({self.parameters[0]}.detach(), (-1,))[:4]) ** 2).sum()")
+            body.append(
+                f"loss = (linear(xgrad.reshape({self.parameters[0]}.detach(), (-1,))[:4]) **"
+                " 2).sum()"
+            )
             body.append("loss.backward()")
         locals_: list[str] = []
         for i in range(self.random.randint(1, 6)):
@@ -144,12 +171,17 @@ class Program:
         if self.module == "linear":
             body.insert(self.random.randint(3, len(body)), "optimizer.step()")
             if self.random.random() < 0.5:
-                body.insert(self.random.randint(4, len(body)), f"{self.random.choice(names)}[...] = loss.detach()")
+                body.insert(
+                    self.random.randint(4, len(body)),
+                    f"{self.random.choice(names)}[...] = loss.detach()",
+                )
         if self.random.random() < 0.12:
             body.insert(self.random.randint(1, len(body)), "raise KeyError('asked for')")
         results = [x for x in [*names, *locals_] if self.random.random() < 0.5]
         results += [f"{x}[..., None]" for x in results[:1] if self.random.random() < 0.3]
-        results += ["loss.detach()"] * (self.module == "linear") + ["n0.detach()"] * (self.module == "norm")
+        results += ["loss.detach()"] * (self.module == "linear") + ["n0.detach()"] * (
+            self.module == "norm"
+        )
         body.append(f"return [{', '.join(results)}]")
         head = f"def step({', '.join(self.parameters)}):"
         declared = [f"    global {', '.join(self.state)}"] if self.state else []
@@ -169,7 +201,9 @@ class Program:
             lines.append(f"result = step({', '.join(chosen)})")
             kind = self.random.random()
             if kind < 0.15:
-                lines.append(self.random.choice(WRITES).format(x=self.random.choice(self.tensors), y="1.5"))
+                lines.append(
+                    self.random.choice(WRITES).format(x=self.random.choice(self.tensors), y="1.5")
+                )
             elif kind < 0.25:
                 lines.append("kept.append(result)")
             elif kind < 0.33:
@@ -182,7 +216,9 @@ class Program:
         return lines
 
     def _argument(self, name: str) -> str:
-        """Return an expression for an argument: a tensor, or something taken of it for this call alone."""
+        """Return an expression for an argument: a tensor, or something taken of it for this call
+        alone.
+        """
         if self.random.random() < 0.6:
             return name
         text = self.random.choice(TAKEN).format(x=name)
@@ -193,7 +229,9 @@ class Program:
         return text
 
     def play(self, capture: Capture) -> Iterator[Any]:
-        """Play the scenario with a step that is captured or not; yield what is to be the same after each line."""
+        """Play the scenario with a step that is captured or not; yield what is to be the same after
+        each line.
+        """
         names: dict[str, Any] = {"xgrad": xgrad, "np": np, "nn": nn, "optim": optim, "kept": []}
         for line in self.world:
             exec(line, names)

@@ -1,7 +1,8 @@
-"""Random programs, traced with some inputs and replayed with others, give the bits and layouts of eager runs.
+"""Random programs, traced with some inputs and replayed with others, give the bits and layouts of
+eager runs.
 
-``CAPTURE_PROGRAMS=10000`` in the environment runs 10 000 of them; ``CAPTURE_NATIVE=1`` compiles each of
-their programs before its first replay, and lets one thread and two compute in turns.
+``CAPTURE_PROGRAMS=10000`` in the environment runs 10 000 of them; ``CAPTURE_NATIVE=1`` compiles
+each of their programs before its first replay, and lets one thread and two compute in turns.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ JOINED = _forms("""
 xgrad.concat([{x}, {y}]) | xgrad.stack([{x}, {y}]) | xgrad.concat([{x}, {y}, {x}], axis=-1) |
 xgrad.stack([{y}, {x}], axis=-1)
 """)
-COPIES = _forms("{x} * 1 | xgrad.asarray({x}, copy=True) | {x}.detach() * 2 | xgrad.zeros_like({x})")
+COPIES = _forms(
+    "{x} * 1 | xgrad.asarray({x}, copy=True) | {x}.detach() * 2 | xgrad.zeros_like({x})"
+)
 IN_PLACE = _forms("""
 {z} += {y} | {z} *= {y} | {z} -= 0.5 | {z}[0] = {y} | {z}[...] = {y} | {z}[..., 0] = 2 | {z}[1:] = {z}[:-1] |
 {z} /= 3 | {z}[{z} > 0] = 0
@@ -89,17 +92,41 @@ xgrad.take({x}, xgrad.reshape({y}, (-1,)) % {x}.shape[0], axis=0)
 REDUCTIONS = [
     f"xgrad.{name}({{x}}{axis})"
     for name in "sum mean max min prod std var sum mean any all count_nonzero".split()
-    for axis in ["", ", axis=0", ", axis=-1", ", axis=-1, keepdims=True", ", axis=(0, 1)", ", axis=1"]
+    for axis in [
+        "",
+        ", axis=0",
+        ", axis=-1",
+        ", axis=-1, keepdims=True",
+        ", axis=(0, 1)",
+        ", axis=1",
+    ]
 ]
 #: Expressions with the kinds of the dtypes of their operands, the more frequent ones repeatedly.
-EXPRESSIONS = [(UNARY, "f", "f"), *[(BINARY, "f", "fi")] * 2, *[(VIEWS, "fiub", "f")] * 2, (PRODUCTS, "f", "f")]
-EXPRESSIONS += [(CONSTANTS, "f", "f"), (REDUCTIONS, "fib", "fib"), (JOINED, "f", "f"), (CASTS, "fib", "fib")]
-EXPRESSIONS += [(CONDITIONS, "f", "fi"), (CHOICES, "f", "fi"), (INDICES, "f", "f"), *[(INDEXED, "f", "i")] * 2]
+EXPRESSIONS = [
+    (UNARY, "f", "f"),
+    *[(BINARY, "f", "fi")] * 2,
+    *[(VIEWS, "fiub", "f")] * 2,
+    (PRODUCTS, "f", "f"),
+]
+EXPRESSIONS += [
+    (CONSTANTS, "f", "f"),
+    (REDUCTIONS, "fib", "fib"),
+    (JOINED, "f", "f"),
+    (CASTS, "fib", "fib"),
+]
+EXPRESSIONS += [
+    (CONDITIONS, "f", "fi"),
+    (CHOICES, "f", "fi"),
+    (INDICES, "f", "f"),
+    *[(INDEXED, "f", "i")] * 2,
+]
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0]
 
 
 class Writer:
-    """Writes a program line by line, and runs each line to know the tensors that the next one can use."""
+    """Writes a program line by line, and runs each line to know the tensors that the next one can
+    use.
+    """
 
     def __init__(self, seed: int) -> None:
         self.seed, self.random = seed, random.Random(seed)
@@ -113,7 +140,10 @@ class Writer:
             if self.names[name].dtype.kind == "f" and self.random.random() < 0.8:
                 self.add(f"a{i} = {name}.detach().requires_grad_()")
         self.leaves = [name for name in self.names if name.startswith("a")]
-        kinds = [*[functools.partial(self.expression, *kind) for kind in EXPRESSIONS], self.in_place]
+        kinds = [
+            *[functools.partial(self.expression, *kind) for kind in EXPRESSIONS],
+            self.in_place,
+        ]
         for _ in range(self.random.randint(4, 31)):
             try:
                 self.random.choice(kinds)()
@@ -121,14 +151,18 @@ class Writer:
                 continue
         self.gradients()
         self.results()
-        self.source = f"def step({', '.join(self.parameters)}):\n" + "".join(f"    {line}\n" for line in self.lines)
+        self.source = f"def step({', '.join(self.parameters)}):\n" + "".join(
+            f"    {line}\n" for line in self.lines
+        )
 
     # Inputs
 
     def layout(self) -> tuple[tuple[int, ...], str, str]:
         """Return the shape, the dtype and the memory layout of an input."""
         lengths = [1, 3, 40, 300] if self.large else [1, 2, 2, 3, 4, 5]
-        shape = tuple([self.random.choice(lengths) for _ in range(self.random.choice([0, 1, 1, 2, 2, 2, 3]))])
+        shape = tuple(
+            [self.random.choice(lengths) for _ in range(self.random.choice([0, 1, 1, 2, 2, 2, 3]))]
+        )
         if self.random.random() < 0.05 and shape:
             shape = (0, *shape[1:])
         dtype = self.random.choice(["float32"] * 5 + ["float64"] * 2 + ["int64", "bool", "int32"])
@@ -136,7 +170,10 @@ class Writer:
 
     def inputs(self, turn: int) -> list[Any]:
         """Return inputs, other ones each turn."""
-        return [self.input(np.random.default_rng([self.seed, turn, i]), *x) for i, x in enumerate(self.layouts)]
+        return [
+            self.input(np.random.default_rng([self.seed, turn, i]), *x)
+            for i, x in enumerate(self.layouts)
+        ]
 
     def input(self, rng: Any, shape: tuple[int, ...], dtype: str, memory: str) -> Any:
         """Return a tensor of random values, with special ones in every third program."""
@@ -151,7 +188,11 @@ class Writer:
             return xgrad.asarray(np.ascontiguousarray(values.swapaxes(-1, -2))).mT
         if memory == "spaced" and shape:
             return xgrad.asarray(values)[..., ::2]
-        return xgrad.flip(xgrad.asarray(values)) if memory == "reversed" and shape else xgrad.asarray(values)
+        return (
+            xgrad.flip(xgrad.asarray(values))
+            if memory == "reversed" and shape
+            else xgrad.asarray(values)
+        )
 
     # Statements
 
@@ -161,7 +202,11 @@ class Writer:
         try:
             with np.errstate(all="ignore"):
                 exec(line, self.names)
-            made = [x for name, x in self.names.items() if before.get(name) is not x and isinstance(x, xgrad.Tensor)]
+            made = [
+                x
+                for name, x in self.names.items()
+                if before.get(name) is not x and isinstance(x, xgrad.Tensor)
+            ]
             if any(x.size > LARGEST or x.ndim > 4 for x in made):
                 raise ValueError("too large")
         except Exception:
@@ -184,7 +229,10 @@ class Writer:
 
     def expression(self, forms: list[str], x: str, y: str) -> None:
         first = self.some(x)
-        operands = [first, self.some(y, lambda t: forms is not JOINED or t.ndim == self.names[first].ndim)]
+        operands = [
+            first,
+            self.some(y, lambda t: forms is not JOINED or t.ndim == self.names[first].ndim),
+        ]
         if forms is BINARY:
             self.random.shuffle(operands)
         self.add(f"{self.new()} = {self.random.choice(forms)}".format(x=operands[0], y=operands[1]))
@@ -199,7 +247,11 @@ class Writer:
 
     def gradients(self) -> None:
         """Add gradients of something, or gradients of gradients."""
-        ends = [n for n, v in self.names.items() if isinstance(v, xgrad.Tensor) and v.requires_grad and not v.is_leaf]
+        ends = [
+            n
+            for n, v in self.names.items()
+            if isinstance(v, xgrad.Tensor) and v.requires_grad and not v.is_leaf
+        ]
         if not ends or self.random.random() < 0.1:
             return
         ends = self.random.sample(ends, min(len(ends), self.random.choice([1, 1, 2])))
@@ -213,7 +265,9 @@ class Writer:
         elif kind < 0.65:
             self.add(f"gs = xgrad.autograd.grad(total, {leaves}, allow_unused=True)")
         else:
-            self.add(f"gs = xgrad.autograd.grad(total, {leaves}, create_graph=True, allow_unused=True)")
+            self.add(
+                f"gs = xgrad.autograd.grad(total, {leaves}, create_graph=True, allow_unused=True)"
+            )
             self.add("second = sum((xgrad.sum(g * g) for g in gs if g is not None), 0 * total)")
             self.add(f"hs = xgrad.autograd.grad(second, {leaves}, allow_unused=True)")
 
@@ -222,11 +276,22 @@ class Writer:
         tensors = [(name, x) for name, x in self.names.items() if isinstance(x, xgrad.Tensor)]
         chosen = [(name, x) for name, x in tensors if self.random.random() < 0.4]
         texts = [f"{name}.detach()" if x.requires_grad else name for name, x in chosen]
-        texts += [f"{again}[..., ::-1]" if x.ndim else again for again, (_, x) in zip(texts, chosen, strict=True)][-1:]
-        texts += [f"[g if g is None else g.detach() for g in {many}]" for many in ("gs", "hs") if many in self.names]
+        texts += [
+            f"{again}[..., ::-1]" if x.ndim else again
+            for again, (_, x) in zip(texts, chosen, strict=True)
+        ][-1:]
+        texts += [
+            f"[g if g is None else g.detach() for g in {many}]"
+            for many in ("gs", "hs")
+            if many in self.names
+        ]
         texts += self.random.choices(texts, k=self.random.randint(0, 1)) if texts else []
         texts += [name for name in self.parameters if self.random.random() < 0.2]
-        form = "return {{'some': [{0}], 'nothing': None, 'three': (3,)}}" if len(texts) % 3 == 0 else "return [{0}]"
+        form = (
+            "return {{'some': [{0}], 'nothing': None, 'three': (3,)}}"
+            if len(texts) % 3 == 0
+            else "return [{0}]"
+        )
         self.lines.append(form.format(", ".join(texts)))
 
 
@@ -237,7 +302,9 @@ def test_random_program_replayed_has_the_bits_of_eager(seed: int) -> None:
     scope: dict[str, Any] = {"xgrad": xgrad}
     exec(compile(program.source, f"program {seed}", "exec"), scope)
     captured, step = xgrad.capture(scope["step"]), scope["step"]
-    masks = "> 0] = 0" in program.source  # refused where the value is an array, whose shape depends on the mask
+    masks = (
+        "> 0] = 0" in program.source
+    )  # refused where the value is an array, whose shape depends on the mask
     for call, turn in enumerate((0, 0, 1, 2, 3)):
         take_turns_in_threads(call)
         with np.errstate(all="ignore"), warnings.catch_warnings():

@@ -1,7 +1,8 @@
-"""Random training runs: whatever happens between captured steps, all is as it is between eager ones.
+"""Random training runs: whatever happens between captured steps, all is as it is between eager
+ones.
 
-``CAPTURE_TRAININGS=1000`` in the environment plays 1 000 of them; ``CAPTURE_NATIVE=1`` compiles each of
-their programs before its first replay, and lets one thread and two compute in turns.
+``CAPTURE_TRAININGS=1000`` in the environment plays 1 000 of them; ``CAPTURE_NATIVE=1`` compiles
+each of their programs before its first replay, and lets one thread and two compute in turns.
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ import numpy as np
 import pytest
 
 import xgrad
-from capture.twins import Capture, array, batch, compare, everything, network, take_turns_in_threads, training_step
+from capture.twins import (
+    Capture,
+    array,
+    batch,
+    compare,
+    everything,
+    network,
+    take_turns_in_threads,
+    training_step,
+)
 from xgrad import nn, optim
 from xgrad.nn import functional
 
@@ -25,16 +35,21 @@ OPTIMIZERS = [
     lambda params: optim.SGD(params, lr=0.05, momentum=0.9, nesterov=True),
     lambda params: optim.Adam(params, lr=0.02),
     lambda params: optim.AdamW(params, lr=0.02, amsgrad=True),
-    lambda params: optim.Adam([{"params": [p], "lr": 0.01 * (i + 1)} for i, p in enumerate(params)]),
+    lambda params: optim.Adam(
+        [{"params": [p], "lr": 0.01 * (i + 1)} for i, p in enumerate(params)]
+    ),
 ]
 EVENTS = (
-    "train train train train train accumulate update evaluate evaluate clip eager look look hold hold_gradient"
-    " data write freeze zero no_gradient gradient save load rate momentum seed mode hook raises"
+    "train train train train train accumulate update evaluate evaluate clip eager look look hold"
+    " hold_gradient data write freeze zero no_gradient gradient save load rate momentum seed mode"
+    " hook raises"
 ).split()
 
 
 class Run:
-    """A training run with a random event at a time, each a method that yields what is to be compared."""
+    """A training run with a random event at a time, each a method that yields what is to be
+    compared.
+    """
 
     def __init__(self, capture: Capture, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -63,9 +78,15 @@ class Run:
             optimizer.zero_grad()
 
         train_step = training_step(model, optimizer)
-        self.calls = {"eager": train_step, "train": capture(train_step), "clip": capture(clipped_step)}
+        self.calls = {
+            "eager": train_step,
+            "train": capture(train_step),
+            "clip": capture(clipped_step),
+        }
         self.calls |= {"accumulate": capture(accumulate_step), "update": capture(update_step)}
-        self.calls["evaluate"] = capture(xgrad.no_grad()(lambda x, y: (model(x), params[0].detach())))
+        self.calls["evaluate"] = capture(
+            xgrad.no_grad()(lambda x, y: (model(x), params[0].detach()))
+        )
 
     def play(self, events: list[str]) -> Iterator[Any]:
         """Yield what is to be the same, event by event."""
@@ -73,23 +94,41 @@ class Run:
             event = self.chance.choice(EVENTS)
             events.append(event)
             take_turns_in_threads(i // 10)
-            p, (x, y) = self.chance.choice(self.params), batch(i % 7, self.chance.choice([6, 6, 6, 3]))
-            yield self.calls[event](x, y) if event in self.calls else getattr(self, event)(p, x, y, i)
+            p, (x, y) = (
+                self.chance.choice(self.params),
+                batch(i % 7, self.chance.choice([6, 6, 6, 3])),
+            )
+            yield (
+                self.calls[event](x, y) if event in self.calls else getattr(self, event)(p, x, y, i)
+            )
         yield everything(self.model, self.optimizer), self.held, xgrad.random.rand(2)
 
-    # fmt: off
-    def look(self, *_: Any) -> Any: return everything(self.model, self.optimizer)
-    def data(self, p: Any, *_: Any) -> None: p.data = p.detach() * 0.9
-    def no_gradient(self, p: Any, *_: Any) -> None: p.grad = None
-    def zero(self, *_: Any) -> None: self.optimizer.zero_grad(set_to_none=self.chance.random() < 0.5)
-    def save(self, *_: Any) -> None: self.saved[:] = self.model.state_dict(), self.optimizer.state_dict()
-    def seed(self, p: Any, x: Any, y: Any, i: int) -> None: xgrad.manual_seed(i)
-    def mode(self, *_: Any) -> None: self.model.train(not self.model.training)
-    # fmt: on
+    def look(self, *_: Any) -> Any:
+        return everything(self.model, self.optimizer)
+
+    def data(self, p: Any, *_: Any) -> None:
+        p.data = p.detach() * 0.9
+
+    def no_gradient(self, p: Any, *_: Any) -> None:
+        p.grad = None
+
+    def zero(self, *_: Any) -> None:
+        self.optimizer.zero_grad(set_to_none=self.chance.random() < 0.5)
+
+    def save(self, *_: Any) -> None:
+        self.saved[:] = self.model.state_dict(), self.optimizer.state_dict()
+
+    def seed(self, p: Any, x: Any, y: Any, i: int) -> None:
+        xgrad.manual_seed(i)
+
+    def mode(self, *_: Any) -> None:
+        self.model.train(not self.model.training)
 
     def hold(self, p: Any, *_: Any) -> None:
         values = p.detach().cpu()
-        self.held.append(self.chance.choice([p.detach, values.numpy, lambda: np.from_dlpack(values)])())
+        self.held.append(
+            self.chance.choice([p.detach, values.numpy, lambda: np.from_dlpack(values)])()
+        )
 
     def hold_gradient(self, p: Any, *_: Any) -> None:
         if p.grad is not None:
@@ -113,11 +152,15 @@ class Run:
             self.optimizer.load_state_dict(self.saved[1])
 
     def rate(self, *_: Any) -> None:
-        self.chance.choice(self.optimizer.param_groups)["lr"] *= self.chance.choice([0.5, 2, np.float32(0.5)])
+        self.chance.choice(self.optimizer.param_groups)["lr"] *= self.chance.choice(
+            [0.5, 2, np.float32(0.5)]
+        )
 
     def momentum(self, *_: Any) -> None:
         if "nesterov" in self.optimizer.defaults:
-            self.optimizer.param_groups[0].update(momentum=self.chance.choice([0.0, 0.5, 0.9]), nesterov=False)
+            self.optimizer.param_groups[0].update(
+                momentum=self.chance.choice([0.0, 0.5, 0.9]), nesterov=False
+            )
 
     def hook(self, p: Any, *_: Any) -> None:
         if self.hooks:

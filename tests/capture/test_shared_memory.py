@@ -1,4 +1,6 @@
-"""Captured steps whose arguments, state and results share memory: what eager mode leaves, in each call."""
+"""Captured steps whose arguments, state and results share memory: what eager mode leaves, in each
+call.
+"""
 
 from __future__ import annotations
 
@@ -102,13 +104,24 @@ def broadcast() -> list[Any]:
 
 
 STEPS = (scale_both, scale_first, raise_after_write, write_through_reshape, write_twice)
-ARGUMENTS = (apart, overlapping, overlapping_first, nested, reversed_twice, middle, single, broadcast)
+ARGUMENTS = (
+    apart,
+    overlapping,
+    overlapping_first,
+    nested,
+    reversed_twice,
+    middle,
+    single,
+    broadcast,
+)
 
 
 @pytest.mark.filterwarnings("ignore::xgrad.capture.CaptureWarning")
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 @pytest.mark.parametrize("build", ARGUMENTS, ids=lambda build: build.__name__)
-def test_step_of_arguments_that_share_memory_leaves_what_eager_leaves(step: Any, build: Any) -> None:
+def test_step_of_arguments_that_share_memory_leaves_what_eager_leaves(
+    step: Any, build: Any
+) -> None:
     compare(play(step, build))
 
 
@@ -120,7 +133,9 @@ def test_arguments_of_separate_bases_are_both_written_by_replays() -> None:
 
 
 def logged(capture: Capture, take: Callable[[Any], Any]) -> Iterator[Any]:
-    """Play a training run that writes the loss to a slot of a log, which is an argument or state."""
+    """Play a training run that writes the loss to a slot of a log, which is an argument or
+    state.
+    """
     xgrad.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
     optimizer, log, x = optim.SGD(model.parameters(), lr=0.1), xgrad.zeros(5), array(6, 3)
@@ -158,7 +173,12 @@ def test_slot_in_the_state_is_written_beside_running_statistics(capture: Capture
         yield step(array(5, 2, seed=i)), log, slot, other, norm.state_dict()
 
 
-VIEWS = {"itself": lambda w: w, "slice": lambda w: w[1:], "row": lambda w: w[None], "reversed": lambda w: w[::-1]}
+VIEWS = {
+    "itself": lambda w: w,
+    "slice": lambda w: w[1:],
+    "row": lambda w: w[None],
+    "reversed": lambda w: w[::-1],
+}
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -1,4 +1,6 @@
-"""Steps traced with finite numbers have the bits of eager ones when replayed with infinities, NaNs and zeros."""
+"""Steps traced with finite numbers have the bits of eager ones when replayed with infinities, NaNs
+and zeros.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ STEPS: dict[str, Any] = {
     "tanh": lambda x, y: xgrad.tanh(x) * 1 + y,
     "whole powers": lambda x, y: xgrad.stack([x**k for k in (2.0, 3, 3.0, 4, 5, 8, -2, -3)]) * y,
     "whole powers in place": lambda x, y: x.clone().__ipow__(3).__ipow__(5) + y,
-    "gradients of whole powers": lambda x, y: xgrad.stack([gradient_of_power(x, k) for k in (3, 4.0, 6, -2)]) * y,
+    "gradients of whole powers": lambda x, y: (
+        xgrad.stack([gradient_of_power(x, k) for k in (3, 4.0, 6, -2)]) * y
+    ),
 }
 
 

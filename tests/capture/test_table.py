@@ -1,4 +1,6 @@
-"""Every op of the table, traced and replayed: values, gradients and second gradients have the bits of eager runs."""
+"""Every op of the table, traced and replayed: values, gradients and second gradients have the bits
+of eager runs.
+"""
 
 from __future__ import annotations
 
@@ -33,24 +35,44 @@ REFUSED = {
     "expm": "the value of a tensor is read",  # how often to square
     "sqrtm": "the value of a tensor is read",  # whether the iteration has converged
 }
-SOLVERS = "cholesky det eig eigh eigvalsh inv matrix_rank pinv qr slogdet solve svd svdvals"  # wait for the GPU
-SCIPY = "betaincc hyp1f1 hyp2f1 i0e i1e iv ive jv k0e k1e kv kve spence stdtr stdtrit yv"  # run on the host
-NOT_IN_A_GRAPH = f"({'|'.join([*SOLVERS.split(), *SCIPY.split()])}) cannot be part of a CUDA graph: "
+# wait for the GPU
+SOLVERS = "cholesky det eig eigh eigvalsh inv matrix_rank pinv qr slogdet solve svd svdvals"
+# run on the host
+SCIPY = "betaincc hyp1f1 hyp2f1 i0e i1e iv ive jv k0e k1e kv kve spence stdtr stdtrit yv"
+NOT_IN_A_GRAPH = (
+    f"({'|'.join([*SOLVERS.split(), *SCIPY.split()])}) cannot be part of a CUDA graph: "
+)
 
 
-def step_of(op: OpCase, sample: Sample, wanted: list[bool], order: int) -> Callable[[list[Any], Any], Any]:
-    """Return a function of inputs and of a factor of the first gradient, which returns values and gradients."""
-    fn, fixed = op.fn, options(sample, current_device())  # not `op`, whose samples would be searched for state
+def step_of(
+    op: OpCase, sample: Sample, wanted: list[bool], order: int
+) -> Callable[[list[Any], Any], Any]:
+    """Return a function of inputs and of a factor of the first gradient, which returns values and
+    gradients.
+    """
+    fn, fixed = (
+        op.fn,
+        options(sample, current_device()),
+    )  # not `op`, whose samples would be searched for state
 
     def step(inputs: list[Any], scale: Any) -> Any:
-        xs = [x.detach().requires_grad_() if wants else x for x, wants in zip(inputs, wanted, strict=True)]
+        xs = [
+            x.detach().requires_grad_() if wants else x
+            for x, wants in zip(inputs, wanted, strict=True)
+        ]
         outs = [out for _, out in trees.leaves(fn(*xs, **fixed)) if isinstance(out, xgrad.Tensor)]
         leaves, orders = [x for x, wants in zip(xs, wanted, strict=True) if wants], []
         ends, cotangents = [out for out in outs if out.requires_grad], []
         for _ in range(order):
             if ends:
-                cotangents = [scale.astype(out.dtype) * xgrad.ones_like(out.detach()) for out in ends]
-                orders.append(xgrad.autograd.grad(ends, leaves, cotangents, create_graph=order > 1, allow_unused=True))
+                cotangents = [
+                    scale.astype(out.dtype) * xgrad.ones_like(out.detach()) for out in ends
+                ]
+                orders.append(
+                    xgrad.autograd.grad(
+                        ends, leaves, cotangents, create_graph=order > 1, allow_unused=True
+                    )
+                )
                 ends = [g for g in orders[-1] if g is not None and g.requires_grad]
         gradients = [[g if g is None else g.detach() for g in each] for each in orders]
         return [out.detach() for out in outs], gradients
@@ -59,15 +81,22 @@ def step_of(op: OpCase, sample: Sample, wanted: list[bool], order: int) -> Calla
 
 
 def inputs_of(op: OpCase, sample: Sample, dtype: Any, factor: float) -> list[Any]:
-    """Return the inputs of a sample, its floating numbers multiplied by a factor, in the memory layout that it has."""
+    """Return the inputs of a sample, its floating numbers multiplied by a factor, in the memory
+    layout that it has.
+    """
     arrays = [
-        np.asarray(x * factor) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else x for x in sample.inputs
+        np.asarray(x * factor) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else x
+        for x in sample.inputs
     ]
-    return tensors(rounded(replace(sample, inputs=tuple(arrays)), dtype), current_device(), dtype, False)
+    return tensors(
+        rounded(replace(sample, inputs=tuple(arrays)), dtype), current_device(), dtype, False
+    )
 
 
 CASES = [
-    pytest.param(op, kind, dtype, id=f"{op.name}{' of complex numbers' * (kind == 'complex')}-{dtype}")
+    pytest.param(
+        op, kind, dtype, id=f"{op.name}{' of complex numbers' * (kind == 'complex')}-{dtype}"
+    )
     for op in OP_CASES
     for kind in ("real", "complex")
     for dtype in ("float32", "float64")
@@ -83,7 +112,10 @@ def test_op_replayed_has_the_bits_of_eager_unless_listed_as_refused(
     for sample in op.samples if kind == "real" else op.complex_samples():
         with quiet():
             inputs = [inputs_of(op, sample, np.dtype(dtype), factor) for factor in (1, 0.875)]
-            wanted = [op.differentiable and isinstance(x, xgrad.Tensor) and x.dtype.kind in "fc" for x in inputs[0]]
+            wanted = [
+                op.differentiable and isinstance(x, xgrad.Tensor) and x.dtype.kind in "fc"
+                for x in inputs[0]
+            ]
             scales = [xgrad.asarray(s, dtype=np.dtype(dtype)) for s in (1.0, -0.5)]
             step = step_of(op, sample, wanted, 2 if any(wanted) else 0)
             captured = xgrad.capture(step)

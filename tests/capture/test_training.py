@@ -1,4 +1,6 @@
-"""Training runs with captured steps: weights, optimizers, gradients and random numbers have the bits of eager runs."""
+"""Training runs with captured steps: weights, optimizers, gradients and random numbers have the
+bits of eager runs.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,29 @@ import pytest
 
 import xgrad
 from capture import twins
-from capture.twins import Capture, array, batch, compare, compare_replays, eager, everything, replayed, training
+from capture.twins import (
+    Capture,
+    array,
+    batch,
+    compare,
+    compare_replays,
+    eager,
+    everything,
+    replayed,
+    training,
+)
 from xgrad import nn, optim
 from xgrad.nn import functional
 
 
 def test_300_steps_with_schedule_dropout_and_ragged_batch_take_four_traces() -> None:
     def scenario(capture: Capture) -> Iterator[Any]:
-        model, optimizer, step = training(capture, lambda params: optim.Adam(params, lr=0.02, weight_decay=0.01))
-        evaluate = capture(xgrad.no_grad()(lambda x, y: (model(x), functional.cross_entropy(model(x), y))))
+        model, optimizer, step = training(
+            capture, lambda params: optim.Adam(params, lr=0.02, weight_decay=0.01)
+        )
+        evaluate = capture(
+            xgrad.no_grad()(lambda x, y: (model(x), functional.cross_entropy(model(x), y)))
+        )
         data = [batch(i, 6 if i % 5 else 4) for i in range(15)]
         for i in range(300):
             rate = 0.02 * (1 + math.cos(math.pi * i / 300)) / 2
@@ -62,16 +78,22 @@ OPTIMIZERS: dict[str, Callable[[Any], optim.Optimizer]] = {
     "SGD": lambda params: optim.SGD(params, lr=0.1),
     "SGD with int rate": lambda params: optim.SGD(params, lr=1),
     "SGD with momentum": lambda params: optim.SGD(params, lr=0.1, momentum=0.9, dampening=0.1),
-    "SGD with nesterov": lambda params: optim.SGD(params, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.05),
+    "SGD with nesterov": lambda params: optim.SGD(
+        params, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.05
+    ),
     "SGD that maximizes": lambda params: optim.SGD(params, lr=0.01, momentum=0.5, maximize=True),
     "Adam": lambda params: optim.Adam(params, lr=0.01, weight_decay=0.1),
     "Adam with float32 rate": lambda params: optim.Adam(params, lr=np.float32(0.01)),
     "AdamW with amsgrad": lambda params: optim.AdamW(params, lr=0.01, amsgrad=True),
-    "AdamW that maximizes": lambda params: optim.AdamW(params, lr=0.01, maximize=True, betas=(0.8, 0.99)),
+    "AdamW that maximizes": lambda params: optim.AdamW(
+        params, lr=0.01, maximize=True, betas=(0.8, 0.99)
+    ),
     "whole parameters": twins.custom(normalized, lr=0.1),
     "in place": twins.custom(warming_up, elementwise=True, lr=0.05, warm=3),
     "alternating": twins.custom(alternating, lr=0.05),
-    "groups": lambda params: optim.AdamW([{"params": [p], "lr": 0.1 / (i + 1)} for i, p in enumerate(params)], lr=0.01),
+    "groups": lambda params: optim.AdamW(
+        [{"params": [p], "lr": 0.1 / (i + 1)} for i, p in enumerate(params)], lr=0.01
+    ),
 }
 
 
@@ -109,12 +131,19 @@ def test_groups_of_several_buffers_are_replayed(name: str, freeze: bool) -> None
 def test_two_optimizers_in_one_step_are_replayed(capture: Capture) -> Iterator[Any]:
     xgrad.manual_seed(1)
     maker, judge = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 5)), nn.MLP([5, 4, 1])
-    first, second = optim.Adam(maker.parameters(), lr=0.01), optim.SGD(judge.parameters(), lr=0.05, momentum=0.5)
+    first, second = (
+        optim.Adam(maker.parameters(), lr=0.01),
+        optim.SGD(judge.parameters(), lr=0.05, momentum=0.5),
+    )
 
     judged = twins.training_step(
-        judge, second, lambda real, made: xgrad.mean(xgrad.logaddexp(0, -real) + xgrad.logaddexp(0, judge(made)))
+        judge,
+        second,
+        lambda real, made: xgrad.mean(xgrad.logaddexp(0, -real) + xgrad.logaddexp(0, judge(made))),
     )
-    fooled = twins.training_step(judge, first, lambda made, _: xgrad.mean(xgrad.logaddexp(0, -made)))
+    fooled = twins.training_step(
+        judge, first, lambda made, _: xgrad.mean(xgrad.logaddexp(0, -made))
+    )
 
     @capture
     def step(real: Any) -> Any:
@@ -198,7 +227,9 @@ HELD: list[Callable[[Any, Any], Any]] = [
 ]
 
 
-def holding(calls: Callable[[int, int], bool], hidden: bool, kinds: list[Callable[[Any, Any], Any]]) -> twins.Scenario:
+def holding(
+    calls: Callable[[int, int], bool], hidden: bool, kinds: list[Callable[[Any, Any], Any]]
+) -> twins.Scenario:
     """Return a training run after some calls of which parameters, gradients and losses are held."""
 
     def scenario(capture: Capture) -> Iterator[Any]:
@@ -225,7 +256,11 @@ def test_arrays_held_between_steps_keep_their_values(kind: int, hidden: bool) ->
     compare_replays(holding(lambda i, k: i % len(HELD) == k, hidden, HELD))
 
 
-BEFORE: list[Callable[[Any], Any]] = [lambda w: w.detach(), lambda w: w.data, lambda w: w.detach()[1:]]
+BEFORE: list[Callable[[Any], Any]] = [
+    lambda w: w.detach(),
+    lambda w: w.data,
+    lambda w: w.detach()[1:],
+]
 BEFORE += [lambda w: None, lambda w: w.detach() * 1, lambda w: xgrad.exp(w.detach())]
 
 
@@ -253,18 +288,27 @@ def test_view_or_copy_of_a_parameter_taken_before_its_update_keeps_its_value(kin
 
 
 @replayed
-def test_parameters_assigned_with_another_layout_are_multiplied_as_eager_does(capture: Capture) -> Iterator[Any]:
-    """NumPy's products of a vector and a matrix depend on the strides of the matrix, in the last bit."""
+def test_parameters_assigned_with_another_layout_are_multiplied_as_eager_does(
+    capture: Capture,
+) -> Iterator[Any]:
+    """NumPy's products of a vector and a matrix depend on the strides of the matrix, in the last
+    bit.
+    """
     xgrad.manual_seed(0)
     model = nn.MLP([95, 82, 10])
     optimizer = optim.SGD(model.parameters(), lr=0.1)
     step = capture(twins.training_step(model, optimizer, twins.mean_square))
     for i in range(12):
         if i in (4, 7, 8):
-            state = {name: np.ascontiguousarray(value.cpu().numpy()) for name, value in model.state_dict().items()}
+            state = {
+                name: np.ascontiguousarray(value.cpu().numpy())
+                for name, value in model.state_dict().items()
+            }
             model.load_state_dict(state)
         if i == 10:
-            model[0].weight.data = xgrad.asarray(np.ascontiguousarray(model[0].weight.detach().cpu().numpy()))
+            model[0].weight.data = xgrad.asarray(
+                np.ascontiguousarray(model[0].weight.detach().cpu().numpy())
+            )
         yield step(array(1, 95, seed=i))
         yield everything(model, optimizer)
 
@@ -284,7 +328,9 @@ def test_gradients_of_two_backward_passes_in_one_step_add_up() -> None:
             return first.detach() + second.detach()
 
         for i in range(8):
-            yield step(*batch(i))  # no gradient is looked at, so that all are added in the buffer of the optimizer
+            yield step(
+                *batch(i)
+            )  # no gradient is looked at, so that all are added in the buffer of the optimizer
         yield everything(model, optimizer)
 
     compare_replays(scenario)
@@ -400,7 +446,9 @@ def test_tuple_of_numbers_in_the_state_of_an_update_is_followed() -> None:
     compare(scenario)
 
 
-@pytest.mark.parametrize("read", [round, str, "{:.2f}".format, lambda x: divmod(x, 0.3)[0], complex])
+@pytest.mark.parametrize(
+    "read", [round, str, "{:.2f}".format, lambda x: divmod(x, 0.3)[0], complex]
+)
 def test_number_that_an_update_rule_converts_refuses_the_capture(read: Any) -> None:
     def update(xp: Any, p: Any, g: Any, state: Any, options: Any) -> Any:
         read(options["lr"])

@@ -1,4 +1,6 @@
-"""Scenarios that are played twice, eagerly and with captured steps: everything observable must have the same bits."""
+"""Scenarios that are played twice, eagerly and with captured steps: everything observable must have
+the same bits.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,15 @@ from xgrad.support import trees
 NATIVE = os.environ.get("CAPTURE_NATIVE") == "1"
 Capture = Callable[..., Any]
 Scenario = Callable[[Capture], Iterator[Any]]
-on_cpu = pytest.mark.parametrize("capturing_device", ["cpu"])  # of its executor, or of checks that `cuda` lacks
+on_cpu = pytest.mark.parametrize(
+    "capturing_device", ["cpu"]
+)  # of its executor, or of checks that `cuda` lacks
 
 
 def observed(value: Any) -> Any:
-    """Return what can be observed of a value; of an array type, dtype, shape, strides and bits, with one NaN."""
+    """Return what can be observed of a value; of an array type, dtype, shape, strides and bits,
+    with one NaN.
+    """
     if isinstance(value, (xgrad.Tensor, np.ndarray, np.generic)):
         strides = value._data.strides if isinstance(value, xgrad.Tensor) else value.strides
         array = np.array(to_numpy(value) if isinstance(value, xgrad.Tensor) else value)
@@ -35,7 +41,11 @@ def observed(value: Any) -> Any:
             for part in (array.real, array.imag) if array.dtype.kind == "c" else (array,):
                 part[np.isnan(part)] = np.nan
         # The stride of an axis of length one, and those of an empty array, mean nothing.
-        layout = tuple([s for s, n in zip(strides, array.shape, strict=True) if n > 1]) if array.size else ()
+        layout = (
+            tuple([s for s, n in zip(strides, array.shape, strict=True) if n > 1])
+            if array.size
+            else ()
+        )
         leaf = isinstance(value, xgrad.Tensor) and value.is_leaf and value.requires_grad
         return type(value), str(array.dtype), array.shape, layout, leaf, array.tobytes()
     return float.hex(value) if isinstance(value, float) else value
@@ -71,7 +81,9 @@ def assert_same(expected: list[Any], got: list[Any]) -> None:
     for moment, (one, other) in enumerate(zip(expected, got, strict=True)):
         assert one[0] == other[0], f"moment {moment}: expected {one[0]}, got {other[0]}"
         for (path, a), (_, b) in zip(one[1:], other[1:], strict=True):
-            assert a == b, f"moment {moment}, {path or 'value'}: expected {_brief(a)}, got {_brief(b)}"
+            assert a == b, (
+                f"moment {moment}, {path or 'value'}: expected {_brief(a)}, got {_brief(b)}"
+            )
 
 
 def _brief(value: Any) -> Any:
@@ -95,7 +107,9 @@ def compare(scenario: Scenario) -> list[Captured[..., Any]]:
 
 
 def compare_replays(scenario: Scenario, traces: int | None = None) -> None:
-    """Play a scenario both ways: no step may be refused, and each is traced `traces` times where that is given."""
+    """Play a scenario both ways: no step may be refused, and each is traced `traces` times where
+    that is given.
+    """
     captures = compare(scenario)
     assert captures
     for captured in captures:
@@ -104,7 +118,9 @@ def compare_replays(scenario: Scenario, traces: int | None = None) -> None:
 
 
 def replayed(scenario: Scenario) -> Callable[[], None]:
-    """Return a test of a scenario, which is given a function that captures, and yields what is to be the same."""
+    """Return a test of a scenario, which is given a function that captures, and yields what is to
+    be the same.
+    """
 
     @wraps(scenario)
     def test() -> None:
@@ -123,11 +139,16 @@ def everything(model: Any, *optimizers: Any, gradients: bool = True) -> dict[str
 
 
 def assert_concrete(*things: Any) -> None:
-    """Check that no trace runs, and that tensors, modules and optimizers hold arrays of a real device and numbers."""
+    """Check that no trace runs, and that tensors, modules and optimizers hold arrays of a real
+    device and numbers.
+    """
     assert recording.get() is None
     for thing in things:
         if isinstance(thing, xgrad.Tensor):
-            assert type(thing._data) is thing.device.backend.array_type and type(thing._placement.device) is Device
+            assert (
+                type(thing._data) is thing.device.backend.array_type
+                and type(thing._placement.device) is Device
+            )
             assert thing._leaf is None or type(thing._leaf.placement.device) is Device
             assert_concrete(getattr(thing._leaf, "grad", None))
         elif isinstance(thing, nn.Module):
@@ -136,10 +157,15 @@ def assert_concrete(*things: Any) -> None:
             for group in thing.param_groups:
                 assert_concrete(*group["params"])
                 options = [x for _, x in trees.leaves({**group, "params": None})]
-                assert all(isinstance(x, (int, float, str, type(None), np.generic, np.ndarray)) for x in options)
+                assert all(
+                    isinstance(x, (int, float, str, type(None), np.generic, np.ndarray))
+                    for x in options
+                )
             for flat in thing.flats():
                 assert type(flat.device) is Device
-                assert_concrete(flat.buffer, flat.gradients.buffer, *flat.gradients.views, *flat.arrays.values())
+                assert_concrete(
+                    flat.buffer, flat.gradients.buffer, *flat.gradients.views, *flat.arrays.values()
+                )
                 assert all(isinstance(x, (int, float, np.generic)) for x in flat.numbers.values())
 
 
@@ -171,14 +197,20 @@ def adam(params: Any) -> optim.Optimizer:
     return optim.Adam(params, lr=0.01)
 
 
-def custom(update: Callable[..., Any], elementwise: bool = False, **options: Any) -> Callable[[Any], optim.Optimizer]:
+def custom(
+    update: Callable[..., Any], elementwise: bool = False, **options: Any
+) -> Callable[[Any], optim.Optimizer]:
     """Return a function that makes an optimizer with a given update."""
     methods = {"update": lambda self, *args: update(*args), "elementwise": elementwise}
     return lambda params: type("Custom", (optim.Optimizer,), methods)(params, options)
 
 
-def training_step(model: nn.Module, optimizer: optim.Optimizer, loss_of: Any = None) -> Callable[..., Any]:
-    """Return a training step, which is not captured; of the cross entropy unless there is a function of the loss."""
+def training_step(
+    model: nn.Module, optimizer: optim.Optimizer, loss_of: Any = None
+) -> Callable[..., Any]:
+    """Return a training step, which is not captured; of the cross entropy unless there is a
+    function of the loss.
+    """
 
     def step(x: Any, y: Any = None) -> Any:
         optimizer.zero_grad()

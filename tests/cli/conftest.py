@@ -27,14 +27,20 @@ def _no_data(monkeypatch, tmp_path):
     """An empty working directory, no data folder, an empty cache, no network."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("XGRAD_DATA", raising=False)
-    monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv(
+        "LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", str(tmp_path / "cache")
+    )
     monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(mirrors, "MIRRORS", dict.fromkeys(mirrors.MIRRORS, ("http://127.0.0.1:1/",)))
+    monkeypatch.setattr(
+        mirrors, "MIRRORS", dict.fromkeys(mirrors.MIRRORS, ("http://127.0.0.1:1/",))
+    )
 
 
 @pytest.fixture(autouse=True)
 def _no_pictures(request, monkeypatch):
-    """Leave out pictures, which take longer than the training, unless the test has the fixture `pictures`."""
+    """Leave out pictures, which take longer than the training, unless the test has the fixture
+    `pictures`.
+    """
     if "pictures" not in request.fixturenames:
         monkeypatch.setattr(TrainingRun, "draw", lambda self, trainer: None)
 

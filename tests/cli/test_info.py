@@ -24,13 +24,27 @@ from xgrad_numpy import NumpyBackend
 def test_report_lists_versions_devices_and_data(run, tmp_path):
     status, out, err = run("info")
     assert status == 0 and not err
-    assert f"numpy             {np.__version__}" in out and f"xgrad             {xgrad.__version__}" in out
+    assert (
+        f"numpy             {np.__version__}" in out
+        and f"xgrad             {xgrad.__version__}" in out
+    )
     assert f"  cpu               NumPy {np.__version__}" in out
-    assert "XGRAD_DATA        not set" in out and f" in {tmp_path / 'cache' / 'xgrad' / 'mnist'}, " in out
+    assert (
+        "XGRAD_DATA        not set" in out
+        and f" in {tmp_path / 'cache' / 'xgrad' / 'mnist'}, " in out
+    )
 
 
 def test_every_requirement_of_the_library_has_its_version():
-    of_tests = {"array-api-extra", "einops", "pytest", "pytest-xdist", "scikit-learn", "mypy", "ruff"}
+    of_tests = {
+        "array-api-extra",
+        "einops",
+        "pytest",
+        "pytest-xdist",
+        "scikit-learn",
+        "mypy",
+        "ruff",
+    }
     of_tests |= {"autograd", "mygrad", "furo", "myst-nb", "sphinx"}
     required = {re.match(r"[\w-]+", line)[0].lower() for line in metadata.requires("xgrad")}
     assert required - of_tests <= info.versions().keys()
@@ -40,12 +54,16 @@ LIBRARIES = ("array_api_strict", "dask", "jax", "mlx", "ndonnx", "torch")
 
 
 def in_a_fresh_process(statements):
-    """Return what a new process prints, as JSON, after statements; `loaded()` has the array libraries in it."""
+    """Return what a new process prints, as JSON, after statements; `loaded()` has the array
+    libraries in it.
+    """
     program = (
-        f"import json, sys, xgrad\ndef loaded(): return [name for name in {LIBRARIES} if name in sys.modules]\n"
-        f"{statements}"
+        f"import json, sys, xgrad\ndef loaded(): return [name for name in {LIBRARIES} if name in"
+        f" sys.modules]\n{statements}"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
     return json.loads(done.stdout)
 
 
@@ -62,8 +80,8 @@ def test_report_opens_other_libraries_on_request_only():
         else (False, "the package array_api_strict is missing")
     )
     opened = in_a_fresh_process(
-        "from xgrad.cli.info import gather\n"
-        "print(json.dumps([device['name'] for device in gather(every=True)['devices'] if device['usable']]))"
+        "from xgrad.cli.info import gather\nprint(json.dumps([device['name'] for device in"
+        " gather(every=True)['devices'] if device['usable']]))"
     )
     assert ("strict:2" in opened) == installed
 
@@ -73,7 +91,11 @@ def test_listing_devices_imports_no_other_library():
         "lists = xgrad.devices(), xgrad.__array_namespace_info__().devices()\n"
         "print(json.dumps([*([str(device) for device in devices] for devices in lists), loaded()]))"
     )
-    assert listed == of_info and listed[0] == "cpu" and {name.partition(":")[0] for name in listed} <= {"cpu", "cuda"}
+    assert (
+        listed == of_info
+        and listed[0] == "cpu"
+        and {name.partition(":")[0] for name in listed} <= {"cpu", "cuda"}
+    )
     assert loaded == []
 
 
@@ -105,9 +127,14 @@ def test_unusable_devices_and_missing_packages_are_reported(run, monkeypatch):
     monkeypatch.setattr(metadata, "version", missing)
     out = run("info").out
     assert "  cuda              not usable: the driver is missing: install it\n" in out
-    assert "\nCUDA\n  driver, runtime, TF32 and memory pools are not known: the driver is missing: install it\n" in out
+    assert (
+        "\nCUDA\n  driver, runtime, TF32 and memory pools are not known: the driver is missing:"
+        " install it\n" in out
+    )
     assert "  matplotlib        not installed\n" in out
-    assert json.loads(run("info", "--json").out)["cuda"].endswith("not known: the driver is missing: install it")
+    assert json.loads(run("info", "--json").out)["cuda"].endswith(
+        "not known: the driver is missing: install it"
+    )
 
 
 def test_cuda_and_memory_are_reported(run, monkeypatch):
@@ -116,25 +143,37 @@ def test_cuda_and_memory_are_reported(run, monkeypatch):
         {"used": 512, "total": 8 << 30},
     )
     gpu = SimpleNamespace(versions=lambda: versions, tf32=True)
-    monkeypatch.setattr(info, "open_backend", lambda kind: gpu if kind == "cuda" else open_backend(kind))
+    monkeypatch.setattr(
+        info, "open_backend", lambda kind: gpu if kind == "cuda" else open_backend(kind)
+    )
     monkeypatch.setattr(NumpyBackend, "memory", lambda self, index: memory)
     out, report = run("info").out, json.loads(run("info", "--json").out)
-    assert "\nCUDA\n  cupy              14.2.0\n  cuda_runtime      13.2\n  cuda_driver       13.0\n" in out
-    assert "\n  tf32              on\n" in out and "\n                    memory: 512 B used, 8.6 GB total\n" in out
+    assert (
+        "\nCUDA\n  cupy              14.2.0\n  cuda_runtime      13.2\n  cuda_driver       13.0\n"
+        in out
+    )
+    assert (
+        "\n  tf32              on\n" in out
+        and "\n                    memory: 512 B used, 8.6 GB total\n" in out
+    )
     assert report["cuda"] == versions | {"tf32": True} and report["devices"][0]["memory"] == memory
 
 
 def test_native_kernels_are_reported(run, tmp_path, monkeypatch):
     monkeypatch.delenv("XGRAD_CACHE_DIR", raising=False)
     monkeypatch.setenv("CC", f"{sys.executable} -I")  # which prints its version, too
-    line = f"{sys.executable} -I (Python {platform.python_version()}), cache: {tmp_path / 'cache/xgrad/native'}"
+    line = (
+        f"{sys.executable} -I (Python {platform.python_version()}), cache:"
+        f" {tmp_path / 'cache/xgrad/native'}"
+    )
     if sys.platform == "win32":
         line = "not available: native kernels need Linux or macOS, got win32"
     assert f"\nnative kernels\n  {line}\n" in run("info").out
     assert json.loads(run("info", "--json").out)["native"] == line
     monkeypatch.setenv("CC", "missing")
     assert (
-        "\nnative kernels\n  not available: expected a C compiler in CC, found no program 'missing'" in run("info").out
+        "\nnative kernels\n  not available: expected a C compiler in CC, found no program 'missing'"
+        in run("info").out
     )
     monkeypatch.setenv("XGRAD_NATIVE", "0")
     assert "\nnative kernels\n  off, by XGRAD_NATIVE=0\n" in run("info").out

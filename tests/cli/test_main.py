@@ -1,4 +1,6 @@
-"""The command line as a whole: commands, help, reports on standard output and in special files, odd names."""
+"""The command line as a whole: commands, help, reports on standard output and in special files, odd
+names.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,18 @@ import xgrad.cli.parity
 
 PARITY = ("parity", "--devices", "cpu", "--parts", "ops", "--ops", "add", "--dtypes", "float32")
 COMMANDS = "train, predict, summary, report, info, parity"
-FAST = ("train", "digits", "--hidden", "4", "--batch-size", "500", "--epochs", "1", "--device", "cpu")
+FAST = (
+    "train",
+    "digits",
+    "--hidden",
+    "4",
+    "--batch-size",
+    "500",
+    "--epochs",
+    "1",
+    "--device",
+    "cpu",
+)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +63,9 @@ def test_package_runs_as_a_module(module, monkeypatch, capsys):
     with pytest.raises(SystemExit) as caught:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     err = capsys.readouterr().err
-    assert caught.value.code == 2 and err.startswith("xgrad train: dataset: expected digits, mnist, ")
+    assert caught.value.code == 2 and err.startswith(
+        "xgrad train: dataset: expected digits, mnist, "
+    )
     assert err.count("\n") == 1
 
 
@@ -95,7 +110,9 @@ def test_report_that_cannot_be_written_is_refused_before_the_comparison(run, tmp
         assert result.status == 2 and not result.out and result.err.count("\n") == 1
         assert result.err.startswith("xgrad parity: expected a file ")
     real = os.access  # root may write everything
-    monkeypatch.setattr(os, "access", lambda name, mode: not str(name).endswith("file") and real(name, mode))
+    monkeypatch.setattr(
+        os, "access", lambda name, mode: not str(name).endswith("file") and real(name, mode)
+    )
     result = run(*PARITY, "--html", "file")
     assert result.status == 2 and "is write-protected" in result.err and result.err.count("\n") == 1
     assert {path.name for path in tmp_path.iterdir()} == {"circle", "file"}
@@ -111,9 +128,15 @@ def test_folder_that_cannot_be_encoded_is_printed_escaped(monkeypatch):
     assert out.buffer.getvalue().endswith(b"; see \\udcff/\n")
 
 
-@pytest.mark.parametrize("name", ["cpu:" + "9" * 5000, "cuda:" + "9" * 5000, "cpu:" + "9" * 10], ids=len)
+@pytest.mark.parametrize(
+    "name", ["cpu:" + "9" * 5000, "cuda:" + "9" * 5000, "cpu:" + "9" * 10], ids=len
+)
 def test_device_with_a_long_number_is_refused_in_one_line(run, name):
-    for argv in ((*FAST[:-1], name), ("predict", ".", "--device", name), ("parity", "--devices", name)):
+    for argv in (
+        (*FAST[:-1], name),
+        ("predict", ".", "--device", name),
+        ("parity", "--devices", name),
+    ):
         result = run(*argv)
         assert result.status == 2 and result.err.count("\n") == 1 and "unknown device" in result.err
     with pytest.raises(xgrad.DeviceError, match="unknown device"):
@@ -121,7 +144,9 @@ def test_device_with_a_long_number_is_refused_in_one_line(run, name):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows asks for a right to make links")
-@pytest.mark.parametrize("argv", ["report circle", "train digits --out circle/..", "train --resume circle"])
+@pytest.mark.parametrize(
+    "argv", ["report circle", "train digits --out circle/..", "train --resume circle"]
+)
 def test_link_to_itself_is_refused_in_one_line(run, tmp_path, argv):
     if argv.startswith("report"):
         pytest.importorskip("jinja2")

@@ -1,4 +1,6 @@
-"""The networks of ``xgrad train``: training, predictions, shifts of training images, learning rates."""
+"""The networks of ``xgrad train``: training, predictions, shifts of training images, learning
+rates.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ def test_network_is_trained_and_predicts(run, small_mnist, tmp_path, model):
     assert run("train", "mnist", "--data", small_mnist, "--model", model, *SHORT).err == ""
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert config["model"] == model and config["hidden"] == ([256, 128] if model == "mlp" else [])
-    assert json.loads((tmp_path / "out" / "timing.jsonl").read_text().splitlines()[0])["captured"] is True
+    assert (
+        json.loads((tmp_path / "out" / "timing.jsonl").read_text().splitlines()[0])["captured"]
+        is True
+    )
     status, out, err = run("predict", "out", "--data", small_mnist, "--index", "3")
     assert status == 0 and not err and "; the label is " in out
     xgrad.save({}, tmp_path / "out" / "weights.safetensors")
@@ -30,10 +35,22 @@ def test_network_is_trained_and_predicts(run, small_mnist, tmp_path, model):
 
 def test_captured_steps_with_shifts_give_bit_identical_results(run, tmp_path):
     for capture in ("--capture", "--no-capture"):
-        options = ("--model", "cnn", "--epochs", "2", "--batch-size", "500", "--device", "cpu", "--quiet")
+        options = (
+            "--model",
+            "cnn",
+            "--epochs",
+            "2",
+            "--batch-size",
+            "500",
+            "--device",
+            "cpu",
+            "--quiet",
+        )
         assert run("train", "digits", *options, capture, "--out", capture.strip("-")).status == 0
     for name in ("weights.safetensors", "metrics.jsonl"):
-        assert (tmp_path / "capture" / name).read_bytes() == (tmp_path / "no-capture" / name).read_bytes()
+        assert (tmp_path / "capture" / name).read_bytes() == (
+            tmp_path / "no-capture" / name
+        ).read_bytes()
 
 
 def test_configuration_without_a_network_is_that_of_an_mlp(run, tmp_path):
@@ -65,9 +82,13 @@ def test_networks_refuse_images_that_do_not_fit():
 def test_images_are_shifted_by_random_numbers_of_pixels(device):
     images = np.random.default_rng(0).normal(size=(200, 4, 5)).astype(np.float32)
     xgrad.manual_seed(0)
-    got = host(shifted(xgrad.asarray(images.reshape(200, 20), device=device), (4, 5), 2, -7.0)).reshape(images.shape)
+    got = host(
+        shifted(xgrad.asarray(images.reshape(200, 20), device=device), (4, 5), 2, -7.0)
+    ).reshape(images.shape)
     padded = np.pad(images, ((0, 0), (2, 2), (2, 2)), constant_values=-7.0)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (4, 5), axis=(1, 2)).reshape(200, 25, 4, 5)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (4, 5), axis=(1, 2)).reshape(
+        200, 25, 4, 5
+    )
     same = (windows == got[:, None]).all(axis=(2, 3))
     assert (same.sum(axis=1) == 1).all() and same.any(axis=0).all()
 
@@ -84,7 +105,10 @@ def test_schedules_start_and_end_at_their_rates():
             schedule.step()
     assert set(rates["constant"]) == {1.0}
     assert [rates[name][0] for name in ("cosine", "linear", "step", "onecycle")] == [1, 1, 1, 0]
-    assert rates["onecycle"][25] == 1 and rates["cosine"][50] == pytest.approx(rates["linear"][50]) == 0.5
+    assert (
+        rates["onecycle"][25] == 1
+        and rates["cosine"][50] == pytest.approx(rates["linear"][50]) == 0.5
+    )
     assert rates["step"][34] == 0.1 and rates["step"][99] == pytest.approx(0.01)
     assert all(0 <= rate <= 1 for name in rates for rate in rates[name])
     assert max(rates["cosine"][99], rates["linear"][99], rates["onecycle"][99]) < 0.011

@@ -78,8 +78,14 @@ def test_array_is_classified_as_the_test_image_it_shows(run, trained):
         (np.full((8, 8), np.nan), "got values from nan to nan in image.npy"),
         (np.where(np.eye(8), np.nan, 1), "got values from nan to nan in image.npy"),
         (np.where(np.eye(8), np.inf, 1), "got values from 1.0 to inf in image.npy"),
-        (np.eye(8) * 1.01, "got float64 from 0.0 to 1.01 in image.npy: scale it to one of these ranges"),
-        (np.eye(8, dtype=int), "got int64 from 0 to 1 in image.npy: scale it to one of these ranges"),
+        (
+            np.eye(8) * 1.01,
+            "got float64 from 0.0 to 1.01 in image.npy: scale it to one of these ranges",
+        ),
+        (
+            np.eye(8, dtype=int),
+            "got int64 from 0 to 1 in image.npy: scale it to one of these ranges",
+        ),
         (np.eye(8, dtype=bool), "got bool of shape (8, 8) in image.npy"),
         (np.full((8, 8), 1j), "got complex128 of shape (8, 8) in image.npy"),
         (np.full((8, 8), "x"), "got <U1 of shape (8, 8) in image.npy"),
@@ -91,7 +97,10 @@ def test_invalid_array_is_refused(run, trained, image, message):
         Path("image.npy").write_bytes(image)
     else:
         np.save("image.npy", image)
-    expected = "expected a .npy file of grey values from 0 to 16, or of floats from 0 to 1, of shape (8, 8), "
+    expected = (
+        "expected a .npy file of grey values from 0 to 16, or of floats from 0 to 1, of shape (8,"
+        " 8), "
+    )
     assert refused(run, trained, "image.npy").startswith(expected + message)
 
 
@@ -111,7 +120,9 @@ def drawn(index: int, size: int = 20) -> np.ndarray:
 PICTURES = {
     "dark on white": lambda pil, ink: pil.fromarray((255 * (1 - ink)).astype(np.uint8)),
     "light on black": lambda pil, ink: pil.fromarray((255 * ink).astype(np.uint8)),
-    "blue on grey paper": lambda pil, ink: pil.fromarray((200 - ink[..., None] * [180, 150, 20]).astype(np.uint8)),
+    "blue on grey paper": lambda pil, ink: pil.fromarray(
+        (200 - ink[..., None] * [180, 150, 20]).astype(np.uint8)
+    ),
     "ink on transparency": lambda pil, ink: pil.fromarray(
         np.stack([0 * ink, 0 * ink, 0 * ink, 255 * ink], axis=-1).astype(np.uint8)
     ),
@@ -126,7 +137,9 @@ def test_picture_is_classified_as_the_test_image_it_shows(run, trained, pillow, 
         expected = run("predict", trained, "--index", index).out.partition(";")[0]
         PICTURES[kind](pillow, drawn(index)).save("photo.png")
         values = read_image(Path("photo.png"), (8, 8), 16.0)
-        assert values.dtype == np.float32 and np.abs(values - digits().test.images[index]).max() < 0.2
+        assert (
+            values.dtype == np.float32 and np.abs(values - digits().test.images[index]).max() < 0.2
+        )
         status, out, err = run("predict", trained, "photo.png")
         assert status == 0 and not err
         name, _, probability = first(out).partition(", with a probability of ")
@@ -171,12 +184,21 @@ def test_picture_of_another_format_is_refused_unread(run, trained, pillow, kind)
 @pytest.mark.parametrize(
     ("pixels", "message"),
     [
-        (np.full((9, 9), 255, np.uint8), "got grey values from 255 to 255 on a background of 255: give one with more"),
+        (
+            np.full((9, 9), 255, np.uint8),
+            "got grey values from 255 to 255 on a background of 255: give one with more",
+        ),
         (np.full((9, 9), 0, np.uint8), "got grey values from 0 to 0 on a background of 0"),
-        (np.pad([[240]], 4, constant_values=250).astype(np.uint8), "from 240 to 250 on a background of 250"),
+        (
+            np.pad([[240]], 4, constant_values=250).astype(np.uint8),
+            "from 240 to 250 on a background of 250",
+        ),
         (
             None,
-            "expected a picture of the formats PNG, JPEG, GIF, BMP, TIFF, WEBP, PPM, got photo.png: cannot identify",
+            (
+                "expected a picture of the formats PNG, JPEG, GIF, BMP, TIFF, WEBP, PPM, got"
+                " photo.png: cannot identify"
+            ),
         ),
     ],
 )
@@ -203,12 +225,32 @@ def test_picture_needs_pillow(run, trained, monkeypatch):
     ("folder", "options", "message"),
     [
         ("nowhere", "", "expected a folder that `xgrad train` wrote, got nowhere: [Errno 2]"),
-        ("copied", "--index 360", "--index: expected one below 360, the number of test images, got 360"),
+        (
+            "copied",
+            "--index 360",
+            "--index: expected one below 360, the number of test images, got 360",
+        ),
         ("copied", "--index -1", "--index: expected an integer of 0 or more, got '-1'"),
-        ("copied", "image.npy --index 3", "--index: expected no image with it, got image.npy: give one of the two"),
-        ("copied", "image.npy --data x", "--data: expected no image with it, got image.npy: give one of the two"),
-        ("copied", "--data x", "--data: expected a network that was trained on files, got one of digits, and 'x'"),
-        ("copied", "--device gpu", "--device: expected auto or a device that can be used, got 'gpu'"),
+        (
+            "copied",
+            "image.npy --index 3",
+            "--index: expected no image with it, got image.npy: give one of the two",
+        ),
+        (
+            "copied",
+            "image.npy --data x",
+            "--data: expected no image with it, got image.npy: give one of the two",
+        ),
+        (
+            "copied",
+            "--data x",
+            "--data: expected a network that was trained on files, got one of digits, and 'x'",
+        ),
+        (
+            "copied",
+            "--device gpu",
+            "--device: expected auto or a device that can be used, got 'gpu'",
+        ),
         ("copied", "image.npy", "file not found: image.npy: expected an image"),
         ("copied", "photo.png", "file not found: photo.png: expected an image"),
         ("copied", "copied", "a folder: copied: expected an image"),
@@ -221,14 +263,35 @@ def test_invalid_arguments_are_refused(run, copied, folder, options, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"hidden": [7]}, "expected the weights of `xgrad train` in copied: config.json describes a network of 535 "),
-        ({"classes": ...}, "expected a folder that `xgrad train` wrote, got copied: config.json lacks classes"),
+        (
+            {"hidden": [7]},
+            (
+                "expected the weights of `xgrad train` in copied: config.json describes a network"
+                " of 535 "
+            ),
+        ),
+        (
+            {"classes": ...},
+            "expected a folder that `xgrad train` wrote, got copied: config.json lacks classes",
+        ),
         ({"dataset": "mnist"}, "MNIST: files not found: "),
-        ({"image_shape": [4, 16]}, "expected a network for images and classes of digits, (8, 8, 10), got one for (4, "),
-        ({"classes": 3, "class_names": None}, "expected a network for images and classes of digits, (8, 8, 10), got"),
+        (
+            {"image_shape": [4, 16]},
+            "expected a network for images and classes of digits, (8, 8, 10), got one for (4, ",
+        ),
+        (
+            {"classes": 3, "class_names": None},
+            "expected a network for images and classes of digits, (8, 8, 10), got",
+        ),
         ({"class_names": ["a", "b"]}, "config.json has 10 classes and class_names ['a', 'b']"),
-        ({"grey_values": {"mean": 0, "std": float("inf"), "largest": 16}}, "config.json has grey_values"),
-        ({"grey_values": {"mean": 0, "std": 1, "largest": float("nan")}}, "config.json has grey_values"),
+        (
+            {"grey_values": {"mean": 0, "std": float("inf"), "largest": 16}},
+            "config.json has grey_values",
+        ),
+        (
+            {"grey_values": {"mean": 0, "std": 1, "largest": float("nan")}},
+            "config.json has grey_values",
+        ),
     ],
 )
 def test_inconsistent_configuration_is_refused(run, copied, changes, message):
@@ -241,12 +304,16 @@ def test_inconsistent_configuration_is_refused(run, copied, changes, message):
 def test_missing_and_infinite_weights_are_refused(run, copied):
     weights = xgrad.load(copied / "weights.safetensors")
     (copied / "weights.safetensors").unlink()
-    assert refused(run, "copied").startswith("expected the weights of `xgrad train` in copied: load: file not found")
+    assert refused(run, "copied").startswith(
+        "expected the weights of `xgrad train` in copied: load: file not found"
+    )
     weights["0.weight"] = weights["0.weight"] * float("nan")
     xgrad.save(weights, copied / "weights.safetensors")
     assert "that give finite probabilities, got [nan" in refused(run, "copied")
     for state in (3, [], {"0.weight": 1}):
         xgrad.save(state, copied / "weights.safetensors")
-        assert refused(run, "copied").startswith("expected the weights of `xgrad train` in copied: ")
+        assert refused(run, "copied").startswith(
+            "expected the weights of `xgrad train` in copied: "
+        )
     (copied / "config.json").write_text("{")
     assert "expected a folder that `xgrad train` wrote" in refused(run, "copied")

@@ -23,7 +23,10 @@ def trained(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("xgrad.cli.training.TrainingRun.draw", lambda self, trainer: None)
-        for name, options in {"narrow": ("--hidden", "4"), "wide": ("--hidden", "16", "--optimizer", "sgd")}.items():
+        for name, options in {
+            "narrow": ("--hidden", "4"),
+            "wide": ("--hidden", "16", "--optimizer", "sgd"),
+        }.items():
             command = ["train", "digits", *options, "--epochs", "2", "--device", "cpu", "--quiet"]
             assert xgrad.cli.main([*command, "--out", str(folder / name)]) == 0
     return folder
@@ -56,7 +59,9 @@ def test_page_on_two_runs_has_the_figures_of_both(run, trained, pictures):
     assert [alt.split()[0] for _, alt in images] == [
         "Loss", "Confusion", "Misclassified", "Confusion", "Misclassified", "Distribution", "Images"
     ]  # fmt: skip
-    assert not re.search(r'(src|href)="(?!data:|#)', page) and "<script" not in page, "the page needs another file"
+    assert not re.search(r'(src|href)="(?!data:|#)', page) and "<script" not in page, (
+        "the page needs another file"
+    )
     marked = re.findall(r'<tr class="s3"><td>([^<]*)', page)
     assert marked == ["hidden", "optimizer", "lr", "weight decay"]
     assert "4 runs" not in page and page.count("<td>train seconds") == 0
@@ -71,11 +76,21 @@ def test_confusion_matrix_counts_all_test_images(trained):
 
 
 def test_unknown_metrics_are_shown_and_missing_ones_left_out(copied, pictures):
-    lines = [{"epoch": 1, "train_loss": 0.5, "note": "x"}, {"epoch": 2, "train_loss": 0.25, "val_accuracy": 0.5}]
-    (copied / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [*lines, {"test_loss": 0.125}]))
+    lines = [
+        {"epoch": 1, "train_loss": 0.5, "note": "x"},
+        {"epoch": 2, "train_loss": 0.25, "val_accuracy": 0.5},
+    ]
+    (copied / "metrics.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in [*lines, {"test_loss": 0.125}])
+    )
     (copied / "timing.jsonl").unlink()
     result = report.read("copied", copied, "red", None)
-    assert result.results == {"epoch": "2", "train_loss": "0.25", "val_accuracy": "50.00%", "test_loss": "0.125"}
+    assert result.results == {
+        "epoch": "2",
+        "train_loss": "0.25",
+        "val_accuracy": "50.00%",
+        "test_loss": "0.125",
+    }
     assert figures.throughput([result]) == ""
     assert all(name in svg(figures.curves([result])) for name in ("copied, train", "copied, val"))
 
@@ -90,7 +105,19 @@ def test_names_with_special_characters_are_shown_as_they_are(run, trained, tmp_p
 
 
 def test_missing_data_set_is_noted(run, small_mnist):
-    options = ("--data", small_mnist, "--hidden", "4", "--epochs", "1", "--device", "cpu", "--out", "small", "--quiet")
+    options = (
+        "--data",
+        small_mnist,
+        "--hidden",
+        "4",
+        "--epochs",
+        "1",
+        "--device",
+        "cpu",
+        "--out",
+        "small",
+        "--quiet",
+    )
     assert run("train", "mnist", *options).status == 0
     assert report.read("small", Path("small"), "red", str(small_mnist)).predicted.shape == (100, 10)
     result = report.read("small", Path("small"), "red", None)
@@ -106,13 +133,19 @@ def refused(run, *argv) -> str:
 def test_what_is_no_run_is_refused_in_one_line(run, copied, pictures):
     pytest.importorskip("jinja2")
     assert refused(run) == "the following arguments are required: RUN\n"
-    assert refused(run, "nothing").startswith("expected a folder that `xgrad train` wrote, got nothing: ")
+    assert refused(run, "nothing").startswith(
+        "expected a folder that `xgrad train` wrote, got nothing: "
+    )
     (copied / "metrics.jsonl").write_text("{")
-    assert refused(run, copied).startswith(f"expected a JSON object in each line of {copied / 'metrics.jsonl'}: ")
+    assert refused(run, copied).startswith(
+        f"expected a JSON object in each line of {copied / 'metrics.jsonl'}: "
+    )
     (copied / "metrics.jsonl").write_text("1")
     assert refused(run, copied).startswith("expected a JSON object in each line of ")
     (copied / "metrics.jsonl").unlink()
-    assert refused(run, copied, "--out", "no/page.html").startswith("--out: expected a file that can be written")
+    assert refused(run, copied, "--out", "no/page.html").startswith(
+        "--out: expected a file that can be written"
+    )
 
 
 def test_missing_package_names_its_extra(run, trained, monkeypatch):

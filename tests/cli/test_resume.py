@@ -1,4 +1,6 @@
-"""``xgrad train --resume``: the same bits as without an interruption, signals, checkpoints, damaged ones, locks."""
+"""``xgrad train --resume``: the same bits as without an interruption, signals, checkpoints, damaged
+ones, locks.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,19 @@ from xgrad.cli.checkpoints import Stopped, lock
 from xgrad.cli.training import TrainingRun
 from xgrad.training import Trainer
 
-SMALL = ("train", "digits", "--hidden", "16", "--batch-size", "64", "--epochs", "2", "--device", "cpu", "--quiet")
+SMALL = (
+    "train",
+    "digits",
+    "--hidden",
+    "16",
+    "--batch-size",
+    "64",
+    "--epochs",
+    "2",
+    "--device",
+    "cpu",
+    "--quiet",
+)
 STEPS = 46  # of this run, 23 in each epoch
 EQUAL = ("weights.safetensors", "config.json", "metrics.jsonl")
 
@@ -65,13 +79,17 @@ def checkpoints(folder: Path) -> list[str]:
         "--ema 0.95 --validation 20",
     ],
 )
-def test_resumed_run_has_the_bits_of_one_that_was_not_interrupted(run, monkeypatch, tmp_path, options, step):
+def test_resumed_run_has_the_bits_of_one_that_was_not_interrupted(
+    run, monkeypatch, tmp_path, options, step
+):
     assert run(*SMALL, "--out", "whole", *options.split()).status == 0
     interrupted(run, monkeypatch, step, *options.split())
     result = run("train", "--resume", "out", "--quiet")
     assert result.status == 0 and not result.err and result.out.startswith("test accuracy ")
     assert results(tmp_path / "out") == results(tmp_path / "whole")
-    timing = [json.loads(line) for line in (tmp_path / "out" / "timing.jsonl").read_text().splitlines()]
+    timing = [
+        json.loads(line) for line in (tmp_path / "out" / "timing.jsonl").read_text().splitlines()
+    ]
     assert [0 < line["train_seconds"] < 60 for line in timing[:-1]] == [True, True]
 
 
@@ -82,7 +100,11 @@ def test_loaded_checkpoint_is_released_before_training(run, monkeypatch, options
 
     def spied_load(path, **others):
         state = load(path, **others)
-        tensors = [*state["model"].values(), *state["optimizer"]["state"].get(0, {}).values(), *state["totals"]]
+        tensors = [
+            *state["model"].values(),
+            *state["optimizer"]["state"].get(0, {}).values(),
+            *state["totals"],
+        ]
         loaded.extend(weakref.ref(x) for x in tensors if isinstance(x, xgrad.Tensor) and x.size > 1)
         return state
 
@@ -108,7 +130,19 @@ def test_convolutional_network_is_resumed_to_the_bit(run, monkeypatch, tmp_path)
 
 
 def test_mixed_precision_is_captured_and_resumed_to_the_bit(run, monkeypatch, tmp_path):
-    options = ("train", "digits", "--amp", "--hidden", "8", "--epochs", "2", "--batch-size", "500", "--device", "cpu")
+    options = (
+        "train",
+        "digits",
+        "--amp",
+        "--hidden",
+        "8",
+        "--epochs",
+        "2",
+        "--batch-size",
+        "500",
+        "--device",
+        "cpu",
+    )
     assert run(*options, "--out", "whole").status == 0
     timing = (tmp_path / "whole" / "timing.jsonl").read_text().splitlines()
     assert all(json.loads(line)["captured"] for line in timing[:-1])
@@ -119,7 +153,8 @@ def test_mixed_precision_is_captured_and_resumed_to_the_bit(run, monkeypatch, tm
     assert run("train", "--resume", "resumed").status == 0
     assert run(*options[:2], *options[3:], "--out", "float32").status == 0
     weights = [
-        (tmp_path / out / "weights.safetensors").read_bytes() for out in ("whole", "eager", "resumed", "float32")
+        (tmp_path / out / "weights.safetensors").read_bytes()
+        for out in ("whole", "eager", "resumed", "float32")
     ]
     assert weights[0] == weights[1] == weights[2] != weights[3]
 
@@ -137,15 +172,22 @@ def test_newest_checkpoints_are_kept_and_a_damaged_one_is_left_out(run, monkeypa
     assert run(*SMALL, "--out", "whole").status == 0
     interrupted(run, monkeypatch, 33, "--checkpoint-every", "10", "--keep", "2")
     folder = tmp_path / "out" / "checkpoints"
-    assert checkpoints(tmp_path / "out") == ["step-00000030.safetensors", "step-00000033.safetensors"]
+    assert checkpoints(tmp_path / "out") == [
+        "step-00000030.safetensors",
+        "step-00000033.safetensors",
+    ]
     newest = folder / "step-00000033.safetensors"
     newest.write_bytes(newest.read_bytes()[:-1])
     (folder / ".xgrad-0000.tmp").touch()  # of a killed process
     result = run("train", "--resume", "out", "--quiet", "--keep", "1")
-    assert result.status == 0 and result.err.startswith("xgrad train: a checkpoint is left out: load: expected a ")
+    assert result.status == 0 and result.err.startswith(
+        "xgrad train: a checkpoint is left out: load: expected a "
+    )
     assert results(tmp_path / "out") == results(tmp_path / "whole")
     assert checkpoints(tmp_path / "out") == ["step-00000040.safetensors"]
-    assert run("train", "--resume", "out", "--quiet").status == 0  # the end of the finished run again
+    assert (
+        run("train", "--resume", "out", "--quiet").status == 0
+    )  # the end of the finished run again
     assert results(tmp_path / "out") == results(tmp_path / "whole")
 
 
@@ -180,7 +222,9 @@ def test_sigterm_writes_a_checkpoint_of_the_last_step(run, tmp_path):
     options = (*SMALL[:-1], "--epochs", "9")
     assert run(*options, "--quiet", "--out", "whole").status == 0
     command = [sys.executable, "-c", PROGRAM, *options, "--out", "out"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         while "epoch 2/" not in (line := process.stdout.readline()):
             assert line, "ended too early"
@@ -197,12 +241,16 @@ def test_locked_folder_is_left_to_its_run(run, monkeypatch, tmp_path):
     with lock(tmp_path / "out"):
         result = run("train", "--resume", "out")
         assert (result.status, result.out) == (2, "")
-        expected = "--resume: expected a run that has ended, got out, which another process continues"
+        expected = (
+            "--resume: expected a run that has ended, got out, which another process continues"
+        )
         assert result.err == f"xgrad train: {expected}\n"
     (tmp_path / "new").mkdir()
     with lock(tmp_path / "new"):
         assert run(*SMALL, "--out", "new").out.endswith("; see new-2/\n")
-    assert run("train", "--resume", "out", "--quiet").status == 0 and not list((tmp_path / "new").iterdir())
+    assert run("train", "--resume", "out", "--quiet").status == 0 and not list(
+        (tmp_path / "new").iterdir()
+    )
 
 
 @pytest.mark.parametrize(
@@ -215,8 +263,14 @@ def test_locked_folder_is_left_to_its_run(run, monkeypatch, tmp_path):
             "--resume: expected a run with a checkpoint that is whole, got none in "
             f"{Path('empty', 'checkpoints')}: they are written at SIGTERM",
         ),
-        ("digits --resume out", "--dataset: expected no such option with --resume: the run has its own"),
-        ("--resume out --batch-size 5", "--batch-size: expected no such option with --resume: the run has its own"),
+        (
+            "digits --resume out",
+            "--dataset: expected no such option with --resume: the run has its own",
+        ),
+        (
+            "--resume out --batch-size 5",
+            "--batch-size: expected no such option with --resume: the run has its own",
+        ),
         ("--checkpoint-every 0", "--checkpoint-every: expected an integer of 1 or more, got '0'"),
         ("--keep 0", "--keep: expected an integer of 1 or more, got '0'"),
     ],
@@ -224,7 +278,11 @@ def test_locked_folder_is_left_to_its_run(run, monkeypatch, tmp_path):
 def test_invalid_arguments_are_refused_in_one_line(run, tmp_path, argv, message):
     (tmp_path / "empty").mkdir()
     result = run("train", *argv.split())
-    assert result.status == 2 and result.err.startswith(f"xgrad train: {message}") and result.err.count("\n") == 1
+    assert (
+        result.status == 2
+        and result.err.startswith(f"xgrad train: {message}")
+        and result.err.count("\n") == 1
+    )
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +333,10 @@ CHANGES = [
     {"history": [{"epoch": 1}]},
     {
         "history": [
-            dict.fromkeys(("epoch", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy"), "")
+            dict.fromkeys(
+                ("epoch", "train_loss", "train_accuracy", "validation_loss", "validation_accuracy"),
+                "",
+            )
         ]
     },
     {"timing": 5},

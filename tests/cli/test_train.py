@@ -24,7 +24,18 @@ from xgrad.cli.training import PICTURES
 from xgrad.data import digits
 from xgrad.training import Trainer, callbacks
 
-FAST = ("train", "digits", "--hidden", "16", "--batch-size", "64", "--epochs", "2", "--device", "cpu")
+FAST = (
+    "train",
+    "digits",
+    "--hidden",
+    "16",
+    "--batch-size",
+    "64",
+    "--epochs",
+    "2",
+    "--device",
+    "cpu",
+)
 REPRODUCIBLE = {"weights.safetensors", "config.json", "metrics.jsonl"}
 FILES = {*REPRODUCIBLE, "timing.jsonl"}
 
@@ -77,14 +88,32 @@ def test_training_run_writes_all_files(run, tmp_path, pictures):
     for line in metrics:
         assert all(0 < value < 10 for value in line.values())
     for line in timing:
-        assert list(line) == ["epoch", "captured", "train_seconds", "validation_seconds", "images_per_second"]
+        assert list(line) == [
+            "epoch",
+            "captured",
+            "train_seconds",
+            "validation_seconds",
+            "images_per_second",
+        ]
         assert line["captured"] is True and all(0 <= value < math.inf for value in line.values())
     correct = round(360 * metrics[2]["test_accuracy"])
     assert last == f"test accuracy {correct / 360:.2%} ({correct} of 360); see out{os.sep}"
 
     config = json.loads((out / "config.json").read_text())
-    expected = {"dataset": "digits", "device": "cpu", "model": "mlp", "hidden": [16], "activation": "relu"}
-    expected |= {"optimizer": "adamw", "lr": 0.003, "momentum": 0.0, "weight_decay": 0.5, "dropout": 0.0}
+    expected = {
+        "dataset": "digits",
+        "device": "cpu",
+        "model": "mlp",
+        "hidden": [16],
+        "activation": "relu",
+    }
+    expected |= {
+        "optimizer": "adamw",
+        "lr": 0.003,
+        "momentum": 0.0,
+        "weight_decay": 0.5,
+        "dropout": 0.0,
+    }
     expected |= {
         "schedule": "cosine",
         "shift": 0,
@@ -99,7 +128,9 @@ def test_training_run_writes_all_files(run, tmp_path, pictures):
     assert {key: config[key] for key in expected} == expected
     assert config["versions"]["xgrad"] == xgrad.__version__ and config["versions"]["numpy"]
     images = digits().train.images
-    assert config["grey_values"] == pytest.approx({"mean": images.mean(), "std": images.std(), "largest": 16})
+    assert config["grey_values"] == pytest.approx(
+        {"mean": images.mean(), "std": images.std(), "largest": 16}
+    )
     for name in PICTURES:
         head = (out / name).read_bytes()[:24]
         assert head.startswith(b"\x89PNG\r\n\x1a\n") and int.from_bytes(head[16:20]) > 500
@@ -120,7 +151,13 @@ def test_files_of_a_run_killed_while_it_replaced_them_are_not_overwritten(run, t
 
 def test_curves_of_one_epoch_have_one_tick(monkeypatch, pictures):
     monkeypatch.setattr(plots, "_png", lambda figure: figure)
-    line = {"epoch": 1, "train_loss": 0.5, "test_loss": 0.4, "train_accuracy": 0.9, "test_accuracy": 0.8}
+    line = {
+        "epoch": 1,
+        "train_loss": 0.5,
+        "test_loss": 0.4,
+        "train_accuracy": 0.9,
+        "test_accuracy": 0.8,
+    }
     for axes in plots.curves([line], "digits").axes:
         low, high = axes.get_xlim()
         assert [tick for tick in axes.get_xticks() if low <= tick <= high] == [1]
@@ -140,11 +177,24 @@ def test_equal_seeds_give_equal_files_and_no_run_is_overwritten(run, tmp_path, o
 
 
 def test_devices_train_equally(run, tmp_path, device):
-    options = ("train", "digits", "--hidden", "8", "--batch-size", "256", "--epochs", "1", "--quiet")
+    options = (
+        "train",
+        "digits",
+        "--hidden",
+        "8",
+        "--batch-size",
+        "256",
+        "--epochs",
+        "1",
+        "--quiet",
+    )
     assert run(*options, "--device", device, "--out", "out").status == 0
     assert run(*options, "--device", "cpu", "--out", "cpu").status == 0
     metrics, expected = (lines(tmp_path / out / "metrics.jsonl") for out in ("out", "cpu"))
-    assert all(line == pytest.approx(other, rel=1e-4) for line, other in zip(metrics, expected, strict=True))
+    assert all(
+        line == pytest.approx(other, rel=1e-4)
+        for line, other in zip(metrics, expected, strict=True)
+    )
     assert json.loads((tmp_path / "out" / "config.json").read_text())["device"] == device
 
 
@@ -164,11 +214,25 @@ def test_captured_steps_give_bit_identical_results(run, tmp_path, optimizer):
     captured, eager = (contents(tmp_path / out) for out in ("capture", "no-capture"))
     assert all(captured[name] == eager[name] for name in REPRODUCIBLE)
     for out, expected in (("capture", True), ("no-capture", False)):
-        assert [line["captured"] for line in lines(tmp_path / out / "timing.jsonl")[:2]] == [expected, expected]
+        assert [line["captured"] for line in lines(tmp_path / out / "timing.jsonl")[:2]] == [
+            expected,
+            expected,
+        ]
 
 
 def test_steps_run_eagerly_on_devices_without_replay(run, tmp_path):
-    options = ("train", "digits", "--hidden", "8", "--batch-size", "500", "--epochs", "1", "--device", "strict")
+    options = (
+        "train",
+        "digits",
+        "--hidden",
+        "8",
+        "--batch-size",
+        "500",
+        "--epochs",
+        "1",
+        "--device",
+        "strict",
+    )
     assert run(*options, "--out", "default").err == ""
     message = "xgrad train: --capture: steps on strict cannot be replayed yet: they run eagerly\n"
     assert run(*options, "--out", "requested", "--capture").err == message
@@ -178,7 +242,9 @@ def test_steps_run_eagerly_on_devices_without_replay(run, tmp_path):
 
 def test_step_is_traced_once_for_each_shape(run, monkeypatch):
     trainers, fit = [], Trainer.fit
-    monkeypatch.setattr(Trainer, "fit", lambda self, epochs: trainers.append(self) or fit(self, epochs))
+    monkeypatch.setattr(
+        Trainer, "fit", lambda self, epochs: trainers.append(self) or fit(self, epochs)
+    )
     assert run(*FAST).status == 0
     steps = trainers[0].train_step, trainers[0].eval_step
     assert [step.recordings for step in steps] == [2, 1]  # full batches, the last batch
@@ -203,28 +269,57 @@ def test_step_is_traced_once_for_each_shape(run, monkeypatch):
 )
 def test_every_option_changes_the_training(run, tmp_path, finished, options):
     assert run(*FAST, "--out", "other", *options.split()).status == 0
-    default, metrics = (lines(folder / "metrics.jsonl") for folder in (finished, tmp_path / "other"))
+    default, metrics = (
+        lines(folder / "metrics.jsonl") for folder in (finished, tmp_path / "other")
+    )
     assert metrics != default and metrics[1]["train_loss"] < metrics[0]["train_loss"]
 
 
 def test_validation_loss_chooses_the_weights_and_ends_the_run(run, tmp_path):
     options = ("--lr", "0.05", "--optimizer", "adam", "--epochs", "30", "--quiet")
-    result = run(*FAST, *options, "--validation", "200", "--patience", "2", "--schedule", "constant", "--out", "out")
+    result = run(
+        *FAST,
+        *options,
+        "--validation",
+        "200",
+        "--patience",
+        "2",
+        "--schedule",
+        "constant",
+        "--out",
+        "out",
+    )
     assert result.status == 0
     *metrics, test = lines(tmp_path / "out" / "metrics.jsonl")
     losses = [line["validation_loss"] for line in metrics]
     best = losses.index(min(losses)) + 1
     assert len(losses) == best + 2 < 30 and test["epoch"] == best
     assert (
-        run(*FAST, *options, "--validation", "200", "--epochs", best, "--schedule", "constant", "--out", "b").status
+        run(
+            *FAST,
+            *options,
+            "--validation",
+            "200",
+            "--epochs",
+            best,
+            "--schedule",
+            "constant",
+            "--out",
+            "b",
+        ).status
         == 0
     )
     weights = [(tmp_path / out / "weights.safetensors").read_bytes() for out in ("out", "b")]
     assert weights[0] == weights[1]
     model = make_model("mlp", (8, 8), 10, (16,), "relu", 0.0)
     model.load_state_dict(xgrad.load(tmp_path / "out" / "weights.safetensors"))
-    train, held = digits().train.images[:-200].astype(float), digits().train.images[-200:].reshape(200, 64)
-    logits = model(xgrad.asarray((held - train.mean()) / train.std(), dtype="float32")).detach().numpy()
+    train, held = (
+        digits().train.images[:-200].astype(float),
+        digits().train.images[-200:].reshape(200, 64),
+    )
+    logits = (
+        model(xgrad.asarray((held - train.mean()) / train.std(), dtype="float32")).detach().numpy()
+    )
     labels = digits().train.labels[-200:]
     assert (logits.argmax(axis=1) == labels).mean() == metrics[best - 1]["validation_accuracy"]
 
@@ -232,10 +327,15 @@ def test_validation_loss_chooses_the_weights_and_ends_the_run(run, tmp_path):
 def test_plateau_of_the_validation_loss_lowers_the_learning_rate(run, monkeypatch):
     trainers, evaluate = [], Trainer.evaluate
     monkeypatch.setattr(
-        Trainer, "evaluate", lambda self, data: trainers.append(self) or evaluate(self, data) | {"loss": 1.0}
+        Trainer,
+        "evaluate",
+        lambda self, data: trainers.append(self) or evaluate(self, data) | {"loss": 1.0},
     )
     assert run(*FAST, "--schedule", "plateau", "--epochs", "5").status == 0
-    assert len(trainers[0].validation_loader.dataset) == 1437 // 12 and trainers[0].train_step.recordings == 2
+    assert (
+        len(trainers[0].validation_loader.dataset) == 1437 // 12
+        and trainers[0].train_step.recordings == 2
+    )
     assert trainers[0].optimizer.param_groups[0]["lr"] == pytest.approx(0.003 / 100)
 
 
@@ -252,7 +352,11 @@ def test_threads_are_set_and_reported(run, tmp_path, monkeypatch):
         xgrad.set_num_threads(before)
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     result = run(*FAST, "--threads", "1")
-    assert result.status == 2 and one_line(result.err) and result.err.endswith("pip install 'xgrad[threads]'\n")
+    assert (
+        result.status == 2
+        and one_line(result.err)
+        and result.err.endswith("pip install 'xgrad[threads]'\n")
+    )
     assert run(*FAST, "--out", "out").status == 0
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert config["blas"].startswith("not known: threadpoolctl is")
@@ -260,17 +364,36 @@ def test_threads_are_set_and_reported(run, tmp_path, monkeypatch):
 
 # Files
 
-TINY = ("train", "digits", "--hidden", "4", "--batch-size", "500", "--epochs", "1", "--device", "cpu", "--quiet")
+TINY = (
+    "train",
+    "digits",
+    "--hidden",
+    "4",
+    "--batch-size",
+    "500",
+    "--epochs",
+    "1",
+    "--device",
+    "cpu",
+    "--quiet",
+)
 
 
 def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypatch):
     calls = []
-    monkeypatch.setattr("xgrad.cli.training.write_together", lambda files: calls.append(dict(files)))
+    monkeypatch.setattr(
+        "xgrad.cli.training.write_together", lambda files: calls.append(dict(files))
+    )
     assert run(*FAST, "--out", "out").status == 0
     for number, files in enumerate(calls, 1):
         contents = {Path(path).name: content for path, content in files.items()}
-        assert next(iter(contents)) == "weights.safetensors" and set(contents) == {*FILES, *PICTURES}
-        assert len(contents["metrics.jsonl"].splitlines()) == number  # the last one is of the test images
+        assert next(iter(contents)) == "weights.safetensors" and set(contents) == {
+            *FILES,
+            *PICTURES,
+        }
+        assert (
+            len(contents["metrics.jsonl"].splitlines()) == number
+        )  # the last one is of the test images
         assert [name for name, content in contents.items() if content is None] == [*PICTURES]
     assert len(calls) == 3 and calls[0] != calls[1]
 
@@ -285,11 +408,32 @@ def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypat
         ("digits extra", "expected the options that xgrad train --help lists, got extra"),
         ("--epoch 3", "expected the options that xgrad train --help lists, got --epoch 3"),
         ("--lr", "--lr: expected one argument"),
-        ("--device gpu", "--device: expected auto or a device that can be used, got 'gpu': unknown device 'gpu'"),
-        ("--device cpu:7", "--device: expected auto or a device that can be used, got 'cpu:7': unknown device 'cpu:7'"),
-        ("--device cpu:x", "--device: expected auto or a device that can be used, got 'cpu:x': unknown device 'cpu:x'"),
-        ("--hidden 256,x", "--hidden: expected widths of hidden layers such as 256,128, got '256,x'"),
-        ("--hidden 256,0", "--hidden: expected widths of hidden layers such as 256,128, got '256,0'"),
+        (
+            "--device gpu",
+            "--device: expected auto or a device that can be used, got 'gpu': unknown device 'gpu'",
+        ),
+        (
+            "--device cpu:7",
+            (
+                "--device: expected auto or a device that can be used, got 'cpu:7': unknown device"
+                " 'cpu:7'"
+            ),
+        ),
+        (
+            "--device cpu:x",
+            (
+                "--device: expected auto or a device that can be used, got 'cpu:x': unknown device"
+                " 'cpu:x'"
+            ),
+        ),
+        (
+            "--hidden 256,x",
+            "--hidden: expected widths of hidden layers such as 256,128, got '256,x'",
+        ),
+        (
+            "--hidden 256,0",
+            "--hidden: expected widths of hidden layers such as 256,128, got '256,0'",
+        ),
         ("--hidden ,", "--hidden: expected widths of hidden layers such as 256,128, got ','"),
         ("--activation swish", "--activation: expected relu, sigmoid or tanh, got 'swish'"),
         ("--optimizer lion", "--optimizer: expected sgd, adam or adamw, got 'lion'"),
@@ -300,17 +444,26 @@ def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypat
         ("--momentum 1", "--momentum: expected a number from 0 to below 1, got '1'"),
         ("--momentum 0.9", "--momentum: expected --optimizer sgd with it, got adamw"),
         ("--weight-decay -0.1", "--weight-decay: expected a number of 0 or more, got '-0.1'"),
-        ("--schedule fast", "--schedule: expected cosine, constant, linear, step, onecycle or plateau, got 'fast'"),
+        (
+            "--schedule fast",
+            "--schedule: expected cosine, constant, linear, step, onecycle or plateau, got 'fast'",
+        ),
         ("--model resnet", "--model: expected mlp, lenet, cnn, mixer or vit, got 'resnet'"),
         ("--model cnn --hidden 16", "--hidden: expected --model mlp with it, got cnn"),
         ("--model cnn --activation relu", "--activation: expected --model mlp with it, got cnn"),
         ("--model mixer --dropout 0.1", "--dropout: expected --model mlp with it, got mixer"),
         ("--out=", "--out: expected a path, got ''"),
         ("--validation 0", "--validation: expected an integer of 1 or more, got '0'"),
-        ("--validation 1437", "--validation: expected fewer than the 1437 training images, got 1437"),
+        (
+            "--validation 1437",
+            "--validation: expected fewer than the 1437 training images, got 1437",
+        ),
         ("--ema 1", "--ema: expected a number from 0 to below 1, got '1'"),
         ("--patience 0", "--patience: expected an integer of 1 or more, got '0'"),
-        ("--model lenet", "--model lenet: expected images of at least 12x12 pixels, got 8x8: choose cnn"),
+        (
+            "--model lenet",
+            "--model lenet: expected images of at least 12x12 pixels, got 8x8: choose cnn",
+        ),
         ("--shift -1", "--shift: expected an integer of 0 or more, got '-1'"),
         ("--shift 8", "--shift: expected fewer pixels than the 8 of an image, got 8"),
         ("--batch-size 0", "--batch-size: expected an integer of 1 or more, got '0'"),
@@ -321,19 +474,37 @@ def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypat
             f"--threads: expected at most {os.cpu_count()}, the number of processors, got '",
         ),
         ("--epochs 1000000000", "--epochs: expected an integer below 1e+09, got '1000000000'"),
-        ("--batch-size 1000000000", "--batch-size: expected an integer below 1e+09, got '1000000000'"),
-        ("--validation 1000000000", "--validation: expected an integer below 1e+09, got '1000000000'"),
+        (
+            "--batch-size 1000000000",
+            "--batch-size: expected an integer below 1e+09, got '1000000000'",
+        ),
+        (
+            "--validation 1000000000",
+            "--validation: expected an integer below 1e+09, got '1000000000'",
+        ),
         ("--patience 1000000000", "--patience: expected an integer below 1e+09, got '1000000000'"),
-        ("--checkpoint-every 1000000000", "--checkpoint-every: expected an integer below 1e+09, got '1000000000'"),
+        (
+            "--checkpoint-every 1000000000",
+            "--checkpoint-every: expected an integer below 1e+09, got '1000000000'",
+        ),
         ("--keep 1000000000", "--keep: expected an integer below 1e+09, got '1000000000'"),
-        ("--hidden 1000000000", "--hidden: expected widths of hidden layers such as 256,128, got '1000000000'"),
+        (
+            "--hidden 1000000000",
+            "--hidden: expected widths of hidden layers such as 256,128, got '1000000000'",
+        ),
         ("--weight-decay inf", "--weight-decay: expected a number of 0 or more, got 'inf'"),
         ("--ema nan", "--ema: expected a number from 0 to below 1, got 'nan'"),
         ("--epochs 0", "--epochs: expected an integer of 1 or more, got '0'"),
         ("--seed -1", "--seed: expected an integer of 0 or more, got '-1'"),
-        ("--seed 18446744073709551616", "--seed: expected an integer below 1.84467e+19, got '18446744073709551616'"),
+        (
+            "--seed 18446744073709551616",
+            "--seed: expected an integer below 1.84467e+19, got '18446744073709551616'",
+        ),
         ("--fallback mnist", "--fallback: expected digits, got 'mnist'"),
-        ("--data folder", "--data: expected mnist or another data set of files with it, got digits and 'folder'"),
+        (
+            "--data folder",
+            "--data: expected mnist or another data set of files with it, got digits and 'folder'",
+        ),
         ("--out file/folder", "--out: expected a folder that can be written to, got file"),
         ("--out file", "--out: expected a folder that can be written to, got file"),
     ],
@@ -366,7 +537,9 @@ def test_diverging_training_run_fails_without_files(run, tmp_path):
     assert not list((tmp_path / "out").iterdir())
 
 
-@pytest.mark.parametrize("name", ["weights.safetensors", "metrics.jsonl", "config.json", "mistakes.png"])
+@pytest.mark.parametrize(
+    "name", ["weights.safetensors", "metrics.jsonl", "config.json", "mistakes.png"]
+)
 def test_full_disk_leaves_complete_files(run, tmp_path, monkeypatch, pictures, name):
     replace, written = os.replace, []
 
@@ -381,10 +554,14 @@ def test_full_disk_leaves_complete_files(run, tmp_path, monkeypatch, pictures, n
     assert result.status == 2 and one_line(result.err)
     last, count = (2, 3) if name == "mistakes.png" else (1, 1)
     assert result.err.startswith(f"xgrad train: {os.path.join('out', name)}: disk full: ")
-    assert result.err.endswith(f"; files in out are whole, last epoch with all files: epoch {last}\n")
+    assert result.err.endswith(
+        f"; files in out are whole, last epoch with all files: epoch {last}\n"
+    )
     after = contents(tmp_path / "out")
     assert set(after) == {*FILES, *(["curves.png"] if last == 2 else [])}
-    assert len(after["metrics.jsonl"].splitlines()) == len(after["timing.jsonl"].splitlines()) == count
+    assert (
+        len(after["metrics.jsonl"].splitlines()) == len(after["timing.jsonl"].splitlines()) == count
+    )
 
 
 def test_interrupt_before_the_first_evaluation_changes_nothing(run, out, monkeypatch):
@@ -417,7 +594,9 @@ def test_ctrl_c_leaves_complete_files(tmp_path):
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and one_line(err)
-    assert re.fullmatch(r"xgrad train: interrupted after step \d+: `xgrad train --resume out` continues\n", err)
+    assert re.fullmatch(
+        r"xgrad train: interrupted after step \d+: `xgrad train --resume out` continues\n", err
+    )
     assert {path.name for path in (tmp_path / "out").iterdir()} == {*FILES, "checkpoints"}
     assert len(lines(tmp_path / "out" / "metrics.jsonl")) >= 2
     assert xgrad.load(tmp_path / "out" / "weights.safetensors")
@@ -432,7 +611,9 @@ def test_without_matplotlib_pictures_are_left_out(run, tmp_path, monkeypatch, pi
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run(*FAST, "--out", "out")
     assert result.status == 0 and one_line(result.err)
-    assert "pictures are left out" in result.err and result.err.endswith("pip install 'xgrad[cli]'\n")
+    assert "pictures are left out" in result.err and result.err.endswith(
+        "pip install 'xgrad[cli]'\n"
+    )
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
 
 
@@ -442,7 +623,9 @@ def test_tensorboard_writes_events_or_names_its_extra(run, tmp_path, monkeypatch
         result = run(*FAST, "--tensorboard", "--out", "out")
         assert result.status == 2 and one_line(result.err) and not (tmp_path / "out").exists()
         assert result.err.startswith("xgrad train: --tensorboard: tensorboardX is missing")
-    pytest.importorskip("tensorboardX", reason="needs tensorboardX: pip install 'xgrad[tensorboard]'")
+    pytest.importorskip(
+        "tensorboardX", reason="needs tensorboardX: pip install 'xgrad[tensorboard]'"
+    )
     assert run(*FAST, "--tensorboard", "--out", "out").status == 0
     (file,) = (tmp_path / "out" / "tensorboard").iterdir()
     assert file.read_bytes().count(b"loss/train") == 2
@@ -454,7 +637,9 @@ def test_without_tqdm_progress_is_lines(run, monkeypatch):
     monkeypatch.setattr(callbacks, "LINE_SECONDS", 0)
     err = run(*FAST, "--out", "second").err.splitlines()
     assert len(err) == 2 * math.ceil(1437 / 64)
-    assert err[0].startswith("epoch 1/2: 64/1437 images, loss ") and err[-1].startswith("epoch 2/2: 1437/1437 images")
+    assert err[0].startswith("epoch 1/2: 64/1437 images, loss ") and err[-1].startswith(
+        "epoch 2/2: 1437/1437 images"
+    )
     assert run(*FAST, "--quiet").err == ""
 
 

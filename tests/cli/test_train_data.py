@@ -39,7 +39,11 @@ def test_digits_replace_missing_mnist(run, options, reason, monkeypatch):
     )
     monkeypatch.setenv("XGRAD_DATA", "nowhere")
     result = run("train", *options, *DIGITS)
-    assert result.status == 0 and result.err.count("\n") == 1 and "was not found in nowhere:" in result.err
+    assert (
+        result.status == 0
+        and result.err.count("\n") == 1
+        and "was not found in nowhere:" in result.err
+    )
 
 
 @pytest.mark.parametrize("options", [(), ("--no-download",), ("--data", "folder")])
@@ -50,8 +54,12 @@ def test_missing_mnist_is_reported_with_folders_and_advice(run, tmp_path, option
     last = result.err.splitlines()[-1]
     assert last.startswith("xgrad train: MNIST: files not found: train-images-idx3-ubyte")
     assert f" in {os.path.join(folder, 'mnist')}, " in last
-    assert "set XGRAD_DATA to a folder that holds the files" in last and last.endswith("or `xgrad train digits`")
-    assert len(result.err.splitlines()) == (1 if options else 2)  # the first line announces the download
+    assert "set XGRAD_DATA to a folder that holds the files" in last and last.endswith(
+        "or `xgrad train digits`"
+    )
+    assert len(result.err.splitlines()) == (
+        1 if options else 2
+    )  # the first line announces the download
     assert not (tmp_path / "runs").exists()
 
 
@@ -59,19 +67,34 @@ def test_other_data_sets_are_trained_on_by_name(run, tmp_path, small_fashion_mni
     result = run("train", "fashion-mnist", "--data", small_fashion_mnist, *SMALL)
     assert result.status == 0 and not result.err
     assert result.out.startswith("fashion-mnist: 200 training and 100 test images; MLP 784-8-10")
-    assert json.loads((tmp_path / "runs" / "fashion-mnist" / "config.json").read_text())["class_names"][1] == "Trouser"
+    assert (
+        json.loads((tmp_path / "runs" / "fashion-mnist" / "config.json").read_text())[
+            "class_names"
+        ][1]
+        == "Trouser"
+    )
     result = run("predict", "runs/fashion-mnist", "--data", small_fashion_mnist)
     assert result.status == 0 and "; the label is " in result.out and "Trouser" in result.out
     result = run("train", "kmnist")
-    assert result.status == 2 and "KMNIST is not on this machine yet: downloading it (21 MB)" in result.err
+    assert (
+        result.status == 2
+        and "KMNIST is not on this machine yet: downloading it (21 MB)" in result.err
+    )
     assert "KMNIST: files not found: train-images-idx3-ubyte.gz" in result.err
 
 
 def test_damaged_mnist_is_reported_and_not_replaced_by_digits(run, small_mnist):
     (small_mnist / "t10k-labels-idx1-ubyte.gz").write_bytes(b"\x1f\x8b damaged")
-    for options in (("--data", small_mnist), ("mnist", "--data", small_mnist, "--fallback", "digits")):
+    for options in (
+        ("--data", small_mnist),
+        ("mnist", "--data", small_mnist, "--fallback", "digits"),
+    ):
         result = run("train", *options)
-        assert result.status == 2 and result.err.count("\n") == 1 and "expected a complete gzip file" in result.err
+        assert (
+            result.status == 2
+            and result.err.count("\n") == 1
+            and "expected a complete gzip file" in result.err
+        )
 
 
 @pytest.mark.parametrize(
@@ -81,16 +104,34 @@ def test_damaged_mnist_is_reported_and_not_replaced_by_digits(run, small_mnist):
         ("--hidden 128 --optimizer sgd --batch-size 32 --epochs 1 --schedule cosine", 0.9, 0.95),
     ],
 )
-def test_mnist_reaches_known_accuracies(run, real_mnist, tmp_path, options, train_accuracy, test_accuracy):
+def test_mnist_reaches_known_accuracies(
+    run, real_mnist, tmp_path, options, train_accuracy, test_accuracy
+):
     options = ("--data", real_mnist, *options.split(), "--device", "cpu", "--out", "out")
     assert run("train", "mnist", *options).status == 0
-    *_, last, test = (json.loads(line) for line in (tmp_path / "out" / "metrics.jsonl").read_text().splitlines())
+    *_, last, test = (
+        json.loads(line) for line in (tmp_path / "out" / "metrics.jsonl").read_text().splitlines()
+    )
     assert test["test_accuracy"] >= test_accuracy and last["train_accuracy"] > train_accuracy
 
 
-def test_captured_steps_give_bit_identical_results_at_the_sizes_of_mnist(run, small_mnist, tmp_path):
+def test_captured_steps_give_bit_identical_results_at_the_sizes_of_mnist(
+    run, small_mnist, tmp_path
+):
     for capture in ("--capture", "--no-capture"):
-        options = ("--hidden", "256,128", "--epochs", "3", "--device", "cpu", "--out", capture.strip("-"), capture)
+        options = (
+            "--hidden",
+            "256,128",
+            "--epochs",
+            "3",
+            "--device",
+            "cpu",
+            "--out",
+            capture.strip("-"),
+            capture,
+        )
         assert run("train", "mnist", "--data", small_mnist, *options).status == 0
     for name in ("weights.safetensors", "config.json", "metrics.jsonl"):
-        assert (tmp_path / "capture" / name).read_bytes() == (tmp_path / "no-capture" / name).read_bytes()
+        assert (tmp_path / "capture" / name).read_bytes() == (
+            tmp_path / "no-capture" / name
+        ).read_bytes()

@@ -1,8 +1,8 @@
 """Plugin of pytest that mends one comparison of the standard's own suite: see `run.py`.
 
-`test_can_cast` compares None, for pairs that its table of promotions does not have, with the dtype to cast to. NumPy
-says that None equals ``np.dtype("float64")``, and the test then expects that complex numbers can be cast to float64.
-Here the table gives an object that equals no dtype instead.
+`test_can_cast` compares None, for pairs that its table of promotions does not have, with the dtype
+to cast to. NumPy says that None equals ``np.dtype("float64")``, and the test then expects that
+complex numbers can be cast to float64. Here the table gives an object that equals no dtype instead.
 """
 
 from __future__ import annotations

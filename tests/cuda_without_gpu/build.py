@@ -1,4 +1,6 @@
-"""Build of the emulation: libraries in place of CUDA's, and CuPy's modules that have CUDA's runtime linked in."""
+"""Build of the emulation: libraries in place of CUDA's, and CuPy's modules that have CUDA's runtime
+linked in.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 CUPY = "14.2.0"
 
-#: In place of CUDA's libraries: file name, sources, and a module of CuPy that is linked to more functions, with the
-#: beginning of their names. Those print that they are not covered, and fail.
+#: In place of CUDA's libraries: file name, sources, and a module of CuPy that is linked to more
+#: functions, with the beginning of their names. Those print that they are not covered, and fail.
 LIBRARIES: dict[str, tuple[list[str], str, str]] = {
     "libcuda.so.1": (["driver.cpp", "blocks.cpp"], "", ""),
     "libnvrtc.so.13": (["nvrtc.cpp"], "", ""),
@@ -31,7 +33,8 @@ LIBRARIES: dict[str, tuple[list[str], str, str]] = {
     "libcusparse.so.12": ([], "cupy_backends.cuda.libs.cusparse", "cusparse"),
 }
 
-#: Modules of CuPy that contain CUDA's runtime, compiled again from their source, with sources in place of device code.
+#: Modules of CuPy that contain CUDA's runtime, compiled again from their source, with sources in
+#: place of device code.
 MODULES: dict[str, list[str]] = {
     "cupy_backends.cuda.api.runtime": [],
     "cupy.cuda.cub": ["device_algorithms.cpp"],
@@ -44,9 +47,13 @@ KERNEL_FLAGS = ["-std=c++20", "-O1", "-w", "-fPIC", "-fwhole-program", "-ffp-con
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:
     """Return the output of a command; its errors are shown."""
-    done = subprocess.run([str(part) for part in command], cwd=cwd, stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, stdout=subprocess.PIPE, text=True, check=False
+    )
     if done.returncode:
-        raise SystemExit(f"{shlex.join(map(str, command))}: exit status {done.returncode}\n{done.stdout}")
+        raise SystemExit(
+            f"{shlex.join(map(str, command))}: exit status {done.returncode}\n{done.stdout}"
+        )
     return done.stdout
 
 
@@ -72,24 +79,46 @@ def cuda_headers() -> Path:
 
 
 def build(folder: Path) -> None:
-    """Build all into a folder, and put CuPy's rebuilt modules into the environment that runs this."""
+    """Build all into a folder, and put CuPy's rebuilt modules into the environment that runs
+    this.
+    """
     library, objects, source = folder / "lib", folder / "objects", cupy_source(folder)
     for path in (library, objects, folder / "include"):
         path.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         headers = pool.submit(kernel_headers, folder)
         rebuilt = {name: pool.submit(compile_module, name, source, objects) for name in MODULES}
-        files = {path.name: pool.submit(compile_file, path, objects, source) for path in HERE.glob("*.cpp")}
+        files = {
+            path.name: pool.submit(compile_file, path, objects, source)
+            for path in HERE.glob("*.cpp")
+        }
         for name, (needed, module, prefix) in LIBRARIES.items():
             parts = [files[file].result() for file in needed]
             if prefix:
-                parts += [missing(module_file(module), prefix, objects, parts), library / "libcuda.so.1"]
+                parts += [
+                    missing(module_file(module), prefix, objects, parts),
+                    library / "libcuda.so.1",
+                ]
             link(library / name, parts)
         for name, needed in MODULES.items():
-            parts = [rebuilt[name].result(), *[files[file].result() for file in needed], library / "libcuda.so.1"]
+            parts = [
+                rebuilt[name].result(),
+                *[files[file].result() for file in needed],
+                library / "libcuda.so.1",
+            ]
             made = objects / module_file(name).name
-            run(compiler(), "-shared", "-fPIC", "-w", missing(parts[0], "cuda", objects, parts), *parts, "-o", made)
-            # Replaced, not overwritten: a process that runs with the old file has its pages mapped, and would crash
+            run(
+                compiler(),
+                "-shared",
+                "-fPIC",
+                "-w",
+                missing(parts[0], "cuda", objects, parts),
+                *parts,
+                "-o",
+                made,
+            )
+            # Replaced, not overwritten: a process that runs with the old file has its pages mapped,
+            # and would crash
             os.replace(shutil.copy(made, f"{module_file(name)}.new"), module_file(name))
         headers.result()
     folder.joinpath("version").write_text(f"// {version()}\n")  # last: what says that all is built
@@ -98,7 +127,13 @@ def build(folder: Path) -> None:
 def compile_file(path: Path, objects: Path, source: Path, *flags: str) -> Path:
     """Compile a source to an object."""
     target, cupy = objects / f"{path.stem}.o", site() / "cupy/_core/include/cupy/_cccl"
-    paths = [HERE / "include", cuda_headers(), cupy / "thrust", cupy / "libcudacxx", source / "cupy/cuda"]
+    paths = [
+        HERE / "include",
+        cuda_headers(),
+        cupy / "thrust",
+        cupy / "libcudacxx",
+        source / "cupy/cuda",
+    ]
     include = [f"-I{each}" for each in [*paths, sysconfig.get_path("include")]]
     run(compiler(), *FLAGS, *flags, *include, "-c", path, "-o", target)
     return target
@@ -107,7 +142,14 @@ def compile_file(path: Path, objects: Path, source: Path, *flags: str) -> Path:
 def compile_module(name: str, source: Path, objects: Path) -> Path:
     """Compile a module of CuPy from its source."""
     path = source.joinpath(*name.split("."))
-    run(sys.executable, "-c", CYTHONIZE, name, path.relative_to(source).with_suffix(".pyx"), cwd=source)
+    run(
+        sys.executable,
+        "-c",
+        CYTHONIZE,
+        name,
+        path.relative_to(source).with_suffix(".pyx"),
+        cwd=source,
+    )
     return compile_file(path.with_suffix(".cpp"), objects, source, "-O1", "-w")
 
 
@@ -115,7 +157,13 @@ def link(target: Path, parts: list[Path]) -> None:
     """Link a shared library, with versions of its symbols, which CuPy's modules ask for."""
     versions = target.with_suffix(".map")
     versions.write_text(f"{target.name} {{ global: *; }};\n")
-    options = ["-shared", "-fPIC", "-w", f"-Wl,-soname,{target.name}", f"-Wl,--version-script={versions}"]
+    options = [
+        "-shared",
+        "-fPIC",
+        "-w",
+        f"-Wl,-soname,{target.name}",
+        f"-Wl,--version-script={versions}",
+    ]
     run(compiler(), *options, *parts, "-o", target, "-ldl")
     versions.unlink()
 
@@ -124,7 +172,15 @@ def cupy_source(folder: Path) -> Path:
     """Return the folder of CuPy's source, downloaded if it is not there."""
     source = folder / f"cupy-{CUPY}"
     if not source.exists():
-        options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-binary", ":all:", "--dest", folder]
+        options = [
+            "--quiet",
+            "--no-deps",
+            "--no-build-isolation",
+            "--no-binary",
+            ":all:",
+            "--dest",
+            folder,
+        ]
         os.environ["CUPY_INSTALL_USE_STUB"] = "1"  # or its setup looks for CUDA
         run(sys.executable, "-m", "pip", "download", *options, f"cupy=={CUPY}")
         with tarfile.open(folder / f"cupy-{CUPY}.tar.gz") as archive:
@@ -155,14 +211,21 @@ def missing(module: Path, prefix: str, objects: Path, parts: list[Path]) -> Path
     path = objects / f"missing_{module.name.partition('.')[0]}.cpp"
     refuse = '{ fprintf(stderr, "cuda_without_gpu: %s is not covered\\n"); return 801; }'
     names = sorted(symbols(module, "U").difference(*[symbols(part, "T") for part in parts]))
-    path.write_text("#include <cstdio>\n" + "".join(f'extern "C" int {name}(...) {refuse % name}\n' for name in names))
+    path.write_text(
+        "#include <cstdio>\n"
+        + "".join(f'extern "C" int {name}(...) {refuse % name}\n' for name in names)
+    )
     return path
 
 
 def kernel_headers(folder: Path) -> None:
     """Precompile the headers of kernels, and write the command of the compiler."""
     cupy = site() / "cupy/_core/include"
-    paths = [folder / "include", HERE / "include", *[cupy / f"cupy/_cccl/{x}" for x in ("cub", "thrust", "libcudacxx")]]
+    paths = [
+        folder / "include",
+        HERE / "include",
+        *[cupy / f"cupy/_cccl/{x}" for x in ("cub", "thrust", "libcudacxx")],
+    ]
     command = [compiler(), *KERNEL_FLAGS, *[f"-I{path}" for path in [*paths, cupy]]]
     header = folder / "include/kernels.h"
     shutil.copy(HERE / "include/kernels.h", header)

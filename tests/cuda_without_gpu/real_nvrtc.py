@@ -1,7 +1,8 @@
-"""Compile sources by NVIDIA's NVRTC, in a process without the emulation: ``python real_nvrtc.py LIBRARY``.
+"""Compile sources by NVIDIA's NVRTC, in a process without the emulation: ``python real_nvrtc.py
+LIBRARY``.
 
-The standard input has a list of compilations as JSON: a source, and lists of options. The output has, for each, whether
-the machine code is the same with all of these lists.
+The standard input has a list of compilations as JSON: a source, and lists of options. The output
+has, for each, whether the machine code is the same with all of these lists.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ def compiled(nvrtc: Any, source: str, options: list[str]) -> bytes:
     """Return a cubin."""
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     array = (ctypes.c_char_p * len(options))(*[x.encode() for x in options])
-    assert not nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None)
+    assert not nvrtc.nvrtcCreateProgram(
+        ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None
+    )
     if nvrtc.nvrtcCompileProgram(program, len(options), array):
         log = ctypes.create_string_buffer(1 << 20)
         nvrtc.nvrtcGetProgramLog(program, log)

@@ -131,16 +131,22 @@ def test_synchronization_is_refused_in_a_capture() -> None:
 def test_kernel_is_not_loaded_in_a_capture() -> None:
     with cp.cuda.Stream(non_blocking=True) as stream:
         stream.begin_capture()
-        with pytest.raises(cp.cuda.driver.CUDADriverError, match="cudaErrorStreamCaptureUnsupported"):
+        with pytest.raises(
+            cp.cuda.driver.CUDADriverError, match="cudaErrorStreamCaptureUnsupported"
+        ):
             cp.RawKernel(BARRIERS.replace("reversed", "loaded"), "loaded").compile()
-        with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="cudaErrorStreamCaptureInvalidated"):
+        with pytest.raises(
+            cp.cuda.runtime.CUDARuntimeError, match="cudaErrorStreamCaptureInvalidated"
+        ):
             stream.end_capture()
 
 
 def test_copy_to_memory_of_the_host_as_if_of_the_device_is_refused() -> None:
     x, host = cp.zeros(3), np.zeros(3)
     with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="cudaErrorInvalidValue"):
-        cp.cuda.runtime.memcpyAsync(host.ctypes.data, x.data.ptr, 24, cp.cuda.runtime.memcpyDeviceToDevice, 0)
+        cp.cuda.runtime.memcpyAsync(
+            host.ctypes.data, x.data.ptr, 24, cp.cuda.runtime.memcpyDeviceToDevice, 0
+        )
 
 
 @pytest.mark.parametrize(("grid", "block"), [((1,), (1025,)), ((1, 65536), (32,))])

@@ -30,23 +30,36 @@ from xgrad_cupy.cuda_source import C_TYPES
 
 #: Launches of kernels in a captured step of each model: fused, and one for each call.
 LAUNCHES = {
-    "MLP": (21, 23), "LSTM": (58, 173), "transformer encoder": (83, 114), "GPT": (176, 320), "LeNet": (82, 134),
+    "MLP": (21, 23),
+    "LSTM": (58, 173),
+    "transformer encoder": (83, 114),
+    "GPT": (176, 320),
+    "LeNet": (82, 134),
     "ResNet": (278, 494),
-}  # fmt: skip
+}
 
 
-def training(name: str, device: str, native: bool | None = None, capture: bool = True) -> tuple[Any, Any, nn.Module]:
+def training(
+    name: str, device: str, native: bool | None = None, capture: bool = True
+) -> tuple[Any, Any, nn.Module]:
     """Return the step of a model, its batch and the model."""
     xgrad.manual_seed(0)
     if name == "MLP":
         rng = np.random.default_rng(0)
-        module: Any = nn.Sequential(nn.Linear(30, 20), nn.ReLU(), nn.Linear(20, 15), nn.ReLU(), nn.Linear(15, 10))
+        module: Any = nn.Sequential(
+            nn.Linear(30, 20), nn.ReLU(), nn.Linear(20, 15), nn.ReLU(), nn.Linear(15, 10)
+        )
         x, y = rng.standard_normal((8, 30)).astype(np.float32), rng.integers(0, 10, 8)
     else:
-        model, sizes = QUICK[name]["model"], {key: n for key, n in QUICK[name].items() if key != "model"}
+        model, sizes = (
+            QUICK[name]["model"],
+            {key: n for key, n in QUICK[name].items() if key != "model"},
+        )
         data = problem(model, **sizes)
         module = MODELS[model](**sizes)
-        module.load_state_dict({key: value.astype(np.float32) for key, value in data.weights.items()}, strict=False)
+        module.load_state_dict(
+            {key: value.astype(np.float32) for key, value in data.weights.items()}, strict=False
+        )
         x, y = data.x.astype(np.float32) if data.x.dtype.kind == "f" else data.x, data.y
     module = module.to(device)
     make: Any = optim.Adam if name == "MLP" else optim.SGD
@@ -63,8 +76,12 @@ def training(name: str, device: str, native: bool | None = None, capture: bool =
     return xgrad.capture(step, native=native) if capture else step, batch, module
 
 
-def trained(name: str, device: str, native: bool | None = None, capture: bool = True) -> tuple[list[Any], int]:
-    """Return the losses and the parameters after five steps, and the number of kernels of the last step."""
+def trained(
+    name: str, device: str, native: bool | None = None, capture: bool = True
+) -> tuple[list[Any], int]:
+    """Return the losses and the parameters after five steps, and the number of kernels of the last
+    step.
+    """
     step, batch, module = training(name, device, native, capture)
     losses = [step(*batch) for _ in range(4)]
     before = counted()[0]
@@ -96,16 +113,20 @@ SPECIAL: dict[str, Any] = {
     "bool": np.array([False, True]),
 }
 UNARY = (
-    "abs negative sqrt exp log tanh sin floor ceil sign square isnan isinf isfinite logical_not relu sigmoid".split()
+    "abs negative sqrt exp log tanh sin floor ceil sign square isnan isinf isfinite logical_not"
+    " relu sigmoid".split()
 )
 BINARY = (
-    "add subtract multiply divide maximum minimum less less_equal greater greater_equal equal not_equal pow atan2 "
-    "logaddexp copysign hypot logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor remainder".split()
+    "add subtract multiply divide maximum minimum less less_equal greater greater_equal equal"
+    " not_equal pow atan2 logaddexp copysign hypot logical_and logical_or logical_xor bitwise_and"
+    " bitwise_or bitwise_xor remainder".split()
 )
 
 
 def results(function: Callable[..., Any], dtype: str, capture: bool) -> list[Any] | None:
-    """Return a function of special values of a dtype, twice in one group; None if it does not take that dtype."""
+    """Return a function of special values of a dtype, twice in one group; None if it does not take
+    that dtype.
+    """
     values = SPECIAL[dtype]
     pairs = [part.ravel() for part in np.meshgrid(values, values)]
     arrays = [xgrad.asarray(part, device="cuda") for part in pairs]
@@ -125,7 +146,9 @@ def results(function: Callable[..., Any], dtype: str, capture: bool) -> list[Any
 
 @pytest.mark.parametrize("dtype", SPECIAL)
 @pytest.mark.parametrize("name", [*UNARY, *BINARY, "clip", "astype", "scalars"])
-def test_special_values_of_fused_expressions_have_the_bits_of_eager_mode(name: str, dtype: str) -> None:
+def test_special_values_of_fused_expressions_have_the_bits_of_eager_mode(
+    name: str, dtype: str
+) -> None:
     if name == "remainder" and "int" in dtype:
         pytest.skip("a division of integers by 0 ends the process on the host")
     function: Any = getattr(xgrad, name, None)
@@ -148,7 +171,10 @@ def test_special_values_of_fused_expressions_have_the_bits_of_eager_mode(name: s
 def test_broadcast_and_strided_operands_of_a_group(shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     x, row = rng.standard_normal(shape), rng.standard_normal(shape[-1:])
-    arrays = [xgrad.asarray(part, device="cuda") for part in (x, row, rng.standard_normal((*shape, 2)), x.T.copy())]
+    arrays = [
+        xgrad.asarray(part, device="cuda")
+        for part in (x, row, rng.standard_normal((*shape, 2)), x.T.copy())
+    ]
 
     def step(x: Any, row: Any, pairs: Any, turned: Any) -> Any:
         total = x * row + pairs[..., 1] - 2
@@ -198,16 +224,24 @@ def test_zero_that_fills_an_array_has_no_sign_as_in_eager_mode() -> None:
 
 
 def _nvrtc() -> Path | None:
-    """Return the library of the wheel nvidia-cuda-nvrtc, in a folder of the variable, or installed."""
+    """Return the library of the wheel nvidia-cuda-nvrtc, in a folder of the variable, or
+    installed.
+    """
     spec = importlib.util.find_spec("nvidia")
     installed = [str(Path(x).parent) for x in (spec and spec.submodule_search_locations) or ()]
     folders = [os.environ.get("NVRTC_WHEEL", ""), *installed]
-    found = [path for folder in filter(None, folders) for path in Path(folder).glob("nvidia/cu13/lib/libnvrtc.so.13")]
+    found = [
+        path
+        for folder in filter(None, folders)
+        for path in Path(folder).glob("nvidia/cu13/lib/libnvrtc.so.13")
+    ]
     return found[0] if found else None
 
 
 ARCHITECTURES = "-arch=sm_75", "-arch=sm_90", "-arch=sm_120"
-needs_nvrtc = pytest.mark.skipif(_nvrtc() is None, reason="needs the wheel nvidia-cuda-nvrtc: NVRTC_WHEEL=FOLDER")
+needs_nvrtc = pytest.mark.skipif(
+    _nvrtc() is None, reason="needs the wheel nvidia-cuda-nvrtc: NVRTC_WHEEL=FOLDER"
+)
 
 
 @needs_nvrtc
@@ -224,7 +258,9 @@ def test_nvrtc_compiles_the_kernels_of_all_models(monkeypatch: pytest.MonkeyPatc
     for name in LAUNCHES:
         trained(name, "cuda")
     monkeypatch.setattr(
-        cp.cuda.compiler, "_compile_module_with_cache", lambda source, options, **_: sources.update({source: options})
+        cp.cuda.compiler,
+        "_compile_module_with_cache",
+        lambda source, options, **_: sources.update({source: options}),
     )
     for kernel in made:
         for code in kernel.cached_codes.values():
@@ -232,7 +268,9 @@ def test_nvrtc_compiles_the_kernels_of_all_models(monkeypatch: pytest.MonkeyPatc
     assert len(sources) > 20
     flags = "-ftz=true", "--device-as-default-execution-space"
     for architecture in ARCHITECTURES:
-        _compiled([(source, [[*options, *flags, architecture]]) for source, options in sources.items()])
+        _compiled(
+            [(source, [[*options, *flags, architecture]]) for source, options in sources.items()]
+        )
 
 
 @needs_nvrtc
@@ -243,30 +281,46 @@ def test_machine_code_of_expressions_does_not_depend_on_contraction() -> None:
         for op in ufunc._ops.ops:
             types = [C_TYPES.get(str(x), "") for x in (*op.in_types, *op.out_types)]
             floats = {str(x) for x in op.in_types} - {"bool"}
-            if floats == {"float32"} or (floats == {"float64"} and name not in fused_programs._SINGLE):
+            if floats == {"float32"} or (
+                floats == {"float64"} and name not in fused_programs._SINGLE
+            ):
                 names.append((name, types))
                 sources.append(_source(ufunc, op.routine, types))
     assert len(names) > 80
-    variants = [["-ftz=true", ARCHITECTURES[1], option] for option in ("--fmad=true", "--fmad=false")]
+    variants = [
+        ["-ftz=true", ARCHITECTURES[1], option] for option in ("--fmad=true", "--fmad=false")
+    ]
     same = _compiled([(source, variants) for source in sources])
     assert [x for x, equal in zip(names, same, strict=True) if not equal] == []
 
 
 def _source(ufunc: Any, routine: str, types: list[str]) -> str:
     """Return a kernel of a ufunc alone."""
-    *inputs, out = [f"{name}*{side}" for name, side in zip(types, "abcy"[: len(types) - 1] + "y", strict=True)]
-    lines = [f"typedef {name} in{i}_type; const {name} in{i} = {'abc'[i]}[i];" for i, name in enumerate(types[:-1])]
+    *inputs, out = [
+        f"{name}*{side}" for name, side in zip(types, "abcy"[: len(types) - 1] + "y", strict=True)
+    ]
+    lines = [
+        f"typedef {name} in{i}_type; const {name} in{i} = {'abc'[i]}[i];"
+        for i, name in enumerate(types[:-1])
+    ]
     lines += [f"typedef {types[-1]} out0_type; {types[-1]} out0;", f"{routine};", "y[i] = out0;"]
     body = " ".join(["int i = threadIdx.x;", *lines])
-    return f'{ufunc._preamble}\nextern "C" __global__ void kernel({", ".join([*inputs, out])}) {{ {body} }}'
+    return (
+        f'{ufunc._preamble}\nextern "C" __global__ void kernel({", ".join([*inputs, out])}) {{'
+        f" {body} }}"
+    )
 
 
 def _compiled(compilations: list[Any]) -> list[bool]:
-    """Compile by NVRTC; return for each source whether the machine code is the same with all lists of options."""
+    """Compile by NVRTC; return for each source whether the machine code is the same with all lists
+    of options.
+    """
     command = [sys.executable, str(Path(__file__).with_name("real_nvrtc.py")), str(_nvrtc())]
     alone = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
     text = json.dumps(compilations)
-    done = subprocess.run(command, input=text, env=alone, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, input=text, env=alone, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     same: list[bool] = json.loads(done.stdout)
     return same

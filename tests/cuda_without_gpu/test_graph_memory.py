@@ -53,7 +53,9 @@ class TestOutOfMemory:
 
     @pytest.fixture(autouse=True)
     def small_device(self) -> Iterator[None]:
-        """A device with all of its memory in use, of which the default pool has 64 MiB in free blocks."""
+        """A device with all of its memory in use, of which the default pool has 64 MiB in free
+        blocks.
+        """
         default = cp.get_default_memory_pool()
         default.free_all_blocks()
         blocks = [cp.empty(1 << 20, "u1") for _ in range(64)]
@@ -77,6 +79,8 @@ class TestOutOfMemory:
     def test_step_runs_eagerly_after_two_tries(self) -> None:
         rest: Any = [cp.empty(1 << 20, "u1") for _ in range(62)]
         x, step = xgrad.ones(1 << 16, device=CUDA), xgrad.capture(self._step)
-        with pytest.warns(CaptureWarning, match="CUDA does not capture the step: OutOfMemoryError: Out of memory"):
+        with pytest.warns(
+            CaptureWarning, match="CUDA does not capture the step: OutOfMemoryError: Out of memory"
+        ):
             assert step(x).item() == 3 << 16
         assert step(x).item() == 3 << 16 and rest and not pools()

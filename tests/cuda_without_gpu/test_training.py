@@ -75,17 +75,25 @@ def data() -> tuple[np.ndarray, np.ndarray]:
     except DataNotFoundError:
         rng = np.random.default_rng(0)
         labels = rng.integers(0, 10, 2560)
-        return (rng.random((2560, 784)) + (labels[:, None] == np.arange(784) // 78)).astype(np.float32), labels
-    return mnist.train.images[:12800].reshape(-1, 784).astype(np.float32) / 255, mnist.train.labels[:12800]
+        return (rng.random((2560, 784)) + (labels[:, None] == np.arange(784) // 78)).astype(
+            np.float32
+        ), labels
+    return mnist.train.images[:12800].reshape(-1, 784).astype(np.float32) / 255, mnist.train.labels[
+        :12800
+    ]
 
 
 @pytest.mark.parametrize("capture", [False, True], ids=["eager", "captured"])
-@pytest.mark.parametrize(("model", "steps"), [(mlp, 400), (lambda: lenet((28, 28), 10), 20)], ids=["MLP", "CNN"])
+@pytest.mark.parametrize(
+    ("model", "steps"), [(mlp, 400), (lambda: lenet((28, 28), 10), 20)], ids=["MLP", "CNN"]
+)
 def test_training_on_mnist_has_the_losses_of_cpu(model: Model, steps: int, capture: bool) -> None:
     training = Training(model, "cuda", capture)
     losses = training.run(steps)
     assert not capture or training.step.refusal is None
-    np.testing.assert_allclose(losses, Training(model, "cpu", False).run(steps), rtol=2e-3, atol=1e-5)
+    np.testing.assert_allclose(
+        losses, Training(model, "cpu", False).run(steps), rtol=2e-3, atol=1e-5
+    )
     assert losses[-5:].mean() < losses[:5].mean()
 
 
@@ -95,7 +103,9 @@ def test_training_on_mnist_has_the_losses_of_cpu(model: Model, steps: int, captu
     ids=["MLP", "CNN"],
 )
 def test_replay_is_one_launch_and_allocates_nothing(model: Model, launches: int, pool: int) -> None:
-    """Of a graph with so many kernels, copies of the host not counted, and so many bytes: 32 MiB are for cuBLAS."""
+    """Of a graph with so many kernels, copies of the host not counted, and so many bytes: 32 MiB
+    are for cuBLAS.
+    """
     training = Training(model, "cuda", True, size=16)
     training.run(5)
     before, used = counted(), cp.get_default_memory_pool().used_bytes()

@@ -43,12 +43,19 @@ def test_batches_equal_those_of_pytorch(samples, torch):
 
 
 def test_batches_have_the_dtype_and_the_container_of_their_samples():
-    for sample, dtype in ((1.5, "float32"), (1, "int64"), (True, "bool"), (np.float64(1), "float64")):
+    for sample, dtype in (
+        (1.5, "float32"),
+        (1, "int64"),
+        (True, "bool"),
+        (np.float64(1), "float64"),
+    ):
         assert default_collate([sample, sample]).dtype.name == dtype
     assert default_collate([np.ones(2, np.uint8)] * 3).dtype == xgrad.uint8
     batch = default_collate([Pair(1, "a"), Pair(2, "b")])
     assert type(batch) is Pair and batch.image.tolist() == [1, 2] and batch.label == ["a", "b"]
-    assert type(default_collate([(1,), (2,)])) is tuple and type(default_collate([[1], [2]])) is list
+    assert (
+        type(default_collate([(1,), (2,)])) is tuple and type(default_collate([[1], [2]])) is list
+    )
     assert type(default_collate([OrderedDict(x=1)])) is dict
 
 
@@ -59,14 +66,20 @@ def test_tensors_stay_on_their_device_and_arrays_move_to_the_default_device(devi
     batch.sum().backward()
     assert x.grad.tolist() == [3, 3]
     with xgrad.default_device(device):
-        assert str(default_collate([np.ones(2)]).device) == str(default_collate([1]).device) == device
+        assert (
+            str(default_collate([np.ones(2)]).device) == str(default_collate([1]).device) == device
+        )
 
 
 @pytest.mark.parametrize(
     ("samples", "error", "message"),
     [
         ([], ValueError, "expected at least one sample, got none"),
-        ([np.ones(2), np.ones(3)], ValueError, r"of one shape, got \(2,\) and \(3,\): give collate_fn"),
+        (
+            [np.ones(2), np.ones(3)],
+            ValueError,
+            r"of one shape, got \(2,\) and \(3,\): give collate_fn",
+        ),
         ([xgrad.ones(2), xgrad.ones(())], ValueError, r"of one shape, got \(2,\) and \(\)"),
         ([(1, 2), (1,)], ValueError, "of one length, got 2 and 1"),
         ([{"x": 1}, {}], ValueError, r"of one set of keys, got \{'x'\} and set\(\)"),

@@ -36,20 +36,52 @@ def test_subset_has_the_samples_at_its_indices():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: Subset(Squares(), [0, 4]), IndexError, "Subset: expected indices from 0 to 3, got 4"),
-        (lambda: Subset(Squares(), [0, -1]), IndexError, "Subset: expected indices from 0 to 3, got -1"),
+        (
+            lambda: Subset(Squares(), [0, 4]),
+            IndexError,
+            "Subset: expected indices from 0 to 3, got 4",
+        ),
+        (
+            lambda: Subset(Squares(), [0, -1]),
+            IndexError,
+            "Subset: expected indices from 0 to 3, got -1",
+        ),
         (lambda: Subset(Squares(), [0.5]), TypeError, "float"),
-        (lambda: Subset(Squares(), [True]), TypeError, "expected indices of samples, got True: give indices in place"),
+        (
+            lambda: Subset(Squares(), [True]),
+            TypeError,
+            "expected indices of samples, got True: give indices in place",
+        ),
         (
             lambda: Subset(iter("ab"), [0]),
             TypeError,
             "Subset: expected a dataset with __len__ and __getitem__, got ",
         ),
-        (lambda: ConcatDataset([]), ValueError, "ConcatDataset: expected at least one dataset, got none"),
-        (lambda: ConcatDataset([[1], iter([2])]), TypeError, "ConcatDataset: expected a dataset with __len__"),
-        (lambda: ConcatDataset(["abc"])[3], IndexError, "ConcatDataset: expected an index below its length 3, got 3"),
-        (lambda: ConcatDataset(["abc"])[-4], IndexError, "ConcatDataset: expected an index below its length 3, got -4"),
-        (lambda: list(DataLoader(Empty())), NotImplementedError, "Empty: expected a subclass that defines __getitem__"),
+        (
+            lambda: ConcatDataset([]),
+            ValueError,
+            "ConcatDataset: expected at least one dataset, got none",
+        ),
+        (
+            lambda: ConcatDataset([[1], iter([2])]),
+            TypeError,
+            "ConcatDataset: expected a dataset with __len__",
+        ),
+        (
+            lambda: ConcatDataset(["abc"])[3],
+            IndexError,
+            "ConcatDataset: expected an index below its length 3, got 3",
+        ),
+        (
+            lambda: ConcatDataset(["abc"])[-4],
+            IndexError,
+            "ConcatDataset: expected an index below its length 3, got -4",
+        ),
+        (
+            lambda: list(DataLoader(Empty())),
+            NotImplementedError,
+            "Empty: expected a subclass that defines __getitem__",
+        ),
         (lambda: DataLoader(Endless()), TypeError, "DataLoader: expected a dataset with __len__"),
     ],
 )
@@ -95,13 +127,23 @@ def test_random_split_is_seeded_by_manual_seed():
         assert [part.indices for part in random_split(range(10), [5, 5])] == first
 
 
-@pytest.mark.parametrize("lengths", [[7, 2], [-1, 11], [0.5, 0.4], [5.0, 5.0], [], [2, -1.0], [float("nan")]])
+@pytest.mark.parametrize(
+    "lengths", [[7, 2], [-1, 11], [0.5, 0.4], [5.0, 5.0], [], [2, -1.0], [float("nan")]]
+)
 def test_lengths_that_do_not_add_up_are_refused(lengths):
-    with pytest.raises(ValueError, match=r"random_split: expected numbers of samples that add up to 10"):
+    with pytest.raises(
+        ValueError, match=r"random_split: expected numbers of samples that add up to 10"
+    ):
         random_split(range(10), lengths)
 
 
 def test_sizes_of_a_random_split_are_those_of_pytorch(torch):
-    for size, lengths in ((10, [1 / 3] * 3), (11, [0.5, 0.5]), (7, [0.1, 0.2, 0.7]), (1, [1]), (5, [1])):
+    for size, lengths in (
+        (10, [1 / 3] * 3),
+        (11, [0.5, 0.5]),
+        (7, [0.1, 0.2, 0.7]),
+        (1, [1]),
+        (5, [1]),
+    ):
         expected = [len(part) for part in torch.utils.data.random_split(range(size), lengths)]
         assert [len(part) for part in random_split(range(size), lengths)] == expected

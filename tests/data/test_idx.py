@@ -70,16 +70,32 @@ def test_truncated_file_is_refused_with_both_sizes(size, tmp_path):
     path.write_bytes(VALID[:size])
     what = "24 bytes for int16 of shape (2, 3)"
     if size < 12:
-        what = "12 bytes for the header of a 2-dimensional array" if size >= 4 else "4 bytes for the magic number"
-    assert failure(path) == f"expected {what}, got {size}: the file is truncated; delete it and fetch it again"
+        what = (
+            "12 bytes for the header of a 2-dimensional array"
+            if size >= 4
+            else "4 bytes for the magic number"
+        )
+    assert (
+        failure(path)
+        == f"expected {what}, got {size}: the file is truncated; delete it and fetch it again"
+    )
 
 
-MAGIC = "expected the magic number of an IDX file (00 00, then 08, 09, 0b, 0c, 0d or 0e, then the number of dimensions)"
+MAGIC = (
+    "expected the magic number of an IDX file (00 00, then 08, 09, 0b, 0c, 0d or 0e, then the"
+    " number of dimensions)"
+)
 SHAPE = "expected a shape that NumPy can hold, got ("
 DAMAGED = {
-    "too long": (VALID + b"\0", "expected 24 bytes for int16 of shape (2, 3), got 25: the file is too long; delete it"),
+    "too long": (
+        VALID + b"\0",
+        "expected 24 bytes for int16 of shape (2, 3), got 25: the file is too long; delete it",
+    ),
     **{
-        f"magic number {code}": (bytes.fromhex(code) + VALID[4:], f"{MAGIC}, got {bytes.fromhex(code).hex(' ')}; check")
+        f"magic number {code}": (
+            bytes.fromhex(code) + VALID[4:],
+            f"{MAGIC}, got {bytes.fromhex(code).hex(' ')}; check",
+        )
         for code in ("3c68746d", "00010b02", "01000b02", "00000a02", "00000002", "00000f02")
     },
     "255 dimensions": (bytes.fromhex("000008ff" + "00000001" * 255) + b"\0", SHAPE),
@@ -89,7 +105,10 @@ DAMAGED = {
         f"expected {20 + 8 * (2**32 - 1) ** 4} bytes for float64 ",
     ),
     "empty.gz": (b"", "expected 4 bytes for the magic number, got 0"),
-    "truncated before compression": (gzip.compress(VALID[:-1]), "expected 24 bytes for int16 of shape (2, 3), got 23"),
+    "truncated before compression": (
+        gzip.compress(VALID[:-1]),
+        "expected 24 bytes for int16 of shape (2, 3), got 23",
+    ),
 }
 
 

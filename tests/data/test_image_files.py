@@ -30,7 +30,9 @@ SMALL = small_files("mnist")
 def _no_data(monkeypatch, tmp_path):
     """No data folder, an empty cache, no mirror."""
     monkeypatch.delenv("XGRAD_DATA", raising=False)
-    monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv(
+        "LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", str(tmp_path / "cache")
+    )
     monkeypatch.setattr(mirrors, "MIRRORS", dict.fromkeys(MIRRORS, ()))
 
 
@@ -54,7 +56,9 @@ def image_set(request, monkeypatch):
     return name, files
 
 
-ARCHIVED = pytest.mark.parametrize("image_set", [name for name in SETS if SETS[name].archive], indirect=True)
+ARCHIVED = pytest.mark.parametrize(
+    "image_set", [name for name in SETS if SETS[name].archive], indirect=True
+)
 
 
 def zipped(files: dict[str, bytes]) -> bytes:
@@ -72,10 +76,16 @@ def unpacked(content: bytes) -> bytes:
 def is_small(dataset: TrainTestImages, name: str = "mnist") -> bool:
     """Check that an image set has the values of the small files."""
     known, files = SETS[name], list(map(unpacked, small_files(name).values()))
-    assert (dataset.name, dataset.classes, dataset.class_names) == (name, len(known.class_names), known.class_names)
+    assert (dataset.name, dataset.classes, dataset.class_names) == (
+        name,
+        len(known.class_names),
+        known.class_names,
+    )
     for split, content, count in ((dataset.train, files[0], 6), (dataset.test, files[2], 7)):
         expected = np.frombuffer(content[16:], np.uint8).reshape(count, 2, 3)
-        assert (split.images == (expected.transpose(0, 2, 1) if known.transposed else expected)).all()
+        assert (
+            split.images == (expected.transpose(0, 2, 1) if known.transposed else expected)
+        ).all()
         assert split.images.flags.c_contiguous and split.labels.tolist() == list(range(count))
     return True
 
@@ -89,7 +99,9 @@ def message(*args, error=DataError, **options) -> str:
 
 @pytest.fixture
 def serve(monkeypatch):
-    """Install mirrors, each a function from file name to content, and return the names requested from each."""
+    """Install mirrors, each a function from file name to content, and return the names requested
+    from each.
+    """
 
     def start(*answers):
         urls = [f"https://mirror/{i}/" for i in range(len(answers))]
@@ -133,12 +145,16 @@ def forged(name):
 @pytest.mark.parametrize("how", ["folder", "str", "environment", "cache"])
 def test_files_are_found_in_all_folders(how, image_set, tmp_path, monkeypatch):
     name, files = image_set
-    for i, (folder, compress) in enumerate((f, c) for f in (*SETS[name].folders, ".") for c in (False, True)):
+    for i, (folder, compress) in enumerate(
+        (f, c) for f in (*SETS[name].folders, ".") for c in (False, True)
+    ):
         root = tmp_path / str(i) / "xgrad"
         put(root / folder, files, compress)
         if how == "environment":
             monkeypatch.setenv("XGRAD_DATA", str(root))
-        monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", str(root.parent))
+        monkeypatch.setenv(
+            "LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", str(root.parent)
+        )
         args = {"folder": [root], "str": [str(root)]}.get(how, [])
         assert is_small(PUBLISHED[name](*args, download=False), name)
 
@@ -151,7 +167,9 @@ def test_default_cache_is_in_the_home_folder(small, tmp_path, monkeypatch):
     assert is_small(mnist(download=False)) and is_small(mnist("~/.cache/xgrad"))
 
 
-def test_argument_precedes_environment_and_environment_precedes_cache(small, tmp_path, monkeypatch, cache, serve):
+def test_argument_precedes_environment_and_environment_precedes_cache(
+    small, tmp_path, monkeypatch, cache, serve
+):
     (requested,) = serve(good)
     put(cache, SMALL)
     monkeypatch.setenv("XGRAD_DATA", "")
@@ -170,7 +188,13 @@ def test_missing_files_are_reported_with_folders_and_advice(small, tmp_path):
     text = message(tmp_path, error=DataNotFoundError)
     for folder in (tmp_path, tmp_path / "mnist", tmp_path / "MNIST" / "raw"):
         assert f"{folder}," in text or f"{folder};" in text
-    for word in (*NAMES, "files not found: ", "set XGRAD_DATA", "download=True", "xgrad.data.digits()"):
+    for word in (
+        *NAMES,
+        "files not found: ",
+        "set XGRAD_DATA",
+        "download=True",
+        "xgrad.data.digits()",
+    ):
         assert word in text
     (put(tmp_path, SMALL) / NAMES[1]).unlink()
     text = message(tmp_path, error=DataNotFoundError)
@@ -194,7 +218,9 @@ def test_unknown_home_folder_is_reported(monkeypatch, small, tmp_path):
     monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", "")
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     for download in (False, True):
-        assert "expected a home folder for the cache" in message(error=DataNotFoundError, download=download)
+        assert "expected a home folder for the cache" in message(
+            error=DataNotFoundError, download=download
+        )
     assert not list(tmp_path.iterdir())
 
 
@@ -210,7 +236,10 @@ def test_other_contents_are_refused_with_both_digests(image_set, tmp_path):
         algorithm = SETS[name].digests[file].partition(":")[0]
         want, got = (hashlib.new(algorithm, x).hexdigest() for x in (content, damaged))
         what = "the compressed file as published," if file.endswith(".gz") else "contents"
-        expected = f"{tmp_path / file}: expected {what} with the {ALGORITHMS[algorithm]} {want}, got {got}; delete"
+        expected = (
+            f"{tmp_path / file}: expected {what} with the {ALGORITHMS[algorithm]} {want}, got"
+            f" {got}; delete"
+        )
         with pytest.raises(DataError, match=re.escape(expected)):
             PUBLISHED[name](tmp_path)
 
@@ -223,7 +252,10 @@ def test_image_sets_with_equal_file_names_are_told_apart(image_set, small, tmp_p
     for compress in (True, False):
         put(tmp_path / SETS[name].folders[0], SMALL, compress)
     if name in ("fashion-mnist", "kmnist"):
-        with pytest.raises(DataError, match="this is the file of MNIST: keep the files of each data set in a folder"):
+        with pytest.raises(
+            DataError,
+            match="this is the file of MNIST: keep the files of each data set in a folder",
+        ):
             PUBLISHED[name](tmp_path)
 
 
@@ -233,7 +265,9 @@ def test_uncompressed_files_are_accepted_only_with_known_digests(image_set, tmp_
     if name in ("mnist", "fashion-mnist"):
         assert is_small(PUBLISHED[name](tmp_path), name)
     else:
-        with pytest.raises(DataNotFoundError, match=r"files not found: \S+-ubyte\.gz, .* \(as published\)"):
+        with pytest.raises(
+            DataNotFoundError, match=r"files not found: \S+-ubyte\.gz, .* \(as published\)"
+        ):
             PUBLISHED[name](tmp_path)
 
 
@@ -321,8 +355,17 @@ def test_missing_files_are_downloaded_once(image_set, serve, tmp_path):
     ("bad", "reason"),
     [
         (absent, "HTTP Error 404: Not Found"),
-        (truncated, f"{NAMES[0]}.gz: expected a complete gzip file, got a damaged one (Compressed file ended"),
-        (html, f"{NAMES[0]}.gz: expected a complete gzip file, got a damaged one (Not a gzipped file"),
+        (
+            truncated,
+            (
+                f"{NAMES[0]}.gz: expected a complete gzip file, got a damaged one (Compressed file"
+                " ended"
+            ),
+        ),
+        (
+            html,
+            f"{NAMES[0]}.gz: expected a complete gzip file, got a damaged one (Not a gzipped file",
+        ),
         (forged, f"{NAMES[0]}.gz: expected contents with the SHA-256 "),
     ],
 )
@@ -355,14 +398,20 @@ def test_catalog_has_digests_of_known_algorithms_and_encrypted_mirrors():
     for digest in digests:
         algorithm = digest.partition(":")[0]
         assert re.fullmatch(rf"{algorithm}:[0-9a-f]{{{lengths[algorithm]}}}", digest)
-    assert len(set(digests)) == len(digests) == 4 * len(SETS) + 1 and set(lengths) == set(ALGORITHMS)
-    assert {name.partition("-")[0] if known.archive else name for name, known in SETS.items()} == set(MIRRORS)
+    assert len(set(digests)) == len(digests) == 4 * len(SETS) + 1 and set(lengths) == set(
+        ALGORITHMS
+    )
+    assert {
+        name.partition("-")[0] if known.archive else name for name, known in SETS.items()
+    } == set(MIRRORS)
     for urls in MIRRORS.values():
         assert urls and all(url.startswith("https://") and url.endswith("/") for url in urls)
 
 
 def test_emnist_has_its_splits_and_refuses_others():
-    with pytest.raises(ValueError, match=r"emnist: expected a split out of byclass, .*, got 'capitals'"):
+    with pytest.raises(
+        ValueError, match=r"emnist: expected a split out of byclass, .*, got 'capitals'"
+    ):
         emnist("capitals")
     classes = [len(known.class_names) for known in SETS.values() if known.archive]
     assert classes == [62, 47, 47, 26, 10, 10]

@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 
 import xgrad
-from xgrad.data import DataError, DataLoader, DataNotFoundError, Split, TrainTestImages, digits, mnist
+from xgrad.data import (
+    DataError,
+    DataLoader,
+    DataNotFoundError,
+    Split,
+    TrainTestImages,
+    digits,
+    mnist,
+)
 
 REAL = os.environ.get("XGRAD_DATA") or Path(__file__).parents[2].parent / "shared" / "mnist"
 
@@ -35,7 +43,10 @@ def test_real_mnist():
 
 
 def rows(split: Split) -> list[bytes]:
-    return [bytes([label]) + image.tobytes() for image, label in zip(split.images, split.labels, strict=True)]
+    return [
+        bytes([label]) + image.tobytes()
+        for image, label in zip(split.images, split.labels, strict=True)
+    ]
 
 
 def test_digits_are_split_by_class_without_overlap():
@@ -47,7 +58,9 @@ def test_digits_are_split_by_class_without_overlap():
         assert split.images.shape == (len(split), 8, 8)
         assert split.images.dtype == split.labels.dtype == np.uint8
         assert split.images.min() == 0 and split.images.max() == dataset.scale
-    train, test = (np.bincount(split.labels, minlength=10) for split in (dataset.train, dataset.test))
+    train, test = (
+        np.bincount(split.labels, minlength=10) for split in (dataset.train, dataset.test)
+    )
     assert (train + test).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
     assert (np.abs(test - (train + test) / 5) < 1).all()
     assert len({*rows(dataset.train), *rows(dataset.test)}) == 1797
@@ -69,7 +82,10 @@ def test_digits_are_always_the_same_and_leave_numpys_generator_alone():
 
 def test_digits_are_those_of_scikit_learn():
     original = pytest.importorskip("sklearn.datasets").load_digits()
-    every = [bytes([y]) + x.astype(np.uint8).tobytes() for x, y in zip(original.images, original.target, strict=True)]
+    every = [
+        bytes([y]) + x.astype(np.uint8).tobytes()
+        for x, y in zip(original.images, original.target, strict=True)
+    ]
     train, test = rows(digits().train), rows(digits().test)
     chosen = set(test)
     assert train == [row for row in every if row not in chosen]
@@ -107,11 +123,26 @@ def three_classes(train: Split, test: Split, *names: str) -> TrainTestImages:
     ("make", "text"),
     [
         (lambda: Split(np.zeros((3, 2, 2)), np.zeros(2)), "got 3 images and 2 labels"),
-        (lambda: Split(np.zeros((3, 4)), np.zeros(3)), r"images of shape \(N, H, W\) .* got \(3, 4\) and \(3,\)"),
-        (lambda: three_classes(pair([0, 3]), pair([0])), "x: expected labels from 0 to 2, got 0 to 3 in train"),
-        (lambda: three_classes(pair([0]), pair([-1])), "x: expected labels from 0 to 2, got -1 to -1 in test"),
-        (lambda: three_classes(pair([0]), pair([0], (2, 3))), r"images of one size, got \(2, 2\) and \(2, 3\)"),
-        (lambda: three_classes(pair([0]), pair([0]), "a"), "x: expected 3 class names or none, got 1"),
+        (
+            lambda: Split(np.zeros((3, 4)), np.zeros(3)),
+            r"images of shape \(N, H, W\) .* got \(3, 4\) and \(3,\)",
+        ),
+        (
+            lambda: three_classes(pair([0, 3]), pair([0])),
+            "x: expected labels from 0 to 2, got 0 to 3 in train",
+        ),
+        (
+            lambda: three_classes(pair([0]), pair([-1])),
+            "x: expected labels from 0 to 2, got -1 to -1 in test",
+        ),
+        (
+            lambda: three_classes(pair([0]), pair([0], (2, 3))),
+            r"images of one size, got \(2, 2\) and \(2, 3\)",
+        ),
+        (
+            lambda: three_classes(pair([0]), pair([0]), "a"),
+            "x: expected 3 class names or none, got 1",
+        ),
     ],
 )
 def test_inconsistent_image_set_is_refused(make, text):

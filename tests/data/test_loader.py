@@ -19,7 +19,9 @@ def pairs(n: int, device: str = "cpu") -> TensorDataset:
     """Return samples of two tensors that both hold the index of the sample."""
     indices = np.arange(n)
     images = np.stack([indices, indices], axis=1).astype(np.float32)
-    return TensorDataset(xgrad.asarray(images, device=device), xgrad.asarray(indices, device=device))
+    return TensorDataset(
+        xgrad.asarray(images, device=device), xgrad.asarray(indices, device=device)
+    )
 
 
 class Images(Dataset):
@@ -144,7 +146,12 @@ def test_gradients_flow_through_a_batch():
 
 @WORKERS
 def test_samples_of_sequences_and_arrays_are_stacked(workers):
-    for dataset in (Plain(), [0.0, 1.0, 2.0, 3.0, 4.0], np.arange(5.0, dtype=np.float32), xgrad.arange(5.0)):
+    for dataset in (
+        Plain(),
+        [0.0, 1.0, 2.0, 3.0, 4.0],
+        np.arange(5.0, dtype=np.float32),
+        xgrad.arange(5.0),
+    ):
         loader = DataLoader(dataset, 3, num_workers=workers)
         loaded = list(loader)
         assert [x.tolist() for x in loaded] == [[0, 1, 2], [3, 4]] and len(loader) == 2
@@ -158,7 +165,9 @@ def test_random_numbers_of_a_dataset_do_not_depend_on_workers():
 
     def noise(workers, seed=3):
         xgrad.manual_seed(seed)
-        return [[x.tolist() for x, _ in DataLoader(Noise(9), 2, num_workers=workers)] for _ in range(2)]
+        return [
+            [x.tolist() for x, _ in DataLoader(Noise(9), 2, num_workers=workers)] for _ in range(2)
+        ]
 
     expected = noise(0)
     assert noise(1) == noise(4) == expected != noise(0, 4)
@@ -168,7 +177,11 @@ def test_random_numbers_of_a_dataset_do_not_depend_on_workers():
 
 @WORKERS
 def test_workers_have_the_context_of_the_loop(workers):
-    loader = DataLoader([1.0, 2.0], collate_fn=lambda x: (xgrad.zeros(1), xgrad.is_grad_enabled()), num_workers=workers)
+    loader = DataLoader(
+        [1.0, 2.0],
+        collate_fn=lambda x: (xgrad.zeros(1), xgrad.is_grad_enabled()),
+        num_workers=workers,
+    )
     with xgrad.default_device("strict"), xgrad.no_grad():
         assert [(str(x.device), grad) for x, grad in loader] == [("strict", False)] * 2
 
@@ -206,7 +219,11 @@ def test_iterable_may_hold_a_context_and_is_closed_after_the_workers(workers):
     def values(workers):
         xgrad.manual_seed(3)
         loaded = list(DataLoader(Stream(5), 2, num_workers=workers))
-        assert [(str(x.device), len(x)) for x in loaded] == [("strict", 2), ("strict", 2), ("strict", 1)]
+        assert [(str(x.device), len(x)) for x in loaded] == [
+            ("strict", 2),
+            ("strict", 2),
+            ("strict", 1),
+        ]
         return [x.tolist() for x in loaded]
 
     assert values(workers) == values(0)
@@ -219,26 +236,35 @@ def test_iterable_may_hold_a_context_and_is_closed_after_the_workers(workers):
 @pytest.mark.parametrize(
     "make",
     [
-        *(lambda workers=n: DataLoader((n for n in range(3)), 2, num_workers=workers) for n in (0, 1, 3)),
+        *(
+            lambda workers=n: DataLoader((n for n in range(3)), 2, num_workers=workers)
+            for n in (0, 1, 3)
+        ),
         lambda: DataLoader(pairs(3), sampler=iter([2, 0])),
     ],
 )
 def test_exhausted_iterator_is_refused_at_the_second_epoch(make):
     loader = make()
     assert len(list(loader)) == 2
-    with pytest.raises(ValueError, match="an iterator that an earlier iteration exhausted: give a list"):
+    with pytest.raises(
+        ValueError, match="an iterator that an earlier iteration exhausted: give a list"
+    ):
         list(loader)
 
 
 def test_sampler_of_tensors_is_checked_and_gathered_on_the_device(device):
     loader = DataLoader(pairs(5, device), 2, sampler=xgrad.asarray([4, 0, 1]))
     assert [(x.tolist(), str(x.device)) for _, x in loader] == [([4, 0], device), ([1], device)]
-    with pytest.raises(IndexError, match="DataLoader: sampler: expected indices from 0 to 4, got -1"):
+    with pytest.raises(
+        IndexError, match="DataLoader: sampler: expected indices from 0 to 4, got -1"
+    ):
         list(DataLoader(pairs(5, device), sampler=[-1]))
     for dataset in (pairs(5), Images(5)):
         with pytest.raises(IndexError):
             list(DataLoader(dataset, sampler=[5], num_workers=1))
-        with pytest.raises(TypeError, match="DataLoader: expected indices of samples from the sampler, got bools"):
+        with pytest.raises(
+            TypeError, match="DataLoader: expected indices of samples from the sampler, got bools"
+        ):
             list(DataLoader(dataset, sampler=[True, False]))
 
 
@@ -264,7 +290,9 @@ def test_subclass_of_tensor_dataset_is_read_sample_by_sample():
 
 @WORKERS
 def test_collate_fn_makes_the_batches(workers):
-    loader = DataLoader([[1], [2, 3], []], 2, collate_fn=lambda samples: [*map(sum, samples)], num_workers=workers)
+    loader = DataLoader(
+        [[1], [2, 3], []], 2, collate_fn=lambda samples: [*map(sum, samples)], num_workers=workers
+    )
     assert list(loader) == [[1, 5], [0]]
     assert list(DataLoader(pairs(3), 2, collate_fn=len, num_workers=workers)) == [2, 1]
 
@@ -287,7 +315,9 @@ def test_errors_are_raised_at_their_batch_with_a_note(workers):
     assert caught.value.__notes__ == ["DataLoader: raised by collate_fn, of batch 1"]
     with pytest.raises(ZeroDivisionError) as caught:
         list(DataLoader((1 // (2 - n) for n in range(9)), 2, num_workers=workers))
-    assert caught.value.__notes__ == ["DataLoader: raised by the iterator of the dataset, in batch 1"]
+    assert caught.value.__notes__ == [
+        "DataLoader: raised by the iterator of the dataset, in batch 1"
+    ]
 
 
 def test_workers_load_a_bounded_number_of_batches_ahead():
@@ -315,23 +345,63 @@ def test_workers_load_a_bounded_number_of_batches_ahead():
     assert threading.active_count() == running
 
 
-NO_DATASET = r"DataLoader: expected a dataset with __len__ and __getitem__\(index\), or an iterable, got "
+NO_DATASET = (
+    r"DataLoader: expected a dataset with __len__ and __getitem__\(index\), or an iterable, got "
+)
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        *[({"batch_size": n}, ValueError, "expected a batch_size of 1 or more, got") for n in (0, -1, 2.0, "2", True)],
-        ({"num_workers": -1}, ValueError, "DataLoader: expected a num_workers of 0 or more, got -1"),
-        ({"num_workers": True}, ValueError, "DataLoader: expected a num_workers of 0 or more, got True"),
-        ({"prefetch_factor": 0}, ValueError, "DataLoader: expected a prefetch_factor of 1 or more, got 0"),
-        ({"shuffle": True, "sampler": [0]}, ValueError, "DataLoader: expected either shuffle or a sampler, got both"),
-        ({"shuffle": [0, 1]}, TypeError, r"DataLoader: expected True or False for shuffle, got \[0, 1\]"),
-        ({"drop_last": "no"}, TypeError, "DataLoader: expected True or False for drop_last, got 'no'"),
+        *[
+            ({"batch_size": n}, ValueError, "expected a batch_size of 1 or more, got")
+            for n in (0, -1, 2.0, "2", True)
+        ],
+        (
+            {"num_workers": -1},
+            ValueError,
+            "DataLoader: expected a num_workers of 0 or more, got -1",
+        ),
+        (
+            {"num_workers": True},
+            ValueError,
+            "DataLoader: expected a num_workers of 0 or more, got True",
+        ),
+        (
+            {"prefetch_factor": 0},
+            ValueError,
+            "DataLoader: expected a prefetch_factor of 1 or more, got 0",
+        ),
+        (
+            {"shuffle": True, "sampler": [0]},
+            ValueError,
+            "DataLoader: expected either shuffle or a sampler, got both",
+        ),
+        (
+            {"shuffle": [0, 1]},
+            TypeError,
+            r"DataLoader: expected True or False for shuffle, got \[0, 1\]",
+        ),
+        (
+            {"drop_last": "no"},
+            TypeError,
+            "DataLoader: expected True or False for drop_last, got 'no'",
+        ),
         ({"sampler": 3}, TypeError, "DataLoader: expected an iterable of int as sampler, got int"),
-        ({"dataset": {1, 2}, "shuffle": True}, ValueError, "for shuffle, got an iterable, set: make it a list"),
-        ({"dataset": {1, 2}, "sampler": [0]}, ValueError, "for sampler, got an iterable, set: make it a list"),
-        *[({"dataset": x}, TypeError, NO_DATASET + type(x).__name__) for x in (3, None, {"images": [1, 2]}, default)],
+        (
+            {"dataset": {1, 2}, "shuffle": True},
+            ValueError,
+            "for shuffle, got an iterable, set: make it a list",
+        ),
+        (
+            {"dataset": {1, 2}, "sampler": [0]},
+            ValueError,
+            "for sampler, got an iterable, set: make it a list",
+        ),
+        *[
+            ({"dataset": x}, TypeError, NO_DATASET + type(x).__name__)
+            for x in (3, None, {"images": [1, 2]}, default)
+        ],
     ],
 )
 def test_invalid_arguments_of_a_loader_are_refused(options, error, message):
@@ -348,9 +418,17 @@ def test_generator_of_numpy_is_refused():
     ("tensors", "error", "message"),
     [
         (lambda: [], ValueError, r"TensorDataset: expected one or more tensors .* got shapes \[\]"),
-        (lambda: [xgrad.zeros(3), xgrad.zeros(4)], ValueError, r"got shapes \[\(3,\), \(4,\)\]: give each a row"),
+        (
+            lambda: [xgrad.zeros(3), xgrad.zeros(4)],
+            ValueError,
+            r"got shapes \[\(3,\), \(4,\)\]: give each a row",
+        ),
         (lambda: [xgrad.zeros(())], ValueError, r"got shapes \[\(\)\]"),
-        (lambda: [np.zeros(3)], TypeError, "expected tensors, got ndarray: make one with xgrad.asarray"),
+        (
+            lambda: [np.zeros(3)],
+            TypeError,
+            "expected tensors, got ndarray: make one with xgrad.asarray",
+        ),
         (
             lambda: [xgrad.zeros(3), xgrad.zeros(3, device="strict")],
             DeviceError,
@@ -426,7 +504,13 @@ def test_epoch_continues_after_any_batch(make, shuffle, own, workers):
 def test_state_between_epochs_has_no_position():
     loader, generator = DataLoader(pairs(4), 2, True), xgrad.random.Generator(3)
     between = loader.state_dict()
-    assert between == {"batches": 0, "start": None, "generator": None, "batch_size": 2, "samples": 4}
+    assert between == {
+        "batches": 0,
+        "start": None,
+        "generator": None,
+        "batch_size": 2,
+        "samples": 4,
+    }
     next(batches := iter(loader))
     loader.load_state_dict(between)
     assert len(list(loader)) == 2 and loader.state_dict() == between
@@ -440,21 +524,43 @@ def test_reading_of_skipped_samples_is_left_out():
     dataset = Images(9)
     loader = DataLoader(dataset, 2)
     loader.load_state_dict(loader.state_dict() | {"batches": 3, "start": {"seed": 1, "calls": 0}})
-    dataset.__class__ = type("Logged", (Images,), {"__getitem__": lambda self, i: read.append(i) or Images(9)[i]})
+    dataset.__class__ = type(
+        "Logged", (Images,), {"__getitem__": lambda self, i: read.append(i) or Images(9)[i]}
+    )
     assert [labels.tolist() for _, labels in loader] == [[6, 7], [8]] and read == [6, 7, 8]
 
 
 @pytest.mark.parametrize(
     ("change", "error", "text"),
     [
-        (None, TypeError, r"DataLoader.load_state_dict: expected a mapping with \['batch_size', .*, got NoneType"),
+        (
+            None,
+            TypeError,
+            r"DataLoader.load_state_dict: expected a mapping with \['batch_size', .*, got NoneType",
+        ),
         ({"more": 1}, TypeError, "expected a mapping with .*, got .*'more'"),
-        ({"batch_size": 3}, ValueError, "expected batch_size 2, got 3: give the loader the arguments and the dataset"),
+        (
+            {"batch_size": 3},
+            ValueError,
+            "expected batch_size 2, got 3: give the loader the arguments and the dataset",
+        ),
         ({"samples": 5}, ValueError, "expected samples 4, got 5"),
         ({"batches": 1}, ValueError, "expected a number of batches, 0 without a start, got 1"),
-        ({"batches": -1, "start": {"seed": 1, "calls": 0}}, ValueError, "expected a number of batches"),
-        ({"batches": 1, "start": {"seed": 1}}, TypeError, "expected a mapping with 'seed' and 'calls'"),
-        ({"generator": {"seed": 1, "calls": 0}}, ValueError, "a generator of its own in both runs, or in none"),
+        (
+            {"batches": -1, "start": {"seed": 1, "calls": 0}},
+            ValueError,
+            "expected a number of batches",
+        ),
+        (
+            {"batches": 1, "start": {"seed": 1}},
+            TypeError,
+            "expected a mapping with 'seed' and 'calls'",
+        ),
+        (
+            {"generator": {"seed": 1, "calls": 0}},
+            ValueError,
+            "a generator of its own in both runs, or in none",
+        ),
     ],
 )
 def test_invalid_positions_are_refused(change, error, text):

@@ -93,7 +93,11 @@ def silent(server):
 def redirect(to):
     def answer(server):
         target = (to or server.url).encode()
-        yield b"HTTP/1.1 302 Found\r\nLocation: " + target + b"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        yield (
+            b"HTTP/1.1 302 Found\r\nLocation: "
+            + target
+            + b"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        )
 
     return answer
 
@@ -161,14 +165,23 @@ def test_reason_names_the_fault(serve, tmp_path, monkeypatch):
     monkeypatch.setattr(mirrors, "TIMEOUT", 0.1)
     closed = serve(good)
     closed.close()
-    servers = [serve(raw(b"HTTP/1.1 404 Not Found\r\n\r\n")), serve(HOSTILE["short body"]), serve(silent), closed]
-    reasons = mirrors.fetch(tmp_path / "file.gz", tuple(server.url for server in servers), check, MOST)
+    servers = [
+        serve(raw(b"HTTP/1.1 404 Not Found\r\n\r\n")),
+        serve(HOSTILE["short body"]),
+        serve(silent),
+        closed,
+    ]
+    reasons = mirrors.fetch(
+        tmp_path / "file.gz", tuple(server.url for server in servers), check, MOST
+    )
     expected = ["HTTP Error 404: Not Found", "IncompleteRead(", "timed out", "<urlopen error"]
     for reason, server, text in zip(reasons, servers, expected, strict=True):
         assert reason.startswith(f"{server.url}: ") and text in reason
 
 
-@pytest.mark.parametrize("of", [b"", b"HTTP/1.1 200 OK\r\nA: ", OK + b"\r\n", CHUNKED + b"5;"], ids=str)
+@pytest.mark.parametrize(
+    "of", [b"", b"HTTP/1.1 200 OK\r\nA: ", OK + b"\r\n", CHUNKED + b"5;"], ids=str
+)
 def test_mirror_below_the_minimal_rate_is_given_up(of, serve, tmp_path, monkeypatch):
     monkeypatch.setattr(mirrors, "GRACE", 0.3)
     bad, fine = serve(slow_drip(of)).url, serve(good).url

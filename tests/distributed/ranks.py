@@ -1,4 +1,6 @@
-"""Checks that all ranks of a job run: each compares the job with a training run of its own process alone."""
+"""Checks that all ranks of a job run: each compares the job with a training run of its own process
+alone.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ LABELS = xgrad.asarray([0, 1, 2, 0, 1, 2, 0])
 class Run:
     """A training run in float64, of all ranks or of one process."""
 
-    def __init__(self, ranks: Communicator, optimizer: str, shard: bool = False, seed: int = 0) -> None:
+    def __init__(
+        self, ranks: Communicator, optimizer: str, shard: bool = False, seed: int = 0
+    ) -> None:
         xgrad.manual_seed(seed)
         self.ranks, self.model = ranks, nn.MLP([5, 6, 3]).to(dtype=xgrad.float64)
         self.optimizer = OPTIMIZERS[optimizer](self.model.parameters())
@@ -45,7 +49,9 @@ class Run:
         for _ in range(count):
             loss = self.backward()
             if accumulate:
-                nn.functional.cross_entropy(self.model(2 * IMAGES[self.rows, :]), LABELS[self.rows]).backward()
+                nn.functional.cross_entropy(
+                    self.model(2 * IMAGES[self.rows, :]), LABELS[self.rows]
+                ).backward()
             self.parallel.reduce_gradients(loss, len(LABELS[self.rows]))
             if clip is not None:
                 assert self.parallel.clip_grad_norm_(clip) > clip
@@ -58,8 +64,12 @@ class Run:
 
 
 def check_weights(ranks: Communicator) -> None:
-    for name, shard, options in product(OPTIMIZERS, (False, True), ({}, {"accumulate": True}, {"clip": 0.01})):
-        job = Run(ranks, name, shard, seed=ranks.rank).steps(4, **options)  # begins with the weights of rank 0
+    for name, shard, options in product(
+        OPTIMIZERS, (False, True), ({}, {"accumulate": True}, {"clip": 0.01})
+    ):
+        job = Run(ranks, name, shard, seed=ranks.rank).steps(
+            4, **options
+        )  # begins with the weights of rank 0
         alone = Run(Communicator(), name).steps(4, **options)
         assert np.max(np.abs(job.weights() - alone.weights())) < 1e-12, (name, shard, options)
         assert not np.array_equal(job.weights(), Run(Communicator(), name).weights())
@@ -75,14 +85,19 @@ def check_clipping_of_one_process(ranks: Communicator) -> None:
 
 
 def check_state(ranks: Communicator) -> None:
-    """The state of a part is in memory, that of all in `state_dict`, which a job of any size continues."""
+    """The state of a part is in memory, that of all in `state_dict`, which a job of any size
+    continues.
+    """
     run, alone = Run(ranks, "adamw", True).steps(2), Run(Communicator(), "adamw").steps(2)
     held = sum(x.size for flat in run.optimizer.flats() for x in flat.arrays.values())
     size = alone.weights().size
     assert held <= 2 * -(-size // ranks.size)
     state, expected = run.optimizer.state_dict(), alone.optimizer.state_dict()
     for number, values in expected["state"].items():
-        assert np.max(np.abs(state["state"][number]["exp_avg"].numpy() - values["exp_avg"].numpy())) < 1e-12
+        assert (
+            np.max(np.abs(state["state"][number]["exp_avg"].numpy() - values["exp_avg"].numpy()))
+            < 1e-12
+        )
     resumed = Run(ranks, "adamw", True)
     resumed.model.load_state_dict(alone.model.state_dict())
     resumed.optimizer.load_state_dict(expected)
@@ -95,7 +110,9 @@ def check_gradients_that_one_rank_reads(ranks: Communicator) -> None:
     seen = [p.grad for p in run.model.parameters()] if ranks.rank == 0 else []
     before = [g.numpy().copy() for g in seen if g is not None]
     run.parallel.reduce_gradients()
-    assert all(np.array_equal(g.numpy(), b) for g, b in zip(seen, before, strict=True) if g is not None)
+    assert all(
+        np.array_equal(g.numpy(), b) for g, b in zip(seen, before, strict=True) if g is not None
+    )
 
 
 def check_captured(ranks: Communicator) -> None:
@@ -109,7 +126,9 @@ def check_captured(ranks: Communicator) -> None:
 
 
 def check_trainer(ranks: Communicator) -> None:
-    """Losses and accuracies of training and validation, and a state from which a job of any size continues."""
+    """Losses and accuracies of training and validation, and a state from which a job of any size
+    continues.
+    """
 
     def trainer(ranks: Communicator | None, shard: bool = False) -> Trainer:
         xgrad.manual_seed(0)
@@ -134,7 +153,9 @@ def check_trainer(ranks: Communicator) -> None:
     resumed = trainer(ranks, shard=True)
     resumed.load_state_dict(state)
     for line, own in zip(expected, [*got, resumed.fit(3)[-1]], strict=True):
-        assert line.keys() == own.keys() and max(abs(line[name] - own[name]) for name in line) < 1e-12
+        assert (
+            line.keys() == own.keys() and max(abs(line[name] - own[name]) for name in line) < 1e-12
+        )
     for p, q in zip(alone.model.parameters(), resumed.model.parameters(), strict=True):
         assert np.max(np.abs(p.detach().numpy() - q.detach().numpy())) < 1e-12
 
@@ -146,7 +167,9 @@ def check_errors(ranks: Communicator) -> None:
         run.parallel.reduce_gradients(float("nan") if ranks.rank == last else 1.0)
     if ranks.rank == last:
         next(run.model.parameters()).data *= 2
-    with pytest.raises(RankError, match=f"^expected equal weights on all ranks, got others on rank {last}: "):
+    with pytest.raises(
+        RankError, match=f"^expected equal weights on all ranks, got others on rank {last}: "
+    ):
         run.parallel.check_weights()
 
 

@@ -20,11 +20,15 @@ CHECKS = {"programs": programs.check, "transforms": transforms.check, "arguments
 
 
 def run(subject: str, check: Callable[[int], str], count: int, seed: int = 0) -> int:
-    """Check seeds, in all processors if there are many, print mismatches and a summary, and count the mismatches."""
+    """Check seeds, in all processors if there are many, print mismatches and a summary, and count
+    the mismatches.
+    """
     outcomes: Counter[str] = Counter()
     start, seeds = time.monotonic(), range(seed, seed + count)
     with contextlib.ExitStack() as stack:
-        os.environ["TMPDIR"] = stack.enter_context(tempfile.TemporaryDirectory())  # of processes that are killed, too
+        os.environ["TMPDIR"] = stack.enter_context(
+            tempfile.TemporaryDirectory()
+        )  # of processes that are killed, too
         results: Iterator[str]
         if count > 1000:
             pool = stack.enter_context(multiprocessing.get_context("spawn").Pool())
@@ -35,7 +39,10 @@ def run(subject: str, check: Callable[[int], str], count: int, seed: int = 0) ->
             if outcome.startswith("MISMATCH"):
                 print(ascii(outcome), flush=True)
             outcomes[outcome.partition(":")[0].partition(" with")[0]] += 1
-    print(f"{count} {subject} of seeds {seed} to {seed + count - 1} in {time.monotonic() - start:.0f} s")
+    print(
+        f"{count} {subject} of seeds {seed} to {seed + count - 1} in"
+        f" {time.monotonic() - start:.0f} s"
+    )
     print("\n".join(f"{n:8} {outcome}" for outcome, n in outcomes.most_common()))
     return outcomes["MISMATCH"]
 

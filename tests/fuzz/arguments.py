@@ -1,7 +1,8 @@
-"""Random and mutated arguments of the command line, which end in an error of status 2, or are accepted.
+"""Random and mutated arguments of the command line, which end in an error of status 2, or are
+accepted.
 
-The work itself is replaced: one step in place of a training run, and no comparison of devices. Folders of runs and
-checkpoints, whole and damaged, are made once for each process.
+The work itself is replaced: one step in place of a training run, and no comparison of devices.
+Folders of runs and checkpoints, whole and damaged, are made once for each process.
 """
 
 from __future__ import annotations
@@ -31,23 +32,87 @@ from xgrad.training import Trainer
 
 SECONDS = 20
 MEMORY = 3 << 30
-NAMES = "digits mnist auto kmnist emnist-letters mlp lenet cnn mixer vit relu tanh sgd adam adamw cosine plateau"
-NAMES += " onecycle cpu strict cuda cpu:0 torch float32 float64 ops training add sum,exp run torn empty file out new"
-NUMBERS = "0 1 2 3 16 0.5 0.9 1e-3 8,8 16 -1 1e400 nan inf 1e-400 10000000000000000000000 0x10 1_0 ٣ ² 1,,2 9,-9 1.0 +1"
-ODD = ["", " ", "-", "--", "---", "=", ",", "\udc80", "\n", "a\nb", "é" * 300, "%s", "{0}", "@file", "~nosuchuser/x"]
-ODD += ["/dev/null", "/dev/null/x", "/proc/nope/x", "file/x", "circle", "circle/..", "run/config.json", "image.npy"]
+NAMES = (
+    "digits mnist auto kmnist emnist-letters mlp lenet cnn mixer vit relu tanh sgd adam adamw"
+    " cosine plateau"
+)
+NAMES += (
+    " onecycle cpu strict cuda cpu:0 torch float32 float64 ops training add sum,exp run torn empty"
+    " file out new"
+)
+NUMBERS = (
+    "0 1 2 3 16 0.5 0.9 1e-3 8,8 16 -1 1e400 nan inf 1e-400 10000000000000000000000 0x10 1_0 ٣ ²"
+    " 1,,2 9,-9 1.0 +1"
+)
+ODD = [
+    "",
+    " ",
+    "-",
+    "--",
+    "---",
+    "=",
+    ",",
+    "\udc80",
+    "\n",
+    "a\nb",
+    "é" * 300,
+    "%s",
+    "{0}",
+    "@file",
+    "~nosuchuser/x",
+]
+ODD += [
+    "/dev/null",
+    "/dev/null/x",
+    "/proc/nope/x",
+    "file/x",
+    "circle",
+    "circle/..",
+    "run/config.json",
+    "image.npy",
+]
 ODD += ["--no-capture=1", "-v", "-h"]
 #: Values that many options accept, so that the checks behind the parser are reached.
 VALID = {
-    "--hidden": "4 8,8", "--batch-size": "500 7", "--epochs": "1", "--validation": "20", "--patience": "1",
-    "--lr": "0.1", "--momentum": "0.9", "--weight-decay": "0.1", "--dropout": "0.5", "--shift": "1 7", "--seed": "3",
-    "--ema": "0.9", "--keep": "1", "--checkpoint-every": "2", "--threads": "1", "--index": "0 359", "--device": "cpu",
-    "--resume": "run torn", "--out": "out new", "--optimizer": "sgd adam", "--model": "mlp lenet cnn",
-    "--schedule": "step plateau", "--activation": "tanh", "--fallback": "digits", "--data": "empty file run",
-    "--devices": "cpu cpu,strict", "--ops": "add", "--dtypes": "float32", "--parts": "ops seeds", "--json": "new.json",
-    "--html": "new.html", "--table": "new.md",
-}  # fmt: skip
-FIRST = {"train": "digits auto", "predict": "run torn", "report": "run torn", "summary": "digits mnist"}
+    "--hidden": "4 8,8",
+    "--batch-size": "500 7",
+    "--epochs": "1",
+    "--validation": "20",
+    "--patience": "1",
+    "--lr": "0.1",
+    "--momentum": "0.9",
+    "--weight-decay": "0.1",
+    "--dropout": "0.5",
+    "--shift": "1 7",
+    "--seed": "3",
+    "--ema": "0.9",
+    "--keep": "1",
+    "--checkpoint-every": "2",
+    "--threads": "1",
+    "--index": "0 359",
+    "--device": "cpu",
+    "--resume": "run torn",
+    "--out": "out new",
+    "--optimizer": "sgd adam",
+    "--model": "mlp lenet cnn",
+    "--schedule": "step plateau",
+    "--activation": "tanh",
+    "--fallback": "digits",
+    "--data": "empty file run",
+    "--devices": "cpu cpu,strict",
+    "--ops": "add",
+    "--dtypes": "float32",
+    "--parts": "ops seeds",
+    "--json": "new.json",
+    "--html": "new.html",
+    "--table": "new.md",
+}
+FIRST = {
+    "train": "digits auto",
+    "predict": "run torn",
+    "report": "run torn",
+    "summary": "digits mnist",
+}
 
 
 class TooSlowError(BaseException):
@@ -72,7 +137,9 @@ def too_slow(*args: Any) -> None:
 
 @cache
 def prepared() -> dict[str, list[str]]:
-    """Change to a folder with runs, replace the work of commands, and return the options of each."""
+    """Change to a folder with runs, replace the work of commands, and return the options of
+    each.
+    """
     folder = Path(tempfile.mkdtemp(prefix="xgrad-fuzz-"))
     os.environ.pop("XGRAD_DATA", None)
     os.environ |= {"XDG_CACHE_HOME": str(folder / "cache"), "no_proxy": "*", "HOME": str(folder)}
@@ -84,7 +151,18 @@ def prepared() -> dict[str, list[str]]:
             main([command, "--help"])
         options[command] = sorted(set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", out.getvalue())))
     TrainingRun.draw = lambda self, trainer: None  # type: ignore[method-assign]
-    small = ["train", "digits", "--hidden", "4", "--batch-size", "500", "--epochs", "1", "--checkpoint-every", "2"]
+    small = [
+        "train",
+        "digits",
+        "--hidden",
+        "4",
+        "--batch-size",
+        "500",
+        "--epochs",
+        "1",
+        "--checkpoint-every",
+        "2",
+    ]
     with contextlib.redirect_stdout(io.StringIO()):
         assert main([*small, "--quiet", "--out", "run"]) == 0
     shutil.copytree("run", "torn")
@@ -111,9 +189,15 @@ def arguments(chance: random.Random) -> list[str]:
     odd = chance.choice([0.02, 0.2, 1.0])  # the fraction of values of any kind
     argv = [command]
     if command in FIRST and chance.random() < 0.9:
-        argv.append(chance.choice(FIRST[command].split()) if chance.random() > odd else value(chance))
+        argv.append(
+            chance.choice(FIRST[command].split()) if chance.random() > odd else value(chance)
+        )
     for name in chance.choices(options[command], k=chance.choice([0, 1, 1, 2, 3, 5])):
-        text = chance.choice(VALID[name].split()) if name in VALID and chance.random() > odd else value(chance)
+        text = (
+            chance.choice(VALID[name].split())
+            if name in VALID and chance.random() > odd
+            else value(chance)
+        )
         flag = name not in VALID and chance.random() < 0.9
         argv += [name] if flag else [f"{name}={text}"] if chance.random() < 0.3 else [name, text]
     if chance.random() < 0.2:
@@ -122,11 +206,17 @@ def arguments(chance: random.Random) -> list[str]:
 
 
 def value(chance: random.Random) -> str:
-    """Return a value of any kind, maybe mutated; never another absolute path, since commands write files."""
+    """Return a value of any kind, maybe mutated; never another absolute path, since commands write
+    files.
+    """
     text = chance.choice([*NAMES.split(), *NUMBERS.split(), *ODD])
     if chance.random() < 0.3 and not text.startswith(("/", "~")):
         at = chance.randrange(len(text) + 1)
-        text = text[:at] + chance.choice([*"0159-,=:x ", "", "\udcff", text]) + text[at + chance.randrange(2) :]
+        text = (
+            text[:at]
+            + chance.choice([*"0159-,=:x ", "", "\udcff", text])
+            + text[at + chance.randrange(2) :]
+        )
     return text
 
 
@@ -150,10 +240,16 @@ def check(seed: int) -> str:
     """Run the command of a seed, and return how it ended; a fault begins with MISMATCH."""
     prepared()
     argv = arguments(random.Random(seed))
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for errors in ("strict", "backslashreplace"))
+    out, err = (
+        io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for errors in ("strict", "backslashreplace")
+    )
     signal.alarm(SECONDS)
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            warnings.catch_warnings(),
+        ):
             warnings.simplefilter("error")
             status = main(argv)
             out.flush()
@@ -162,7 +258,10 @@ def check(seed: int) -> str:
     except BaseException as error:
         signal.alarm(0)
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        return f"MISMATCH: {type(error).__name__} at {frame.filename}:{frame.lineno}: {error!s:.200} | {argv} | {seed}"
+        return (
+            f"MISMATCH: {type(error).__name__} at {frame.filename}:{frame.lineno}: {error!s:.200} |"
+            f" {argv} | {seed}"
+        )
     finally:
         signal.alarm(0)
         train.set_num_threads(1)
@@ -173,4 +272,8 @@ def check(seed: int) -> str:
     lines = err.buffer.getvalue().decode().splitlines()
     if status == 2 and lines and all(line.startswith("xgrad") for line in lines):
         return f"refused, {argv[0] if argv and argv[0] in COMMANDS else 'no command'}"
-    return f"accepted, {argv[0]}" if status == 0 else f"MISMATCH: status {status}: {lines[-3:]} | {argv} | {seed}"
+    return (
+        f"accepted, {argv[0]}"
+        if status == 0
+        else f"MISMATCH: status {status}: {lines[-3:]} | {argv} | {seed}"
+    )

@@ -1,7 +1,9 @@
-"""Calls of public functions with odd arguments, in a process of its own with a limit of memory and time.
+"""Calls of public functions with odd arguments, in a process of its own with a limit of memory and
+time.
 
-``python -m tests.fuzz calls COUNT SEED [NAME]`` makes COUNT calls of functions with NAME in their name, and prints one
-line for each kind of fault: an undocumented exception, or a call that takes longer than `SECONDS`.
+``python -m tests.fuzz calls COUNT SEED [NAME]`` makes COUNT calls of functions with NAME in their
+name, and prints one line for each kind of fault: an undocumented exception, or a call that takes
+longer than `SECONDS`.
 """
 
 from __future__ import annotations
@@ -30,11 +32,21 @@ EXPECTED = (TypeError, ValueError, IndexError, OverflowError, RuntimeError, NotI
 EXPECTED += (OSError, ImportError, BufferError, MemoryError)
 #: Subclasses of the above that are faults.
 FAULTS = (RecursionError, UnicodeError)
-#: Names that are not called: they use the network, change the process, or are defined by subclasses.
+#: Names that are not called: they use the network, change the process, or are defined by
+#: subclasses.
 SKIPPED = {
-    "set_num_threads", "set_default_dtype", "manual_seed", "mnist", "fashion_mnist", "cifar10", "set_tf32", "main",
-    "check", "update", "set_detect_anomaly",
-}  # fmt: skip
+    "set_num_threads",
+    "set_default_dtype",
+    "manual_seed",
+    "mnist",
+    "fashion_mnist",
+    "cifar10",
+    "set_tf32",
+    "main",
+    "check",
+    "update",
+    "set_detect_anomaly",
+}
 
 
 class HostileError(Exception):
@@ -47,7 +59,9 @@ class Hostile:
     def _refuse(self, *args: Any, **options: Any) -> Any:
         raise HostileError
 
-    __array__ = __len__ = __index__ = __iter__ = __float__ = __int__ = __bool__ = __getitem__ = _refuse
+    __array__ = __len__ = __index__ = __iter__ = __float__ = __int__ = __bool__ = __getitem__ = (
+        _refuse
+    )
 
 
 class Endless:
@@ -75,32 +89,126 @@ def values(generator: random.Random) -> list[Any]:
     x = xgrad.asarray([[1.0, 2.0], [3.0, 5.0]])
     vector = xgrad.asarray([0.5, 0.25, 2.0])
     usual = [
-        x, x, vector, x.detach().requires_grad_(), xgrad.asarray([0, 2, 1]), xgrad.asarray(1.5), 0, 1, 2, -1, 0.5, True,
-        (2, 2), (0, 1), [0], xgrad.float32, xgrad.float64, xgrad.int64, "cpu", nn.Linear(2, 2), xgrad.sum,
+        x,
+        x,
+        vector,
+        x.detach().requires_grad_(),
+        xgrad.asarray([0, 2, 1]),
+        xgrad.asarray(1.5),
+        0,
+        1,
+        2,
+        -1,
+        0.5,
+        True,
+        (2, 2),
+        (0, 1),
+        [0],
+        xgrad.float32,
+        xgrad.float64,
+        xgrad.int64,
+        "cpu",
+        nn.Linear(2, 2),
+        xgrad.sum,
         np.ones((2, 2)),
-    ]  # fmt: skip
+    ]
     odd = [
-        None, ..., False, "", "mean", "\udc80", b"x", -2, 7, 1 << 31, -(1 << 63), 1 << 64, 10**400, 1e308, float("nan"),
-        float("inf"), -0.0, 1j, complex("nan"), (), [], {}, set(), (-1,), (1 << 40, 1 << 40), (0,), (3, -2),
+        None,
+        ...,
+        False,
+        "",
+        "mean",
+        "\udc80",
+        b"x",
+        -2,
+        7,
+        1 << 31,
+        -(1 << 63),
+        1 << 64,
+        10**400,
+        1e308,
+        float("nan"),
+        float("inf"),
+        -0.0,
+        1j,
+        complex("nan"),
+        (),
+        [],
+        {},
+        set(),
+        (-1,),
+        (1 << 40, 1 << 40),
+        (0,),
+        (3, -2),
         [[1], [1, 2]],
-        [None], ["a"], cycle, cyclic, deep, {"a": 1}, {1: x}, {"lr": 0.1, "params": [x]}, range(3),
+        [None],
+        ["a"],
+        cycle,
+        cyclic,
+        deep,
+        {"a": 1},
+        {1: x},
+        {"lr": 0.1, "params": [x]},
+        range(3),
         slice(None, None, 0),
-        slice("a"), int, Hostile, Hostile(), Endless(), object(), iter([1.0]), lambda *a: a[0], lambda: None,
+        slice("a"),
+        int,
+        Hostile,
+        Hostile(),
+        Endless(),
+        object(),
+        iter([1.0]),
+        lambda *a: a[0],
+        lambda: None,
         np.float16(2),
-        np.array("text"), np.array([None]), np.zeros((0, 3)), np.datetime64("2020"), np.ma.masked, x > 1, x * 1j,
-        xgrad.zeros((0,)), xgrad.zeros((2, 0)), xgrad.asarray([float("nan"), float("inf")]), xgrad.asarray([[1, 2]]),
-        xgrad.asarray(3, dtype=xgrad.uint8), xgrad.ones((2, 1, 2)), "strict", "cpu:7", np.dtype("float16"), "float32",
-        "datetime64", sys, Ellipsis, type, [x, vector], (x, x), nn.Module(), nn.Sequential(), xgrad.Device("cpu"),
-    ]  # fmt: skip
+        np.array("text"),
+        np.array([None]),
+        np.zeros((0, 3)),
+        np.datetime64("2020"),
+        np.ma.masked,
+        x > 1,
+        x * 1j,
+        xgrad.zeros((0,)),
+        xgrad.zeros((2, 0)),
+        xgrad.asarray([float("nan"), float("inf")]),
+        xgrad.asarray([[1, 2]]),
+        xgrad.asarray(3, dtype=xgrad.uint8),
+        xgrad.ones((2, 1, 2)),
+        "strict",
+        "cpu:7",
+        np.dtype("float16"),
+        "float32",
+        "datetime64",
+        sys,
+        Ellipsis,
+        type,
+        [x, vector],
+        (x, x),
+        nn.Module(),
+        nn.Sequential(),
+        xgrad.Device("cpu"),
+    ]
     with contextlib.suppress(xgrad.DeviceError):
         odd.append(xgrad.ones((2, 2), device="strict"))
     return [generator.choice(usual) for _ in range(24)] + odd
 
 
 def targets() -> list[tuple[str, Callable[..., Any]]]:
-    """Return public functions, classes, and methods as functions that make their object, by name."""
+    """Return public functions, classes, and methods as functions that make their object, by
+    name.
+    """
     functions: dict[str, Callable[..., Any]] = {}
-    spaces = [xgrad, xgrad.linalg, xgrad.fft, xgrad.special, nn, nn.functional, nn.init, nn.utils, xgrad.optim]
+    spaces = [
+        xgrad,
+        xgrad.linalg,
+        xgrad.fft,
+        xgrad.special,
+        nn,
+        nn.functional,
+        nn.init,
+        nn.utils,
+        xgrad.optim,
+    ]
     spaces += [xgrad.autograd, xgrad.random, xgrad.data]
     for space in spaces:
         for name in getattr(space, "__all__", None) or dir(space):
@@ -114,7 +222,10 @@ def targets() -> list[tuple[str, Callable[..., Any]]]:
     return sorted(functions.items())
 
 
-METHODS = "__getitem__ __setitem__ __add__ __matmul__ __pow__ __eq__ __call__ __iadd__ __lshift__ __rtruediv__".split()
+METHODS = (
+    "__getitem__ __setitem__ __add__ __matmul__ __pow__ __eq__ __call__ __iadd__ __lshift__"
+    " __rtruediv__".split()
+)
 OBJECTS: dict[str, Callable[[], Any]] = {
     "Tensor": lambda: xgrad.asarray([[1.0, 2.0], [3.0, 5.0]]),
     "leaf": lambda: xgrad.asarray([[1.0, 2.0], [3.0, 5.0]], requires_grad=True),
@@ -151,10 +262,20 @@ def arguments(function: Any, generator: random.Random) -> tuple[list[Any], dict[
     signature = getattr(function, "__signature__", None) or _signature(function)
     parameters = list(signature.parameters.values()) if signature else []
     inputs = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    count = sum(p.default is p.empty for p in inputs) if generator.random() < 0.6 else generator.randrange(5)
-    named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY or (p in inputs[count:] and p.kind not in (0,))]
+    count = (
+        sum(p.default is p.empty for p in inputs)
+        if generator.random() < 0.6
+        else generator.randrange(5)
+    )
+    named = [
+        p.name
+        for p in parameters
+        if p.kind is p.KEYWORD_ONLY or (p in inputs[count:] and p.kind not in (0,))
+    ]
     chosen = [name for name in named if generator.random() < 0.25]
-    return [generator.choice(pool) for _ in range(count)], {name: generator.choice(pool) for name in chosen}
+    return [generator.choice(pool) for _ in range(count)], {
+        name: generator.choice(pool) for name in chosen
+    }
 
 
 def use(result: Any) -> None:
@@ -168,9 +289,13 @@ def use(result: Any) -> None:
 
 def fault(error: BaseException, name: str) -> str | None:
     """Return a description of an exception that is a fault."""
-    if isinstance(error, HostileError) or (isinstance(error, EXPECTED) and not isinstance(error, FAULTS)):
+    if isinstance(error, HostileError) or (
+        isinstance(error, EXPECTED) and not isinstance(error, FAULTS)
+    ):
         return None
-    if isinstance(error, AttributeError) and (type(error).__name__ == "MissingNameError" or "__dlpack__" in str(error)):
+    if isinstance(error, AttributeError) and (
+        type(error).__name__ == "MissingNameError" or "__dlpack__" in str(error)
+    ):
         return None  # as in NumPy and PyTorch
     if isinstance(error, AttributeError) and name.endswith("get_submodule"):
         return None  # as in PyTorch
@@ -204,7 +329,9 @@ def run(count: int, seed: int, only: str = "") -> Iterator[str]:
         except BaseException as error:
             signal.alarm(0)
             if described := fault(error, name):
-                shown = ", ".join([*map(_short, args), *(f"{k}={_short(v)}" for k, v in options.items())])
+                shown = ", ".join(
+                    [*map(_short, args), *(f"{k}={_short(v)}" for k, v in options.items())]
+                )
                 yield f"{described} | {name}({shown}) | call {i} of seed {seed}"
         finally:
             signal.alarm(0)

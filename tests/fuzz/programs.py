@@ -1,9 +1,10 @@
 """Random differentiable programs, compared with PyTorch and with finite differences: `check`.
 
-A program is a list of instructions over tensors in float64 and complex128. An instruction is an op of the op table near
-one of its samples, arithmetic with broadcasting, a view, or a write through views. The same instructions run on xgrad
-and on PyTorch, whose functions have the standard's names in array-api-compat. A program that PyTorch refuses is
-compared with finite differences at both orders.
+A program is a list of instructions over tensors in float64 and complex128. An instruction is an op
+of the op table near one of its samples, arithmetic with broadcasting, a view, or a write through
+views. The same instructions run on xgrad and on PyTorch, whose functions have the standard's names
+in array-api-compat. A program that PyTorch refuses is compared with finite differences at both
+orders.
 """
 
 from __future__ import annotations
@@ -56,12 +57,18 @@ class Library:
         """Return the gradients of leaves, zeros for those on which `y` does not depend."""
         grad = xgrad.autograd.grad if self.is_xgrad else torch.autograd.grad
         found = grad(y, leaves, create_graph=create_graph, allow_unused=True)
-        return [self.xp.zeros_like(x) if g is None else g for x, g in zip(leaves, found, strict=True)]
+        return [
+            self.xp.zeros_like(x) if g is None else g for x, g in zip(leaves, found, strict=True)
+        ]
 
 
 def to_numpy(x: Any) -> np.ndarray:
     """Return the values of a tensor of either library."""
-    return x.detach().numpy() if isinstance(x, xgrad.Tensor) else x.detach().resolve_conj().resolve_neg().numpy()
+    return (
+        x.detach().numpy()
+        if isinstance(x, xgrad.Tensor)
+        else x.detach().resolve_conj().resolve_neg().numpy()
+    )
 
 
 Instruction = Callable[..., Any]  # of a library and the tensors so far, to the next tensor
@@ -81,7 +88,9 @@ def resized(lib: Library, x: Any, shape: tuple[int, ...]) -> Any:
     return xp.reshape(xp.take(flat, lib.constant(np.arange(size) % flat.shape[0]), axis=0), shape)
 
 
-def table_op(case: OpCase, sample: Sample, operands: dict[int, int], lib: Library, tensors: list[Any]) -> Any:
+def table_op(
+    case: OpCase, sample: Sample, operands: dict[int, int], lib: Library, tensors: list[Any]
+) -> Any:
     """Apply an op near a sample: at its inputs plus small functions of earlier tensors."""
     inputs = [lib.constant(x) for x in sample.inputs]
     for i, operand in operands.items():
@@ -102,7 +111,9 @@ ARITHMETIC: list[Callable[..., Any]] = [
     lambda xp, x, y: x * y,
     lambda xp, x, y: x / (3 + y * y),
     lambda xp, x, y: x + 1j * y,
-    lambda xp, x, y: xp.where(xp.real(x * 1j) > 0.123, x, y),  # not at 0, where a det of singular matrices is noise
+    lambda xp, x, y: xp.where(
+        xp.real(x * 1j) > 0.123, x, y
+    ),  # not at 0, where a det of singular matrices is noise
     lambda xp, x, y: xp.real(x * (y + 1j)) + xp.imag(y * 1j * x),
     lambda xp, x, y: xp.abs(x + 0.5) * xp.conj(y + 0j),
     lambda xp, x, y: xp.exp(-xp.abs(x)) * xp.sin(y),
@@ -111,7 +122,9 @@ ARITHMETIC: list[Callable[..., Any]] = [
     lambda xp, x, y: xp.tensordot(x, y, axes=1),
     lambda xp, x, y: xp.concat([xp.reshape(x, (-1,)), xp.reshape(y, (-1,))]),
     lambda xp, x, y: xp.stack([x, y, x]),
-    lambda xp, x, y: xp.mean(x, axis=0) + xp.sqrt(xp.var(xp.real(y + 0j)) + 0.5),  # std has a kink at 0
+    lambda xp, x, y: (
+        xp.mean(x, axis=0) + xp.sqrt(xp.var(xp.real(y + 0j)) + 0.5)
+    ),  # std has a kink at 0
     lambda xp, x, y: xp.cumulative_sum(xp.reshape(x - y, (-1,))),
     lambda xp, x, y: xp.linalg.vector_norm(x + 1) * y,
     lambda xp, x, y: xp.prod(x, axis=-1),
@@ -125,7 +138,11 @@ def random_key(r: random.Random, shape: tuple[int, ...]) -> Any:
     key: list[Any] = []
     for n in shape[: r.randint(1, len(shape))]:
         start = r.randrange(n)
-        key.append(r.choice([start, slice(start, r.randint(start + 1, n)), slice(None, None, 2), slice(None)]))
+        key.append(
+            r.choice(
+                [start, slice(start, r.randint(start + 1, n)), slice(None, None, 2), slice(None)]
+            )
+        )
     if all(isinstance(part, int) for part in key):
         key[-1] = slice(None)
     return (*[None] * (r.random() < 0.15), *key, *[...] * (r.random() < 0.2))
@@ -154,7 +171,14 @@ def view(take: Callable[[Any, Any], Any], i: int, lib: Library, tensors: list[An
     return take(lib.xp, tensors[i])
 
 
-def write(takes: list[Callable[[Any, Any], Any]], form: str, i: int, j: int, lib: Library, tensors: list[Any]) -> Any:
+def write(
+    takes: list[Callable[[Any, Any], Any]],
+    form: str,
+    i: int,
+    j: int,
+    lib: Library,
+    tensors: list[Any],
+) -> Any:
     """Write to a view of views of a copy, and return the copy."""
     base = tensors[i] * 1
     target = base
@@ -174,7 +198,9 @@ def write(takes: list[Callable[[Any, Any], Any]], form: str, i: int, j: int, lib
 
 @cache
 def table() -> list[tuple[OpCase, list[Sample]]]:
-    """Return the ops of the table that have gradients in both libraries, with the samples that programs can use."""
+    """Return the ops of the table that have gradients in both libraries, with the samples that
+    programs can use.
+    """
     found = []
     for case in OP_CASES:
         if case.name in EXCLUDED or case.torch is None or not case.differentiable or case.missing():
@@ -218,7 +244,11 @@ class Program:
         if self.second:
             total = weighted_sum(lib, first)
             connected = total.requires_grad
-            results += lib.gradients(total, leaves, False) if connected else [lib.xp.zeros_like(x) for x in leaves]
+            results += (
+                lib.gradients(total, leaves, False)
+                if connected
+                else [lib.xp.zeros_like(x) for x in leaves]
+            )
         return [to_numpy(x) for x in results]
 
 
@@ -226,9 +256,13 @@ def weighted_sum(lib: Library, tensors: Sequence[Any]) -> Any:
     """Return a real sum in which each element has another weight."""
     total: Any = 0.0
     for n, x in enumerate(tensors):
-        weights = np.cos(np.arange(n, n + int(np.prod(x.shape)), dtype=np.float64)).reshape(tuple(x.shape))
+        weights = np.cos(np.arange(n, n + int(np.prod(x.shape)), dtype=np.float64)).reshape(
+            tuple(x.shape)
+        )
         if is_complex(lib, x):
-            total = total + lib.xp.sum(lib.xp.imag(x) * lib.constant(weights[..., ::-1].copy() if x.ndim else weights))
+            total = total + lib.xp.sum(
+                lib.xp.imag(x) * lib.constant(weights[..., ::-1].copy() if x.ndim else weights)
+            )
             x = lib.xp.real(x)
         total = total + lib.xp.sum(x * lib.constant(weights))
     return total
@@ -272,7 +306,11 @@ def random_instruction(r: random.Random, tensors: list[Any]) -> tuple[Instructio
     if kind < 0.45:
         case, samples = r.choice(table())
         sample = r.choice(samples)
-        floats = [n for n, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"]
+        floats = [
+            n
+            for n, x in enumerate(sample.inputs)
+            if isinstance(x, np.ndarray) and x.dtype.kind in "fc"
+        ]
         operands = {n: r.choice([i, j]) for n in floats}
         return partial(table_op, case, sample, operands), f"{case.name}({sample}) of {operands}"
     if kind < 0.7:
@@ -295,14 +333,18 @@ def random_instruction(r: random.Random, tensors: list[Any]) -> tuple[Instructio
 def difference(xs: list[np.ndarray], ys: list[np.ndarray]) -> float:
     """Return the largest difference, relative to the largest element of each array or 1."""
     return max(
-        float(np.max(np.abs(x - y)) / max(1.0, float(np.max(np.abs(y))))) if x.shape == y.shape else np.inf
+        float(np.max(np.abs(x - y)) / max(1.0, float(np.max(np.abs(y)))))
+        if x.shape == y.shape
+        else np.inf
         for x, y in zip(xs, ys, strict=True)
         if y.size
     )
 
 
 def check(seed: Any) -> str:
-    """Run the program of a seed, and return "agrees", why it was not compared, or a description of the mismatch."""
+    """Run the program of a seed, and return "agrees", why it was not compared, or a description of
+    the mismatch.
+    """
     with quiet():
         program = generate(seed)
         try:
@@ -318,27 +360,43 @@ def check(seed: Any) -> str:
         if not error <= RTOL:
             if _sensitive(program, "torch", expected, error):
                 return "ill-conditioned"
-            if difference(got[:count], expected[:count]) <= RTOL and _is_pytorch_wrong(program, got, expected):
+            if difference(got[:count], expected[:count]) <= RTOL and _is_pytorch_wrong(
+                program, got, expected
+            ):
                 return "PyTorch differs from differences of its own gradients"
             return _report(program, "PyTorch", error)
         return _check_by_differences(program, got, False, "agrees")
 
 
-def _check_by_differences(program: Program, got: list[np.ndarray], second: bool, agreement: str) -> str:
-    """Compare xgrad's gradients, and second derivatives if asked for, with differences of its results."""
+def _check_by_differences(
+    program: Program, got: list[np.ndarray], second: bool, agreement: str
+) -> str:
+    """Compare xgrad's gradients, and second derivatives if asked for, with differences of its
+    results.
+    """
     if not all(np.isfinite(x).all() for x in got):
         return "not finite"
     count = 1 + len(program.leaves)
-    error = _slope_error(program, lambda leaves: float(program.loss(Library("xgrad"), leaves).item()), got[1:count])
+    error = _slope_error(
+        program, lambda leaves: float(program.loss(Library("xgrad"), leaves).item()), got[1:count]
+    )
     if second:
-        error = float(np.maximum(error, _slope_error(program, _gradient_sum(program, "xgrad"), got[count:])))
+        error = float(
+            np.maximum(error, _slope_error(program, _gradient_sum(program, "xgrad"), got[count:]))
+        )
     if error <= 1e-3:
         return agreement
-    return "ill-conditioned" if _sensitive(program, "xgrad", got, error) else _report(program, "differences", error)
+    return (
+        "ill-conditioned"
+        if _sensitive(program, "xgrad", got, error)
+        else _report(program, "differences", error)
+    )
 
 
 def _sensitive(program: Program, library: str, results: list[np.ndarray], error: float) -> bool:
-    """Return whether rounding of the inputs changes a library's results by a tenth of an error, or more."""
+    """Return whether rounding of the inputs changes a library's results by a tenth of an error, or
+    more.
+    """
     rng = np.random.default_rng(0)
     moved = [np.asarray(x + 1e-13 * rng.normal(size=x.shape)) for x in program.leaves]
     return not difference(replace(program, leaves=moved).evaluate(library), results) < error / 10
@@ -349,29 +407,42 @@ def _gradient_sum(program: Program, library: str) -> Callable[[list[Any]], float
     lib = Library("xgrad")
 
     def total(leaves: list[Any]) -> float:
-        first = replace(program, leaves=[to_numpy(x) for x in leaves], second=False).evaluate(library)[1:]
+        first = replace(program, leaves=[to_numpy(x) for x in leaves], second=False).evaluate(
+            library
+        )[1:]
         return float(weighted_sum(lib, [lib.constant(x) for x in first]).item())
 
     return total
 
 
 def _is_pytorch_wrong(program: Program, got: list[np.ndarray], expected: list[np.ndarray]) -> bool:
-    """Return whether xgrad's second derivatives agree with differences of PyTorch's gradients, and PyTorch's do not."""
+    """Return whether xgrad's second derivatives agree with differences of PyTorch's gradients, and
+    PyTorch's do not.
+    """
     count, total = 1 + len(program.leaves), _gradient_sum(program, "torch")
-    return _slope_error(program, total, got[count:]) < 0.01 * _slope_error(program, total, expected[count:])
+    return _slope_error(program, total, got[count:]) < 0.01 * _slope_error(
+        program, total, expected[count:]
+    )
 
 
-def _slope_error(program: Program, function: Callable[[list[Any]], float], gradients: list[np.ndarray]) -> float:
-    """Return the smallest relative error of a directional derivative over several steps, one-sided ones included.
+def _slope_error(
+    program: Program, function: Callable[[list[Any]], float], gradients: list[np.ndarray]
+) -> float:
+    """Return the smallest relative error of a directional derivative over several steps, one-sided
+    ones included.
 
     At a kink, such as the maximum of equal elements, one side or the mean of both agrees.
     """
     rng = np.random.default_rng(0)
     directions = [np.asarray(rng.normal(size=x.shape)) for x in program.leaves]
-    expected = sum(float(np.sum(np.real(g) * d)) for g, d in zip(gradients, directions, strict=True))
+    expected = sum(
+        float(np.sum(np.real(g) * d)) for g, d in zip(gradients, directions, strict=True)
+    )
 
     def value(t: float) -> float:
-        return function([xgrad.asarray(x + t * d) for x, d in zip(program.leaves, directions, strict=True)])
+        return function(
+            [xgrad.asarray(x + t * d) for x, d in zip(program.leaves, directions, strict=True)]
+        )
 
     errors = []
     for step in (STEP, STEP / 30):
@@ -385,5 +456,9 @@ def _slope_error(program: Program, function: Callable[[list[Any]], float], gradi
 
 
 def _report(program: Program, reference: str, error: float) -> str:
-    lines = [f"t{i} = leaf {x.shape} {x.dtype}" for i, x in enumerate(program.leaves)] + program.descriptions
-    return f"MISMATCH with {reference}, {error:.2g}, seed {program.seed!r}:\n  " + "\n  ".join(lines)
+    lines = [
+        f"t{i} = leaf {x.shape} {x.dtype}" for i, x in enumerate(program.leaves)
+    ] + program.descriptions
+    return f"MISMATCH with {reference}, {error:.2g}, seed {program.seed!r}:\n  " + "\n  ".join(
+        lines
+    )

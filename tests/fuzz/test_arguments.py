@@ -14,7 +14,16 @@ import pytest
 def test_random_arguments_are_refused_in_one_line_or_accepted() -> None:
     """The variable FUZZ_ARGUMENTS sets the number of commands, FUZZ_SEED the seed."""
     count = os.environ.get("FUZZ_ARGUMENTS", "100")
-    command = [sys.executable, "-m", "tests.fuzz", "arguments", count, os.environ.get("FUZZ_SEED", "0")]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.fuzz",
+        "arguments",
+        count,
+        os.environ.get("FUZZ_SEED", "0"),
+    ]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, capture_output=True, text=True, cwd=root)
-    assert done.returncode == 0 and "refused, train" in done.stdout, done.stdout + done.stderr[-2000:]
+    assert done.returncode == 0 and "refused, train" in done.stdout, (
+        done.stdout + done.stderr[-2000:]
+    )

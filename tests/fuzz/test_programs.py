@@ -1,4 +1,6 @@
-"""A short run of random differentiable programs; ``python -m tests.fuzz programs 100000`` is a long one."""
+"""A short run of random differentiable programs; ``python -m tests.fuzz programs 100000`` is a long
+one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A short run of random nested transforms; ``python -m tests.fuzz transforms 20000`` is a long one."""
+"""A short run of random nested transforms; ``python -m tests.fuzz transforms 20000`` is a long
+one.
+"""
 
 from __future__ import annotations
 
@@ -29,25 +31,36 @@ def test_random_nested_transforms_agree_with_finite_differences() -> None:
 
 
 @pytest.mark.parametrize("peer", [True, False])
-def test_wrong_derivatives_are_found(peer: bool, monkeypatch: pytest.MonkeyPatch, request: Any) -> None:
+def test_wrong_derivatives_are_found(
+    peer: bool, monkeypatch: pytest.MonkeyPatch, request: Any
+) -> None:
     if peer:
         request.getfixturevalue("torch")
-    seed = next(n for n in range(100) if transforms.check(n, peer=False) == "agrees by differences alone")
+    seed = next(
+        n for n in range(100) if transforms.check(n, peer=False) == "agrees by differences alone"
+    )
     assert transforms.check(seed, peer).startswith("agrees")
     evaluate = transforms.Program.evaluate
     monkeypatch.setattr(
         transforms.Program,
         "evaluate",
-        lambda self, lib, x: evaluate(self, lib, x) * (1.001 if type(lib) is transforms.Library else 1),
+        lambda self, lib, x: (
+            evaluate(self, lib, x) * (1.001 if type(lib) is transforms.Library else 1)
+        ),
     )
     assert re.match(
-        f"MISMATCH with {'PyTorch' if peer else 'differences'} by .*, seed {seed}", transforms.check(seed, peer)
+        f"MISMATCH with {'PyTorch' if peer else 'differences'} by .*, seed {seed}",
+        transforms.check(seed, peer),
     )
 
 
 def test_programs_reach_all_instructions_and_transforms() -> None:
     programs = [transforms.generate(seed) for seed in range(400)]
-    used = {line.split(" = ")[1].partition(" of ")[0] for program in programs for line in program.descriptions}
+    used = {
+        line.split(" = ")[1].partition(" of ")[0]
+        for program in programs
+        for line in program.descriptions
+    }
     kinds = {name.partition(" again")[0] for name in transforms.INSTRUCTIONS}
     assert all(any(line.startswith(kind) for line in used) for kind in kinds)
     assert {name for program in programs for name in program.nest} == transforms.TRANSFORMS.keys()

@@ -1,10 +1,12 @@
-"""Random functions under random nested transforms, compared with ``torch.func`` and with finite differences: `check`.
+"""Random functions under random nested transforms, compared with ``torch.func`` and with finite
+differences: `check`.
 
-A function of a vector is a list of instructions: arithmetic, `detach` and straight-through estimators, blocks under
-`no_grad`, writes in place, modules, `checkpoint` and `scan`, functions with derivative rules of their own, and
-transforms of closures. Up to three transforms are nested around it. Each returns a vector again, and so can be nested
-in any order. The same program runs on xgrad and on PyTorch. Where PyTorch refuses it, or is not there, the outermost
-transform is compared with finite differences, or a loop, of what it transforms; not where values are detached, which
+A function of a vector is a list of instructions: arithmetic, `detach` and straight-through
+estimators, blocks under `no_grad`, writes in place, modules, `checkpoint` and `scan`, functions
+with derivative rules of their own, and transforms of closures. Up to three transforms are nested
+around it. Each returns a vector again, and so can be nested in any order. The same program runs on
+xgrad and on PyTorch. Where PyTorch refuses it, or is not there, the outermost transform is compared
+with finite differences, or a loop, of what it transforms; not where values are detached, which
 differences do not know.
 """
 
@@ -33,7 +35,9 @@ ORDERS = 4  # of derivatives in all, at most
 
 Function = Callable[[Any], Any]
 Body = Callable[["Library", list[Any]], Any]
-Slopes = Callable[[Function, np.ndarray], np.ndarray]  # the Jacobian of a function at an argument, by differences
+Slopes = Callable[
+    [Function, np.ndarray], np.ndarray
+]  # the Jacobian of a function at an argument, by differences
 
 
 class GradientTimes(xgrad.Function):
@@ -49,7 +53,9 @@ class GradientTimes(xgrad.Function):
 
 
 class StraightThrough(xgrad.Function):
-    """The sign of the first input, with the gradient of the identity, and the second input, with none."""
+    """The sign of the first input, with the gradient of the identity, and the second input, with
+    none.
+    """
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any) -> Any:
@@ -84,7 +90,9 @@ class Library:
         return xgrad.no_grad()
 
     def constant_of(self, x: Any) -> Any:
-        """Return a result of a block under `no_grad`: in PyTorch it is one in reverse mode alone."""
+        """Return a result of a block under `no_grad`: in PyTorch it is one in reverse mode
+        alone.
+        """
         return x
 
     def data(self, x: Any) -> Any:
@@ -139,7 +147,9 @@ class Library:
     def vjp(self, function: Function, x: Any, cotangent: Any) -> Any:
         return xgrad.vjp(function, x)[1](cotangent)[0]
 
-    def vmap(self, function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., Any]:
+    def vmap(
+        self, function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0
+    ) -> Callable[..., Any]:
         return xgrad.vmap(function, in_axes, out_axes)
 
     grad = staticmethod(xgrad.grad)
@@ -157,7 +167,9 @@ class TorchLibrary(Library):
         self.func: Any = import_module("torch.func")
         self.xp = import_module("array_api_compat.torch")
         self.grad = self.func.grad
-        self.reverse = False  # whether to compute all in reverse mode: forward mode records under `no_grad`
+        self.reverse = (
+            False  # whether to compute all in reverse mode: forward mode records under `no_grad`
+        )
         self.looped = False  # whether to loop in the place of `vmap`, which refuses some functions
 
     def jacobian(self, function: Function) -> Function:
@@ -213,7 +225,9 @@ class TorchLibrary(Library):
     def checkpoint(self, function: Callable[..., Any], *args: Any) -> Any:
         return function(*args)
 
-    def scan(self, step: Any, init: Any, xs: Any, *, reverse: bool = False, **options: Any) -> tuple[Any, Any]:
+    def scan(
+        self, step: Any, init: Any, xs: Any, *, reverse: bool = False, **options: Any
+    ) -> tuple[Any, Any]:
         outs, order = [], range(len(xs))
         for i in reversed(order) if reverse else order:
             init, out = step(init, xs[i])
@@ -225,7 +239,9 @@ class TorchLibrary(Library):
         state = [*module.named_parameters(), *module.named_buffers()]
         _fill(state, weights, lambda x, value: setattr(x, "data", self.torch.tensor(value)))
         if kind == "layer norm":  # third derivatives of PyTorch's own are wrong
-            return partial(self._layer_norm, module.weight.detach(), module.bias.detach(), module.eps)
+            return partial(
+                self._layer_norm, module.weight.detach(), module.bias.detach(), module.eps
+            )
         return module.eval()
 
     def _layer_norm(self, weight: Any, bias: Any, eps: float, x: Any) -> Any:
@@ -245,7 +261,9 @@ class TorchLibrary(Library):
     def jvp(self, function: Function, x: Any, tangent: Any) -> tuple[Any, Any]:
         if self.reverse:
             value, pullback = self.func.vjp(function, x)
-            return value, self.func.vjp(lambda u: pullback(u)[0], self.torch.zeros_like(value))[1](tangent)[0]
+            return value, self.func.vjp(lambda u: pullback(u)[0], self.torch.zeros_like(value))[1](
+                tangent
+            )[0]
         value, out = self.func.jvp(function, (x,), (tangent,))
         return value, out
 
@@ -255,20 +273,31 @@ class TorchLibrary(Library):
     def vjp(self, function: Function, x: Any, cotangent: Any) -> Any:
         return self.func.vjp(function, x)[1](cotangent)[0]
 
-    def vmap(self, function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., Any]:
+    def vmap(
+        self, function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0
+    ) -> Callable[..., Any]:
         def loop(*args: Any) -> Any:
             axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
-            columns = [None if axis is None else x.unbind(axis) for x, axis in zip(args, axes, strict=True)]
+            columns = [
+                None if axis is None else x.unbind(axis) for x, axis in zip(args, axes, strict=True)
+            ]
             count = next(len(column) for column in columns if column is not None)
-            rows = [[x if c is None else c[i] for x, c in zip(args, columns, strict=True)] for i in range(count)]
+            rows = [
+                [x if c is None else c[i] for x, c in zip(args, columns, strict=True)]
+                for i in range(count)
+            ]
             return self.torch.stack([function(*row) for row in rows], out_axes)
 
         mapped: Callable[..., Any] = loop
-        return mapped if self.looped else self.func.vmap(function, in_dims=in_axes, out_dims=out_axes)
+        return (
+            mapped if self.looped else self.func.vmap(function, in_dims=in_axes, out_dims=out_axes)
+        )
 
 
 def _modules(nn: Any) -> dict[str, Any]:
-    """Return modules of a vector: both libraries give them the same names, parameters and buffers."""
+    """Return modules of a vector: both libraries give them the same names, parameters and
+    buffers.
+    """
     return {
         "mlp": nn.Sequential(nn.Linear(SIZE, 4), nn.Tanh(), nn.Linear(4, SIZE)),
         "linear": nn.Linear(SIZE, SIZE),
@@ -284,7 +313,9 @@ def _modules(nn: Any) -> dict[str, Any]:
 MODULES = tuple(_modules(xgrad.nn))
 
 
-def _fill(state: list[tuple[str, Any]], weights: np.ndarray, assign: Callable[[Any, Any], None]) -> None:
+def _fill(
+    state: list[tuple[str, Any]], weights: np.ndarray, assign: Callable[[Any, Any], None]
+) -> None:
     values = np.ravel(weights)
     for name, x in state:
         if "num_batches" not in name:
@@ -298,7 +329,9 @@ def _fill(state: list[tuple[str, Any]], weights: np.ndarray, assign: Callable[[A
 
 @dataclass
 class Draw:
-    """Operands of an instruction: two earlier values, numbers, and the index of a module in `Library.modules`."""
+    """Operands of an instruction: two earlier values, numbers, and the index of a module in
+    `Library.modules`.
+    """
 
     r: random.Random
     i: int
@@ -515,7 +548,9 @@ def _checkpoint(d: Draw) -> Body:
         if kind == 0:
             return lib.checkpoint(lambda x: lib.xp.sin(x) * y + lib.xp.max(x, axis=0), x)
         if kind == 1:
-            return lib.checkpoint(lambda x, y: lib.xp.sin(lib.checkpoint(lambda z: z * y, x * y)), x, y)
+            return lib.checkpoint(
+                lambda x, y: lib.xp.sin(lib.checkpoint(lambda z: z * y, x * y)), x, y
+            )
         return lib.checkpoint(lambda x: {"a": [x * y, lib.xp.sort(x)]}, x)["a"][1] * y
 
     return run
@@ -562,7 +597,10 @@ def _closure(d: Draw) -> Body:
             return lib.vjp(lambda z: xp.sort(z) * x, y, xp.cos(x))
         if kind == 8:  # a Jacobian by a mapped pullback
             pull = lib.pullback(
-                lambda z: xp.sin(z) * xp.sum(z * x) + lib.checkpoint(lambda z: xp.max(z, axis=0) * z, z), y
+                lambda z: (
+                    xp.sin(z) * xp.sum(z * x) + lib.checkpoint(lambda z: xp.max(z, axis=0) * z, z)
+                ),
+                y,
             )
             return x @ lib.vmap(pull)(lib.constant(np.eye(SIZE)))
         return lib.vmap(lambda a: lib.vmap(lambda b: xp.sum(a * b * x))(y))(x) @ y
@@ -575,9 +613,13 @@ def _closure(d: Draw) -> Body:
 
 @dataclass(frozen=True)
 class Transform:
-    """A transform, the orders of derivatives that it takes, and what it computes by differences or a loop."""
+    """A transform, the orders of derivatives that it takes, and what it computes by differences or
+    a loop.
+    """
 
-    apply: Callable[[Library, Function, Any, Any], Any]  # of a function, the weights of results, and the argument
+    apply: Callable[
+        [Library, Function, Any, Any], Any
+    ]  # of a function, the weights of results, and the argument
     reference: Callable[[Slopes, Function, np.ndarray, np.ndarray], np.ndarray]
     orders: int = 1
 
@@ -626,7 +668,9 @@ def _vmap_of_closure(lib: Library, f: Function, w: Any, x: Any) -> Any:
 
 
 def _vmap_of_grad(lib: Library, f: Function, w: Any, x: Any) -> Any:
-    return lib.xp.sum(lib.vmap(lib.grad(lambda x: lib.xp.sum(f(x) * w)))(_rows(lib.xp, w, x)), axis=0)
+    return lib.xp.sum(
+        lib.vmap(lib.grad(lambda x: lib.xp.sum(f(x) * w)))(_rows(lib.xp, w, x)), axis=0
+    )
 
 
 def _looped(d: Slopes, f: Function, w: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -634,12 +678,18 @@ def _looped(d: Slopes, f: Function, w: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 TRANSFORMS: dict[str, Transform] = {
-    "grad": Transform(lambda lib, f, w, x: lib.grad(lambda x: lib.xp.sum(f(x) * w))(x), lambda d, f, w, x: w @ d(f, x)),
+    "grad": Transform(
+        lambda lib, f, w, x: lib.grad(lambda x: lib.xp.sum(f(x) * w))(x),
+        lambda d, f, w, x: w @ d(f, x),
+    ),
     "value_and_grad": Transform(_value_and_grad, lambda d, f, w, x: (w @ f(x)) * (w @ d(f, x))),
-    "jacobian": Transform(lambda lib, f, w, x: lib.jacobian(f)(x) @ w, lambda d, f, w, x: d(f, x) @ w),
+    "jacobian": Transform(
+        lambda lib, f, w, x: lib.jacobian(f)(x) @ w, lambda d, f, w, x: d(f, x) @ w
+    ),
     "jacfwd": Transform(lambda lib, f, w, x: lib.jacfwd(f)(x) @ w, lambda d, f, w, x: d(f, x) @ w),
     "jvp": Transform(
-        lambda lib, f, w, x: lib.jvp(f, x, lib.xp.sin(x) * w)[1], lambda d, f, w, x: d(f, x) @ (np.sin(x) * w)
+        lambda lib, f, w, x: lib.jvp(f, x, lib.xp.sin(x) * w)[1],
+        lambda d, f, w, x: d(f, x) @ (np.sin(x) * w),
     ),
     "vjp": Transform(_pull, lambda d, f, w, x: (w * np.sin(x)) @ d(f, x)),
     "vmap of a pullback": Transform(_mapped_pullback, lambda d, f, w, x: w @ d(f, x)),
@@ -649,20 +699,28 @@ TRANSFORMS: dict[str, Transform] = {
         _vmap_of_scales, lambda d, f, w, x: np.stack([np.sum(f(x * s) * w) for s in w]), orders=0
     ),
     "vmap of a closure": Transform(
-        _vmap_of_closure, lambda d, f, w, x: np.asarray(sum(f(x) * s + f(s * w) for s in x)), orders=0
+        _vmap_of_closure,
+        lambda d, f, w, x: np.asarray(sum(f(x) * s + f(s * w) for s in x)),
+        orders=0,
     ),
     "vmap of grad": Transform(
         _vmap_of_grad, lambda d, f, w, x: np.asarray(sum(w @ d(f, row) for row in _rows(np, w, x)))
     ),
-    "checkpoint": Transform(lambda lib, f, w, x: lib.checkpoint(f, x), lambda d, f, w, x: f(x), orders=0),
+    "checkpoint": Transform(
+        lambda lib, f, w, x: lib.checkpoint(f, x), lambda d, f, w, x: f(x), orders=0
+    ),
     "hessian": Transform(
         lambda lib, f, w, x: lib.hessian(lambda x: lib.xp.sum(f(x) * w))(x) @ w,
-        lambda d, slope, w, x: d(slope, x) @ w,  # of the gradient, for differences of differences are inexact
+        lambda d, slope, w, x: (
+            d(slope, x) @ w
+        ),  # of the gradient, for differences of differences are inexact
         orders=2,
     ),
     "hvp": Transform(
         lambda lib, f, w, x: lib.hvp(lambda x: lib.xp.sum(f(x) * w), x, w),
-        lambda d, slope, w, x: d(slope, x) @ w,  # of the gradient, for differences of differences are inexact
+        lambda d, slope, w, x: (
+            d(slope, x) @ w
+        ),  # of the gradient, for differences of differences are inexact
         orders=2,
     ),
 }
@@ -727,7 +785,9 @@ def generate(seed: int) -> Program:
     nest: list[str] = []
     for _ in range(r.choice([1, 2, 2, 3, 3, 3])):
         left = ORDERS - sum(TRANSFORMS[name].orders for name in nest)
-        nest.append(r.choice([name for name, transform in TRANSFORMS.items() if transform.orders <= left]))
+        nest.append(
+            r.choice([name for name, transform in TRANSFORMS.items() if transform.orders <= left])
+        )
     x, weights = rng.normal(size=SIZE), rng.normal(size=SIZE)
     return Program(seed, x, weights, draws, bodies, descriptions, nest)
 
@@ -754,11 +814,17 @@ def _is_moderate(x: np.ndarray) -> bool:
 
 def difference(x: np.ndarray, y: np.ndarray) -> float:
     """Return the largest difference, relative to the largest element or 1."""
-    return float(np.max(np.abs(x - y)) / max(1.0, float(np.max(np.abs(y))))) if x.shape == y.shape else np.inf
+    return (
+        float(np.max(np.abs(x - y)) / max(1.0, float(np.max(np.abs(y)))))
+        if x.shape == y.shape
+        else np.inf
+    )
 
 
 def check(seed: int, peer: bool = True) -> str:
-    """Run the program of a seed, and return how it was compared, or a description of the mismatch."""
+    """Run the program of a seed, and return how it was compared, or a description of the
+    mismatch.
+    """
     with _without_warnings():
         program, lib = generate(seed), Library()
         expected, refusal = None, "PyTorch is not used"
@@ -784,17 +850,27 @@ def check(seed: int, peer: bool = True) -> str:
                 return "agrees"
             if not detaching and _from_differences(program, got) <= DIFFERENCES_RTOL:
                 return "agrees by differences, where PyTorch does not"
-            return "ill-conditioned" if _sensitive(program, got, error) else _report(program, f"PyTorch by {error:.2g}")
+            return (
+                "ill-conditioned"
+                if _sensitive(program, got, error)
+                else _report(program, f"PyTorch by {error:.2g}")
+            )
         if detaching:
             return f"not compared, as PyTorch refuses it: {refusal}"
         error = _from_differences(program, got)
         if error <= DIFFERENCES_RTOL:
             return "agrees by differences alone"
-        return "ill-conditioned" if _sensitive(program, got, error) else _report(program, f"differences by {error:.2g}")
+        return (
+            "ill-conditioned"
+            if _sensitive(program, got, error)
+            else _report(program, f"differences by {error:.2g}")
+        )
 
 
 def _by_differences(program: Program, step: float) -> np.ndarray:
-    """Return the result of the outermost transform by differences of the function that it transforms."""
+    """Return the result of the outermost transform by differences of the function that it
+    transforms.
+    """
     lib, depth = Library(), len(program.nest) - 1
     transform, function = TRANSFORMS[program.nest[-1]], program.transformed(lib, depth)
     if transform.orders == 2:
@@ -813,8 +889,12 @@ def _from_differences(program: Program, got: np.ndarray) -> float:
 
 
 def _sensitive(program: Program, got: np.ndarray, error: float) -> bool:
-    """Return whether rounding of the argument changes the result by a tenth of an error, or more."""
-    moved = program.evaluate(Library(), program.x + 1e-13 * np.random.default_rng(0).normal(size=SIZE))
+    """Return whether rounding of the argument changes the result by a tenth of an error, or
+    more.
+    """
+    moved = program.evaluate(
+        Library(), program.x + 1e-13 * np.random.default_rng(0).normal(size=SIZE)
+    )
     return not difference(moved, got) < error / 10
 
 

@@ -90,7 +90,9 @@ def test_large_graph_is_folded_by_layers_without_cycles() -> None:
     count = sum(p.size for p in layer.parameters())
     assert len(graph.boxes) <= 40 and box.parameters == count and box.ops > 10
     positions = {box: i for i, box in enumerate(graph.boxes)}
-    assert all(positions[origin] < positions[box] for box in graph.boxes for _, origin in box.inputs)
+    assert all(
+        positions[origin] < positions[box] for box in graph.boxes for _, origin in box.inputs
+    )
 
 
 def test_many_layers_are_not_folded_into_one_box() -> None:
@@ -103,7 +105,12 @@ def test_module_called_again_is_folded_into_a_box_for_each_call() -> None:
     inner, outer = nn.Linear(3, 3), nn.Linear(3, 3)
     net = nn.ModuleDict({"inner": inner, "outer": outer})
     graph = xgrad.graph(outer(inner(outer(xgrad.ones(3)))).sum(), net, depth=1)
-    assert [box.title for box in graph.boxes] == ["outer Linear", "inner Linear", "outer Linear", "sum"]
+    assert [box.title for box in graph.boxes] == [
+        "outer Linear",
+        "inner Linear",
+        "outer Linear",
+        "sum",
+    ]
 
 
 def test_long_and_wide_graphs_need_no_recursion() -> None:
@@ -128,7 +135,10 @@ def test_results_of_one_op_and_other_dtypes_are_shown() -> None:
 def test_freed_graph_shows_what_is_left() -> None:
     loss, named = expression()
     loss.backward()
-    assert repr(xgrad.graph(loss, **named)).splitlines() == ["1 op, 0 leaves; float32 on cpu", "● mean  ()"]
+    assert repr(xgrad.graph(loss, **named)).splitlines() == [
+        "1 op, 0 leaves; float32 on cpu",
+        "● mean  ()",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -156,20 +166,33 @@ def test_svg_is_drawn_by_graphviz_and_shown_by_notebooks(monkeypatch: pytest.Mon
         def pipe(**options: str) -> str:
             if not found:
                 raise NotFound
-            return f'<?xml?>\n<svg><g>\n<g class="cluster">\n<text>{len(text)}</text>\n</g>\n<path/></g>\n</svg>'
+            return (
+                "<?xml?>\n<svg><g>\n<g"
+                f' class="cluster">\n<text>{len(text)}</text>\n</g>\n<path/></g>\n</svg>'
+            )
 
         return SimpleNamespace(pipe=pipe)
 
     graph = xgrad.graph(expression()[0])
-    monkeypatch.setitem(sys.modules, "graphviz", SimpleNamespace(Source=picture, ExecutableNotFound=NotFound))
+    monkeypatch.setitem(
+        sys.modules, "graphviz", SimpleNamespace(Source=picture, ExecutableNotFound=NotFound)
+    )
     svg = graph._repr_svg_()
     assert svg == graph.svg() and svg.startswith("<svg><g>") and svg.endswith("</svg>")
-    assert svg.index("<path/>") < svg.index(f"<text>{len(graph.dot())}</text>"), "edges are drawn over titles"
+    assert svg.index("<path/>") < svg.index(f"<text>{len(graph.dot())}</text>"), (
+        "edges are drawn over titles"
+    )
     assert graph.svg() in graph._repr_html_()
     monkeypatch.setattr(sys.modules["graphviz"], "Source", lambda text: picture(text, found=False))
-    check_error("graph.svg()", "ImportError: graph: the program dot of Graphviz is missing: …", graph=graph)
+    check_error(
+        "graph.svg()", "ImportError: graph: the program dot of Graphviz is missing: …", graph=graph
+    )
     monkeypatch.setitem(sys.modules, "graphviz", None)
-    check_error("graph.svg()", "ImportError: graph: graphviz is missing …pip install 'xgrad[graph]'", graph=graph)
+    check_error(
+        "graph.svg()",
+        "ImportError: graph: graphviz is missing …pip install 'xgrad[graph]'",
+        graph=graph,
+    )
     assert graph._repr_svg_() is None and graph._repr_html_().startswith("<pre>")
 
 
@@ -180,7 +203,9 @@ def test_svg_of_graphviz_has_all_names() -> None:
         svg = xgrad.graph(loss, net).svg()
     except ImportError as error:
         pytest.skip(f"{graphviz.__name__}: {error}")
-    assert svg.startswith("<svg") and all(f">{name}<" in svg for name in ("weight", "relu", "0 Linear", "(5, 4)"))
+    assert svg.startswith("<svg") and all(
+        f">{name}<" in svg for name in ("weight", "relu", "0 Linear", "(5, 4)")
+    )
 
 
 def test_names_of_modules_are_escaped_in_dot() -> None:
@@ -190,5 +215,7 @@ def test_names_of_modules_are_escaped_in_dot() -> None:
     source = xgrad.graph(loss, model, depth=9).dot()
     assert 'subgraph "cluster a&quot;&lt;b&gt;&amp;\\\\.0" {' in source
     if shutil.which("dot"):
-        drawn = subprocess.run(["dot", "-Tsvg"], input=source, capture_output=True, check=True, text=True)
+        drawn = subprocess.run(
+            ["dot", "-Tsvg"], input=source, capture_output=True, check=True, text=True
+        )
         assert not drawn.stderr and "a&quot;&lt;b&gt;&amp;\\" in drawn.stdout

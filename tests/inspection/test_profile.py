@@ -45,7 +45,9 @@ def test_every_op_is_listed_with_its_counts_lines_and_memory(device: str) -> Non
         assert 0 < sum(row.total for row in rows.values()) <= prof.seconds - prof.own < prof.seconds
         longest = [max(row.total, row.on_device) for row in rows.values()]
         assert longest == sorted(longest, reverse=True)
-    assert sum(row.total for row in ops.values()) == pytest.approx(sum(row.total for row in lines.values()))
+    assert sum(row.total for row in ops.values()) == pytest.approx(
+        sum(row.total for row in lines.values())
+    )
 
 
 def test_results_are_those_without_a_profile_and_nothing_is_measured_after_it() -> None:
@@ -68,7 +70,10 @@ def test_backward_pass_of_an_earlier_graph_is_measured_by_op() -> None:
     y = xgrad.exp(leaf()).sum()
     with xgrad.profile() as prof:
         y.backward()
-    assert {name: tuple(row.calls.values()) for name, row in prof.by_op().items()} == {"sum": (0, 1), "exp": (0, 1)}
+    assert {name: tuple(row.calls.values()) for name, row in prof.by_op().items()} == {
+        "sum": (0, 1),
+        "exp": (0, 1),
+    }
     assert list(prof.by_line()) == [EARLIER]
 
 
@@ -105,7 +110,11 @@ def test_transfer_counts_the_copy_on_each_device(device: str) -> None:
     x = leaf([1.0, 2.0])
     with xgrad.profile() as prof:
         (3.0 * x).to(device).sum().backward()
-    assert "to_device" not in prof.by_op() if device == "cpu" else prof.by_op()["to_device"].memory == 16
+    assert (
+        "to_device" not in prof.by_op()
+        if device == "cpu"
+        else prof.by_op()["to_device"].memory == 16
+    )
 
 
 def test_captured_step_runs_eagerly_in_a_profile_and_replays_after_it() -> None:
@@ -127,7 +136,9 @@ def test_captured_step_runs_eagerly_in_a_profile_and_replays_after_it() -> None:
     with xgrad.profile() as prof:
         step(x)
     step(x)
-    assert prof.by_op()["linear"].calls == {"forward": 1, "backward": 2} and step.recordings == traced
+    assert (
+        prof.by_op()["linear"].calls == {"forward": 1, "backward": 2} and step.recordings == traced
+    )
 
 
 def test_profile_belongs_to_its_thread() -> None:
@@ -141,7 +152,10 @@ def test_table_names_ops_and_lines_with_their_code() -> None:
         xgrad.exp(leaf()).sum().backward()  # in the table
     text, time = repr(prof), r"[\d.]+ [mµ]?s"
     assert re.search(rf"^exp +1 +{time} +1 +{time} +{time} +[\d.]+ +16 B$", text, re.MULTILINE)
-    line = rf"^test_profile\.py:\d+ +2 +{time} +2 +{time} +{time} +[\d.]+ +\d+ B  xgrad\.exp\(leaf\(\)\)\.sum\(\)"
+    line = (
+        rf"^test_profile\.py:\d+ +2 +{time} +2 +{time} +{time} +[\d.]+ +\d+ B "
+        r" xgrad\.exp\(leaf\(\)\)\.sum\(\)"
+    )
     assert re.search(line, text, re.MULTILINE), text
     assert text.count("outside of ops") == 2 and "on device" not in text
 
@@ -151,8 +165,16 @@ def test_chrome_trace_has_an_entry_for_each_event() -> None:
         xgrad.exp(leaf()).sum().backward()
     entries = json.loads(prof.chrome_trace())["traceEvents"]
     calls = [entry for entry in entries if entry["ph"] == "X"]
-    assert Counter(e["name"] for e in calls) == {"exp": 1, "sum": 1, "sum backward": 1, "exp backward": 1}
-    assert all(e["dur"] >= 0 and 0 <= e["ts"] <= 1e6 * prof.seconds and {"pid", "tid"} <= e.keys() for e in calls)
+    assert Counter(e["name"] for e in calls) == {
+        "exp": 1,
+        "sum": 1,
+        "sum backward": 1,
+        "exp backward": 1,
+    }
+    assert all(
+        e["dur"] >= 0 and 0 <= e["ts"] <= 1e6 * prof.seconds and {"pid", "tid"} <= e.keys()
+        for e in calls
+    )
     assert calls[0]["args"] == {"line": calls[0]["args"]["line"], "shapes": "(2,)", "bytes": 8}
 
 
@@ -167,7 +189,10 @@ def test_marks_in_the_queue_of_a_device_give_its_own_times(monkeypatch: pytest.M
     assert repr(prof).splitlines()[0].endswith("memory  on device")
     entries = json.loads(prof.chrome_trace())["traceEvents"]
     assert [entry["args"]["name"] for entry in entries if entry["ph"] == "M"] == ["host", "cpu"]
-    assert [(e["ts"], e["dur"]) for e in entries if e["tid"] == 1 and e["ph"] == "X"] == [(0.0, 1e6), (2e6, 1e6)]
+    assert [(e["ts"], e["dur"]) for e in entries if e["tid"] == 1 and e["ph"] == "X"] == [
+        (0.0, 1e6),
+        (2e6, 1e6),
+    ]
 
 
 def test_event_of_an_error_is_closed() -> None:

@@ -1,7 +1,8 @@
 """The table of modules and losses: one line for each set of options and shapes.
 
-Each case names a class of `xgrad.nn` and of `torch.nn`. Tests compare them in training and evaluation mode, in both
-dtypes, on every device, check gradients by finite differences, and capture a step: see `test_modules.py`.
+Each case names a class of `xgrad.nn` and of `torch.nn`. Tests compare them in training and
+evaluation mode, in both dtypes, on every device, check gradients by finite differences, and capture
+a step: see `test_modules.py`.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ class ModuleCase:
     args : tuple
         Its positional arguments, in both libraries.
     inputs : tuple of (tuple of int or ndarray)
-        The arguments of the call: shapes, of normal random numbers, or arrays. Those of floats require gradients.
+        The arguments of the call: shapes, of normal random numbers, or arrays. Those of floats
+        require gradients.
     options : mapping
         Its keyword arguments.
     torch_options : mapping
-        Those that PyTorch calls otherwise, such as ``dim``, and None for the name that they replace.
+        Those that PyTorch calls otherwise, such as ``dim``, and None for the name that they
+        replace.
     call : mapping
         Keyword arguments of the call, in both libraries; arrays become tensors.
     torch_tolerance : float
@@ -57,7 +60,11 @@ class ModuleCase:
     def named_for_torch(self) -> dict[str, Any]:
         """Return the keyword arguments of PyTorch's class."""
         options = {**self.options, **self.torch_options}
-        return {key: value for key, value in options.items() if key not in self.torch_options or value is not None}
+        return {
+            key: value
+            for key, value in options.items()
+            if key not in self.torch_options or value is not None
+        }
 
 
 def case(
@@ -96,65 +103,161 @@ SHAPES = [
     ),
     *[
         case("Unflatten", axis, sizes, of=(shape,))
-        for axis, sizes, shape in ((1, (2, 3), (4, 6)), (-1, (2, -1), (2, 4)), (0, (2, 2), (4,)), (1, (-1, 3), (0, 6)))
+        for axis, sizes, shape in (
+            (1, (2, 3), (4, 6)),
+            (-1, (2, -1), (2, 4)),
+            (0, (2, 2), (4,)),
+            (1, (-1, 3), (0, 6)),
+        )
     ],
 ]
 ACTIVATIONS = [
-    *[case(name, *args, of=((2, 3, 4),))
-      for name, *args in (
-          ["ReLU"], ["Sigmoid"], ["Tanh"], ["GELU"], ["GELU", "tanh"], ["SiLU"], ["Mish"], ["ELU"], ["ELU", 0.5],
-          ["SELU"], ["CELU"], ["CELU", 0.5], ["LeakyReLU"], ["LeakyReLU", 0.3], ["ReLU6"], ["Hardtanh"],
-          ["Hardtanh", -0.5, 1.5], ["Hardswish"], ["Softplus"], ["Softplus", 2.0],
-          ["Softplus", 2.0, 1.0], ["Softsign"], ["LogSigmoid"], ["Tanhshrink"], ["Softshrink"], ["Softshrink", 0.1],
-          ["Hardshrink"], ["Hardshrink", 0.1], ["Threshold", 0.1, 20.0], ["PReLU"], ["PReLU", 3], ["PReLU", 3, 0.5],
-          ["Softmax", 1], ["LogSoftmax", 1], ["GLU"], ["GLU", 0])],
+    *[
+        case(name, *args, of=((2, 3, 4),))
+        for name, *args in (
+            ["ReLU"],
+            ["Sigmoid"],
+            ["Tanh"],
+            ["GELU"],
+            ["GELU", "tanh"],
+            ["SiLU"],
+            ["Mish"],
+            ["ELU"],
+            ["ELU", 0.5],
+            ["SELU"],
+            ["CELU"],
+            ["CELU", 0.5],
+            ["LeakyReLU"],
+            ["LeakyReLU", 0.3],
+            ["ReLU6"],
+            ["Hardtanh"],
+            ["Hardtanh", -0.5, 1.5],
+            ["Hardswish"],
+            ["Softplus"],
+            ["Softplus", 2.0],
+            ["Softplus", 2.0, 1.0],
+            ["Softsign"],
+            ["LogSigmoid"],
+            ["Tanhshrink"],
+            ["Softshrink"],
+            ["Softshrink", 0.1],
+            ["Hardshrink"],
+            ["Hardshrink", 0.1],
+            ["Threshold", 0.1, 20.0],
+            ["PReLU"],
+            ["PReLU", 3],
+            ["PReLU", 3, 0.5],
+            ["Softmax", 1],
+            ["LogSoftmax", 1],
+            ["GLU"],
+            ["GLU", 0],
+        )
+    ],
     case("Hardsigmoid", of=((2, 3, 4),), torch_tolerance=1e-7),  # its derivative is 1/6 in float32
     *[case("PReLU", 3, of=((4, 3),)), case("PReLU", of=((),))],
-]  # fmt: skip
+]
 _IMAGES = (3, 4, 3, 2)
 NORMALIZATION = [
-    *[case(name, 4, of=(shape,), **options)
-      for name, shapes in (
-          ("BatchNorm1d", [(5, 4), (3, 4, 2), (0, 4), (1, 4, 3)]), ("BatchNorm2d", [_IMAGES, (0, 4, 2, 2)]))
-      for shape in shapes
-      for options in (
-          {}, {"affine": False}, {"momentum": None}, {"momentum": 0.5, "eps": 0.1}, {"track_running_stats": False})],
-    *[case(name, 4, of=(shape,), **options)
-      for name, shapes in (("InstanceNorm1d", [(2, 4, 3), (4, 3)]), ("InstanceNorm2d", [_IMAGES, (4, 3, 2)]))
-      for shape in shapes
-      for options in ({}, {"affine": True, "eps": 0.1}, {"affine": True, "track_running_stats": True})],
-    *[case("LayerNorm", *args, of=(shape,), **options)
-      for args, shape, options in (
-          ((4,), (5, 4), {}), ((4,), (4,), {}), ((4,), (2, 3, 4), {"eps": 0.5}), ((4,), (2, 4), {"bias": False}),
-          (([3, 4],), (2, 3, 4), {}), (((3, 4),), (3, 4), {"elementwise_affine": False}), ((4,), (0, 4), {}))],
-    *[case("RMSNorm", *args, of=(shape,), **options)
-      for args, shape, options in (
-          ((4,), (5, 4), {}), ((4,), (4,), {"eps": 0.5}), (([3, 4],), (2, 3, 4), {}),
-          ((4,), (2, 3, 4), {"elementwise_affine": False}), ((4,), (0, 4), {}))],
-    *[case("GroupNorm", groups, 4, of=(shape,), **options)
-      for groups, shape, options in (
-          (2, _IMAGES, {}), (1, (2, 4, 3), {}), (4, (2, 4, 3), {"eps": 0.5}), (2, (3, 4), {}),
-          (2, (2, 4, 3), {"affine": False}), (2, (0, 4, 3), {}))],
-]  # fmt: skip
+    *[
+        case(name, 4, of=(shape,), **options)
+        for name, shapes in (
+            ("BatchNorm1d", [(5, 4), (3, 4, 2), (0, 4), (1, 4, 3)]),
+            ("BatchNorm2d", [_IMAGES, (0, 4, 2, 2)]),
+        )
+        for shape in shapes
+        for options in (
+            {},
+            {"affine": False},
+            {"momentum": None},
+            {"momentum": 0.5, "eps": 0.1},
+            {"track_running_stats": False},
+        )
+    ],
+    *[
+        case(name, 4, of=(shape,), **options)
+        for name, shapes in (
+            ("InstanceNorm1d", [(2, 4, 3), (4, 3)]),
+            ("InstanceNorm2d", [_IMAGES, (4, 3, 2)]),
+        )
+        for shape in shapes
+        for options in (
+            {},
+            {"affine": True, "eps": 0.1},
+            {"affine": True, "track_running_stats": True},
+        )
+    ],
+    *[
+        case("LayerNorm", *args, of=(shape,), **options)
+        for args, shape, options in (
+            ((4,), (5, 4), {}),
+            ((4,), (4,), {}),
+            ((4,), (2, 3, 4), {"eps": 0.5}),
+            ((4,), (2, 4), {"bias": False}),
+            (([3, 4],), (2, 3, 4), {}),
+            (((3, 4),), (3, 4), {"elementwise_affine": False}),
+            ((4,), (0, 4), {}),
+        )
+    ],
+    *[
+        case("RMSNorm", *args, of=(shape,), **options)
+        for args, shape, options in (
+            ((4,), (5, 4), {}),
+            ((4,), (4,), {"eps": 0.5}),
+            (([3, 4],), (2, 3, 4), {}),
+            ((4,), (2, 3, 4), {"elementwise_affine": False}),
+            ((4,), (0, 4), {}),
+        )
+    ],
+    *[
+        case("GroupNorm", groups, 4, of=(shape,), **options)
+        for groups, shape, options in (
+            (2, _IMAGES, {}),
+            (1, (2, 4, 3), {}),
+            (4, (2, 4, 3), {"eps": 0.5}),
+            (2, (3, 4), {}),
+            (2, (2, 4, 3), {"affine": False}),
+            (2, (0, 4, 3), {}),
+        )
+    ],
+]
 EMBEDDING = [
     case("Embedding", 5, 3, *args, of=(classes(4, *shape),))
-    for args in ((), (4,))  # with padding, the gradient is not the derivative: see `test_embedding.py`
+    for args in (
+        (),
+        (4,),
+    )  # with padding, the gradient is not the derivative: see `test_embedding.py`
     for shape in ((4,), (2, 6), (), (0, 2))
 ]
 RECURRENT = [
-    *[case(f"{name}Cell", 3, 4, of=((5, 3),), bias=bias) for name in ("RNN", "GRU", "LSTM") for bias in (True, False)],
+    *[
+        case(f"{name}Cell", 3, 4, of=((5, 3),), bias=bias)
+        for name in ("RNN", "GRU", "LSTM")
+        for bias in (True, False)
+    ],
     *[case(f"{name}Cell", 3, 2, of=((3,),)) for name in ("RNN", "GRU", "LSTM")],
     case("RNNCell", 3, 2, of=((5, 3), (5, 2)), nonlinearity="relu"),
     case("GRUCell", 3, 2, of=((5, 3), (5, 2))),
-    *[case(name, 3, 2, of=(shape,), **options) for name in ("RNN", "GRU", "LSTM") for shape, options in (
-        ((5, 2, 3), {}), ((1, 2, 3), {}), ((4, 3), {}), ((5, 0, 3), {}), ((2, 4, 3), {"batch_first": True}),
-        ((4, 2, 3), {"bias": False}), ((4, 2, 3), {"bidirectional": True}),
-        ((2, 4, 3), {"num_layers": 2, "bidirectional": True, "batch_first": True}),
-    )],
+    *[
+        case(name, 3, 2, of=(shape,), **options)
+        for name in ("RNN", "GRU", "LSTM")
+        for shape, options in (
+            ((5, 2, 3), {}),
+            ((1, 2, 3), {}),
+            ((4, 3), {}),
+            ((5, 0, 3), {}),
+            ((2, 4, 3), {"batch_first": True}),
+            ((4, 2, 3), {"bias": False}),
+            ((4, 2, 3), {"bidirectional": True}),
+            ((2, 4, 3), {"num_layers": 2, "bidirectional": True, "batch_first": True}),
+        )
+    ],
     *[case(name, 3, 2, of=((4, 2, 3), (3, 2, 2)), num_layers=3) for name in ("RNN", "GRU")],
-    *[case("RNN", 3, 2, of=((4, 2, 3),), nonlinearity="relu", bidirectional=both) for both in (False, True)],
+    *[
+        case("RNN", 3, 2, of=((4, 2, 3),), nonlinearity="relu", bidirectional=both)
+        for both in (False, True)
+    ],
     case("GRU", 3, 2, of=((4, 3), (2, 2)), bidirectional=True),
-]  # fmt: skip
+]
 CONVOLUTION = [
     case("Conv1d", 2, 3, 3, of=((2, 2, 7),)),
     case("Conv1d", 2, 4, 3, of=((2, 2, 9),), stride=2, padding=2, groups=2),
@@ -177,12 +280,34 @@ CONVOLUTION = [
         for mode in ("reflect", "replicate", "circular")
     ],
     case("ConvTranspose1d", 2, 3, 3, of=((2, 2, 4),)),
-    case("ConvTranspose1d", 4, 2, 3, of=((2, 4, 4),), stride=3, padding=1, output_padding=2, groups=2),
+    case(
+        "ConvTranspose1d", 4, 2, 3, of=((2, 4, 4),), stride=3, padding=1, output_padding=2, groups=2
+    ),
     case("ConvTranspose1d", 2, 2, 2, of=((2, 4),), dilation=3, output_padding=2, bias=False),
     case("ConvTranspose2d", 2, 3, 3, of=((2, 2, 3, 4),)),
     case("ConvTranspose2d", 2, 1, 2, of=((2, 2, 3, 4),), stride=2),
-    case("ConvTranspose2d", 4, 2, (3, 2), of=((1, 4, 3, 4),), stride=(2, 1), padding=(1, 0), groups=2, bias=False),
-    case("ConvTranspose2d", 2, 2, 3, of=((2, 2, 3, 3),), stride=2, padding=1, output_padding=1, dilation=2),
+    case(
+        "ConvTranspose2d",
+        4,
+        2,
+        (3, 2),
+        of=((1, 4, 3, 4),),
+        stride=(2, 1),
+        padding=(1, 0),
+        groups=2,
+        bias=False,
+    ),
+    case(
+        "ConvTranspose2d",
+        2,
+        2,
+        3,
+        of=((2, 2, 3, 3),),
+        stride=2,
+        padding=1,
+        output_padding=1,
+        dilation=2,
+    ),
     case("ConvTranspose2d", 2, 2, 3, of=((2, 3, 3),), padding=2, output_padding=(1, 2), dilation=3),
 ]
 POOLING = [
@@ -198,7 +323,15 @@ POOLING = [
     case("AvgPool2d", 2, of=((2, 3, 4, 6),)),
     case("AvgPool2d", (3, 2), of=((2, 3, 5, 6),), stride=(1, 2), padding=(1, 0)),
     *[
-        case("AvgPool2d", 3, of=((2, 2, 6, 5),), stride=2, padding=1, ceil_mode=True, count_include_pad=count)
+        case(
+            "AvgPool2d",
+            3,
+            of=((2, 2, 6, 5),),
+            stride=2,
+            padding=1,
+            ceil_mode=True,
+            count_include_pad=count,
+        )
         for count in (True, False)
     ],
     case("AdaptiveAvgPool1d", 3, of=((2, 3, 6),)),
@@ -220,28 +353,67 @@ _LATER = np.triu(np.ones((3, 3), dtype=bool), 1)
 _PADDING = np.array([[False, False, True], [False, True, True]])
 
 
-def _attention(shape: tuple[int, ...], *args: Any, call: Mapping[str, Any] | None = None, **options: Any) -> ModuleCase:
+def _attention(
+    shape: tuple[int, ...], *args: Any, call: Mapping[str, Any] | None = None, **options: Any
+) -> ModuleCase:
     """Return a case of self-attention of three tensors of one shape."""
     return case("MultiheadAttention", *(args or (4, 2)), of=(shape,) * 3, call=call, **options)
 
 
 ATTENTION = [
-    *[_attention(shape, call=call) for shape in ((3, 2, 4), (3, 4)) for call in (
-        {}, {"need_weights": False}, {"average_attn_weights": False}, {"attn_mask": _LATER})],
+    *[
+        _attention(shape, call=call)
+        for shape in ((3, 2, 4), (3, 4))
+        for call in (
+            {},
+            {"need_weights": False},
+            {"average_attn_weights": False},
+            {"attn_mask": _LATER},
+        )
+    ],
     _attention((2, 3, 4), batch_first=True, bias=False),
-    *[_attention((2, 3, 4), batch_first=True, call={"key_padding_mask": _PADDING, **more}) for more in (
-        {}, {"need_weights": False}, {"attn_mask": _LATER}, {"attn_mask": _LATER, "is_causal": True})],
+    *[
+        _attention((2, 3, 4), batch_first=True, call={"key_padding_mask": _PADDING, **more})
+        for more in (
+            {},
+            {"need_weights": False},
+            {"attn_mask": _LATER},
+            {"attn_mask": _LATER, "is_causal": True},
+        )
+    ],
     _attention((3, 2, 4), call={"attn_mask": np.stack([_LATER] * 2 + [_LATER.T] * 2)}),
     case("MultiheadAttention", 4, 1, of=((3, 2, 4), (5, 2, 3), (5, 2, 6)), kdim=3, vdim=6),
-    case("MultiheadAttention", 4, 2, of=((2, 3, 4), (2, 5, 4), (2, 5, 4)), batch_first=True,
-        call={"need_weights": False}),
-    *[case("TransformerEncoderLayer", 4, 2, 5, 0.0, of=((3, 2, 4),), call=call, **options) for options, call in (
-        ({}, {}), ({"norm_first": True}, {}),
-        ({"activation": "gelu"}, {}), ({"bias": False}, {}), ({"layer_norm_eps": 0.1}, {"src_mask": _LATER}))],
+    case(
+        "MultiheadAttention",
+        4,
+        2,
+        of=((2, 3, 4), (2, 5, 4), (2, 5, 4)),
+        batch_first=True,
+        call={"need_weights": False},
+    ),
+    *[
+        case("TransformerEncoderLayer", 4, 2, 5, 0.0, of=((3, 2, 4),), call=call, **options)
+        for options, call in (
+            ({}, {}),
+            ({"norm_first": True}, {}),
+            ({"activation": "gelu"}, {}),
+            ({"bias": False}, {}),
+            ({"layer_norm_eps": 0.1}, {"src_mask": _LATER}),
+        )
+    ],
     case("TransformerEncoderLayer", 4, 2, 5, 0.0, of=((3, 4),)),
-    case("TransformerEncoderLayer", 4, 2, 5, 0.0, of=((2, 3, 4),), batch_first=True, norm_first=True,
-        call={"src_mask": _LATER, "is_causal": True}),
-]  # fmt: skip
+    case(
+        "TransformerEncoderLayer",
+        4,
+        2,
+        5,
+        0.0,
+        of=((2, 3, 4),),
+        batch_first=True,
+        norm_first=True,
+        call={"src_mask": _LATER, "is_causal": True},
+    ),
+]
 LOSSES = [
     *[
         case("CrossEntropyLoss", of=((4, 3), classes(3, 4)), **options)
@@ -252,11 +424,25 @@ LOSSES = [
         for name in ("CrossEntropyLoss", "NLLLoss")
         for shape in ((4, 3), (2, 3, 2))
         for reduction in ("mean", "sum", "none")
-        for options in ({"weight": WEIGHTS}, {"ignore_index": 1}, {"weight": WEIGHTS, "ignore_index": 0})
+        for options in (
+            {"weight": WEIGHTS},
+            {"ignore_index": 1},
+            {"weight": WEIGHTS, "ignore_index": 0},
+        )
     ],
     *[
-        case("CrossEntropyLoss", of=((4, 3), target), label_smoothing=0.2, reduction=reduction, **ignored, **options)
-        for target, ignored in ((np.array([0, -100, 2, 1]), {"ignore_index": -100}), ((4, 3), {}))  # no default on cuda
+        case(
+            "CrossEntropyLoss",
+            of=((4, 3), target),
+            label_smoothing=0.2,
+            reduction=reduction,
+            **ignored,
+            **options,
+        )
+        for target, ignored in (
+            (np.array([0, -100, 2, 1]), {"ignore_index": -100}),
+            ((4, 3), {}),
+        )  # no default on cuda
         for reduction in ("mean", "sum", "none")
         for options in ({}, {"weight": WEIGHTS})
     ],
@@ -297,10 +483,18 @@ LOSSES = [
             ("MarginRankingLoss", ((4, 3), (4, 3), SIGNS), {"margin": 0.5}),
             ("SoftMarginLoss", ((4, 3), SIGNS), {}),
             ("TripletMarginLoss", ((4, 3), (4, 3), (4, 3)), {}),
-            ("TripletMarginLoss", ((4, 3), (4, 3), (4, 3)), {"margin": 2.0, "p": 1.0, "swap": True}),
+            (
+                "TripletMarginLoss",
+                ((4, 3), (4, 3), (4, 3)),
+                {"margin": 2.0, "p": 1.0, "swap": True},
+            ),
             ("TripletMarginLoss", ((3,), (3,), (3,)), {"margin": 3.0, "p": 3.0, "eps": 0.1}),
             ("MultiMarginLoss", ((4, 3), classes(3, 4)), {}),
-            ("MultiMarginLoss", ((4, 3), classes(3, 4)), {"p": 2, "margin": 0.5, "weight": WEIGHTS}),
+            (
+                "MultiMarginLoss",
+                ((4, 3), classes(3, 4)),
+                {"p": 2, "margin": 0.5, "weight": WEIGHTS},
+            ),
             ("MultiMarginLoss", ((3,), classes(3)), {}),
             ("MultiLabelSoftMarginLoss", ((4, 3), (4, 3)), {}),
             ("MultiLabelSoftMarginLoss", ((3,), (3,)), {"weight": WEIGHTS}),

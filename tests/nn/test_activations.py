@@ -11,14 +11,19 @@ from xgrad import nn
 
 F = nn.functional
 NAMES = (
-    "celu elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu log_softmax logsigmoid mish relu relu6 selu "
-    "sigmoid silu softmax softplus softshrink softsign tanh tanhshrink"
+    "celu elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu log_softmax logsigmoid mish"
+    " relu relu6 selu sigmoid silu softmax softplus softshrink softsign tanh tanhshrink"
 ).split()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_large_numbers_have_finite_values_and_gradients(name, device):
-    x = xgrad.asarray([-1e12, -200.0, -90.0, 90.0, 200.0, 1e12], dtype=xgrad.float32, device=device, requires_grad=True)
+    x = xgrad.asarray(
+        [-1e12, -200.0, -90.0, 90.0, 200.0, 1e12],
+        dtype=xgrad.float32,
+        device=device,
+        requires_grad=True,
+    )
     y = getattr(F, name)(x)
     (gradient,) = xgrad.autograd.grad((y * 1).sum(), x, create_graph=True)
     assert np.isfinite(host(y)).all() and np.isfinite(host(gradient)).all()
@@ -32,7 +37,9 @@ def test_large_numbers_have_finite_values_and_gradients(name, device):
 def test_gelu_has_the_slope_of_its_limits_to_the_second_order(approximate, dtype, device):
     x = xgrad.asarray([-1e4, -50, 0, 50, 1e4], dtype=dtype, device=device, requires_grad=True)
     for create_graph in (False, True):
-        (gradient,) = xgrad.autograd.grad(F.gelu(x, approximate).sum(), x, create_graph=create_graph)
+        (gradient,) = xgrad.autograd.grad(
+            F.gelu(x, approximate).sum(), x, create_graph=create_graph
+        )
         assert gradient.tolist() == [0, 0, 0.5, 1, 1]
     (second,) = xgrad.autograd.grad(gradient.sum(), x)
     assert second.tolist() == pytest.approx([0, 0, (2 / np.pi) ** 0.5, 0, 0], rel=1e-6)
@@ -45,7 +52,9 @@ def test_gelu_of_an_infinity_is_no_invalid_value(approximate, dtype):
     with xgrad.no_grad(), np.errstate(invalid="raise"):
         assert F.gelu(x, approximate).tolist() == [np.inf]
     for create_graph in (False, True):
-        (gradient,) = xgrad.autograd.grad(F.gelu(x, approximate).sum(), x, create_graph=create_graph)
+        (gradient,) = xgrad.autograd.grad(
+            F.gelu(x, approximate).sum(), x, create_graph=create_graph
+        )
         assert gradient.tolist() == [1]
 
 
@@ -57,12 +66,16 @@ def test_gelu_of_large_float16_has_the_slope_of_its_limits(approximate):
     assert gradient.tolist() == [0, 0, 1, 1]
 
 
-@pytest.mark.parametrize(("dtype", "numbers"), [(xgrad.int64, [-2, 0, 3]), (xgrad.uint8, [0, 1, 3])])
+@pytest.mark.parametrize(
+    ("dtype", "numbers"), [(xgrad.int64, [-2, 0, 3]), (xgrad.uint8, [0, 1, 3])]
+)
 @pytest.mark.parametrize("name", sorted({*NAMES} - {"relu"}))  # which is exact of integers
 def test_integers_count_as_float32(name, dtype, numbers):
     y = getattr(F, name)(xgrad.asarray(numbers, dtype=dtype))
     assert y.dtype == xgrad.float32
-    assert y.tolist() == pytest.approx(getattr(F, name)(xgrad.asarray(numbers, dtype=xgrad.float32)).tolist())
+    assert y.tolist() == pytest.approx(
+        getattr(F, name)(xgrad.asarray(numbers, dtype=xgrad.float32)).tolist()
+    )
 
 
 @pytest.mark.parametrize("dtype", [xgrad.float32, xgrad.float64])
@@ -81,13 +94,21 @@ def test_prelu_has_weights_for_channels(shape, torch):
     for count in {1, *shape[1:2]}:
         weight = np.linspace(0.1, 0.9, count, dtype=np.float32)
         expected = torch.nn.functional.prelu(torch.tensor(x), torch.tensor(weight)).numpy()
-        np.testing.assert_allclose(host(F.prelu(xgrad.asarray(x), xgrad.asarray(weight))), expected, 1e-6)
+        np.testing.assert_allclose(
+            host(F.prelu(xgrad.asarray(x), xgrad.asarray(weight))), expected, 1e-6
+        )
 
 
 def test_representations_have_the_options():
-    assert [repr(module) for module in (nn.ReLU(), nn.GELU("tanh"), nn.Threshold(0.5, 2.0), nn.Softmax(axis=0))] == [
-        "ReLU()", "GELU(approximate='tanh')", "Threshold(threshold=0.5, value=2.0)", "Softmax(axis=0)",
-    ]  # fmt: skip
+    assert [
+        repr(module)
+        for module in (nn.ReLU(), nn.GELU("tanh"), nn.Threshold(0.5, 2.0), nn.Softmax(axis=0))
+    ] == [
+        "ReLU()",
+        "GELU(approximate='tanh')",
+        "Threshold(threshold=0.5, value=2.0)",
+        "Softmax(axis=0)",
+    ]
     module = nn.LeakyReLU()
     module.negative_slope = 0.5
     assert module(xgrad.asarray([-2.0])).tolist() == [-1]

@@ -33,7 +33,9 @@ def test_query_without_keys_has_zero_result_and_gradients(device):
 def test_float_masks_match_pytorch(torch):
     layer = nn.MultiheadAttention(4, 2, batch_first=True)
     reference = torch.nn.MultiheadAttention(4, 2, batch_first=True)
-    reference.load_state_dict({name: torch.tensor(x.numpy()) for name, x in layer.state_dict().items()})
+    reference.load_state_dict(
+        {name: torch.tensor(x.numpy()) for name, x in layer.state_dict().items()}
+    )
     x, mask, padding = normal(2, 3, 4), normal(3, 3, seed=1), normal(2, 3, seed=2)
     pairs = [(x, mask, padding), tuple(torch.tensor(y.numpy()) for y in (x, mask, padding))]
     for weights in (True, False):
@@ -82,7 +84,9 @@ def test_output_with_weights_equals_that_without():
 def test_encoder_matches_pytorch(norm, torch):
     def encoder(library, **options):
         layer = library.TransformerEncoderLayer(4, 2, 5, 0.0, norm_first=norm, batch_first=True)
-        return library.TransformerEncoder(layer, 3, library.LayerNorm(4) if norm else None, **options)
+        return library.TransformerEncoder(
+            layer, 3, library.LayerNorm(4) if norm else None, **options
+        )
 
     ours, reference = encoder(nn), encoder(torch.nn, enable_nested_tensor=False)
     ours.load_state_dict({name: x.numpy() for name, x in reference.state_dict().items()})
@@ -97,7 +101,9 @@ def test_layers_of_encoder_are_copies_with_equal_weights():
     layer = nn.TransformerEncoderLayer(4, 2, 5)
     encoder = nn.TransformerEncoder(layer, 2)
     first, second = (x.linear1.weight for x in encoder.layers)
-    assert first is not second and first.tolist() == second.tolist() == layer.linear1.weight.tolist()
+    assert (
+        first is not second and first.tolist() == second.tolist() == layer.linear1.weight.tolist()
+    )
 
 
 def test_causal_encoder_does_not_look_ahead():
@@ -136,56 +142,99 @@ ONES = "xp.ones((3, 2, 4))"
             "nn.MultiheadAttention(4, 3)",
             "ValueError: MultiheadAttention: expected num_heads to divide embed_dim",
         ),
-        ("nn.MultiheadAttention(4, 0)", "ValueError: MultiheadAttention: expected an int above 0 for num_heads, got 0"),
+        (
+            "nn.MultiheadAttention(4, 0)",
+            "ValueError: MultiheadAttention: expected an int above 0 for num_heads, got 0",
+        ),
         (
             "nn.MultiheadAttention(4, 2, add_bias_kv=True)",
-            "ValueError: MultiheadAttention: expected add_bias_kv=False, got True: it is not supported",
-        ),
-        ("nn.MultiheadAttention(4, 2, dropout=2)", "ValueError: MultiheadAttention: expected p from 0 to 1, got 2"),
-        (
-            "nn.MultiheadAttention(4, 2)(xp.ones((3, 2, 5)), xp.ones((3, 2, 4)), xp.ones((3, 2, 4)))",
-            "ValueError: MultiheadAttention: expected query, key and value of shape (length, batch, ...) or "
-            "(length, ...) that end with (4, 4, 4), got (3, 2, 5), (3, 2, 4) and (3, 2, 4)",
+            (
+                "ValueError: MultiheadAttention: expected add_bias_kv=False, got True: it is not"
+                " supported"
+            ),
         ),
         (
-            "nn.MultiheadAttention(4, 2)(xp.ones((3, 2, 4)), xp.ones((3, 1, 4)), xp.ones((3, 1, 4)))",
-            "ValueError: MultiheadAttention: expected query, key and value of shape (length, batch, ...)",
+            "nn.MultiheadAttention(4, 2, dropout=2)",
+            "ValueError: MultiheadAttention: expected p from 0 to 1, got 2",
+        ),
+        (
+            (
+                "nn.MultiheadAttention(4, 2)(xp.ones((3, 2, 5)), xp.ones((3, 2, 4)), xp.ones((3, 2,"
+                " 4)))"
+            ),
+            (
+                "ValueError: MultiheadAttention: expected query, key and value of shape (length,"
+                " batch, ...) or (length, ...) that end with (4, 4, 4), got (3, 2, 5), (3, 2, 4)"
+                " and (3, 2, 4)"
+            ),
+        ),
+        (
+            (
+                "nn.MultiheadAttention(4, 2)(xp.ones((3, 2, 4)), xp.ones((3, 1, 4)), xp.ones((3, 1,"
+                " 4)))"
+            ),
+            (
+                "ValueError: MultiheadAttention: expected query, key and value of shape (length,"
+                " batch, ...)"
+            ),
         ),
         (
             f"nn.MultiheadAttention(4, 2)({ONES}, {ONES}, {ONES}, attn_mask=xp.ones((2, 3)) > 0)",
-            "ValueError: MultiheadAttention: expected attn_mask of shape (3, 3) or (4, 3, 3), got (2, 3)",
+            (
+                "ValueError: MultiheadAttention: expected attn_mask of shape (3, 3) or (4, 3, 3),"
+                " got (2, 3)"
+            ),
         ),
         (
-            f"nn.MultiheadAttention(4, 2)({ONES}, {ONES}, {ONES}, attn_mask=xp.ones((3, 3), dtype=xp.int64))",
+            (
+                f"nn.MultiheadAttention(4, 2)({ONES}, {ONES}, {ONES}, attn_mask=xp.ones((3, 3),"
+                " dtype=xp.int64))"
+            ),
             "TypeError: MultiheadAttention: expected attn_mask of bools or of float32, got int64",
         ),
         (
-            f"nn.MultiheadAttention(4, 2)({ONES}, {ONES}, {ONES}, key_padding_mask=xp.ones((3, 2)) > 0)",
+            (
+                f"nn.MultiheadAttention(4, 2)({ONES}, {ONES}, {ONES}, key_padding_mask=xp.ones((3,"
+                " 2)) > 0)"
+            ),
             "ValueError: MultiheadAttention: expected key_padding_mask of shape (2, 3), got (3, 2)",
         ),
         (
             "nn.MultiheadAttention(4, 2)(*[xp.ones((3, 2, 4), dtype=xp.float64)] * 3)",
-            "TypeError: MultiheadAttention: expected query of float32, the dtype of weight, got float64",
+            (
+                "TypeError: MultiheadAttention: expected query of float32, the dtype of weight, got"
+                " float64"
+            ),
         ),
         (
             "nn.TransformerEncoderLayer(4, 2, activation='sine')",
             "ValueError: TransformerEncoderLayer: expected an activation of ['relu'…], got 'sine'",
         ),
-        ("nn.TransformerEncoderLayer(4, 3)", "ValueError: MultiheadAttention: expected num_heads to divide"),
+        (
+            "nn.TransformerEncoderLayer(4, 3)",
+            "ValueError: MultiheadAttention: expected num_heads to divide",
+        ),
         (
             "nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2), 0)",
             "ValueError: TransformerEncoder: expected an int above 0 for num_layers, got 0",
         ),
-        ("nn.TransformerEncoder(3, 2)", "TypeError: TransformerEncoder: expected a module for encoder_layer, got 3"),
+        (
+            "nn.TransformerEncoder(3, 2)",
+            "TypeError: TransformerEncoder: expected a module for encoder_layer, got 3",
+        ),
         (
             "nn.PositionalEncoding(4, 2)(xp.ones((3, 4)))",
-            "ValueError: PositionalEncoding: expected input of shape (length, batch, d_model) or (length, d_model), a "
-            "length up to 2 and d_model = 4, got (3, 4)",
+            (
+                "ValueError: PositionalEncoding: expected input of shape (length, batch, d_model)"
+                " or (length, d_model), a length up to 2 and d_model = 4, got (3, 4)"
+            ),
         ),
         (
             "F.scaled_dot_product_attention(xp.ones((3, 4)), xp.ones((3, 5)), xp.ones((3, 4)))",
-            "ValueError: scaled_dot_product_attention: expected query (..., queries, channels), key (..., keys, "
-            "channels)",
+            (
+                "ValueError: scaled_dot_product_attention: expected query (..., queries, channels),"
+                " key (..., keys, channels)"
+            ),
         ),
         (
             "F.scaled_dot_product_attention(xp.ones((3, 4)), xp.ones((0, 4)), xp.ones((0, 4)))",
@@ -196,8 +245,14 @@ ONES = "xp.ones((3, 2, 4))"
             "TypeError: scaled_dot_product_attention: expected a floating query, got int64",
         ),
         (
-            "F.scaled_dot_product_attention(*[xp.ones((3, 4))] * 3, attn_mask=xp.ones((3, 3), dtype=xp.int64))",
-            "TypeError: scaled_dot_product_attention: expected attn_mask of bools or floats, got int64",
+            (
+                "F.scaled_dot_product_attention(*[xp.ones((3, 4))] * 3, attn_mask=xp.ones((3, 3),"
+                " dtype=xp.int64))"
+            ),
+            (
+                "TypeError: scaled_dot_product_attention: expected attn_mask of bools or floats,"
+                " got int64"
+            ),
         ),
         (
             "F.scaled_dot_product_attention(*[xp.ones((3, 4))] * 3, dropout_p=-1)",

@@ -54,7 +54,9 @@ def one_requires_a_gradient(s: Scenario) -> None:
 
 
 def none_requires_a_gradient(s: Scenario) -> None:
-    module = s.module(lambda self, a, b: (a * s.y, b), s.record, lambda module, *_: (None, None), s.record)
+    module = s.module(
+        lambda self, a, b: (a * s.y, b), s.record, lambda module, *_: (None, None), s.record
+    )
     module(s.x.detach(), 2)[0].sum().backward()
 
 
@@ -166,10 +168,16 @@ def test_gradients_are_none_without_requires_grad_and_zeros_where_nothing_depend
     s.module(lambda self, a, b, n: (a * b, b + a, n))(s.x, s.y.detach(), 3)[0].sum().backward()
     ((grad_input, grad_output),) = s.calls
     assert [None if g is None else g.tolist() for g in grad_input] == [[0.5, -1.0], None, None]
-    assert [None if g is None else g.tolist() for g in grad_output] == [[1.0, 1.0], [0.0, 0.0], None]
+    assert [None if g is None else g.tolist() for g in grad_output] == [
+        [1.0, 1.0],
+        [0.0, 0.0],
+        None,
+    ]
 
 
-WRONG_COUNT = "expected a hook to return None or a tuple of 1 gradients, one for each positional argument"
+WRONG_COUNT = (
+    "expected a hook to return None or a tuple of 1 gradients, one for each positional argument"
+)
 
 
 @pytest.mark.parametrize(
@@ -178,21 +186,34 @@ WRONG_COUNT = "expected a hook to return None or a tuple of 1 gradients, one for
         ("Tanh", "register(3)", "TypeError: NAME: expected a function, got 3"),
         ("Tanh", "backward(3)", f"TypeError: NAME: {WRONG_COUNT}, got 3"),
         ("Tanh", "backward(())", f"TypeError: NAME: {WRONG_COUNT}, got ()"),
-        ("Tanh", "backward((2.0,))", "TypeError: NAME, argument 0: expected a tensor for a gradient, got float: use …"),
+        (
+            "Tanh",
+            "backward((2.0,))",
+            "TypeError: NAME, argument 0: expected a tensor for a gradient, got float: use …",
+        ),
         (
             "Tanh",
             "backward((xp.ones(3),))",
-            "ValueError: NAME, argument 0: expected a gradient of shape (2,), float32 on cpu, got shape (3,), …",
+            (
+                "ValueError: NAME, argument 0: expected a gradient of shape (2,), float32 on cpu,"
+                " got shape (3,), …"
+            ),
         ),
         (
             "Linear",
             "backward((x,))",
-            "TypeError: NAME: expected None for argument 0, which has no gradient, got Tensor([1., 1.])",
+            (
+                "TypeError: NAME: expected None for argument 0, which has no gradient, got"
+                " Tensor([1., 1.])"
+            ),
         ),
     ],
 )
 def test_invalid_hooks_and_gradients_are_refused(layer, call, expected):
-    module, x = nn.Linear(2, 1) if layer == "Linear" else nn.Tanh(), xgrad.ones(2, requires_grad=layer == "Tanh")
+    module, x = (
+        nn.Linear(2, 1) if layer == "Linear" else nn.Tanh(),
+        xgrad.ones(2, requires_grad=layer == "Tanh"),
+    )
     register = module.register_full_backward_hook
 
     def backward(new):
@@ -208,14 +229,17 @@ def test_call_that_writes_to_an_argument_is_refused_as_by_pytorch(write, torch):
     for library, module in ((xgrad, "Custom"), (torch, "Output")):
         s = Scenario(library)
         writing = s.module(lambda self, y, x: (exec(write, {"x": x, "y": y[0]}), x)[1])
-        with pytest.raises(RuntimeError, match=f"^{module}.* (argument 1: write to a copy|modified inplace)"):
+        with pytest.raises(
+            RuntimeError, match=f"^{module}.* (argument 1: write to a copy|modified inplace)"
+        ):
             writing(s.y, s.x * 2)
 
 
 def test_output_without_tensors_warns_at_the_call():
     module = Scenario(xgrad).module(lambda self, x: [x])
     with pytest.warns(
-        UserWarning, match="^Custom: expected a tensor or a tuple of them for backward hooks, got list:"
+        UserWarning,
+        match="^Custom: expected a tensor or a tuple of them for backward hooks, got list:",
     ) as w:
         nn.Sequential(module)(leaf([1.0]))
     assert w[0].filename == __file__

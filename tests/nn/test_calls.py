@@ -55,10 +55,14 @@ def test_hooks_change_inputs_and_output(torch):
         net = Scaled()
         net.register_forward_pre_hook(lambda module, args: args[0] + 1)
         net.register_forward_pre_hook(lambda module, args: (args[0] * 3,))
-        net.register_forward_pre_hook(lambda module, args, kwargs: (args, {"by": 10 * kwargs["by"]}), with_kwargs=True)
+        net.register_forward_pre_hook(
+            lambda module, args, kwargs: (args, {"by": 10 * kwargs["by"]}), with_kwargs=True
+        )
         net.register_forward_pre_hook(lambda module, args: args[0] - 5, prepend=True)
         net.register_forward_hook(lambda module, args, output: output + args[0])
-        net.register_forward_hook(lambda module, args, kwargs, output: output + kwargs["by"], with_kwargs=True)
+        net.register_forward_hook(
+            lambda module, args, kwargs, output: output + kwargs["by"], with_kwargs=True
+        )
         net.register_forward_hook(lambda module, args, output: output * 100, prepend=True)
         net.register_forward_hook(lambda module, args, output: None)
         return net
@@ -98,7 +102,9 @@ def test_hook_after_the_call_may_be_removed_or_added_before_it(torch):
 
 def test_hook_removes_itself():
     net, calls = nn.Identity(), []
-    handle = net.register_forward_hook(lambda module, args, output: (calls.append(1), handle.remove())[1])
+    handle = net.register_forward_hook(
+        lambda module, args, output: (calls.append(1), handle.remove())[1]
+    )
     assert net(1) == net(1) == 1 and calls == [1]
 
 
@@ -144,8 +150,10 @@ def test_hooks_run_in_functional_calls_with_the_copy_of_the_module():
         ),
         (
             "net.register_forward_pre_hook(lambda *args: (1, 2, 3), with_kwargs=True) and net(1)",
-            "TypeError: Identity: expected None or a pair (args, kwargs) from a forward pre-hook with kwargs, got "
-            "(1, 2, 3)",
+            (
+                "TypeError: Identity: expected None or a pair (args, kwargs) from a forward"
+                " pre-hook with kwargs, got (1, 2, 3)"
+            ),
         ),
     ],
 )
@@ -224,16 +232,23 @@ def test_error_names_the_innermost_layer_by_its_path():
     assert notes_of(net.features[1], x) == ["in layer '1.layers.1' (Linear) of Sequential"]
     assert notes_of(net.features[1][1], x) == ["in layer 'layers.1' (Linear) of Block"]
     assert notes_of(net.features[1][1].layers[1], x) == []  # the message names it
-    assert notes_of(nn.Sequential(net), x) == ["in layer '0.features.1.1.layers.1' (Linear) of Sequential"]
+    assert notes_of(nn.Sequential(net), x) == [
+        "in layer '0.features.1.1.layers.1' (Linear) of Sequential"
+    ]
     with pytest.raises(ValueError, match="Linear") as caught:
         net(x)
     for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
-        assert traceback.format_exception(error)[-2:] == [f"ValueError: {caught.value}\n", f"{note}\n"]
+        assert traceback.format_exception(error)[-2:] == [
+            f"ValueError: {caught.value}\n",
+            f"{note}\n",
+        ]
 
 
 def test_error_of_a_module_itself_names_it_within_others():
     assert notes_of(Net(), xgrad.ones((0, 4))) == []
-    assert notes_of(nn.Sequential(Net()), xgrad.ones((0, 4))) == ["in layer '0' (Net) of Sequential"]
+    assert notes_of(nn.Sequential(Net()), xgrad.ones((0, 4))) == [
+        "in layer '0' (Net) of Sequential"
+    ]
 
 
 def test_error_of_a_layer_that_is_not_registered_is_named_by_the_module_that_has_it():
@@ -262,7 +277,10 @@ def test_error_that_is_raised_again_from_a_hook_has_the_last_path():
 
     for i in (0, 1):
         handle = net[i].register_forward_pre_hook(fail)
-        assert notes_of(net, xgrad.ones(1))[-1] == f"in layer '{i}' ({type(net[i]).__name__}) of Sequential"
+        assert (
+            notes_of(net, xgrad.ones(1))[-1]
+            == f"in layer '{i}' ({type(net[i]).__name__}) of Sequential"
+        )
         handle.remove()
         error.__traceback__ = None
 
@@ -290,4 +308,6 @@ def test_modules_that_raise_work_afterwards():
     net = nn.MLP([3, 2])
     for _ in range(2):
         notes_of(net, xgrad.ones((1, 4)))
-        np.testing.assert_array_equal(host(net(xgrad.ones((1, 3)))), host(net[0](xgrad.ones((1, 3)))))
+        np.testing.assert_array_equal(
+            host(net(xgrad.ones((1, 3)))), host(net[0](xgrad.ones((1, 3))))
+        )

@@ -13,7 +13,9 @@ from xgrad import nn
 
 
 def names(module: nn.Module) -> list[str]:
-    return [name for name, _ in module.named_children()] or [name for name, _ in module.named_parameters()]
+    return [name for name, _ in module.named_children()] or [
+        name for name, _ in module.named_parameters()
+    ]
 
 
 def scaled(scale: float) -> nn.Module:
@@ -29,7 +31,12 @@ def test_module_list_registers_and_slices_modules():
     assert layers.append(third) is layers and len(layers) == 3
     assert list(layers) == [layers[0], layers[1], layers[-1]] == [first, second, third]
     assert type(layers[1:]) is nn.ModuleList and list(layers[1:]) == [second, third]
-    assert [name for name, _ in layers.named_parameters()] == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    assert [name for name, _ in layers.named_parameters()] == [
+        "0.weight",
+        "0.bias",
+        "2.weight",
+        "2.bias",
+    ]
     with pytest.raises(NotImplementedError):
         layers(xgrad.ones(3))
 
@@ -65,7 +72,9 @@ def test_lists_are_edited_as_python_lists(kind):
 
 def test_sequential_of_a_mapping_has_its_names(torch):
     def made(library: Any, mapping: Any) -> Any:
-        return library.nn.Sequential(mapping([("hidden", library.nn.Linear(2, 3)), ("act", library.nn.ReLU())]))
+        return library.nn.Sequential(
+            mapping([("hidden", library.nn.Linear(2, 3)), ("act", library.nn.ReLU())])
+        )
 
     net, reference = made(xgrad, OrderedDict), made(torch, OrderedDict)
     assert repr(net) == repr(reference) and list(net.state_dict()) == list(reference.state_dict())
@@ -114,7 +123,9 @@ def test_dictionaries_are_edited_as_python_dictionaries(kind):
     ):
         assert edit(collection) is edit(expected)
         assert list(collection) == list(collection.keys()) == list(expected) == names(collection)
-        assert len(collection) == len(expected) and list(collection.values()) == list(expected.values())
+        assert len(collection) == len(expected) and list(collection.values()) == list(
+            expected.values()
+        )
         assert all(x is y for x, y in zip(collection.values(), expected.values(), strict=True))
         assert [name for name, _ in collection.items()] == list(expected)
         assert all(name in collection and collection[name] is expected[name] for name in expected)
@@ -125,7 +136,9 @@ def test_collections_of_parameters_make_parameters_of_tensors(torch):
     def made(library: Any) -> Any:
         return (
             library.nn.ParameterList([library.ones(2), library.nn.Parameter(library.ones(3))]),
-            library.nn.ParameterDict({"a": library.ones(2), "b": library.nn.Parameter(library.ones(3))}),
+            library.nn.ParameterDict(
+                {"a": library.ones(2), "b": library.nn.Parameter(library.ones(3))}
+            ),
         )
 
     for collection, reference in zip(made(xgrad), made(torch), strict=True):
@@ -142,10 +155,16 @@ def test_collections_of_parameters_make_parameters_of_tensors(torch):
         ("nn.ModuleList([nn.ReLU(), 3])", "TypeError: ModuleList: expected modules, got 3 at 1"),
         (
             "nn.Sequential(nn.ReLU(), nn.ReLU)",
-            "TypeError: Sequential: expected modules, got <class …ReLU'> at 1: call the class to make one",
+            (
+                "TypeError: Sequential: expected modules, got <class …ReLU'> at 1: call the class"
+                " to make one"
+            ),
         ),
         ("nn.Sequential({'a': 3})", "TypeError: Sequential: expected modules, got 3 at 'a'"),
-        ("nn.Sequential({'a': nn.ReLU()}, {})", "TypeError: Sequential: expected modules, got {'a': ReLU()} at 0"),
+        (
+            "nn.Sequential({'a': nn.ReLU()}, {})",
+            "TypeError: Sequential: expected modules, got {'a': ReLU()} at 0",
+        ),
         (
             "nn.Sequential({'a.b': nn.ReLU()})",
             "ValueError: Sequential: expected a name that is free and has no dot, got 'a.b'",
@@ -154,19 +173,31 @@ def test_collections_of_parameters_make_parameters_of_tensors(torch):
             "nn.Sequential({'forward': nn.ReLU()})",
             "ValueError: Sequential: expected a name that is free and has no dot, got 'forward'",
         ),
-        ("nn.ModuleDict({3: nn.ReLU()})", "ValueError: ModuleDict: expected a name that is free and has no dot, got 3"),
+        (
+            "nn.ModuleDict({3: nn.ReLU()})",
+            "ValueError: ModuleDict: expected a name that is free and has no dot, got 3",
+        ),
         (
             "nn.ModuleDict({'keys': nn.ReLU()})",
             "ValueError: ModuleDict: expected a name that is free and has no dot, got 'keys'",
         ),
-        ("nn.ModuleDict({'a': nn.Parameter(1.0)})", "TypeError: ModuleDict: expected modules, got …"),
+        (
+            "nn.ModuleDict({'a': nn.Parameter(1.0)})",
+            "TypeError: ModuleDict: expected modules, got …",
+        ),
         ("nn.ModuleDict()['a']", "KeyError: 'a'"),
         ("nn.ModuleList().pop()", "IndexError: …"),
         ("nn.ParameterList([3.0])", "TypeError: ParameterList: expected parameters, got 3.0 at 0"),
-        ("nn.ParameterDict({'a': nn.ReLU()})", "TypeError: ParameterDict: expected parameters, got ReLU() at 'a'"),
+        (
+            "nn.ParameterDict({'a': nn.ReLU()})",
+            "TypeError: ParameterDict: expected parameters, got ReLU() at 'a'",
+        ),
         (
             "nn.Sequential({'1': nn.ReLU()}).append(nn.ReLU())",
-            "ValueError: Sequential: expected the index 1 as a free name, got one of …: choose names that are not …",
+            (
+                "ValueError: Sequential: expected the index 1 as a free name, got one of …: choose"
+                " names that are not …"
+            ),
         ),
     ],
 )

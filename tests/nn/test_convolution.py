@@ -1,4 +1,6 @@
-"""Convolution and pooling beyond the table of modules: ties, special shapes, representations and errors."""
+"""Convolution and pooling beyond the table of modules: ties, special shapes, representations and
+errors.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,21 @@ F = nn.functional
 def test_same_padding_of_even_kernel_matches_pytorch(device, torch):
     x = np.random.default_rng(0).normal(size=(2, 3, 5, 4)).astype("float32")
     w = np.random.default_rng(1).normal(size=(2, 3, 4, 2)).astype("float32")
-    result = F.conv2d(xgrad.asarray(x, device=device), xgrad.asarray(w, device=device), padding="same", dilation=(1, 3))
-    expected = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w), padding="same", dilation=(1, 3))
+    result = F.conv2d(
+        xgrad.asarray(x, device=device),
+        xgrad.asarray(w, device=device),
+        padding="same",
+        dilation=(1, 3),
+    )
+    expected = torch.nn.functional.conv2d(
+        torch.tensor(x), torch.tensor(w), padding="same", dilation=(1, 3)
+    )
     np.testing.assert_allclose(host(result), expected.numpy(), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("options", [{"kernel_size": 2}, {"kernel_size": 3, "stride": 1, "padding": 1}])
+@pytest.mark.parametrize(
+    "options", [{"kernel_size": 2}, {"kernel_size": 3, "stride": 1, "padding": 1}]
+)
 def test_gradient_of_maximum_goes_to_the_first_of_equal_elements(options, device, torch):
     x = np.random.default_rng(0).integers(0, 2, (2, 3, 4, 6)).astype("float32")
     a, b = xgrad.asarray(x, device=device, requires_grad=True), torch.tensor(x, requires_grad=True)
@@ -90,11 +101,16 @@ def test_initial_weights_are_distributed_as_those_of_pytorch(torch):
         ("Conv1d", (32, 64, 5), {}),
         ("ConvTranspose2d", (32, 16, 3), {"groups": 2}),
     ):
-        ours, theirs = getattr(nn, kind)(*args, **options), getattr(torch.nn, kind)(*args, **options)
+        ours, theirs = (
+            getattr(nn, kind)(*args, **options),
+            getattr(torch.nn, kind)(*args, **options),
+        )
         for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
             x, y = host(p), q.detach().numpy()
             assert x.shape == y.shape
-            assert abs(x).max() == pytest.approx(abs(y).max(), rel=0.1) and x.std() == pytest.approx(y.std(), rel=0.25)
+            assert abs(x).max() == pytest.approx(
+                abs(y).max(), rel=0.1
+            ) and x.std() == pytest.approx(y.std(), rel=0.25)
 
 
 CALLS = """
@@ -141,7 +157,9 @@ F.adaptive_max_pool1d(xp.ones((1, 1, 0)), 2)        | ValueError: adaptive_max_p
 """  # noqa: E501
 
 
-@pytest.mark.parametrize("row", CALLS.strip().splitlines(), ids=lambda row: re.sub(r"\W+", "-", row.split(" | ")[0]))
+@pytest.mark.parametrize(
+    "row", CALLS.strip().splitlines(), ids=lambda row: re.sub(r"\W+", "-", row.split(" | ")[0])
+)
 def test_wrong_arguments_are_refused(row):
     call, error = map(str.strip, row.split(" | "))
     check_error(call, error, nn=nn, F=F, x=xgrad.ones((2, 1, 4, 4)))

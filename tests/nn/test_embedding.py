@@ -1,4 +1,6 @@
-"""Embedding, Unflatten, Residual and dropout of channels: what the table of modules does not compare."""
+"""Embedding, Unflatten, Residual and dropout of channels: what the table of modules does not
+compare.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ def test_padding_row_is_zero_at_first_and_gets_no_gradient_as_in_pytorch(padding
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64])
 def test_embedding_takes_integers_of_any_width(dtype, device):
     weight = on(device, np.arange(600.0).reshape(300, 2))
-    assert F.embedding(on(device, np.array([[2], [1]], dtype)), weight).tolist() == [[[4, 5]], [[2, 3]]]
+    assert F.embedding(on(device, np.array([[2], [1]], dtype)), weight).tolist() == [
+        [[4, 5]],
+        [[2, 3]],
+    ]
 
 
 def test_rows_of_embedding_are_standard_normal():
@@ -49,7 +54,8 @@ def test_captured_step_checks_the_numbers_of_embedding():
 
 
 @pytest.mark.parametrize(
-    ("name", "shape"), [("dropout1d", (1000, 3)), ("dropout1d", (20, 50, 3)), ("dropout2d", (20, 50, 2, 3))]
+    ("name", "shape"),
+    [("dropout1d", (1000, 3)), ("dropout1d", (20, 50, 3)), ("dropout2d", (20, 50, 2, 3))],
 )
 def test_dropout_of_channels_zeroes_whole_channels(name, shape, device):
     x = xgrad.ones(shape, device=device, requires_grad=True)

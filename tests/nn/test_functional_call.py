@@ -78,7 +78,9 @@ def test_each_reference_to_a_parameter_leads_to_the_replacement() -> None:
     expected = module(x, scale=2.0)
     assert got.tolist() == expected.tolist()
     (direct,) = xgrad.autograd.grad(expected.sum(), module.a.weight)
-    ours = xgrad.grad(lambda w: functional_call(module, {"a.weight": w}, x, {"scale": 2.0}).sum())(w)
+    ours = xgrad.grad(lambda w: functional_call(module, {"a.weight": w}, x, {"scale": 2.0}).sum())(
+        w
+    )
     assert ours.tolist() == direct.tolist()
 
 
@@ -98,7 +100,11 @@ def functions_of(self: Any) -> dict[str, Any]:
         "partial": partial(type(self).times, self),
         "lambda": lambda x, *, by=1.0: self.weight * x * by,
         "recursive": twice,
-        "holders": lambda x: (pair.inner.weight + pair.weight + ordered["a"].weight + next(iter(group)).weight) * x / 4,
+        "holders": lambda x: (
+            (pair.inner.weight + pair.weight + ordered["a"].weight + next(iter(group)).weight)
+            * x
+            / 4
+        ),
         "nested": [lambda x: next(iter({self.weight})) * x],
     }
 
@@ -118,7 +124,9 @@ def test_functions_in_a_module_use_the_replacement(kind: str) -> None:
             return (self.function[0] if isinstance(self.function, list) else self.function)(x)  # type: ignore[no-any-return]
 
     module = Scale()
-    assert xgrad.grad(lambda w: functional_call(module, {"weight": w}, 3.0).sum())(xgrad.asarray([5.0])).tolist() == [3]
+    assert xgrad.grad(lambda w: functional_call(module, {"weight": w}, 3.0).sum())(
+        xgrad.asarray([5.0])
+    ).tolist() == [3]
     assert functional_call(module, {"weight": xgrad.asarray([5.0])}, 3.0).tolist() == [15]
     assert module(3.0).tolist() == [3]
 
@@ -162,8 +170,16 @@ def test_exceptions_and_threads_leave_the_module_unchanged() -> None:
 @pytest.mark.parametrize(
     ("params", "error", "text"),
     [
-        ({"wieght": xgrad.ones((1, 2))}, ValueError, r"expected names of \['weight', 'bias'\], got \['wieght'\]"),
-        ({"weight": xgrad.ones(2)}, ValueError, r"expected shape \(1, 2\) for 'weight', got \(2,\)"),
+        (
+            {"wieght": xgrad.ones((1, 2))},
+            ValueError,
+            r"expected names of \['weight', 'bias'\], got \['wieght'\]",
+        ),
+        (
+            {"weight": xgrad.ones(2)},
+            ValueError,
+            r"expected shape \(1, 2\) for 'weight', got \(2,\)",
+        ),
         ({"weight": "x"}, TypeError, "expected a tensor for 'weight'"),
     ],
 )
@@ -177,9 +193,14 @@ def test_parameter_in_an_object_that_is_not_copied_is_refused() -> None:
     for held in (net, net.weight):
         outer = nn.Sequential(net)
         outer.helper = SimpleNamespace(held=held)
-        with pytest.raises(TypeError, match="got one in 'held' of a SimpleNamespace, which is not copied: make that a"):
+        with pytest.raises(
+            TypeError,
+            match="got one in 'held' of a SimpleNamespace, which is not copied: make that a",
+        ):
             functional_call(outer, {"0.weight": xgrad.ones((1, 2))}, xgrad.ones((1, 2)))
-        assert functional_call(outer, {"0.bias": xgrad.ones(1)} if held is net.weight else {}, xgrad.ones((1, 2))).size
+        assert functional_call(
+            outer, {"0.bias": xgrad.ones(1)} if held is net.weight else {}, xgrad.ones((1, 2))
+        ).size
 
 
 def test_op_as_an_attribute_is_no_hidden_parameter():

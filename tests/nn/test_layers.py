@@ -20,14 +20,18 @@ def _seeded():
 
 
 def assert_close(x: xgrad.Tensor, other, tolerance: float = 1e-5) -> None:
-    np.testing.assert_allclose(x.detach().cpu().numpy(), other.detach().numpy(), tolerance, tolerance)
+    np.testing.assert_allclose(
+        x.detach().cpu().numpy(), other.detach().numpy(), tolerance, tolerance
+    )
 
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("shape", [(3,), (5, 3), (2, 4, 3), (0, 3)])
 def test_linear_matches_pytorch(bias, shape, device, torch):
     layer, reference = nn.Linear(3, 2, bias, device=device), torch.nn.Linear(3, 2, bias)
-    reference.load_state_dict({name: torch.tensor(x.tolist()) for name, x in layer.state_dict().items()})
+    reference.load_state_dict(
+        {name: torch.tensor(x.tolist()) for name, x in layer.state_dict().items()}
+    )
     x = np.random.default_rng(0).normal(size=shape).astype("float32")
     a, b = xgrad.asarray(x, device=device, requires_grad=True), torch.tensor(x, requires_grad=True)
     (layer(a) ** 2).sum().backward()
@@ -50,14 +54,21 @@ def test_linear_has_the_shape_dtype_and_device_asked_for(device):
     assert layer.weight.tolist() != before
     for p in nn.Linear(400, 500, device=device).parameters():
         x = p.detach().cpu().numpy()
-        assert 0.98 / 20 < abs(x).max() <= 1 / 20 and abs(x.mean()) < 5e-3 and abs(x.std() * 20 * 3**0.5 - 1) < 0.1
+        assert (
+            0.98 / 20 < abs(x).max() <= 1 / 20
+            and abs(x.mean()) < 5e-3
+            and abs(x.std() * 20 * 3**0.5 - 1) < 0.1
+        )
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
 def test_linear_refuses_input_of_another_dtype(dtype, device):
     layer, x = nn.Linear(3, 2, device=device), xgrad.ones((4, 3), dtype=dtype, device=device)
     hint = ", or model.to(dtype=xgrad.float64)" if dtype == "float64" else ""
-    text = f"Linear: expected input of float32, the dtype of weight, got {dtype}: use input.astype(xgrad.float32){hint}"
+    text = (
+        f"Linear: expected input of float32, the dtype of weight, got {dtype}: use"
+        f" input.astype(xgrad.float32){hint}"
+    )
     for refused in (x, x.cpu().numpy()) if device == "cpu" else (x,):
         with pytest.raises(TypeError, match=f"^{re.escape(text)}$"):
             layer(refused)
@@ -90,7 +101,11 @@ def test_flatten_joins_axes_and_refuses_others():
     assert nn.Flatten(-2)(x).shape == (2, 3, 20)
     assert nn.Flatten()(xgrad.ones((0, 3, 4))).shape == (0, 12)
     assert repr(nn.Flatten()) == "Flatten(start_axis=1, end_axis=-1)"
-    for layer, shape in ((nn.Flatten(), (3,)), (nn.Flatten(2, 1), (2, 3, 4)), (nn.Flatten(0, 7), (2, 3))):
+    for layer, shape in (
+        (nn.Flatten(), (3,)),
+        (nn.Flatten(2, 1), (2, 3, 4)),
+        (nn.Flatten(0, 7), (2, 3)),
+    ):
         with pytest.raises(ValueError, match=r"Flatten: expected axes .*, got an input of shape"):
             layer(xgrad.ones(shape))
 
@@ -126,7 +141,11 @@ def test_dropout_masks_are_those_of_cpu(device):
 def test_dropout_of_nothing_or_all_draws_nothing(device):
     x = xgrad.ones(5, device=device, requires_grad=True)
     xgrad.manual_seed(1)
-    assert F.dropout(x, 0.0) is x and F.dropout(x, 0.9, training=False) is x and nn.Dropout().eval()(x) is x
+    assert (
+        F.dropout(x, 0.0) is x
+        and F.dropout(x, 0.9, training=False) is x
+        and nn.Dropout().eval()(x) is x
+    )
     after = xgrad.random.rand(2).tolist()
     xgrad.manual_seed(1)
     assert xgrad.random.rand(2).tolist() == after  # nothing was drawn
@@ -142,7 +161,9 @@ def test_dropout_of_nothing_or_all_draws_nothing(device):
 def test_gradient_of_dropout_is_its_mask(device):
     x = xgrad.asarray(np.linspace(1, 2, 12).reshape(3, 4), device=device, requires_grad=True)
     y = F.dropout(x, 0.4)
-    assert y.grad_fn.name == "dropout" and repr(y.grad_fn.inputs) == "{'x': <leaf (3, 4)>}"  # one node
+    assert (
+        y.grad_fn.name == "dropout" and repr(y.grad_fn.inputs) == "{'x': <leaf (3, 4)>}"
+    )  # one node
     (g,) = xgrad.autograd.grad(y.sum(), x, create_graph=True)
     np.testing.assert_allclose((g * x).detach().cpu().numpy(), y.detach().cpu().numpy())
 
@@ -182,11 +203,16 @@ def test_sequential_chains_modules_and_has_items():
     assert net[1] is net[-1] is relu
     assert len(net[1:]) == 3
     assert type(nn.MLP([2, 3, 4])[:2]) is nn.Sequential
-    assert net(-xgrad.ones((1, 2))).tolist() == relu(net[2](relu(net[0](-xgrad.ones((1, 2)))))).tolist()
+    assert (
+        net(-xgrad.ones((1, 2))).tolist()
+        == relu(net[2](relu(net[0](-xgrad.ones((1, 2)))))).tolist()
+    )
     assert nn.Sequential()(5) == 5
     with pytest.raises(IndexError):
         net[4]
-    with pytest.raises(TypeError, match=r"Sequential: expected modules, got <class .*ReLU'> at 1: call the class"):
+    with pytest.raises(
+        TypeError, match=r"Sequential: expected modules, got <class .*ReLU'> at 1: call the class"
+    ):
         nn.Sequential(nn.Linear(2, 2), nn.ReLU)
     with pytest.raises(TypeError, match=r"Sequential: expected modules, got .* at 0"):
         nn.Sequential(xgrad.tanh)
@@ -199,42 +225,136 @@ def test_losses_match_pytorch(reduction, device, torch):
     target = generator.integers(0, 4, 6)
     tensors = [xgrad.asarray(a, device=device) for a in (x, y, target)]
     others = [torch.tensor(a) for a in (x, y, target)]
-    assert_close(nn.MSELoss(reduction)(*tensors[:2]), torch.nn.MSELoss(reduction=reduction)(*others[:2]))
+    assert_close(
+        nn.MSELoss(reduction)(*tensors[:2]), torch.nn.MSELoss(reduction=reduction)(*others[:2])
+    )
     for smoothing in (0.0, 0.3):
-        a = nn.CrossEntropyLoss(reduction=reduction, label_smoothing=smoothing)(tensors[0], tensors[2])
-        b = torch.nn.CrossEntropyLoss(reduction=reduction, label_smoothing=smoothing)(others[0], others[2])
+        a = nn.CrossEntropyLoss(reduction=reduction, label_smoothing=smoothing)(
+            tensors[0], tensors[2]
+        )
+        b = torch.nn.CrossEntropyLoss(reduction=reduction, label_smoothing=smoothing)(
+            others[0], others[2]
+        )
         assert_close(a, b)
 
 
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: nn.Linear(0, 2), ValueError, "Linear: expected an int above 0 for in_features, got 0"),
-        (lambda: nn.Linear(2, 2.0), ValueError, r"Linear: expected an int above 0 for out_features, got 2\.0"),
-        (lambda: nn.Linear(2, 2)(xgrad.ones((2, 3))), ValueError, "linear: expected input of shape"),
-        (lambda: nn.Linear(2, 2)(xgrad.ones(2, device="strict")), xgrad.DeviceError, "linear: .*weight on cpu"),
-        (lambda: nn.MLP([3]), ValueError, r"MLP: expected a list of at least two sizes, .*, got \[3\]"),
+        (
+            lambda: nn.Linear(0, 2),
+            ValueError,
+            "Linear: expected an int above 0 for in_features, got 0",
+        ),
+        (
+            lambda: nn.Linear(2, 2.0),
+            ValueError,
+            r"Linear: expected an int above 0 for out_features, got 2\.0",
+        ),
+        (
+            lambda: nn.Linear(2, 2)(xgrad.ones((2, 3))),
+            ValueError,
+            "linear: expected input of shape",
+        ),
+        (
+            lambda: nn.Linear(2, 2)(xgrad.ones(2, device="strict")),
+            xgrad.DeviceError,
+            "linear: .*weight on cpu",
+        ),
+        (
+            lambda: nn.MLP([3]),
+            ValueError,
+            r"MLP: expected a list of at least two sizes, .*, got \[3\]",
+        ),
         (lambda: nn.MLP(3), ValueError, "MLP: expected a list of at least two sizes"),
-        (lambda: nn.MLP([3, -1]), ValueError, "Linear: expected an int above 0 for out_features, got -1"),
-        (lambda: nn.MLP([3, 2, 1], "swish"), ValueError, "MLP: expected an activation of .*'tanh'.*, got 'swish'"),
-        (lambda: nn.MLP([3, 2, 1], nn.ReLU()), TypeError, r"MLP: expected a class of activations, .*, got ReLU\(\)"),
+        (
+            lambda: nn.MLP([3, -1]),
+            ValueError,
+            "Linear: expected an int above 0 for out_features, got -1",
+        ),
+        (
+            lambda: nn.MLP([3, 2, 1], "swish"),
+            ValueError,
+            "MLP: expected an activation of .*'tanh'.*, got 'swish'",
+        ),
+        (
+            lambda: nn.MLP([3, 2, 1], nn.ReLU()),
+            TypeError,
+            r"MLP: expected a class of activations, .*, got ReLU\(\)",
+        ),
         (lambda: nn.MLP([3, 2, 1], dict), TypeError, "MLP: expected modules, got {} at 1"),
         (lambda: nn.Dropout(1.5), ValueError, r"Dropout: expected p from 0 to 1, got 1\.5"),
         (lambda: nn.Dropout("0.5"), TypeError, "Dropout: expected a number for p, got '0.5'"),
-        (lambda: nn.MLP([3, 2, 1], dropout=-0.1), ValueError, r"MLP: expected p from 0 to 1, got -0\.1"),
-        (lambda: F.dropout(xgrad.ones(2), math.nan), ValueError, "dropout: expected p from 0 to 1, got nan"),
-        (lambda: F.dropout(xgrad.ones(2), True), TypeError, "dropout: expected a number for p, got True"),
-        (lambda: F.dropout(xgrad.arange(3)), TypeError, r"dropout: expected a floating x, got int64: use \.astype"),
-        (lambda: nn.Dropout().eval()(xgrad.arange(3)), TypeError, "dropout: expected a floating x, got int64"),
-        (lambda: F.dropout([1.0]), TypeError, "dropout: expected a tensor, an array or a number for x, got list"),
-        (lambda: F.dropout(xgrad.ones(2), generator=7), TypeError, "dropout: expected an xgrad.random.Generator"),
-        (lambda: nn.init.kaiming_normal_(xgrad.ones(3)), ValueError, r"kaiming_normal_: .* got shape \(3,\)"),
-        (lambda: nn.init.kaiming_uniform_(xgrad.ones((3, 3)), mode="fan"), ValueError, "a mode of .*, got 'fan'"),
-        (lambda: nn.init.kaiming_uniform_(xgrad.ones((3, 3)), nonlinearity="x"), ValueError, "calculate_gain: .* 'x'"),
-        (lambda: nn.init.normal_(xgrad.ones(3, dtype=xgrad.int64)), TypeError, "normal: expected a dtype of"),
-        (lambda: nn.utils.clip_grad_norm_([], -1.0), ValueError, r"clip_grad_norm_: expected max_norm >= 0, got -1\.0"),
-        (lambda: nn.MSELoss()(xgrad.ones(2), xgrad.ones((2, 1))), ValueError, "mse_loss: expected .* one shape"),
-        (lambda: nn.MSELoss("max")(xgrad.ones(2), xgrad.ones(2)), ValueError, "MSELoss: expected a reduction"),
+        (
+            lambda: nn.MLP([3, 2, 1], dropout=-0.1),
+            ValueError,
+            r"MLP: expected p from 0 to 1, got -0\.1",
+        ),
+        (
+            lambda: F.dropout(xgrad.ones(2), math.nan),
+            ValueError,
+            "dropout: expected p from 0 to 1, got nan",
+        ),
+        (
+            lambda: F.dropout(xgrad.ones(2), True),
+            TypeError,
+            "dropout: expected a number for p, got True",
+        ),
+        (
+            lambda: F.dropout(xgrad.arange(3)),
+            TypeError,
+            r"dropout: expected a floating x, got int64: use \.astype",
+        ),
+        (
+            lambda: nn.Dropout().eval()(xgrad.arange(3)),
+            TypeError,
+            "dropout: expected a floating x, got int64",
+        ),
+        (
+            lambda: F.dropout([1.0]),
+            TypeError,
+            "dropout: expected a tensor, an array or a number for x, got list",
+        ),
+        (
+            lambda: F.dropout(xgrad.ones(2), generator=7),
+            TypeError,
+            "dropout: expected an xgrad.random.Generator",
+        ),
+        (
+            lambda: nn.init.kaiming_normal_(xgrad.ones(3)),
+            ValueError,
+            r"kaiming_normal_: .* got shape \(3,\)",
+        ),
+        (
+            lambda: nn.init.kaiming_uniform_(xgrad.ones((3, 3)), mode="fan"),
+            ValueError,
+            "a mode of .*, got 'fan'",
+        ),
+        (
+            lambda: nn.init.kaiming_uniform_(xgrad.ones((3, 3)), nonlinearity="x"),
+            ValueError,
+            "calculate_gain: .* 'x'",
+        ),
+        (
+            lambda: nn.init.normal_(xgrad.ones(3, dtype=xgrad.int64)),
+            TypeError,
+            "normal: expected a dtype of",
+        ),
+        (
+            lambda: nn.utils.clip_grad_norm_([], -1.0),
+            ValueError,
+            r"clip_grad_norm_: expected max_norm >= 0, got -1\.0",
+        ),
+        (
+            lambda: nn.MSELoss()(xgrad.ones(2), xgrad.ones((2, 1))),
+            ValueError,
+            "mse_loss: expected .* one shape",
+        ),
+        (
+            lambda: nn.MSELoss("max")(xgrad.ones(2), xgrad.ones(2)),
+            ValueError,
+            "MSELoss: expected a reduction",
+        ),
     ],
 )
 def test_invalid_arguments_are_refused(call, error, text):
@@ -293,7 +413,14 @@ def test_uniform_initializers_fill_their_bounds(device):
 
 def test_initializers_draw_from_a_generator(device):
     w = [xgrad.zeros((3, 4), device=device) for _ in range(2)]
-    for name in ("uniform_", "normal_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_"):
+    for name in (
+        "uniform_",
+        "normal_",
+        "xavier_uniform_",
+        "xavier_normal_",
+        "kaiming_uniform_",
+        "kaiming_normal_",
+    ):
         a, b = (getattr(nn.init, name)(x, generator=xgrad.random.Generator(2)).tolist() for x in w)
         assert a == b
         assert getattr(nn.init, name)(w[0]).tolist() != b
@@ -311,7 +438,9 @@ def test_constant_initializers_keep_dtype_and_device(device):
 def test_gains_match_pytorch(torch):
     for name in ("linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"):
         assert nn.init.calculate_gain(name) == pytest.approx(torch.nn.init.calculate_gain(name))
-    assert nn.init.calculate_gain("leaky_relu", 0.3) == pytest.approx(torch.nn.init.calculate_gain("leaky_relu", 0.3))
+    assert nn.init.calculate_gain("leaky_relu", 0.3) == pytest.approx(
+        torch.nn.init.calculate_gain("leaky_relu", 0.3)
+    )
 
 
 def test_backward_through_a_graph_from_before_initialization_is_refused():
@@ -345,7 +474,9 @@ def test_clipping_matches_pytorch(max_norm, device, torch):
 
 
 def test_clipping_of_several_dtypes_and_of_no_gradients():
-    x, y = (xgrad.ones(1, dtype=dtype, requires_grad=True) for dtype in (xgrad.float32, xgrad.float64))
+    x, y = (
+        xgrad.ones(1, dtype=dtype, requires_grad=True) for dtype in (xgrad.float32, xgrad.float64)
+    )
     (3 * x).sum().backward()
     (4 * y).sum().backward()
     assert nn.utils.clip_grad_norm_([x, y], 1.0).item() == pytest.approx(5)

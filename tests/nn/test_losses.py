@@ -1,4 +1,6 @@
-"""Losses: ignored classes in captured steps, accuracy far from 0, and errors; the table of modules has their values."""
+"""Losses: ignored classes in captured steps, accuracy far from 0, and errors; the table of modules
+has their values.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,18 @@ def test_binary_cross_entropy_at_0_and_1_is_clamped(device, torch):
     values, target = [0.0, 1.0, 0.0, 1.0, 0.3, 1e-40], [1.0, 0.0, 0.0, 1.0, 0.5, 1.0]
     x = xgrad.asarray(values, dtype=xgrad.float64, device=device, requires_grad=True)
     y = torch.tensor(values, dtype=torch.float64, requires_grad=True)
-    losses = F.binary_cross_entropy(x, xgrad.asarray(target, dtype=xgrad.float64, device=device), reduction="none")
-    expected = torch.nn.functional.binary_cross_entropy(y, torch.tensor(target, dtype=torch.float64), reduction="none")
+    losses = F.binary_cross_entropy(
+        x, xgrad.asarray(target, dtype=xgrad.float64, device=device), reduction="none"
+    )
+    expected = torch.nn.functional.binary_cross_entropy(
+        y, torch.tensor(target, dtype=torch.float64), reduction="none"
+    )
     losses.sum().backward()
     expected.sum().backward()
     np.testing.assert_allclose(host(losses), expected.detach().numpy(), 1e-12)
-    np.testing.assert_allclose(host(x.grad), y.grad.numpy(), 1e-8)  # its limit of 1e-12 is in float32
+    np.testing.assert_allclose(
+        host(x.grad), y.grad.numpy(), 1e-8
+    )  # its limit of 1e-12 is in float32
 
 
 def test_gradient_of_variances_below_eps_is_that_of_eps(torch):
@@ -58,13 +66,19 @@ def test_gradient_of_variances_below_eps_is_that_of_eps(torch):
 
 def test_vectors_of_zeros_have_finite_similarities_and_gradients(device):
     x = xgrad.zeros((2, 3), device=device, requires_grad=True)
-    for out in (F.cosine_similarity(x, xgrad.ones((2, 3), device=device)), F.normalize(x), F.pairwise_distance(x, x)):
+    for out in (
+        F.cosine_similarity(x, xgrad.ones((2, 3), device=device)),
+        F.normalize(x),
+        F.pairwise_distance(x, x),
+    ):
         out.sum().backward()
     assert np.isfinite(host(x.grad)).all()
 
 
 def test_captured_losses_check_values():
-    step = xgrad.capture(lambda x, var: (F.binary_cross_entropy(x, x), F.gaussian_nll_loss(x, x, var)))
+    step = xgrad.capture(
+        lambda x, var: (F.binary_cross_entropy(x, x), F.gaussian_nll_loss(x, x, var))
+    )
     half, one = xgrad.asarray([0.5]), xgrad.ones(1)
     assert [loss.item() for loss in step(half, one)] == pytest.approx([np.log(2), 0])
     with pytest.raises(ValueError, match="binary_cross_entropy: expected input from 0 to 1"):
@@ -132,7 +146,10 @@ OPTIONS: dict[str, tuple[str, list[object]]] = {
     "reduction": ("a reduction of .*'mean', 'sum'.* or 'none'", ["max", 3, None]),
     "ignore_index": ("an int", ["x", 0.5, True]),
     "eps": ("(a number|eps >= 0)", ["x", None, (1.0,), True, -1.0, float("nan")]),
-    "margin": ("(a number|margin (> 0|other than NaN))", ["x", None, (1.0,), 1j, True, float("nan")]),
+    "margin": (
+        "(a number|margin (> 0|other than NaN))",
+        ["x", None, (1.0,), 1j, True, float("nan")],
+    ),
     "p": ("(a number|p (of 1 or 2|other than NaN))", ["x", None, True, float("nan")]),
     "beta": ("(a number|beta >= 0)", ["x", None, -0.5, float("nan")]),
     "delta": ("(a number|delta > 0)", ["x", None, 0, float("nan")]),
@@ -152,7 +169,10 @@ def test_option_of_another_type_or_out_of_range_is_refused_by_name(name):
             with pytest.raises((TypeError, ValueError), match=rf"^{name}\b.*expected {expected}"):
                 loss(**{option: value})
             if not option.endswith("weight"):
-                with pytest.raises((TypeError, ValueError), match=rf"^{loss.function.__name__}: expected {expected}"):
+                with pytest.raises(
+                    (TypeError, ValueError),
+                    match=rf"^{loss.function.__name__}: expected {expected}",
+                ):
                     loss.function(*inputs, **{option: value})
 
 
@@ -160,7 +180,10 @@ def test_ranges_of_single_losses_are_checked_when_they_are_made():
     for call, expected in (
         ("nn.TripletMarginLoss(0)", "ValueError: TripletMarginLoss: expected margin > 0, got 0"),
         ("nn.MultiMarginLoss(3)", "ValueError: MultiMarginLoss: expected p of 1 or 2, got 3"),
-        ("nn.MSELoss('batchmean')", "ValueError: MSELoss: expected a reduction of 'mean', 'sum' or 'none', got 'batc…"),
+        (
+            "nn.MSELoss('batchmean')",
+            "ValueError: MSELoss: expected a reduction of 'mean', 'sum' or 'none', got 'batc…",
+        ),
     ):
         check_error(call, expected, nn=nn)
     assert nn.KLDivLoss("batchmean").reduction == "batchmean"

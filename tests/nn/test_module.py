@@ -55,7 +55,13 @@ def test_parameters_buffers_and_modules_are_found_in_order():
     assert [name for name, _ in net.named_buffers()] == BUFFERS
     assert [x.shape for x in net.buffers()] == [(3,), ()]
     assert [name for name, _ in net.named_modules()] == ["", "body", "body.0", "body.1", "head"]
-    assert [type(m).__name__ for m in net.modules()] == ["Net", "Sequential", "Linear", "Norm", "Linear"]
+    assert [type(m).__name__ for m in net.modules()] == [
+        "Net",
+        "Sequential",
+        "Linear",
+        "Norm",
+        "Linear",
+    ]
     assert [name for name, _ in net.named_children()] == ["body", "head"]
     assert list(net.children()) == [net.body, net.head]
     assert list(net.state_dict()) == STATE
@@ -137,7 +143,9 @@ def test_apply_calls_inner_modules_first():
     net = Net()
     assert net.apply(lambda module: seen.append(type(module).__name__)) is net
     assert seen == ["Linear", "Norm", "Sequential", "Linear", "Net"]
-    net.apply(lambda module: nn.init.zeros_(module.weight) if isinstance(module, nn.Linear) else None)
+    net.apply(
+        lambda module: nn.init.zeros_(module.weight) if isinstance(module, nn.Linear) else None
+    )
     assert not np.any(net.head.weight.tolist())
 
 
@@ -203,9 +211,13 @@ def test_state_that_does_not_match_is_refused_and_changes_nothing():
     ]
     with pytest.raises(ValueError, match=r"expected shape \(3, 3\), got \(3, 4\)"):
         net.load_state_dict(state, strict=False)
-    with pytest.raises(TypeError, match=r"Net.load_state_dict: expected a tensor for 'offset': .*str"):
+    with pytest.raises(
+        TypeError, match=r"Net.load_state_dict: expected a tensor for 'offset': .*str"
+    ):
         net.load_state_dict({**net.state_dict(), "offset": "x"})
-    with pytest.raises(TypeError, match=r"expected a mapping of names to tensors, got str: .*xgrad\.load"):
+    with pytest.raises(
+        TypeError, match=r"expected a mapping of names to tensors, got str: .*xgrad\.load"
+    ):
         net.load_state_dict("file")
     assert values(net) == before
 
@@ -277,7 +289,10 @@ def test_submodules_are_found_by_path():
     net = Net()
     assert all(net.get_submodule(name) is module for name, module in net.named_modules())
     for path in ("nothing", "body.2", "offset", "body..0", "body.1.mean"):
-        message = f"Net: expected the path of a module of ['', 'body', 'body.0', 'body.1', 'head'], got '{path}'"
+        message = (
+            "Net: expected the path of a module of ['', 'body', 'body.0', 'body.1', 'head'], got"
+            f" '{path}'"
+        )
         with pytest.raises(AttributeError) as caught:
             net.get_submodule(path)
         assert str(caught.value) == message
@@ -285,7 +300,11 @@ def test_submodules_are_found_by_path():
 
 def test_dtypes_are_converted_by_name():
     net = Net()
-    for name, dtype in (("double", xgrad.float64), ("half", xgrad.float16), ("float", xgrad.float32)):
+    for name, dtype in (
+        ("double", xgrad.float64),
+        ("half", xgrad.float16),
+        ("float", xgrad.float32),
+    ):
         assert getattr(net, name)() is net
         assert {p.dtype for p in net.parameters()} == {dtype}
         assert [x.dtype for x in net.buffers()] == [dtype, xgrad.int64]
@@ -297,8 +316,13 @@ def test_to_keeps_parameters_and_moves_gradients(device):
     before, parameters, buffers = values(net), list(net.parameters()), list(net.buffers())
     gradients = [p.grad.tolist() for p in parameters]
     assert net.to(device) is net
-    assert all(a is b for a, b in zip(parameters + buffers, [*net.parameters(), *net.buffers()], strict=True))
-    assert {str(x.device) for x in [*parameters, *buffers, *(p.grad for p in parameters)]} == {device}
+    assert all(
+        a is b
+        for a, b in zip(parameters + buffers, [*net.parameters(), *net.buffers()], strict=True)
+    )
+    assert {str(x.device) for x in [*parameters, *buffers, *(p.grad for p in parameters)]} == {
+        device
+    }
     assert [p.grad.tolist() for p in parameters] == gradients
     assert values(net) == before
     assert all(p.requires_grad and p.is_leaf for p in parameters)
@@ -330,7 +354,9 @@ def test_to_unknown_device_or_integer_dtype_is_refused():
         net.to(dtype=xgrad.int32)
 
 
-@pytest.mark.parametrize("twin", [copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))], ids=["copy", "pickle"])
+@pytest.mark.parametrize(
+    "twin", [copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))], ids=["copy", "pickle"]
+)
 def test_copies_are_independent(twin, device):
     net = Net(device)
     net(xgrad.ones((4, 3), device=device)).sum().backward()
@@ -349,8 +375,8 @@ def test_copies_are_independent(twin, device):
 
 
 def test_repr_shows_modules_and_extra_repr():
-    assert repr(Net()) == (
-        "Net(\n"
+    assert (
+        repr(Net()) == "Net(\n"
         "  (body): Sequential(\n"
         "    (0): Linear(in_features=3, out_features=3, bias=True)\n"
         "    (1): Norm()\n"
@@ -368,7 +394,8 @@ def test_repr_shows_modules_and_extra_repr():
 
 def test_repr_matches_pytorch(torch):
     net, reference = (
-        m.Sequential(m.Linear(2, 3), m.Sequential(m.ReLU(), m.Identity()), m.Tanh()) for m in (nn, torch.nn)
+        m.Sequential(m.Linear(2, 3), m.Sequential(m.ReLU(), m.Identity()), m.Tanh())
+        for m in (nn, torch.nn)
     )
     assert repr(net) == repr(reference)
 
@@ -378,32 +405,48 @@ def test_attribute_before_init_is_refused():
         def __init__(self) -> None:
             self.weight = nn.Parameter([1.0])
 
-    with pytest.raises(AttributeError, match=r"Early: expected super\(\).__init__\(\) before .* got 'weight': call it"):
+    with pytest.raises(
+        AttributeError,
+        match=r"Early: expected super\(\).__init__\(\) before .* got 'weight': call it",
+    ):
         Early()
 
 
 def test_invalid_attributes_and_buffers_are_refused():
     net = Net()
     with pytest.raises(
-        TypeError, match=r"Net.offset: expected a Parameter or None for a parameter, got Tensor: .*\.data"
+        TypeError,
+        match=r"Net.offset: expected a Parameter or None for a parameter, got Tensor: .*\.data",
     ):
         net.offset = net.offset * 2
-    with pytest.raises(TypeError, match=r"Norm.mean: expected a Tensor or None for a buffer, got list"):
+    with pytest.raises(
+        TypeError, match=r"Norm.mean: expected a Tensor or None for a buffer, got list"
+    ):
         net.body[1].mean = [1.0]
     for name in ("scale", "forward", "a.b", ""):
-        with pytest.raises(ValueError, match="register_buffer: expected a name that is free and has no dot, got"):
+        with pytest.raises(
+            ValueError, match="register_buffer: expected a name that is free and has no dot, got"
+        ):
             net.body[1].register_buffer(name, xgrad.ones(1))
     for register in (net.register_parameter, net.add_module):
-        with pytest.raises(ValueError, match=f"{register.__name__}: expected a name that is free and has no dot, got"):
+        with pytest.raises(
+            ValueError,
+            match=f"{register.__name__}: expected a name that is free and has no dot, got",
+        ):
             register("plain", None)
-        with pytest.raises(TypeError, match=f"{register.__name__}: expected a (Parameter|Module) or None, got Tensor"):
+        with pytest.raises(
+            TypeError,
+            match=f"{register.__name__}: expected a (Parameter|Module) or None, got Tensor",
+        ):
             register("y", xgrad.ones(1))
     with pytest.raises(TypeError, match="expected a Tensor or None"):
         net.register_buffer("x", 1.0)
     net.register_buffer("x", xgrad.ones(1))
     with pytest.raises(AttributeError, match="'Net' object has no attribute 'nothing'"):
         _ = net.nothing
-    with pytest.raises(NotImplementedError, match="Module: expected a method forward, found none: define it"):
+    with pytest.raises(
+        NotImplementedError, match="Module: expected a method forward, found none: define it"
+    ):
         nn.Module()(1)
 
 
@@ -432,8 +475,15 @@ def test_unregistered_modules_in_a_container_warn(make, text):
     module = nn.Module()
     module.layers = make()
     net = nn.Sequential(module)
-    for collect in (lambda: list(net.parameters()), net.state_dict, lambda: net.to(xgrad.float32), net.zero_grad):
-        with pytest.warns(UserWarning, match=rf"Module\.layers: expected .* as attributes, got {text}") as caught:
+    for collect in (
+        lambda: list(net.parameters()),
+        net.state_dict,
+        lambda: net.to(xgrad.float32),
+        net.zero_grad,
+    ):
+        with pytest.warns(
+            UserWarning, match=rf"Module\.layers: expected .* as attributes, got {text}"
+        ) as caught:
             collect()
         assert caught[0].filename == __file__
 
@@ -448,7 +498,12 @@ def test_module_appended_to_an_attribute_warns():
 
 def test_containers_of_registered_modules_do_not_warn():
     net = Net()
-    net.both, net.tied, net.numbers, net.empty = (net.head, net.body), {"w": net.head.weight}, [1, 2.0], []
+    net.both, net.tied, net.numbers, net.empty = (
+        (net.head, net.body),
+        {"w": net.head.weight},
+        [1, 2.0],
+        [],
+    )
     net.deep = [net.body[0]]
     net.layers = [nn.Linear(2, 2), nn.ReLU()]
     net.chain = nn.Sequential(*net.layers)

@@ -1,4 +1,6 @@
-"""All modules and losses of the table: PyTorch's values and gradients, finite differences, and captured steps."""
+"""All modules and losses of the table: PyTorch's values and gradients, finite differences, and
+captured steps.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +35,22 @@ def parts(result: Any) -> Iterator[Any]:
 
 
 def weighted(result: Any, as_weight: Any) -> Any:
-    """Return a scalar that depends on every element of the floating results, each with a weight of its own."""
+    """Return a scalar that depends on every element of the floating results, each with a weight of
+    its own.
+    """
     outs = [out for out in parts(result) if "float" in str(out.dtype)]
-    terms = [(out * as_weight(np.cos(np.arange(np.prod(out.shape)) + 1.0).reshape(out.shape))).sum() for out in outs]
+    terms = [
+        (out * as_weight(np.cos(np.arange(np.prod(out.shape)) + 1.0).reshape(out.shape))).sum()
+        for out in outs
+    ]
     return sum(terms[1:], terms[0])
 
 
 def made(case: ModuleCase, device: str = "cpu", dtype: str = "float64") -> nn.Module:
     """Return the module of a case with weights of normal random numbers."""
-    options = {k: xgrad.asarray(v) if isinstance(v, np.ndarray) else v for k, v in case.options.items()}
+    options = {
+        k: xgrad.asarray(v) if isinstance(v, np.ndarray) else v for k, v in case.options.items()
+    }
     module = getattr(nn, case.name)(*case.args, **options).to(device, dtype=getattr(xgrad, dtype))
     rng = np.random.default_rng(2)
     for p in module.parameters():
@@ -49,10 +58,18 @@ def made(case: ModuleCase, device: str = "cpu", dtype: str = "float64") -> nn.Mo
     return module
 
 
-def tensors(case: ModuleCase, device: str = "cpu", dtype: str = "float64") -> tuple[list[Tensor], dict[str, Any]]:
+def tensors(
+    case: ModuleCase, device: str = "cpu", dtype: str = "float64"
+) -> tuple[list[Tensor], dict[str, Any]]:
     """Return the arguments of the call on a device, those of floats as leaves."""
-    inputs = [xgrad.asarray(x, device=device, requires_grad=x.dtype.kind == "f") for x in values(case, dtype)]
-    call = {k: xgrad.asarray(v, device=device) if isinstance(v, np.ndarray) else v for k, v in case.call.items()}
+    inputs = [
+        xgrad.asarray(x, device=device, requires_grad=x.dtype.kind == "f")
+        for x in values(case, dtype)
+    ]
+    call = {
+        k: xgrad.asarray(v, device=device) if isinstance(v, np.ndarray) else v
+        for k, v in case.call.items()
+    }
     return inputs, call
 
 
@@ -67,21 +84,32 @@ def tensors(case: ModuleCase, device: str = "cpu", dtype: str = "float64") -> tu
 )
 def test_module_matches_pytorch(case, training, dtype, device, torch):
     module = made(case, device, dtype).train(training)
-    options = {k: torch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in case.named_for_torch().items()}
+    options = {
+        k: torch.tensor(v) if isinstance(v, np.ndarray) else v
+        for k, v in case.named_for_torch().items()
+    }
     reference = getattr(torch.nn, case.name)(*case.args, **options).to(getattr(torch, dtype))
-    reference.train(training).load_state_dict({name: torch.tensor(host(x)) for name, x in module.state_dict().items()})
+    reference.train(training).load_state_dict(
+        {name: torch.tensor(host(x)) for name, x in module.state_dict().items()}
+    )
     assert list(module.state_dict()) == list(reference.state_dict())
     inputs, call = tensors(case, device, dtype)
     others = [torch.tensor(x, requires_grad=x.dtype.kind == "f") for x in values(case, dtype)]
-    named = {key: torch.tensor(v) if isinstance(v, np.ndarray) else v for key, v in case.call.items()}
+    named = {
+        key: torch.tensor(v) if isinstance(v, np.ndarray) else v for key, v in case.call.items()
+    }
 
     result, expected = module(*inputs, **call), reference(*others, **named)
-    weighted(result, lambda w: xgrad.asarray(w, dtype=getattr(xgrad, dtype), device=device)).backward()
+    weighted(
+        result, lambda w: xgrad.asarray(w, dtype=getattr(xgrad, dtype), device=device)
+    ).backward()
     weighted(expected, lambda w: torch.tensor(w, dtype=getattr(torch, dtype))).backward()
 
     pairs = dict(enumerate(zip(parts(result), parts(expected), strict=True)))
     pairs |= {
-        f"input {i}": (x.grad, y.grad) for i, (x, y) in enumerate(zip(inputs, others, strict=True)) if x.requires_grad
+        f"input {i}": (x.grad, y.grad)
+        for i, (x, y) in enumerate(zip(inputs, others, strict=True))
+        if x.requires_grad
     }
     gradients = dict(reference.named_parameters())
     pairs |= {name: (p.grad, gradients[name].grad) for name, p in module.named_parameters()}
@@ -105,20 +133,28 @@ def test_gradients_of_module_match_finite_differences(case):
     def scalar(*leaves: Tensor) -> Tensor:
         new = iter(leaves)
         arguments = tuple([next(new) if x.requires_grad else x for x in inputs])
-        result = nn.utils.functional_call(module, dict(zip(state, new, strict=True)), arguments, call)
+        result = nn.utils.functional_call(
+            module, dict(zip(state, new, strict=True)), arguments, call
+        )
         return weighted(result, lambda w: xgrad.asarray(w))
 
-    assert xgrad.testing.gradcheck(scalar, [*floats, *(p.detach().requires_grad_() for p in state.values())])
+    assert xgrad.testing.gradcheck(
+        scalar, [*floats, *(p.detach().requires_grad_() for p in state.values())]
+    )
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.is_loss or list(made(c).parameters())], ids=str)
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c.is_loss or list(made(c).parameters())], ids=str
+)
 def test_captured_step_of_module_equals_eager(case, capturing_device):
     twins = [made(case, capturing_device, "float32") for _ in range(2)]
 
     def step_of(module: nn.Module) -> Any:
         def step(*inputs: Tensor) -> tuple[Any, ...]:
             module.zero_grad()
-            leaves = [x.detach().requires_grad_(case.is_loss and x.dtype.kind == "f") for x in inputs]
+            leaves = [
+                x.detach().requires_grad_(case.is_loss and x.dtype.kind == "f") for x in inputs
+            ]
             result = module(*leaves, **call)
             sum((x * x).sum() for x in parts(result) if x.dtype.kind == "f").backward()
             gradients = [p.grad for p in (*module.parameters(), *leaves)]

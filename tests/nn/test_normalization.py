@@ -1,4 +1,6 @@
-"""Normalization layers: running statistics, accuracy and errors; the table of modules has their values."""
+"""Normalization layers: running statistics, accuracy and errors; the table of modules has their
+values.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def test_running_statistics_of_several_batches_match_pytorch(momentum, device, t
         layer(on(device, x))
         other(torch.tensor(x))
     for name, value in layer.state_dict().items():
-        np.testing.assert_allclose(host(value), other.state_dict()[name].detach().numpy(), 1e-5, 1e-6, err_msg=name)
+        np.testing.assert_allclose(
+            host(value), other.state_dict()[name].detach().numpy(), 1e-5, 1e-6, err_msg=name
+        )
     x = batches(5)[-1]
     y = layer.eval()(on(device, x))
     np.testing.assert_allclose(host(y), other.eval()(torch.tensor(x)).detach().numpy(), 1e-4, 1e-5)
@@ -58,7 +62,13 @@ def test_backward_after_another_forward_in_training_uses_the_statistics_of_its_o
 def test_captured_training_step_updates_running_statistics_as_the_eager_step():
     def made() -> tuple[nn.Module, optim.Optimizer]:
         xgrad.manual_seed(1)
-        layers = nn.Linear(10, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.LayerNorm(4), nn.BatchNorm1d(4, momentum=None)
+        layers = (
+            nn.Linear(10, 4),
+            nn.BatchNorm1d(4),
+            nn.ReLU(),
+            nn.LayerNorm(4),
+            nn.BatchNorm1d(4, momentum=None),
+        )
         model = nn.Sequential(nn.Flatten(2), nn.Flatten(0, 1), *layers)
         return model, optim.SGD(model.parameters(), lr=0.1)
 
@@ -105,7 +115,9 @@ def test_functional_call_does_not_change_running_statistics():
 def test_large_mean_costs_few_digits(normalize, device):
     x = np.random.default_rng(0).integers(-50, 50, (4, 50)) / 64 + 10000
     y = host(normalize(on(device, x.astype(np.float32))))
-    np.testing.assert_allclose(y, (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True), 5e-3, 5e-3)
+    np.testing.assert_allclose(
+        y, (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True), 5e-3, 5e-3
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,11 +142,17 @@ def test_bias_without_a_weight_has_a_gradient(normalize, channels, device):
 
 def test_float16_is_computed_in_float32():
     x = np.random.default_rng(0).normal(0, 200, (3, 300)).astype(np.float16)
-    for function in (lambda x: F.layer_norm(x, 300), lambda x: F.rms_norm(x, 300), lambda x: F.group_norm(x, 3)):
+    for function in (
+        lambda x: F.layer_norm(x, 300),
+        lambda x: F.rms_norm(x, 300),
+        lambda x: F.group_norm(x, 3),
+    ):
         half = xgrad.asarray(x, requires_grad=True)
         y = function(half)
         assert y.dtype == np.float16
-        np.testing.assert_allclose(host(y), host(function(xgrad.asarray(x.astype(np.float32)))), 1e-3, 1e-3)
+        np.testing.assert_allclose(
+            host(y), host(function(xgrad.asarray(x.astype(np.float32)))), 1e-3, 1e-3
+        )
         y.sum().backward()
         assert half.grad.dtype == np.float16
     running = xgrad.asarray(np.zeros(300, np.float16)), xgrad.asarray(np.ones(300, np.float16))

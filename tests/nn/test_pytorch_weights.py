@@ -13,7 +13,9 @@ from xgrad.data import digits
 
 
 def mlp(nn: Any) -> Any:
-    return nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Dropout(0.5), nn.Linear(32, 10))
+    return nn.Sequential(
+        nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Dropout(0.5), nn.Linear(32, 10)
+    )
 
 
 def nested(nn: Any) -> Any:
@@ -23,7 +25,9 @@ def nested(nn: Any) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.body = nn.ModuleList([nn.Linear(8, 16), nn.Linear(16, 16, bias=False)])
-            self.heads = nn.ModuleDict({"digit": nn.Sequential(nn.Tanh(), nn.Flatten(), nn.Linear(128, 10))})
+            self.heads = nn.ModuleDict(
+                {"digit": nn.Sequential(nn.Tanh(), nn.Flatten(), nn.Linear(128, 10))}
+            )
 
         def forward(self, x: Any) -> Any:
             for layer in self.body:
@@ -36,7 +40,12 @@ def nested(nn: Any) -> Any:
 def cnn(nn: Any) -> Any:
     return nn.Sequential(
         *(nn.Conv2d(1, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2)),
-        *(nn.Conv2d(8, 16, 3, padding="same", groups=2), nn.BatchNorm2d(16), nn.ReLU(), nn.AvgPool2d(2)),
+        *(
+            nn.Conv2d(8, 16, 3, padding="same", groups=2),
+            nn.BatchNorm2d(16),
+            nn.ReLU(),
+            nn.AvgPool2d(2),
+        ),
         *(nn.ConvTranspose2d(16, 4, 3, stride=2), nn.GroupNorm(2, 4), nn.ReLU()),
         *(nn.AdaptiveAvgPool2d((2, 3)), nn.Flatten(), nn.LayerNorm(24), nn.Linear(24, 10)),
     )
@@ -46,7 +55,10 @@ def check_predictions(library: Any, one: Any, other: Any) -> None:
     """Check that a model of xgrad and one of PyTorch agree on the digits, in evaluation mode."""
     images = (digits().test.images[:, None] / 16).astype(np.float32)
     with xgrad.no_grad(), library.no_grad():
-        ours, theirs = host(one.eval()(xgrad.asarray(images))), other.eval()(library.tensor(images)).numpy()
+        ours, theirs = (
+            host(one.eval()(xgrad.asarray(images))),
+            other.eval()(library.tensor(images)).numpy(),
+        )
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
     assert (ours.std(axis=0) > 1e-2).all()  # the images differ
     np.testing.assert_array_equal(ours.argmax(axis=1), theirs.argmax(axis=1))

@@ -30,7 +30,9 @@ def test_dropout_acts_between_layers_in_training_only(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_layer_equals_its_cell_at_each_step(kind):
     layer, cell = kind(3, 4), getattr(nn, f"{kind.__name__}Cell")(3, 4)
-    cell.load_state_dict({name.removesuffix("_l0"): value for name, value in layer.state_dict().items()})
+    cell.load_state_dict(
+        {name.removesuffix("_l0"): value for name, value in layer.state_dict().items()}
+    )
     x, state = xgrad.random.normal((5, 2, 3)), None
     for t, expected in enumerate(layer(x)[0]):
         state = cell(x[t], state)
@@ -48,7 +50,9 @@ def test_state_after_a_part_continues_the_sequence(kind):
 
 
 def test_saturated_gates_keep_their_relative_precision(device):
-    x = xgrad.asarray([[[-100.0, -20.0, 1.0, -40.0]]], device=device)  # input, forget, candidate, output
+    x = xgrad.asarray(
+        [[[-100.0, -20.0, 1.0, -40.0]]], device=device
+    )  # input, forget, candidate, output
     ones = xgrad.ones((1, 1), device=device)
     h, c = recurrent.lstm(x, xgrad.zeros((4, 1), device=device), ones, ones)
     forget, output = (1 / (1 + math.exp(z)) for z in (20, 40))
@@ -68,7 +72,10 @@ def test_representation_lists_options_that_are_not_default():
 
 
 def test_dropout_of_one_layer_warns():
-    with pytest.warns(UserWarning, match="LSTM: dropout acts between layers, and there is only one: raise num_layers"):
+    with pytest.warns(
+        UserWarning,
+        match="LSTM: dropout acts between layers, and there is only one: raise num_layers",
+    ):
         nn.LSTM(3, 4, dropout=0.5)
 
 
@@ -77,9 +84,18 @@ def test_dropout_of_one_layer_warns():
     [
         ("nn.LSTM(0, 4)", "ValueError: LSTM: expected an int above 0 for input_size, got 0"),
         ("nn.GRU(3, 2.0)", "ValueError: GRU: expected an int above 0 for hidden_size, got 2.0"),
-        ("nn.RNN(3, 4, num_layers=0)", "ValueError: RNN: expected an int above 0 for num_layers, got 0"),
-        ("nn.RNN(3, 4, nonlinearity='sin')", "ValueError: RNN: expected a nonlinearity of 'tanh' or 'relu', got 'sin'"),
-        ("nn.RNNCell(3, 4, nonlinearity=1)", "ValueError: RNNCell: expected a nonlinearity of 'tanh' or 'relu', got 1"),
+        (
+            "nn.RNN(3, 4, num_layers=0)",
+            "ValueError: RNN: expected an int above 0 for num_layers, got 0",
+        ),
+        (
+            "nn.RNN(3, 4, nonlinearity='sin')",
+            "ValueError: RNN: expected a nonlinearity of 'tanh' or 'relu', got 'sin'",
+        ),
+        (
+            "nn.RNNCell(3, 4, nonlinearity=1)",
+            "ValueError: RNNCell: expected a nonlinearity of 'tanh' or 'relu', got 1",
+        ),
         ("nn.LSTM(3, 4, 2, dropout=2)", "ValueError: LSTM: expected p from 0 to 1, got 2"),
         (
             "nn.LSTM(3, 4, proj_size=2)",
@@ -87,16 +103,28 @@ def test_dropout_of_one_layer_warns():
         ),
         (
             "nn.LSTM(3, 4)(xp.ones((5, 2, 4)))",
-            "ValueError: LSTM: expected input of shape (time, batch, in) or (time, in), in = 3, got (5, 2, 4)",
+            (
+                "ValueError: LSTM: expected input of shape (time, batch, in) or (time, in), in = 3,"
+                " got (5, 2, 4)"
+            ),
         ),
         (
             "nn.LSTM(3, 4, batch_first=True)(xp.ones((5, 2, 2, 3)))",
-            "ValueError: LSTM: expected input of shape (batch, time, in) or (time, in), in = 3, got (5, 2, 2, 3)",
+            (
+                "ValueError: LSTM: expected input of shape (batch, time, in) or (time, in), in = 3,"
+                " got (5, 2, 2, 3)"
+            ),
         ),
-        ("nn.GRU(3, 4)(xp.ones((0, 2, 3)))", "ValueError: GRU: expected at least one time step, got shape (0, 2, 3)"),
+        (
+            "nn.GRU(3, 4)(xp.ones((0, 2, 3)))",
+            "ValueError: GRU: expected at least one time step, got shape (0, 2, 3)",
+        ),
         (
             "nn.GRU(3, 4)(xp.ones((5, 2, 3), dtype=xp.float64))",
-            "TypeError: GRU: expected input of float32, the dtype of weight, got float64: use input.astype(",
+            (
+                "TypeError: GRU: expected input of float32, the dtype of weight, got float64: use"
+                " input.astype("
+            ),
         ),
         (
             "nn.GRU(3, 4)(xp.ones((5, 2, 3)), xp.ones((2, 4)))",
@@ -116,7 +144,10 @@ def test_dropout_of_one_layer_warns():
         ),
         (
             "nn.LSTMCell(3, 4)(xp.ones((2, 4)))",
-            "ValueError: LSTMCell: expected input of shape (batch, in) or (in,), in = 3, got (2, 4)",
+            (
+                "ValueError: LSTMCell: expected input of shape (batch, in) or (in,), in = 3, got"
+                " (2, 4)"
+            ),
         ),
         (
             "nn.LSTMCell(3, 4)(xp.ones((2, 3)), (xp.ones((2, 4)), xp.ones(4)))",

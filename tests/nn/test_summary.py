@@ -49,7 +49,12 @@ def test_table_has_a_row_for_each_layer():
 
 def test_views_and_inputs_take_no_memory():
     net = nn.Sequential(nn.Identity(), nn.Flatten(), nn.Linear(6, 1))
-    assert [layer.output_bytes for layer in net.summary(xgrad.ones((2, 3, 2))).layers] == [0, 0, 0, 8]
+    assert [layer.output_bytes for layer in net.summary(xgrad.ones((2, 3, 2))).layers] == [
+        0,
+        0,
+        0,
+        8,
+    ]
 
 
 def test_model_is_not_changed(device):
@@ -80,7 +85,8 @@ def test_captured_step_is_not_traced_again():
 
 
 @pytest.mark.parametrize(
-    ("width", "memory"), [(1, "4 B"), (249, "996 B"), (250, "1.0 kB"), (249_999, "1.0 MB"), (10**9, "4.0 GB")]
+    ("width", "memory"),
+    [(1, "4 B"), (249, "996 B"), (250, "1.0 kB"), (249_999, "1.0 MB"), (10**9, "4.0 GB")],
 )
 def test_memory_has_a_unit(width, memory):
     assert size(4 * width) == memory
@@ -88,7 +94,13 @@ def test_memory_has_a_unit(width, memory):
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.0, "0.00 µs"), (1.5e-6, "1.50 µs"), (999.9e-6, "1.00 ms"), (0.0123456, "12.3 ms"), (1e3, "1000 s")],
+    [
+        (0.0, "0.00 µs"),
+        (1.5e-6, "1.50 µs"),
+        (999.9e-6, "1.00 ms"),
+        (0.0123456, "12.3 ms"),
+        (1e3, "1000 s"),
+    ],
 )
 def test_time_has_a_unit(seconds, text):
     assert duration(seconds) == text

@@ -1,4 +1,6 @@
-"""Functions of whole models: clipped gradients compared with PyTorch, and parameters as a vector."""
+"""Functions of whole models: clipped gradients compared with PyTorch, and parameters as a
+vector.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ def parameters(device: str, packed: bool) -> list[Any]:
     optimizer = optim.SGD(params, lr=0.0)
     for _ in range(2 if packed else 1):
         optimizer.zero_grad()
-        sum((p * xgrad.asarray(g, device=device)).sum() for p, g in zip(params, GRADIENTS, strict=True)).backward()
+        sum(
+            (p * xgrad.asarray(g, device=device)).sum()
+            for p, g in zip(params, GRADIENTS, strict=True)
+        ).backward()
         if packed:
             optimizer.step()
     return params
@@ -53,7 +58,9 @@ def test_clipped_values(packed, device):
 def test_infinite_norm_is_an_error_on_request_and_leaves_the_gradients():
     x = xgrad.ones(2, requires_grad=True)
     x.grad = xgrad.asarray([1.0, float("inf")])
-    with pytest.raises(RuntimeError, match="clip_grad_norm_: expected gradients with a finite norm, got inf"):
+    with pytest.raises(
+        RuntimeError, match="clip_grad_norm_: expected gradients with a finite norm, got inf"
+    ):
         utils.clip_grad_norm_(x, 1.0, error_if_nonfinite=True)
     assert x.grad.tolist() == [1.0, float("inf")]
 

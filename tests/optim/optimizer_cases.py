@@ -1,4 +1,6 @@
-"""The table of optimizers and options, a problem for them, and references for rules that PyTorch lacks."""
+"""The table of optimizers and options, a problem for them, and references for rules that PyTorch
+lacks.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,12 @@ TABLE: dict[tuple[str, float], list[dict[str, Any]]] = {
         {"amsgrad": True},
         {"betas": (0.8, 0.5), "eps": 1e-3, "weight_decay": 0.2, "amsgrad": True, "maximize": True},
     ],
-    ("AdamW", 0.02): [{}, {"weight_decay": 0.0}, {"amsgrad": True, "weight_decay": 0.5}, {"maximize": True}],
+    ("AdamW", 0.02): [
+        {},
+        {"weight_decay": 0.0},
+        {"amsgrad": True, "weight_decay": 0.5},
+        {"maximize": True},
+    ],
     ("RMSprop", 0.01): [
         {"lr": 0.003},
         {"alpha": 0.5, "eps": 1e-3, "weight_decay": 0.1},
@@ -42,7 +49,11 @@ TABLE: dict[tuple[str, float], list[dict[str, Any]]] = {
         {"maximize": True},
     ],
     ("Adadelta", 1.0): [{}, {"rho": 0.5, "eps": 1e-4, "weight_decay": 0.1}, {"maximize": True}],
-    ("Adamax", 0.01): [{}, {"betas": (0.8, 0.9), "eps": 1e-2, "weight_decay": 0.1}, {"maximize": True}],
+    ("Adamax", 0.01): [
+        {},
+        {"betas": (0.8, 0.9), "eps": 1e-2, "weight_decay": 0.1},
+        {"maximize": True},
+    ],
     ("NAdam", 0.02): [
         {"lr": 0.01},
         {"momentum_decay": 0.1, "weight_decay": 0.1},
@@ -64,7 +75,10 @@ TABLE: dict[tuple[str, float], list[dict[str, Any]]] = {
 }
 OPTIONS = [(name, {"lr": lr, **options}) for (name, lr), rows in TABLE.items() for options in rows]
 NAMES = [name for name, _ in TABLE]
-IDS = [f"{name}({', '.join(f'{key}={value}' for key, value in options.items())})" for name, options in OPTIONS]
+IDS = [
+    f"{name}({', '.join(f'{key}={value}' for key, value in options.items())})"
+    for name, options in OPTIONS
+]
 
 _GENERATOR = np.random.default_rng(0)
 INPUT, TARGET = _GENERATOR.normal(size=(16, 3)), _GENERATOR.normal(size=(16, 2))
@@ -78,7 +92,9 @@ SLOWER = 0.02  # the factor of the learning rate for Rosenbrock's function, whic
 
 
 def objective(xp: Any, params: list[Any], data: tuple[Any, Any]) -> Any:
-    """Return the sum of three losses, computed by a namespace: an MLP, a parabola, and Rosenbrock's function."""
+    """Return the sum of three losses, computed by a namespace: an MLP, a parabola, and Rosenbrock's
+    function.
+    """
     w1, b1, w2, b2, x, y = params
     errors = xp.tanh(data[0] @ w1 + b1) @ w2 + b2 - data[1]
     return (
@@ -100,16 +116,24 @@ def groups(name: str, params: list[Any], lr: float) -> list[dict[str, Any]]:
     return [{"params": params[:-1]}, {"params": params[-1:], "lr": lr * SLOWER}]
 
 
-def lion(p: np.ndarray, g: np.ndarray, state: dict[str, Any], options: dict[str, Any]) -> np.ndarray:
+def lion(
+    p: np.ndarray, g: np.ndarray, state: dict[str, Any], options: dict[str, Any]
+) -> np.ndarray:
     """Algorithm 2 of the paper."""
-    lr, (beta1, beta2), decay = options["lr"], options.get("betas", (0.9, 0.99)), options.get("weight_decay", 0.0)
+    lr, (beta1, beta2), decay = (
+        options["lr"],
+        options.get("betas", (0.9, 0.99)),
+        options.get("weight_decay", 0.0),
+    )
     g, m = (-g if options.get("maximize") else g), state.get("m", 0.0)
     update = np.sign(beta1 * m + (1 - beta1) * g)
     state["m"] = beta2 * m + (1 - beta2) * g
     return p - lr * (update + decay * p)
 
 
-def muon(p: np.ndarray, g: np.ndarray, state: dict[str, Any], options: dict[str, Any]) -> np.ndarray:
+def muon(
+    p: np.ndarray, g: np.ndarray, state: dict[str, Any], options: dict[str, Any]
+) -> np.ndarray:
     """The equations of the documentation, in the dtype of the parameter."""
     lr, mu = options["lr"], options.get("momentum", 0.95)
     a, b, c = options.get("ns_coefficients", (3.4445, -4.775, 2.0315))
@@ -127,19 +151,27 @@ class Reference:
     """An optimizer of PyTorch's tensors by a rule in NumPy."""
 
     def __init__(self, torch: Any, rule: Any, groups: list[dict[str, Any]], **options: Any) -> None:
-        self.torch, self.rule, self.param_groups = torch, rule, [{**options, **group} for group in groups]
+        self.torch, self.rule, self.param_groups = (
+            torch,
+            rule,
+            [{**options, **group} for group in groups],
+        )
         self.state: dict[Any, Any] = {}
 
     def step(self) -> None:
         for group in self.param_groups:
             for p in group["params"]:
-                new = self.rule(p.detach().numpy(), p.grad.numpy(), self.state.setdefault(p, {}), group)
+                new = self.rule(
+                    p.detach().numpy(), p.grad.numpy(), self.state.setdefault(p, {}), group
+                )
                 with self.torch.no_grad():
                     p.copy_(self.torch.as_tensor(new))
 
 
 def reference(torch: Any, name: str, groups: list[dict[str, Any]], **options: Any) -> Any:
-    """Return PyTorch's optimizer, or one by equations: Muon's as well, which PyTorch computes in bfloat16."""
+    """Return PyTorch's optimizer, or one by equations: Muon's as well, which PyTorch computes in
+    bfloat16.
+    """
     rules = {"Lion": lion, "Muon": muon}
     if name in rules:
         return Reference(torch, rules[name], groups, **options)

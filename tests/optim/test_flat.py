@@ -21,7 +21,9 @@ SIZES = [5, 4, 3]
 Model = Any
 
 
-def model_and_optimizer(name: str = "SGD", device: str = "cpu", **options: Any) -> tuple[Model, Any]:
+def model_and_optimizer(
+    name: str = "SGD", device: str = "cpu", **options: Any
+) -> tuple[Model, Any]:
     xgrad.manual_seed(0)
     model = nn.MLP(SIZES, device=device)
     return model, getattr(optim, name)(model.parameters(), **({"lr": 0.1} | options))
@@ -53,7 +55,9 @@ def values(model: Model) -> list[np.ndarray]:
 
 
 def gradients(model: Model) -> list[np.ndarray]:
-    return [p._leaf.grad.cpu().numpy().copy() for p in model.parameters()]  # which does not count as seen by a user
+    return [
+        p._leaf.grad.cpu().numpy().copy() for p in model.parameters()
+    ]  # which does not count as seen by a user
 
 
 def assert_equal(one: list[Any], other: list[Any], **tolerance: float) -> None:
@@ -81,7 +85,9 @@ VIEWS: list[Callable[[Any], Any]] = [
 
 
 @pytest.mark.parametrize("view_of", VIEWS)
-def test_views_of_a_parameter_follow_it_without_a_copy(view_of: Callable[[Any], Any], device: str) -> None:
+def test_views_of_a_parameter_follow_it_without_a_copy(
+    view_of: Callable[[Any], Any], device: str
+) -> None:
     model, optimizer = trained(device=device)
     p = model[0].weight
     view, buffer = view_of(p), id(p._data.base) if device == "cpu" else None
@@ -113,7 +119,9 @@ SHARED: dict[str, Callable[[Any], Any]] = {
 def test_what_shares_memory_with_a_parameter_follows_it_as_in_pytorch(
     look: Callable[[Any], Any], when: str, device: str, torch: Any
 ) -> None:
-    model, optimizer = trained(device=device) if when == "between steps" else model_and_optimizer(device=device)
+    model, optimizer = (
+        trained(device=device) if when == "between steps" else model_and_optimizer(device=device)
+    )
     p = model[0].weight
     if device != "cpu" and look in NUMPY:
         pytest.skip("NumPy shares the memory of the CPU only")
@@ -147,8 +155,12 @@ VALUES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("when", ["before the first step", "between steps"])
 @pytest.mark.parametrize("take", VALUES.values(), ids=VALUES)
-def test_values_taken_from_a_parameter_are_not_updated(take: Callable[[Any], Any], when: str, device: str) -> None:
-    model, optimizer = trained(device=device) if when == "between steps" else model_and_optimizer(device=device)
+def test_values_taken_from_a_parameter_are_not_updated(
+    take: Callable[[Any], Any], when: str, device: str
+) -> None:
+    model, optimizer = (
+        trained(device=device) if when == "between steps" else model_and_optimizer(device=device)
+    )
     taken, weight = take(model[0].weight), values(model)[0]
     expected = np.array(taken.tolist())
     train(model, optimizer, 3)
@@ -188,7 +200,9 @@ def test_array_of_numpy_follows_writes_to_a_packed_parameter() -> None:
     np.testing.assert_array_equal(array, p.detach().numpy())
 
 
-def test_detached_parameter_is_separate_after_its_module_has_moved_as_in_pytorch(torch: Any) -> None:
+def test_detached_parameter_is_separate_after_its_module_has_moved_as_in_pytorch(
+    torch: Any,
+) -> None:
     for library, device in ((xgrad, "float64"), (torch, torch.float64)):
         layer: Any = library.nn.Linear(2, 2)
         optimizer: Any = library.optim.SGD(layer.parameters(), lr=0.5)
@@ -258,11 +272,17 @@ COPIED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("state_of", COPIED.values(), ids=COPIED)
-def test_state_dict_is_a_copy_that_updates_do_not_change(state_of: Callable[[Any, Any], Any], device: str) -> None:
+def test_state_dict_is_a_copy_that_updates_do_not_change(
+    state_of: Callable[[Any, Any], Any], device: str
+) -> None:
     model, optimizer = trained("Adam", device=device)
 
     def listed(state: Any) -> list[Any]:
-        parts = [x for part in state.values() for x in (part.values() if isinstance(part, dict) else [part])]
+        parts = [
+            x
+            for part in state.values()
+            for x in (part.values() if isinstance(part, dict) else [part])
+        ]
         return [x.tolist() if isinstance(x, Tensor) else x for x in parts]
 
     state = state_of(model, optimizer)
@@ -288,7 +308,11 @@ def test_graph_with_values_in_the_memory_of_an_updated_parameter_is_refused(
 ) -> None:
     model, optimizer = trained(device=device)
     p = model[0].weight
-    x = xgrad.ones(p.shape if derive is not DERIVED["transposed"] else p.shape[::-1], device=device, requires_grad=True)
+    x = xgrad.ones(
+        p.shape if derive is not DERIVED["transposed"] else p.shape[::-1],
+        device=device,
+        requires_grad=True,
+    )
     value = derive(p)
     y = (x * value).sum()
     if not kept:
@@ -329,7 +353,9 @@ def test_gradients_of_several_passes_are_summed(zeros: bool, device: str) -> Non
     loss_of(model, 1).backward()
     once = [p.grad.cpu().numpy().copy() for p in model.parameters()]
     optimizer.zero_grad(set_to_none=not zeros)
-    assert all(not np.any(p.grad.cpu().numpy()) if zeros else p.grad is None for p in model.parameters())
+    assert all(
+        not np.any(p.grad.cpu().numpy()) if zeros else p.grad is None for p in model.parameters()
+    )
     for _ in range(2):
         loss_of(model, 1).backward()
     assert_equal(gradients(model), [2 * g for g in once], rtol=1e-6)
@@ -354,7 +380,9 @@ EVENTS = ["one", "hand", "skip", "data", "look", "save", "pickle", "freeze", "al
 
 @pytest.mark.parametrize("name", ["SGD", "Adam"])
 @pytest.mark.parametrize("seed", range(6))
-def test_random_events_between_steps_give_the_values_of_pytorch(name: str, seed: int, torch: Any) -> None:
+def test_random_events_between_steps_give_the_values_of_pytorch(
+    name: str, seed: int, torch: Any
+) -> None:
     random.seed(seed)
     model, _ = model_and_optimizer()
     params = [xgrad.Tensor(value.astype(np.float64), requires_grad=True) for value in values(model)]
@@ -394,8 +422,15 @@ def test_random_events_between_steps_give_the_values_of_pytorch(name: str, seed:
         if random.random() < 0.8:
             optimizer.zero_grad()
             reference.zero_grad()
-        assert_equal([p.detach().numpy() for p in params], [q.detach().numpy() for q in others], rtol=1e-9, atol=1e-12)
-        assert_equal([x.numpy() for x, _ in held], [y.numpy() for _, y in held], rtol=1e-9, atol=1e-12)
+        assert_equal(
+            [p.detach().numpy() for p in params],
+            [q.detach().numpy() for q in others],
+            rtol=1e-9,
+            atol=1e-12,
+        )
+        assert_equal(
+            [x.numpy() for x, _ in held], [y.numpy() for _, y in held], rtol=1e-9, atol=1e-12
+        )
     assert_equal([tensor.numpy() for tensor, _ in seen], [value for _, value in seen])
 
 
@@ -527,7 +562,20 @@ def test_parameters_of_any_shape_are_packed(device: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_arrays_with_rows_of_16_bytes_begin_at_multiples_of_16_bytes(dtype: str) -> None:
-    shapes = [(10,), (5, 3), (8, 3), (3,), (4, 7), (), (0, 3), (2, 5), (16, 2, 3, 3), (6,), (24, 9), (12, 5)]
+    shapes = [
+        (10,),
+        (5, 3),
+        (8, 3),
+        (3,),
+        (4, 7),
+        (),
+        (0, 3),
+        (2, 5),
+        (16, 2, 3, 3),
+        (6,),
+        (24, 9),
+        (12, 5),
+    ]
     layout = BufferLayout(shapes, xgrad.Device("cpu").placements[np.dtype(dtype)])
     buffer, sizes = layout.empty(), [int(np.prod(shape)) for shape in shapes]
     views = layout.views(buffer)
@@ -545,7 +593,9 @@ def test_arrays_with_rows_of_16_bytes_begin_at_multiples_of_16_bytes(dtype: str)
 def test_groups_are_packed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = (xgrad.Tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
     packed, pack = [], optim.Optimizer._pack
-    monkeypatch.setattr(optim.Optimizer, "_pack", lambda self, group: packed.append(group) or pack(self, group))
+    monkeypatch.setattr(
+        optim.Optimizer, "_pack", lambda self, group: packed.append(group) or pack(self, group)
+    )
     optimizer = optim.Adam([{"params": [first]}, {"params": [second]}])
     for _ in range(3):
         (first * second).sum().backward()
@@ -606,7 +656,9 @@ def assign_row(p: Any) -> None:
 
 @pytest.mark.parametrize("assign", [halve_data, halve_in_place, assign_row])
 @pytest.mark.parametrize("name", ["SGD", "Adam"])
-def test_parameter_assigned_before_an_update_is_updated_in_its_buffer(name: str, assign: Callable[[Any], None]) -> None:
+def test_parameter_assigned_before_an_update_is_updated_in_its_buffer(
+    name: str, assign: Callable[[Any], None]
+) -> None:
     results = []
     for kind in ("eager", "captured", "unpacked"):
         model, optimizer = trained(name)
@@ -673,7 +725,10 @@ def test_rule_for_whole_parameters_may_keep_state_of_another_shape() -> None:
     for _ in range(2):
         optimizer.zero_grad()
         loss_of(model).backward()
-        expected = [p - 0.1 * g / np.linalg.norm(g) for p, g in zip(values(model), gradients(model), strict=True)]
+        expected = [
+            p - 0.1 * g / np.linalg.norm(g)
+            for p, g in zip(values(model), gradients(model), strict=True)
+        ]
         optimizer.step()
         assert_equal(values(model), expected, rtol=1e-6)
     model[0].weight.grad = None
@@ -690,10 +745,14 @@ def test_rule_for_whole_parameters_may_keep_state_of_another_shape() -> None:
         (lambda p: p.astype("f8"), "float64"),
     ],
 )
-def test_rule_that_returns_no_parameter_is_refused(result: Callable[[Any], Any], got: str, size: int) -> None:
+def test_rule_that_returns_no_parameter_is_refused(
+    result: Callable[[Any], Any], got: str, size: int
+) -> None:
     w = xgrad.ones(size, requires_grad=True)
     w.sum().backward()
-    with pytest.raises(TypeError, match=rf"Custom\.update: expected an array of shape .*, float32, got .*{got}"):
+    with pytest.raises(
+        TypeError, match=rf"Custom\.update: expected an array of shape .*, float32, got .*{got}"
+    ):
         custom(lambda xp, p, g, state: result(p), True)([w]).step()
     assert np.all(w.detach().numpy() == 1)
 

@@ -11,10 +11,17 @@ import xgrad
 from xgrad import optim
 
 OPTIMIZERS: dict[str, dict[str, Any]] = {
-    "Adam": {"lr": 0.01}, "AdamW": {"lr": 0.01, "amsgrad": True}, "RMSprop": {"lr": 0.01}, "Adagrad": {"lr": 0.01},
-    "Adadelta": {"lr": 0.5}, "NAdam": {"lr": 0.01}, "RAdam": {"lr": 0.01}, "Adamax": {"lr": 0.01},
-    "SGD": {"lr": 1e-3, "momentum": 0.9}, "Lion": {"lr": 0.01},
-}  # fmt: skip
+    "Adam": {"lr": 0.01},
+    "AdamW": {"lr": 0.01, "amsgrad": True},
+    "RMSprop": {"lr": 0.01},
+    "Adagrad": {"lr": 0.01},
+    "Adadelta": {"lr": 0.5},
+    "NAdam": {"lr": 0.01},
+    "RAdam": {"lr": 0.01},
+    "Adamax": {"lr": 0.01},
+    "SGD": {"lr": 1e-3, "momentum": 0.9},
+    "Lion": {"lr": 0.01},
+}
 GRADIENTS = [0.0, 0.01, -0.5, 1.0, 300.0]
 
 
@@ -22,7 +29,9 @@ def trained(name: str, dtype: Any, captured: bool = False) -> xgrad.Tensor:
     p = xgrad.ones(len(GRADIENTS), dtype=dtype, requires_grad=True)
     optimizer = getattr(optim, name)([p], **OPTIMIZERS[name])
     # The state is of float16, too, in which the sum of squares of Adagrad has to fit.
-    gradient = xgrad.asarray(np.minimum(GRADIENTS, 100 if name == "Adagrad" else np.inf), dtype=dtype)
+    gradient = xgrad.asarray(
+        np.minimum(GRADIENTS, 100 if name == "Adagrad" else np.inf), dtype=dtype
+    )
 
     def step() -> None:
         optimizer.zero_grad()
@@ -46,4 +55,7 @@ def test_steps_of_float16_are_those_of_float32_within_rounding(name: str) -> Non
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_captured_steps_of_float16_have_the_bits_of_eager_ones(name: str) -> None:
-    assert trained(name, xgrad.float16, True).numpy().tobytes() == trained(name, xgrad.float16).numpy().tobytes()
+    assert (
+        trained(name, xgrad.float16, True).numpy().tobytes()
+        == trained(name, xgrad.float16).numpy().tobytes()
+    )

@@ -28,7 +28,9 @@ OPTIONS: list[dict[str, Any]] = [
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
 
 
-def problem(device: str = "cpu", dtype: str = "float64", **options: Any) -> tuple[LBFGS, list[Any], Any]:
+def problem(
+    device: str = "cpu", dtype: str = "float64", **options: Any
+) -> tuple[LBFGS, list[Any], Any]:
     """Return an optimizer, its parameters and its closure."""
     params, data = (
         [xgrad.asarray(x, dtype=getattr(xgrad, dtype), device=device) for x in part]
@@ -49,7 +51,10 @@ def problem(device: str = "cpu", dtype: str = "float64", **options: Any) -> tupl
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_steps_match_pytorch(options, dtype, device, torch):
     optimizer, params, closure = problem(device, dtype, **options)
-    others, data = ([torch.tensor(x, dtype=getattr(torch, dtype)) for x in part] for part in (START, (INPUT, TARGET)))
+    others, data = (
+        [torch.tensor(x, dtype=getattr(torch, dtype)) for x in part]
+        for part in (START, (INPUT, TARGET))
+    )
     reference = torch.optim.LBFGS([q.requires_grad_() for q in others], **options)
 
     def other_closure() -> Any:
@@ -59,7 +64,9 @@ def test_steps_match_pytorch(options, dtype, device, torch):
         return loss
 
     for _ in range(3 if dtype == "float64" else 1):  # the differences grow
-        assert optimizer.step(closure).item() == pytest.approx(reference.step(other_closure).item(), 1e-4)
+        assert optimizer.step(closure).item() == pytest.approx(
+            reference.step(other_closure).item(), 1e-4
+        )
         state = reference.state[others[0]]
         assert (optimizer.state[params[0]]["n_iter"]) == state["n_iter"]
         assert (optimizer.state[params[0]]["func_evals"]) == state["func_evals"]
@@ -90,13 +97,21 @@ def test_state_that_does_not_match_is_refused():
     good = optimizer.state_dict()
     other = LBFGS([xgrad.ones(3, requires_grad=True)])
     for state, error, text in [
-        (good | {"state": {}}, ValueError, r"groups with these numbers of parameters: \[1\], got \[6\]"),
+        (
+            good | {"state": {}},
+            ValueError,
+            r"groups with these numbers of parameters: \[1\], got \[6\]",
+        ),
         (
             other.state_dict() | {"state": good["state"]},
             ValueError,
             r"vectors of shape \(3,\) in the state, got \(36,\)",
         ),
-        (other.state_dict() | {"state": {0: {"n_iter": 1}}}, ValueError, r"expected \['H_diag', .*, got \['n_iter'\]"),
+        (
+            other.state_dict() | {"state": {0: {"n_iter": 1}}},
+            ValueError,
+            r"expected \['H_diag', .*, got \['n_iter'\]",
+        ),
         ([], TypeError, "expected a mapping with 'state' and 'param_groups'"),
     ]:
         with pytest.raises(error, match=text):
@@ -123,7 +138,10 @@ def test_captured_step_runs_eagerly_with_a_warning():
     optimizer, params, closure = problem(max_iter=3)
     twin, others, other_closure = problem(max_iter=3)
     captured = xgrad.capture(lambda: optimizer.step(closure))
-    with pytest.warns(CaptureWarning, match="LBFGS takes steps that depend on values: capture the closure, not the"):
+    with pytest.warns(
+        CaptureWarning,
+        match="LBFGS takes steps that depend on values: capture the closure, not the",
+    ):
         captured()
     captured()
     for _ in range(2):
@@ -139,4 +157,6 @@ def test_captured_closure_equals_eager():
         optimizer.step(closure)
         twin.step(captured)
     assert [p.tolist() for p in params] == [q.tolist() for q in others]
-    assert captured.refusal is None and captured.recordings == 2  # the first step finds no gradients
+    assert (
+        captured.refusal is None and captured.recordings == 2
+    )  # the first step finds no gradients

@@ -1,4 +1,6 @@
-"""Schedules: learning rates and momenta compared with PyTorch, states, captured steps, and errors."""
+"""Schedules: learning rates and momenta compared with PyTorch, states, captured steps, and
+errors.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from xgrad.optim.lr_scheduler import LRScheduler
 #: Functions of an optimizer and a module, xgrad's or PyTorch's, that return a schedule.
 SCHEDULES: dict[str, Callable[[Any, Any], Any]] = {
     "LambdaLR": lambda o, m: m.LambdaLR(o, lambda epoch: 0.95**epoch),
-    "LambdaLR of groups": lambda o, m: m.LambdaLR(o, [lambda epoch: 0.95**epoch, lambda epoch: 1 / (1 + epoch)]),
+    "LambdaLR of groups": lambda o, m: m.LambdaLR(
+        o, [lambda epoch: 0.95**epoch, lambda epoch: 1 / (1 + epoch)]
+    ),
     "StepLR": lambda o, m: m.StepLR(o, 30),
     "StepLR by 0.5": lambda o, m: m.StepLR(o, 7, gamma=0.5),
     "MultiStepLR": lambda o, m: m.MultiStepLR(o, [0, 10, 40, 40, 70], gamma=0.5),
@@ -35,13 +39,26 @@ SCHEDULES: dict[str, Callable[[Any, Any], Any]] = {
     "CosineAnnealingLR": lambda o, m: m.CosineAnnealingLR(o, 100),
     "CosineAnnealingLR that rises": lambda o, m: m.CosineAnnealingLR(o, 30, eta_min=1e-3),
     "CosineAnnealingWarmRestarts": lambda o, m: m.CosineAnnealingWarmRestarts(o, 13),
-    "CosineAnnealingWarmRestarts doubled": lambda o, m: m.CosineAnnealingWarmRestarts(o, 10, T_mult=2, eta_min=1e-3),
-    "OneCycleLR": lambda o, m: m.OneCycleLR(o, max_lr=1.0, total_steps=100),
-    "OneCycleLR of epochs": lambda o, m: m.OneCycleLR(o, max_lr=[1.0, 0.3], epochs=11, steps_per_epoch=10),
-    "OneCycleLR of three phases": lambda o, m: m.OneCycleLR(
-        o, 1.0, 120, pct_start=0.4, anneal_strategy="linear", three_phase=True, base_momentum=0.5, div_factor=10.0
+    "CosineAnnealingWarmRestarts doubled": lambda o, m: m.CosineAnnealingWarmRestarts(
+        o, 10, T_mult=2, eta_min=1e-3
     ),
-    "OneCycleLR without momentum": lambda o, m: m.OneCycleLR(o, 1.0, 100, cycle_momentum=False, final_div_factor=10.0),
+    "OneCycleLR": lambda o, m: m.OneCycleLR(o, max_lr=1.0, total_steps=100),
+    "OneCycleLR of epochs": lambda o, m: m.OneCycleLR(
+        o, max_lr=[1.0, 0.3], epochs=11, steps_per_epoch=10
+    ),
+    "OneCycleLR of three phases": lambda o, m: m.OneCycleLR(
+        o,
+        1.0,
+        120,
+        pct_start=0.4,
+        anneal_strategy="linear",
+        three_phase=True,
+        base_momentum=0.5,
+        div_factor=10.0,
+    ),
+    "OneCycleLR without momentum": lambda o, m: m.OneCycleLR(
+        o, 1.0, 100, cycle_momentum=False, final_div_factor=10.0
+    ),
     "SequentialLR": lambda o, m: m.SequentialLR(
         o, [m.LinearLR(o, 0.1, total_iters=10), m.CosineAnnealingLR(o, 90)], milestones=[10]
     ),
@@ -49,9 +66,13 @@ SCHEDULES: dict[str, Callable[[Any, Any], Any]] = {
         o, [m.ConstantLR(o, 0.1), m.ExponentialLR(o, 0.9), m.StepLR(o, 5)], milestones=[20, 50]
     ),
     "SequentialLR with restarts": lambda o, m: m.SequentialLR(
-        o, [m.LinearLR(o, 0.1, total_iters=10), m.CosineAnnealingWarmRestarts(o, 20)], milestones=[10]
+        o,
+        [m.LinearLR(o, 0.1, total_iters=10), m.CosineAnnealingWarmRestarts(o, 20)],
+        milestones=[10],
     ),
-    "ChainedScheduler": lambda o, m: m.ChainedScheduler([m.ConstantLR(o, 0.1, 20), m.ExponentialLR(o, 0.95)]),
+    "ChainedScheduler": lambda o, m: m.ChainedScheduler(
+        [m.ConstantLR(o, 0.1, 20), m.ExponentialLR(o, 0.95)]
+    ),
     "ChainedScheduler of three": lambda o, m: m.ChainedScheduler(
         [m.LinearLR(o, 0.1, total_iters=10), m.CosineAnnealingLR(o, 40), m.StepLR(o, 30, 0.5)]
     ),
@@ -84,7 +105,9 @@ def advance(schedule: Any, i: int) -> None:
 
 def settings(optimizer: Any) -> list[float]:
     """Return the learning rates and momenta of an optimizer."""
-    return [x for g in optimizer.param_groups for x in (g["lr"], *(g.get("betas") or (g["momentum"],)))]
+    return [
+        x for g in optimizer.param_groups for x in (g["lr"], *(g.get("betas") or (g["momentum"],)))
+    ]
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -93,7 +116,9 @@ def test_rates_and_momenta_match_pytorch(name, torch):
     (optimizer, schedule), (reference, other) = started(xgrad, name), started(torch, name)
     for i in range(STEPS):
         assert settings(optimizer) == pytest.approx(settings(reference), 1e-12, 1e-15), i
-        assert schedule.get_last_lr() == pytest.approx([float(lr) for lr in other.get_last_lr()], 1e-12, 1e-15), i
+        assert schedule.get_last_lr() == pytest.approx(
+            [float(lr) for lr in other.get_last_lr()], 1e-12, 1e-15
+        ), i
         advance(schedule, i)
         advance(other, i)
     assert all(type(x) in (int, float) for x in settings(optimizer))
@@ -161,11 +186,15 @@ def test_initial_rate_is_that_before_the_first_schedule():
     assert third.get_last_lr() == pytest.approx([0.5 / 3 / 16, 0.1 / 3 / 16])
 
 
-@pytest.mark.parametrize("second", [{}, {"last_epoch": "two"}], ids=["without names", "of another type"])
+@pytest.mark.parametrize(
+    "second", [{}, {"last_epoch": "two"}], ids=["without names", "of another type"]
+)
 def test_state_of_a_combination_that_does_not_fit_leaves_it_as_it_was(second):
     optimizer = optim.SGD([xgrad.nn.Parameter(xgrad.ones(2))], lr=1.0)
     module = optim.lr_scheduler
-    schedule = module.SequentialLR(optimizer, [module.StepLR(optimizer, 1), module.StepLR(optimizer, 2)], [3])
+    schedule = module.SequentialLR(
+        optimizer, [module.StepLR(optimizer, 1), module.StepLR(optimizer, 2)], [3]
+    )
     before = schedule.state_dict()
     schedule.step()
     after, first = schedule.state_dict(), before["_schedulers"][0]
@@ -234,7 +263,15 @@ def test_state_of_an_optimizer_with_a_schedule_fits_one_without():
 def test_errors(call, expected):
     optimizer, _ = started(xgrad, "StepLR")
     params = [xgrad.ones(2, requires_grad=True)]
-    check_error(call, expected, math=math, m=lr_scheduler, o=optimizer, p=optim.SGD(params), g=optim.Adagrad(params))
+    check_error(
+        call,
+        expected,
+        math=math,
+        m=lr_scheduler,
+        o=optimizer,
+        p=optim.SGD(params),
+        g=optim.Adagrad(params),
+    )
 
 
 @pytest.mark.parametrize(("kind", "arguments"), [
@@ -245,7 +282,9 @@ def test_errors(call, expected):
 ])  # fmt: skip
 def test_hyperparameter_of_another_type_is_refused_by_name(kind, arguments):
     optimizer, _ = started(xgrad, "StepLR")
-    defaults = {name: x.default for name, x in signature(getattr(lr_scheduler, kind)).parameters.items()}
+    defaults = {
+        name: x.default for name, x in signature(getattr(lr_scheduler, kind)).parameters.items()
+    }
     for name, value in (defaults | arguments).items():
         if type(value) in (int, float, list):
             with pytest.raises(ValueError, match=rf"^{kind}: expected .*\b{name}, got 'x'"):
@@ -254,11 +293,16 @@ def test_hyperparameter_of_another_type_is_refused_by_name(kind, arguments):
 
 def test_group_added_after_the_schedule_takes_factors_or_is_refused():
     optimizer, _ = started(xgrad, "ConstantLR")
-    factors, rates = lr_scheduler.ExponentialLR(optimizer, 0.5), lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0)
+    factors, rates = (
+        lr_scheduler.ExponentialLR(optimizer, 0.5),
+        lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0),
+    )
     optimizer.add_param_group({"params": [xgrad.ones(2)], "lr": 0.2})
     factors.step()
     assert factors.get_last_lr()[2] == 0.1
-    with pytest.raises(ValueError, match="LambdaLR: expected 2 groups of parameters, as when it was made, got 3"):
+    with pytest.raises(
+        ValueError, match="LambdaLR: expected 2 groups of parameters, as when it was made, got 3"
+    ):
         rates.step()
 
 
@@ -266,7 +310,10 @@ def test_sequence_restarts_what_is_chained_in_it():
     optimizer, alone = (optim.SGD([xgrad.ones(2)], lr=0.5) for _ in range(2))
 
     def chained(optimizer: Any) -> Any:
-        schedules = [lr_scheduler.ConstantLR(optimizer, 0.1, 2), lr_scheduler.ExponentialLR(optimizer, 0.9)]
+        schedules = [
+            lr_scheduler.ConstantLR(optimizer, 0.1, 2),
+            lr_scheduler.ExponentialLR(optimizer, 0.9),
+        ]
         return lr_scheduler.ChainedScheduler([lr_scheduler.ChainedScheduler(schedules)])
 
     schedule = lr_scheduler.SequentialLR(
@@ -289,4 +336,7 @@ def test_subclass_sets_rates():
     optimizer, _ = started(xgrad, "ConstantLR")
     schedule = Wave(optimizer)
     schedule.step()
-    assert [group["lr"] for group in optimizer.param_groups] == [0.5 * math.cos(1), 0.1 * math.cos(1)]
+    assert [group["lr"] for group in optimizer.param_groups] == [
+        0.5 * math.cos(1),
+        0.1 * math.cos(1),
+    ]

@@ -21,14 +21,16 @@ SHAPES = ((3, 4), (), (5,))
 def gradients(steps: int) -> list[list[np.ndarray]]:
     generator = np.random.default_rng(1)
     return [
-        [generator.normal(size=shape) * 10.0 ** generator.integers(-3, 2) for shape in SHAPES] for _ in range(steps)
+        [generator.normal(size=shape) * 10.0 ** generator.integers(-3, 2) for shape in SHAPES]
+        for _ in range(steps)
     ]
 
 
 def parameters(device: str = "cpu", dtype=xgrad.float32) -> list[xgrad.Tensor]:
     generator = np.random.default_rng(0)
     return [
-        xgrad.asarray(generator.normal(size=shape), device=device, dtype=dtype, requires_grad=True) for shape in SHAPES
+        xgrad.asarray(generator.normal(size=shape), device=device, dtype=dtype, requires_grad=True)
+        for shape in SHAPES
     ]
 
 
@@ -43,12 +45,16 @@ def run(optimizer, params, grads) -> None:
         optimizer.step()
 
 
-@pytest.mark.parametrize(("name", "options"), [(n, {**o, "lr": 0.05}) for n, o in OPTIONS if n not in ("Lion", "Muon")])
+@pytest.mark.parametrize(
+    ("name", "options"), [(n, {**o, "lr": 0.05}) for n, o in OPTIONS if n not in ("Lion", "Muon")]
+)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_each_step_matches_pytorch(name, options, dtype, device, torch, pytorch_dtype):
     pytorch_dtype(dtype)
     ours = parameters(device, getattr(xgrad, dtype))
-    others = [torch.tensor(p.tolist(), dtype=getattr(torch, dtype), requires_grad=True) for p in ours]
+    others = [
+        torch.tensor(p.tolist(), dtype=getattr(torch, dtype), requires_grad=True) for p in ours
+    ]
     optimizer = kind(name)(ours, **options)
     reference = getattr(torch.optim, name)(others, foreach=False, **options)
     tolerance = 1e-5 if dtype == "float32" else 1e-12
@@ -86,7 +92,10 @@ def rosenbrock(x):
     return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
 
 
-PROBLEMS = {"parabola": (parabola, [0.0, 0.0], [3.0, -2.0]), "rosenbrock": (rosenbrock, [-0.5, 0.5], [1.0, 1.0])}
+PROBLEMS = {
+    "parabola": (parabola, [0.0, 0.0], [3.0, -2.0]),
+    "rosenbrock": (rosenbrock, [-0.5, 0.5], [1.0, 1.0]),
+}
 TABLE = {
     ("SGD", "parabola"): ({"lr": 0.1}, 100),
     ("SGD", "rosenbrock"): ({"lr": 1e-3, "momentum": 0.9, "nesterov": True}, 3000),
@@ -125,7 +134,10 @@ def test_numpy_scalars_as_options_do_not_promote(name):
         optimizer.step()
     assert {p.dtype for p in params} == {xgrad.float32}
     assert {
-        x.dtype for s in optimizer.state_dict()["state"].values() for x in s.values() if isinstance(x, xgrad.Tensor)
+        x.dtype
+        for s in optimizer.state_dict()["state"].values()
+        for x in s.values()
+        if isinstance(x, xgrad.Tensor)
     } <= {xgrad.float32}
 
 
@@ -156,7 +168,9 @@ def test_copies_of_model_and_optimizer_are_independent():
         other.step()
         assert net.weight.tolist() == before
         assert twin.weight.tolist() != before
-        assert other.state_dict()["state"][0]["step"] == optimizer.state_dict()["state"][0]["step"] + 1
+        assert (
+            other.state_dict()["state"][0]["step"] == optimizer.state_dict()["state"][0]["step"] + 1
+        )
 
 
 def test_state_that_does_not_match_is_refused_and_changes_nothing():
@@ -166,12 +180,36 @@ def test_state_that_does_not_match_is_refused_and_changes_nothing():
     good = optimizer.state_dict()
     (group,), first = good["param_groups"], good["state"][0]
     for state, error, text in [
-        (Adam(params[:2]).state_dict(), ValueError, r"expected groups with .* parameters: \[3\], got \[2\]"),
-        (SGD(params).state_dict(), ValueError, r"expected the options \['amsgrad', .* in group 0, got .*'nesterov'"),
-        (good | {"state": {7: {}}}, ValueError, r"expected state of the parameters \[0, 1, 2\], got that of \[7\]"),
-        (good | {"state": {0: {"exp_avg": xgrad.ones(2)}}}, ValueError, r"'exp_avg' of parameter 0 of shape \(3, 4\)"),
-        (good | {"state": {0: first | {"exp_avg": np.zeros(7)}}}, ValueError, r"of shape \(3, 4\), got \(7,\)"),
-        (good | {"state": {0: {"step": 3}}}, ValueError, r"expected \['exp_avg', 'exp_avg_sq'\] in the state of"),
+        (
+            Adam(params[:2]).state_dict(),
+            ValueError,
+            r"expected groups with .* parameters: \[3\], got \[2\]",
+        ),
+        (
+            SGD(params).state_dict(),
+            ValueError,
+            r"expected the options \['amsgrad', .* in group 0, got .*'nesterov'",
+        ),
+        (
+            good | {"state": {7: {}}},
+            ValueError,
+            r"expected state of the parameters \[0, 1, 2\], got that of \[7\]",
+        ),
+        (
+            good | {"state": {0: {"exp_avg": xgrad.ones(2)}}},
+            ValueError,
+            r"'exp_avg' of parameter 0 of shape \(3, 4\)",
+        ),
+        (
+            good | {"state": {0: first | {"exp_avg": np.zeros(7)}}},
+            ValueError,
+            r"of shape \(3, 4\), got \(7,\)",
+        ),
+        (
+            good | {"state": {0: {"step": 3}}},
+            ValueError,
+            r"expected \['exp_avg', 'exp_avg_sq'\] in the state of",
+        ),
         (good | {"state": {0: 5}}, TypeError, "expected mappings for the groups and for the state"),
         ({"state": {}}, TypeError, "expected a mapping with 'state' and 'param_groups'"),
         ([], TypeError, "expected a mapping with 'state' and 'param_groups'"),
@@ -230,7 +268,11 @@ def test_groups_have_their_own_options():
 
 
 def test_parameters_without_a_gradient_are_not_updated():
-    a, b, frozen = xgrad.ones(2, requires_grad=True), xgrad.ones(2, requires_grad=True), xgrad.ones(2)
+    a, b, frozen = (
+        xgrad.ones(2, requires_grad=True),
+        xgrad.ones(2, requires_grad=True),
+        xgrad.ones(2),
+    )
     for optimizer in (SGD([a, b, frozen], 0.1, weight_decay=1.0), AdamW([a, b, frozen])):
         a.grad = xgrad.ones(2)
         optimizer.step()
@@ -290,47 +332,163 @@ class Untyped:
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda x: SGD([], 0.1), ValueError, "SGD: expected parameters, got none: does the model have any"),
+        (
+            lambda x: SGD([], 0.1),
+            ValueError,
+            "SGD: expected parameters, got none: does the model have any",
+        ),
         (lambda x: SGD([{"params": []}], 0.1), ValueError, "SGD: expected parameters, got none"),
-        (lambda x: SGD(nn.ReLU().parameters(), 0.1), ValueError, "SGD: expected parameters, got none"),
-        (lambda x: Adam(x), TypeError, r"Adam: expected an iterable .*model.parameters\(\), got Tensor"),
+        (
+            lambda x: SGD(nn.ReLU().parameters(), 0.1),
+            ValueError,
+            "SGD: expected parameters, got none",
+        ),
+        (
+            lambda x: Adam(x),
+            TypeError,
+            r"Adam: expected an iterable .*model.parameters\(\), got Tensor",
+        ),
         (lambda x: Adam(nn.Linear(2, 2)), TypeError, r"Adam: expected an iterable .*, got Linear"),
-        (lambda x: Adam({"params": [x]}), TypeError, "Adam: expected an iterable of tensors or of groups.*, got dict"),
-        (lambda x: Adam(Untyped()), TypeError, "Adam: expected tensors as parameters, got float at 0"),
-        (lambda x: Adam([x, {"params": [x]}]), TypeError, "Adam: expected tensors as parameters, got dict at 1"),
-        (lambda x: Adam([{"params": [x]}, x]), TypeError, "Adam: expected groups that are dicts with 'params', got"),
-        (lambda x: Adam([{"lr": 1.0}]), TypeError, "Adam: expected groups that are dicts with 'params', got"),
-        (lambda x: Adam([x, x]), ValueError, "Adam: expected each parameter once, got the one at 1"),
-        (lambda x: Adam([{"params": x}, {"params": x}]), ValueError, "Adam: expected each parameter once"),
-        (lambda x: Adam([x * 2]), ValueError, "Adam: expected leaves as parameters, got one from multiply at 0"),
-        (lambda x: Adam([{"params": x, "momentum": 1.0}]), ValueError, r"Adam: expected options of .*\['momentum'\]"),
-        (lambda x: SGD([x], lr=-0.1), ValueError, r"SGD: expected lr to be a number of 0 or more, got -0\.1"),
-        (lambda x: SGD([x], lr="fast"), ValueError, "SGD: expected lr to be a number of 0 or more, got 'fast'"),
+        (
+            lambda x: Adam({"params": [x]}),
+            TypeError,
+            "Adam: expected an iterable of tensors or of groups.*, got dict",
+        ),
+        (
+            lambda x: Adam(Untyped()),
+            TypeError,
+            "Adam: expected tensors as parameters, got float at 0",
+        ),
+        (
+            lambda x: Adam([x, {"params": [x]}]),
+            TypeError,
+            "Adam: expected tensors as parameters, got dict at 1",
+        ),
+        (
+            lambda x: Adam([{"params": [x]}, x]),
+            TypeError,
+            "Adam: expected groups that are dicts with 'params', got",
+        ),
+        (
+            lambda x: Adam([{"lr": 1.0}]),
+            TypeError,
+            "Adam: expected groups that are dicts with 'params', got",
+        ),
+        (
+            lambda x: Adam([x, x]),
+            ValueError,
+            "Adam: expected each parameter once, got the one at 1",
+        ),
+        (
+            lambda x: Adam([{"params": x}, {"params": x}]),
+            ValueError,
+            "Adam: expected each parameter once",
+        ),
+        (
+            lambda x: Adam([x * 2]),
+            ValueError,
+            "Adam: expected leaves as parameters, got one from multiply at 0",
+        ),
+        (
+            lambda x: Adam([{"params": x, "momentum": 1.0}]),
+            ValueError,
+            r"Adam: expected options of .*\['momentum'\]",
+        ),
+        (
+            lambda x: SGD([x], lr=-0.1),
+            ValueError,
+            r"SGD: expected lr to be a number of 0 or more, got -0\.1",
+        ),
+        (
+            lambda x: SGD([x], lr="fast"),
+            ValueError,
+            "SGD: expected lr to be a number of 0 or more, got 'fast'",
+        ),
         (lambda x: SGD([x], lr=float("nan")), ValueError, "SGD: expected lr to be a number"),
         (lambda x: SGD([{"params": x, "lr": -1}]), ValueError, "SGD: expected lr to be a number"),
-        (lambda x: SGD([x], momentum=-1), ValueError, "SGD: expected momentum to be a number of 0 or more, got -1"),
+        (
+            lambda x: SGD([x], momentum=-1),
+            ValueError,
+            "SGD: expected momentum to be a number of 0 or more, got -1",
+        ),
         (lambda x: SGD([x], weight_decay=-1), ValueError, "SGD: expected weight_decay to be"),
-        (lambda x: SGD([x], nesterov=True), ValueError, "expected momentum above 0 and no dampening with nesterov"),
-        (lambda x: SGD([x], momentum=0.9, dampening=0.1, nesterov=True), ValueError, r"momentum 0.9 and dampening 0"),
-        (lambda x: SGD([x], momentum=0.9, dampening=float("nan")), ValueError, "expected dampening to be a number"),
-        (lambda x: Adam([x], betas=(0.9, 1.0)), ValueError, r"Adam: expected betas\[1\] to be .* below 1, got 1\.0"),
-        (lambda x: Adam([x], betas=0.9), ValueError, "Adam: expected betas to be two numbers, got 0.9"),
+        (
+            lambda x: SGD([x], nesterov=True),
+            ValueError,
+            "expected momentum above 0 and no dampening with nesterov",
+        ),
+        (
+            lambda x: SGD([x], momentum=0.9, dampening=0.1, nesterov=True),
+            ValueError,
+            r"momentum 0.9 and dampening 0",
+        ),
+        (
+            lambda x: SGD([x], momentum=0.9, dampening=float("nan")),
+            ValueError,
+            "expected dampening to be a number",
+        ),
+        (
+            lambda x: Adam([x], betas=(0.9, 1.0)),
+            ValueError,
+            r"Adam: expected betas\[1\] to be .* below 1, got 1\.0",
+        ),
+        (
+            lambda x: Adam([x], betas=0.9),
+            ValueError,
+            "Adam: expected betas to be two numbers, got 0.9",
+        ),
         (lambda x: Adam([x], eps=-1e-8), ValueError, "Adam: expected eps to be"),
         (lambda x: AdamW([x], weight_decay=-1), ValueError, "AdamW: expected weight_decay to be"),
-        (lambda x: RMSprop([x], alpha=-1), ValueError, "RMSprop: expected alpha to be a number of 0 or more, got -1"),
-        (lambda x: Adadelta([x], rho=1.0), ValueError, r"Adadelta: expected rho to be .* below 1, got 1\.0"),
+        (
+            lambda x: RMSprop([x], alpha=-1),
+            ValueError,
+            "RMSprop: expected alpha to be a number of 0 or more, got -1",
+        ),
+        (
+            lambda x: Adadelta([x], rho=1.0),
+            ValueError,
+            r"Adadelta: expected rho to be .* below 1, got 1\.0",
+        ),
         (
             lambda x: Muon([x]),
             ValueError,
             r"Muon: expected parameters with two axes, got shape \(2,\) at 0",
         ),
-        (lambda x: Muon([x], ns_steps=2.0), ValueError, r"Muon: expected ns_steps to be an int from 0 to 99, got 2\.0"),
-        (lambda x: Muon([x], ns_coefficients=(1, 2)), ValueError, r"ns_coefficients to be three numbers, got \(1, 2\)"),
-        (lambda x: Muon([x], adjust_lr_fn="x"), ValueError, "expected adjust_lr_fn to be one of .*, got 'x'"),
-        (lambda x: LBFGS([x], max_iter=0), ValueError, "LBFGS: expected max_iter to be an int above 0, got 0"),
-        (lambda x: LBFGS([x], line_search_fn="armijo"), ValueError, "None or 'strong_wolfe', got 'armijo'"),
-        (lambda x: LBFGS([{"params": x}, {"params": x + 0}]), ValueError, "LBFGS: expected one group of parameters"),
-        (lambda x: LBFGS([x]).step(), TypeError, "LBFGS.step: expected a closure that computes the loss"),
+        (
+            lambda x: Muon([x], ns_steps=2.0),
+            ValueError,
+            r"Muon: expected ns_steps to be an int from 0 to 99, got 2\.0",
+        ),
+        (
+            lambda x: Muon([x], ns_coefficients=(1, 2)),
+            ValueError,
+            r"ns_coefficients to be three numbers, got \(1, 2\)",
+        ),
+        (
+            lambda x: Muon([x], adjust_lr_fn="x"),
+            ValueError,
+            "expected adjust_lr_fn to be one of .*, got 'x'",
+        ),
+        (
+            lambda x: LBFGS([x], max_iter=0),
+            ValueError,
+            "LBFGS: expected max_iter to be an int above 0, got 0",
+        ),
+        (
+            lambda x: LBFGS([x], line_search_fn="armijo"),
+            ValueError,
+            "None or 'strong_wolfe', got 'armijo'",
+        ),
+        (
+            lambda x: LBFGS([{"params": x}, {"params": x + 0}]),
+            ValueError,
+            "LBFGS: expected one group of parameters",
+        ),
+        (
+            lambda x: LBFGS([x]).step(),
+            TypeError,
+            "LBFGS.step: expected a closure that computes the loss",
+        ),
     ],
 )
 def test_invalid_parameters_and_options_are_refused(call, error, text):
@@ -340,11 +498,16 @@ def test_invalid_parameters_and_options_are_refused(call, error, text):
 
 @pytest.mark.parametrize("kind", [kind(name) for name in NAMES] + [LBFGS])
 def test_hyperparameter_of_another_type_is_refused_by_name(kind):
-    defaults = {name: x.default for name, x in signature(kind).parameters.items() if type(x.default) in (int, float)}
+    defaults = {
+        name: x.default
+        for name, x in signature(kind).parameters.items()
+        if type(x.default) in (int, float)
+    }
     for name, default in defaults.items():
         for value in ("x", str(default), None, [default]):
             with pytest.raises(
-                ValueError, match=rf"^{kind.__name__}: expected .*\b{name}\b.*, got {re.escape(repr(value))}"
+                ValueError,
+                match=rf"^{kind.__name__}: expected .*\b{name}\b.*, got {re.escape(repr(value))}",
             ):
                 kind([xgrad.ones((2, 2), requires_grad=True)], **{name: value})
     assert "lr" in defaults
@@ -362,5 +525,7 @@ def test_refused_group_is_not_added():
 def test_optimizer_without_update_is_refused():
     x = xgrad.ones(2, requires_grad=True)
     x.grad = xgrad.ones(2)
-    with pytest.raises(NotImplementedError, match="Optimizer: expected a method update, found none: define it"):
+    with pytest.raises(
+        NotImplementedError, match="Optimizer: expected a method update, found none: define it"
+    ):
         Optimizer([x], {}).step()

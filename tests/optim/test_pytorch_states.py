@@ -70,7 +70,8 @@ def test_state_of_another_kind_is_refused(torch):
     _, optimizer = started(xgrad, "Adam")
     check_error(
         "o.load_state_dict(state)",
-        "ValueError: Adam.load_state_dict: expected the options … is it that of another kind of optimizer?",
+        "ValueError: Adam.load_state_dict: expected the options … is it that of another kind of"
+        " optimizer?",
         o=optimizer,
         state=reference.state_dict(),
     )

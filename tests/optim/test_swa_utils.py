@@ -20,19 +20,34 @@ AVERAGES: dict[str, tuple[str, tuple[float, ...], bool]] = {
 
 
 def ours(device: str) -> nn.Module:
-    return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)).to(device, dtype=xgrad.float64)
+    return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)).to(
+        device, dtype=xgrad.float64
+    )
 
 
 @pytest.mark.parametrize("name", AVERAGES)
-def test_averages_of_a_training_run_are_those_of_pytorch(name: str, device: str, torch: Any) -> None:
+def test_averages_of_a_training_run_are_those_of_pytorch(
+    name: str, device: str, torch: Any
+) -> None:
     function, arguments, use_buffers = AVERAGES[name]
     model = ours(device)
-    reference = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2)).double()
-    reference.load_state_dict({k: torch.tensor(x.tolist(), dtype=torch.float64) for k, x in model.state_dict().items()})
-    averaged = swa_utils.AveragedModel(model, avg_fn=getattr(swa_utils, function)(*arguments), use_buffers=use_buffers)
+    reference = torch.nn.Sequential(
+        torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2)
+    ).double()
+    reference.load_state_dict(
+        {k: torch.tensor(x.tolist(), dtype=torch.float64) for k, x in model.state_dict().items()}
+    )
+    averaged = swa_utils.AveragedModel(
+        model, avg_fn=getattr(swa_utils, function)(*arguments), use_buffers=use_buffers
+    )
     average = getattr(torch.optim.swa_utils, function)(*arguments)
-    expected = torch.optim.swa_utils.AveragedModel(reference, avg_fn=average, use_buffers=use_buffers)
-    optimizer, other = optim.SGD(model.parameters(), lr=0.5), torch.optim.SGD(reference.parameters(), lr=0.5)
+    expected = torch.optim.swa_utils.AveragedModel(
+        reference, avg_fn=average, use_buffers=use_buffers
+    )
+    optimizer, other = (
+        optim.SGD(model.parameters(), lr=0.5),
+        torch.optim.SGD(reference.parameters(), lr=0.5),
+    )
     for x in np.random.default_rng(0).normal(size=(5, 8, 3)):
         optimizer.zero_grad()
         other.zero_grad()
@@ -45,7 +60,9 @@ def test_averages_of_a_training_run_are_those_of_pytorch(name: str, device: str,
     assert list(averaged.state_dict()) == list(expected.state_dict())
     for key, value in expected.state_dict().items():
         if not (use_buffers and "num_batches" in key):  # an integer, which PyTorch averages
-            np.testing.assert_allclose(averaged.state_dict()[key].cpu().numpy(), value.numpy(), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(
+                averaged.state_dict()[key].cpu().numpy(), value.numpy(), rtol=1e-9, atol=1e-12
+            )
 
 
 def test_update_is_part_of_a_captured_step_without_a_new_recording(capturing_device: str) -> None:

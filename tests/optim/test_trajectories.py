@@ -1,4 +1,6 @@
-"""Optimizers: trajectories compared with PyTorch or with equations in NumPy, from states, and in captured steps."""
+"""Optimizers: trajectories compared with PyTorch or with equations in NumPy, from states, and in
+captured steps.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,29 @@ import pytest
 
 import xgrad
 from helpers import host
-from optim.optimizer_cases import IDS, INPUT, OPTIONS, START, TARGET, groups, kind, objective, reference
+from optim.optimizer_cases import (
+    IDS,
+    INPUT,
+    OPTIONS,
+    START,
+    TARGET,
+    groups,
+    kind,
+    objective,
+    reference,
+)
 
 STEPS = 100
 STEPS_ELSEWHERE = 20  # on the devices of tests, which are slow
-#: Of a parameter against its largest component, or 1. Rounding errors of 6e-8, or of 1e-16, grow over 100 steps: where
-#: gradients near 0 are divided by their moments, and where steps overshoot a minimum. Most rows stay below 1e-5.
+#: Of a parameter against its largest component, or 1. Rounding errors of 6e-8, or of 1e-16, grow
+#: over 100 steps: where gradients near 0 are divided by their moments, and where steps overshoot a
+#: minimum. Most rows stay below 1e-5.
 TOLERANCE = {"float32": 1e-4, "float64": 1e-9}
 
 
-def started(name: str, options: dict[str, Any], device: str, dtype: str) -> tuple[Any, list[Any], Callable[[], Any]]:
+def started(
+    name: str, options: dict[str, Any], device: str, dtype: str
+) -> tuple[Any, list[Any], Callable[[], Any]]:
     """Return an optimizer, the parameters, and a function that computes loss and gradients."""
     make = partial(xgrad.asarray, dtype=getattr(xgrad, dtype), device=device)
     params, data = [make(x).requires_grad_() for x in START], (make(INPUT), make(TARGET))
@@ -39,7 +54,9 @@ def started(name: str, options: dict[str, Any], device: str, dtype: str) -> tupl
 def assert_close(params: list[Any], others: list[Any], tolerance: float) -> None:
     for p, q in zip(params, others, strict=True):
         q = q.detach().numpy()
-        np.testing.assert_allclose(host(p), q, rtol=0, atol=tolerance * max(1.0, float(np.abs(q).max())))
+        np.testing.assert_allclose(
+            host(p), q, rtol=0, atol=tolerance * max(1.0, float(np.abs(q).max()))
+        )
 
 
 @pytest.mark.parametrize(("name", "options"), OPTIONS, ids=IDS)
@@ -120,4 +137,6 @@ def test_captured_step_equals_eager(name, options, capturing_device):
     for p, q in zip(params, expected, strict=True):
         assert host(p).tobytes() == host(q).tobytes()
     assert captured.refusal is None
-    assert captured.recordings == (2 if name == "RAdam" else 1)  # its equation changes with the length of the average
+    assert captured.recordings == (
+        2 if name == "RAdam" else 1
+    )  # its equation changes with the length of the average

@@ -20,7 +20,9 @@ CPU = xgrad.Device("cpu")
 
 def compare_fn(name, fn, devices=(CPU,), dtype="float64", **fields):
     """Compare another function in place of that of a case."""
-    return compare(dataclasses.replace(find(name), fn=fn, **fields), list(devices), [dtype], time=False)
+    return compare(
+        dataclasses.replace(find(name), fn=fn, **fields), list(devices), [dtype], time=False
+    )
 
 
 def printed(code: str) -> str:
@@ -36,14 +38,21 @@ def test_every_case_is_within_its_tolerance(op, devices):
         pytest.skip(f"needs {missing}")
     if op.name == "special.stdtrit":
         pytest.importorskip("scipy", "1.17", reason="before SciPy 1.17 its kernel has 10 digits")
-    result = compare(op, [xgrad.Device(name) for name in devices], ["float32", "float64"], time=False)
+    result = compare(
+        op, [xgrad.Device(name) for name in devices], ["float32", "float64"], time=False
+    )
     assert not result.failures
     assert result.compared or set(result.skipped) == set(devices)
 
 
 def test_values_gradients_and_times_of_each_device_and_dtype_are_compared(strict):
     result = compare(find("divide"), [CPU, strict], ["float32", "float64"])
-    expected = {(d, t, q) for d in ("cpu", "strict") for t in ("float32", "float64") for q in ("value", "gradient")}
+    expected = {
+        (d, t, q)
+        for d in ("cpu", "strict")
+        for t in ("float32", "float64")
+        for q in ("value", "gradient")
+    }
     expected |= {(DIFFERENCES, "float64", "gradient")}
     expected |= {(PYTORCH, "float64", q) for q in ("value", "gradient")} if installed() else set()
     assert {(e.device, e.dtype, e.quantity) for e in result.cells} == expected
@@ -51,15 +60,21 @@ def test_values_gradients_and_times_of_each_device_and_dtype_are_compared(strict
     assert 0.4 < max(e.error for e in result.cells if e.quantity == "value") <= 0.501
 
 
-def test_broken_rule_fails_compared_with_differences_and_pytorch(broken_multiply, monkeypatch, strict):
+def test_broken_rule_fails_compared_with_differences_and_pytorch(
+    broken_multiply, monkeypatch, strict
+):
     result = compare(broken_multiply, [CPU, strict], ["float64"], time=False)
-    assert {e.device for e in result.failures} == {DIFFERENCES, PYTORCH} - (set() if installed() else {PYTORCH})
+    assert {e.device for e in result.failures} == {DIFFERENCES, PYTORCH} - (
+        set() if installed() else {PYTORCH}
+    )
     assert {e.quantity for e in result.failures} == {"gradient"}
     failure = next(e for e in result.failures if e.device == DIFFERENCES)
     assert failure.what == "the gradient of x2" and failure.inputs.startswith("x1 = ")
     assert 1e-8 < failure.error < 1e-5
     monkeypatch.setattr("xgrad.parity.cases.find", lambda name: broken_multiply)
-    got, expected = re.search(r"got (\S+) expected (\S+) by differences", printed(failure.reproducer)).groups()
+    got, expected = re.search(
+        r"got (\S+) expected (\S+) by differences", printed(failure.reproducer)
+    ).groups()
     assert float(got) / float(expected) - 1 == pytest.approx(1e-6, rel=0.01)
 
 
@@ -104,7 +119,9 @@ def test_reproducer_prints_the_error_that_was_measured(name):
 @pytest.mark.parametrize("layout", ["plain", "transposed", "reversed"])
 def test_reproducer_keeps_options_in_every_layout(layout):
     samples = [Sample((np.array([[1.0, 2.0, 4.0], [0.1, 0.2, 0.4]]),), {"axis": 1}, layout)]
-    result = compare_fn("sum", lambda x, axis: xgrad.sum(x, axis=axis) + 1.0, dtype="float32", samples=samples)
+    result = compare_fn(
+        "sum", lambda x, axis: xgrad.sum(x, axis=axis) + 1.0, dtype="float32", samples=samples
+    )
     failure = next(e for e in result.failures if e.device == PYTORCH)
     assert "axis=axis" in failure.reproducer.replace("axis=1", "axis=axis")
 
@@ -117,7 +134,11 @@ def test_exception_on_one_device_is_a_failure_with_its_message(strict):
 
     result = compare(dataclasses.replace(find("sin"), fn=fn), [CPU, strict], ["float32"], time=True)
     (failure,) = result.failures
-    assert (failure.device, failure.note, failure.error) == ("strict", "ValueError: not here", math.inf)
+    assert (failure.device, failure.note, failure.error) == (
+        "strict",
+        "ValueError: not here",
+        math.inf,
+    )
     assert math.isnan(next(t.small for t in result.timing if t.device == "strict"))
 
 
@@ -147,7 +168,9 @@ def test_result_of_another_kind_is_a_failure(on_strict, note, strict):
         return on_strict(x) if x.device is strict else xgrad.sin(x)
 
     failures = compare_fn("sin", fn, [CPU, strict], "float32").failures
-    assert {(e.device, e.error) for e in failures if e.quantity == "value"} == {("strict", math.inf)}
+    assert {(e.device, e.error) for e in failures if e.quantity == "value"} == {
+        ("strict", math.inf)
+    }
     assert note in failures[0].note
 
 

@@ -32,15 +32,24 @@ def table(strict):
 def test_table_has_each_kind_of_finding_of_one_op(table):
     kinds = {(f["op"], f["kind"], f.get("column")): f for f in table["findings"]}
     assert set(kinds) == {
-        ("nonzero", "refused", None), ("sin", "refused", None), ("sin", "rounding", "float64 value"),
-        ("sin", "rounding", "float64 gradient"), ("sin", "wrong", "float64 value"),
-    }  # fmt: skip
+        ("nonzero", "refused", None),
+        ("sin", "refused", None),
+        ("sin", "rounding", "float64 value"),
+        ("sin", "rounding", "float64 gradient"),
+        ("sin", "wrong", "float64 value"),
+    }
     assert kinds["sin", "refused", None]["reason"] == "ValueError: no axes"
-    rounding, wrong = kinds["sin", "rounding", "float64 value"], kinds["sin", "wrong", "float64 value"]
+    rounding, wrong = (
+        kinds["sin", "rounding", "float64 value"],
+        kinds["sin", "wrong", "float64 value"],
+    )
     assert rounding["limit"] == 4 and 200 < rounding["error"] < 2000
     assert (wrong["input"], wrong["got"], wrong["expected"]) == ("x = [inf]", "1.0", "nan")
     value, gradient = table["errors"]["sin"]["strict"]
-    assert value == rounding["error"] < 2 * gradient and table["errors"]["nonzero"]["strict"] == [None, None]
+    assert value == rounding["error"] < 2 * gradient and table["errors"]["nonzero"]["strict"] == [
+        None,
+        None,
+    ]
 
 
 def test_markdown_has_a_row_for_each_finding(table):
@@ -52,7 +61,9 @@ def test_markdown_has_a_row_for_each_finding(table):
         assert row in lines
     assert any(line.startswith("| sin | float64 value | 4 | 0.5 | **") for line in lines)
     assert any(
-        line.startswith("| `strict` | array-api-strict ") and line.endswith("| 1 of 2 | 1 | 1 | 2 |") for line in lines
+        line.startswith("| `strict` | array-api-strict ")
+        and line.endswith("| 1 of 2 | 1 | 1 | 2 |")
+        for line in lines
     )
 
 

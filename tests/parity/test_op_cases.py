@@ -13,7 +13,9 @@ from xgrad.parity.tolerance import CLASSES, DISTRIBUTIONS, EXACT
 
 
 def test_names_are_unique():
-    assert len({op.name.replace(" ", "-") for op in OP_CASES}) == len(OP_CASES), "ids of the HTML report"
+    assert len({op.name.replace(" ", "-") for op in OP_CASES}) == len(OP_CASES), (
+        "ids of the HTML report"
+    )
     assert find("add").name == "add"
     with pytest.raises(KeyError):
         find("addd")
@@ -37,7 +39,11 @@ def test_samples_of_ranges_are_within_them():
         if sample := op.range_sample():
             assert sample.elementwise
             for x, (low, high) in zip(sample.inputs, op.ranges, strict=True):
-                assert x.shape == (15 if "scipy" in op.needs else 257,) and low <= x.min() and x.max() <= high
+                assert (
+                    x.shape == (15 if "scipy" in op.needs else 257,)
+                    and low <= x.min()
+                    and x.max() <= high
+                )
 
 
 @pytest.mark.parametrize("op", [op for op in OP_CASES if not op.needs], ids=str)
@@ -63,5 +69,7 @@ def test_op_table_loads_without_tests_or_optional_packages():
         "roots = {name.partition('.')[0] for name in sys.modules}\n"
         "print(roots & {'tests', 'matplotlib', 'jinja2', 'mpmath', 'scipy', 'pytest'})"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.strip() == "set()"

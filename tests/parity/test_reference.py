@@ -42,10 +42,14 @@ def test_decompositions_have_more_digits_than_float64(shape, dtype):
     unit = np.broadcast_to(np.eye(shape[-1], dtype=dtype), hermitian.shape)
     low = linalg.cholesky(positive := hermitian + unit)
     products = [
-        (u * s[..., None, :] @ vh, x), (q @ r, x), (x @ linalg.pinv(x) @ x, x), (low @ np.conj(low.mT), positive),
-        (vectors * values[..., None, :] @ np.conj(vectors.mT), hermitian), (linalg.inv(positive) @ positive, unit),
+        (u * s[..., None, :] @ vh, x),
+        (q @ r, x),
+        (x @ linalg.pinv(x) @ x, x),
+        (low @ np.conj(low.mT), positive),
+        (vectors * values[..., None, :] @ np.conj(vectors.mT), hermitian),
+        (linalg.inv(positive) @ positive, unit),
         (linalg.slogdet(positive)[1], np.sum(np.log(linalg.eigvalsh(positive)), axis=-1)),
-    ]  # fmt: skip
+    ]
     for got, expected in products:
         assert got.dtype == expected.dtype and got.shape == expected.shape
         assert np.all(np.abs(got - expected) <= 200 * reference().eps * (1 + np.abs(expected)))
@@ -59,7 +63,9 @@ def test_decompositions_have_more_digits_than_float64(shape, dtype):
         ("betaincinv", (2.5, 1.5, 1.1), math.nan), ("psi", (0.0,), -math.inf), ("y0", (-1.0,), math.nan),
     ],
 )  # fmt: skip
-def test_special_functions_at_and_outside_their_bounds_are_those_of_scipy(name, arguments, expected):
+def test_special_functions_at_and_outside_their_bounds_are_those_of_scipy(
+    name, arguments, expected
+):
     pytest.importorskip("mpmath", reason="mpmath, the reference, is not installed")
     special = pytest.importorskip("scipy.special", reason="needs scipy")
     for function in (getattr(special, name), getattr(SpecialFunctions(), name)):
@@ -89,7 +95,9 @@ def test_differences_are_derivatives(elementwise):
     slopes = differences(find("sin"), *run_reference("sin", x, elementwise=elementwise))
     weights = np.cos(np.arange(3.0))
     np.testing.assert_allclose(slopes.gradients[0].astype(float), weights * np.cos(x), rtol=1e-11)
-    np.testing.assert_allclose(slopes.value_changes[0].astype(float), np.abs(x * np.cos(x)), rtol=1e-6)
+    np.testing.assert_allclose(
+        slopes.value_changes[0].astype(float), np.abs(x * np.cos(x)), rtol=1e-6
+    )
     changes = np.abs(weights) * (np.abs(np.cos(x)) + np.abs(x * np.sin(x)))
     np.testing.assert_allclose(slopes.gradient_changes[0].astype(float), changes, rtol=1e-5)
 
@@ -99,7 +107,9 @@ def test_changes_of_a_sum_add_up_by_magnitude():
     assert slopes.value_changes[0] == pytest.approx(2.5)
 
 
-@pytest.mark.parametrize(("name", "x"), [("abs", 1e-9), ("floor", 1.0), ("relu", 0.0), ("round", 0.5)])
+@pytest.mark.parametrize(
+    ("name", "x"), [("abs", 1e-9), ("floor", 1.0), ("relu", 0.0), ("round", 0.5)]
+)
 def test_differences_at_kinks_and_jumps_are_ignored(name, x):
     slopes = differences(find(name), *run_reference(name, [x, 0.3], elementwise=True))
     assert slopes.noise[0][0] == math.inf and slopes.noise[0][1] < 1e-6

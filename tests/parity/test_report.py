@@ -42,14 +42,20 @@ def test_json_keeps_its_schema(report):
     content = json.loads(as_json(report))
     assert content["schema"] == 1 and content["verdict"] == "pass"
     keys = {
-        "": "schema verdict devices dtypes parts command missing absent ops fused training baseline seeds versions "
-        "platform date seconds reference notes tolerances limits",
+        "": (
+            "schema verdict devices dtypes parts command missing absent ops fused training baseline"
+            " seeds versions platform date seconds reference notes tolerances limits"
+        ),
         "ops": "op tolerance samples cells skipped timing",
-        "training": "device dtype optimizer losses loss_error last_loss_error weight_error limit step note",
+        "training": (
+            "device dtype optimizer losses loss_error last_loss_error weight_error limit step note"
+        ),
         "seeds": "device what dtype equal note",
         "tolerances": "name value gradient reason per_element conditioned",
-        "cells": "device dtype quantity error unit relative limit what place sample inputs got expected note "
-        "reproducer",
+        "cells": (
+            "device dtype quantity error unit relative limit what place sample inputs got expected"
+            " note reproducer"
+        ),
         "timing": "device dtype small large",
     }
     for name, expected in keys.items():
@@ -57,12 +63,18 @@ def test_json_keeps_its_schema(report):
         assert set(parent[name][0] if name else parent) == set(expected.split())
     assert {kernel["device"] for kernel in content["fused"]} == {"cpu"}
     assert [op["op"] for op in content["ops"]] == [op.name for op in CASES]
-    assert content["devices"]["cpu"].startswith("NumPy") and content["versions"]["xgrad"] == xgrad.__version__
+    assert (
+        content["devices"]["cpu"].startswith("NumPy")
+        and content["versions"]["xgrad"] == xgrad.__version__
+    )
 
 
 def test_json_has_no_numbers_that_json_lacks(report):
     report = module.Report(**{**vars(report), "seconds": float("inf")})
-    assert json.loads(as_json(report), parse_constant=lambda name: pytest.fail(name))["seconds"] == "inf"
+    assert (
+        json.loads(as_json(report), parse_constant=lambda name: pytest.fail(name))["seconds"]
+        == "inf"
+    )
 
 
 class Reader(HTMLParser):
@@ -94,11 +106,19 @@ def test_html_has_every_op_and_no_external_resources_or_scripts(report):
     ids, links = reader.values["id"], reader.values["href"]
     for op in CASES:
         assert f">{op.name}</a>" in page and "op-" + op.name.replace(" ", "-") in ids
-    assert len(ids) == len(set(ids)) and {link[1:] for link in links} <= set(ids), "every link leads somewhere"
+    assert len(ids) == len(set(ids)) and {link[1:] for link in links} <= set(ids), (
+        "every link leads somewhere"
+    )
     assert all(source.startswith("data:image/svg+xml;base64,") for source in reader.values["src"])
-    assert reader.tags.count("img") == 5 and "script" not in reader.tags and not re.search(r"https?://|@import", page)
+    assert (
+        reader.tags.count("img") == 5
+        and "script" not in reader.tags
+        and not re.search(r"https?://|@import", page)
+    )
     assert "prefers-color-scheme: dark" in page
-    assert all(f'<span class="{shade}">' in page for shade in ("s1", "s2", "s3", "s4", "over")), "a legend of colours"
+    assert all(f'<span class="{shade}">' in page for shade in ("s1", "s2", "s3", "s4", "over")), (
+        "a legend of colours"
+    )
 
 
 @pytest.mark.usefixtures("_packages")
@@ -141,7 +161,8 @@ def test_text_of_a_failure_names_op_input_and_code(failed):
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.0, "0"), (0.5, "0.50"), (1e-9, "1e-09"), (2e6, "2e+06"), (float("inf"), "inf")]
+    ("value", "text"),
+    [(0.0, "0"), (0.5, "0.50"), (1e-9, "1e-09"), (2e6, "2e+06"), (float("inf"), "inf")],
 )
 def test_numbers_are_short(value, text):
     assert number(value) == text

@@ -21,7 +21,9 @@ def test_training_runs_on_two_devices_agree(optimizer, dtype, device):
 
 def test_training_run_out_of_tolerance_does_not_pass(monkeypatch, strict):
     baseline = isolated(train, CPU, "float32", "sgd", 20)
-    assert not compare_training(strict, "float32", "sgd", baseline._replace(losses=baseline.losses * np.nan)).passed
+    assert not compare_training(
+        strict, "float32", "sgd", baseline._replace(losses=baseline.losses * np.nan)
+    ).passed
     monkeypatch.setattr(training_parity, "BATCH", 31)
     run = compare_training(strict, "float32", "sgd", baseline)
     assert not run.passed and run.loss_error > 1e-3 and run.weight_error > 1e-4
@@ -42,7 +44,9 @@ def test_different_bits_and_errors_are_noted(monkeypatch, strict):
         "one bit": lambda device, dtype: [
             xgrad.asarray(np.float32([1, 1 + 2**-23 * (device is strict)]), device=device)
         ],
-        "sign": lambda device, dtype: [xgrad.asarray([0.0 if device is CPU else -0.0], device=device)],
+        "sign": lambda device, dtype: [
+            xgrad.asarray([0.0 if device is CPU else -0.0], device=device)
+        ],
         "error": lambda device, dtype: [] if device is CPU else 1 / 0,
     }
     monkeypatch.setattr(seed_parity, "DRAWS", draws)

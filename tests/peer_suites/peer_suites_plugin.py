@@ -1,8 +1,9 @@
-"""Plugin of pytest for test suites of other projects on one namespace of the standard: see `run.py`.
+"""Plugin of pytest for test suites of other projects on one namespace of the standard: see
+`run.py`.
 
-The environment variable ``PEER_NAMESPACE`` names it. SciPy's and array-api-extra's tests take the namespace by a
-fixture (``xp`` and ``library``), which is parametrized with that namespace alone; einops' go through a list of
-backends, which becomes a backend of that namespace alone.
+The environment variable ``PEER_NAMESPACE`` names it. SciPy's and array-api-extra's tests take the
+namespace by a fixture (``xp`` and ``library``), which is parametrized with that namespace alone;
+einops' go through a list of backends, which becomes a backend of that namespace alone.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ namespace = import_module(NAME)
 
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(namespace, "set_default_dtype"):
-        namespace.set_default_dtype(namespace.float64)  # which the suites expect, and set for PyTorch
+        namespace.set_default_dtype(
+            namespace.float64
+        )  # which the suites expect, and set for PyTorch
     if os.environ.get("EINOPS_TEST_BACKENDS"):
         join_einops()
 
@@ -32,7 +35,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if (scipy := sys.modules.get("scipy.conftest")) is not None:
         scipy.xp_known_backends.add(NAME)  # so that tests for NumPy alone skip it
         give(metafunc, "xp", namespace)
-        if "devices" in metafunc.fixturenames:  # SciPy's fixture expects a list, a tuple since version 2025.12
+        if (
+            "devices" in metafunc.fixturenames
+        ):  # SciPy's fixture expects a list, a tuple since version 2025.12
             devices = [*namespace.__array_namespace_info__().devices(), None]
             metafunc.parametrize("devices", [devices], ids=[pytest.HIDDEN_PARAM])
     elif "array_api_extra.tests.main.conftest" in sys.modules:
@@ -107,11 +112,15 @@ def join_einops() -> None:
             return namespace.einsum(pattern, *x)
 
     tests = import_module("einops.tests")
-    tests.collect_test_backends = lambda symbolic=False, layers=False: [] if symbolic or layers else [Backend()]
+    tests.collect_test_backends = lambda symbolic=False, layers=False: (
+        [] if symbolic or layers else [Backend()]
+    )
 
 
 @pytest.fixture(autouse=True)
-def from_dlpack_of_the_namespace(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def from_dlpack_of_the_namespace(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Replace NumPy's, by which einops' tests of `einops.array_api` create arrays."""
     if request.module.__name__.startswith("einops.") and "array_api" in request.node.name:
         original = np.from_dlpack

@@ -1,8 +1,10 @@
-"""Test suites of other projects, run from the installed packages on xgrad and, to compare, on array-api-strict.
+"""Test suites of other projects, run from the installed packages on xgrad and, to compare, on
+array-api-strict.
 
-Usage: ``python tests/peer_suites/run.py [SUITE ...]``, where a SUITE is one of `SUITES`. Of SciPy's tests it runs those
-that take the array library as a parameter. It fails if a test fails on xgrad that `xfails.txt` does not list, with its
-reason. After a run of all suites, the table is written to `results.md`.
+Usage: ``python tests/peer_suites/run.py [SUITE ...]``, where a SUITE is one of `SUITES`. Of SciPy's
+tests it runs those that take the array library as a parameter. It fails if a test fails on xgrad
+that `xfails.txt` does not list, with its reason. After a run of all suites, the table is written to
+`results.md`.
 """
 
 from __future__ import annotations
@@ -28,9 +30,15 @@ ENDINGS = ("passed", "failed", "known", "skipped")
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"one of {', '.join(SUITES)} (default: all)")
-    parser.add_argument("--jobs", default="auto", help="processes of pytest-xdist (default: %(default)s)")
-    parser.add_argument("-k", dest="select", default="", help="only tests whose names match, as pytest has it")
+    parser.add_argument(
+        "suites", nargs="*", metavar="SUITE", help=f"one of {', '.join(SUITES)} (default: all)"
+    )
+    parser.add_argument(
+        "--jobs", default="auto", help="processes of pytest-xdist (default: %(default)s)"
+    )
+    parser.add_argument(
+        "-k", dest="select", default="", help="only tests whose names match, as pytest has it"
+    )
     args = parser.parse_args()
     if unknown := set(args.suites) - set(SUITES):
         parser.error(f"expected suites of {', '.join(SUITES)}, got {', '.join(sorted(unknown))}")
@@ -45,7 +53,9 @@ def main() -> int:
                 print(f"FAILED {test}: {reason}")
         counts = [Counter(ending for ending, _ in results.values()) for results in (xgrad, strict)]
         failed = failed or bool(counts[0]["failed"])
-        numbers = [counts[0][ending] for ending in ENDINGS] + [counts[1][ending] for ending in ("passed", "failed")]
+        numbers = [counts[0][ending] for ending in ENDINGS] + [
+            counts[1][ending] for ending in ("passed", "failed")
+        ]
         rows.append([suite, *map(str, numbers)])
         print(*rows[-1], flush=True)
     table = markdown(["suite", *ENDINGS, "array-api-strict: passed", "failed"], rows)
@@ -61,15 +71,28 @@ Written by `make peer-suites`. Failures that are known are listed in [xfails.txt
 """
 
 
-def outcomes(suite: str, namespace: str, args: argparse.Namespace) -> Iterator[tuple[str, tuple[str, str]]]:
+def outcomes(
+    suite: str, namespace: str, args: argparse.Namespace
+) -> Iterator[tuple[str, tuple[str, str]]]:
     """Run a suite on a namespace, and yield the name of each test, its outcome, and the reason."""
     env = os.environ | {
         "PEER_NAMESPACE": namespace,
         "SCIPY_ARRAY_API": "1",
         "OPENBLAS_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join([*map(str, (HERE, ROOT, ROOT / "backends")), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join(
+            [*map(str, (HERE, ROOT, ROOT / "backends")), os.environ.get("PYTHONPATH", "")]
+        ),
     }
-    command = [sys.executable, "-m", "pytest", "-p", "peer_suites_plugin", "--pyargs", SUITES[suite], "-q"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "peer_suites_plugin",
+        "--pyargs",
+        SUITES[suite],
+        "-q",
+    ]
     command += ["--tb=short", "-W", "ignore", "-n", args.jobs, "-p", "no:cacheprovider"]
     command += ["-k", args.select] if args.select else []
     if suite == "einops":
@@ -77,12 +100,17 @@ def outcomes(suite: str, namespace: str, args: argparse.Namespace) -> Iterator[t
     elif suite != "array-api-extra":
         command += ["-m", "array_api_backends and not slow"]
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "pytest.ini").write_text("[pytest]\n")  # or pytest uses that of a parent folder
+        (Path(folder) / "pytest.ini").write_text(
+            "[pytest]\n"
+        )  # or pytest uses that of a parent folder
         report = Path(folder) / "report.xml"
         command += ["-c", "pytest.ini", f"--junitxml={report}"]
         done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
         if not report.exists() or done.returncode not in (0, 1, 5):
-            sys.exit(f"{suite}: the suite did not run on {namespace}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+            sys.exit(
+                f"{suite}: the suite did not run on"
+                f" {namespace}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+            )
         for case in ElementTree.parse(report).iter("testcase"):
             name = f"{suite}/{case.get('classname')}::{case.get('name')}"
             yield name, outcome(case)
@@ -103,7 +131,10 @@ def known_failures(text: str) -> set[str]:
 
 def is_known(test: str, known: set[str]) -> bool:
     """Return whether a test is listed: itself, without parameters, or by its class or module."""
-    return any(test == entry or test.startswith((f"{entry}[", f"{entry}::", f"{entry}.")) for entry in known)
+    return any(
+        test == entry or test.startswith((f"{entry}[", f"{entry}::", f"{entry}."))
+        for entry in known
+    )
 
 
 def markdown(head: list[str], rows: list[list[str]]) -> str:

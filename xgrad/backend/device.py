@@ -11,7 +11,8 @@ from xgrad.backend import Backend, DeviceError
 from xgrad.backend.registry import PlugInErrors, device_count, open_backend
 from xgrad.support.hints import shown
 
-#: What intercepts the calls of ops in this thread or task: an `Interceptor`: a recorder, or anomaly detection.
+#: What intercepts the calls of ops in this thread or task: an `Interceptor`: a recorder, or anomaly
+#: detection.
 intercepting: ContextVar[Interceptor | None] = ContextVar("xgrad_intercepting", default=None)
 #: The innermost call of `vmap` in this thread or task: see `xgrad.transforms.batching`.
 batching: ContextVar[Any] = ContextVar("xgrad_batching", default=None)
@@ -21,7 +22,8 @@ _NO_CONTEXT = nullcontext()
 class Interceptor:
     """A mode in which the calls of ops, but those on one device, pass through a method.
 
-    Ops test for it where they look for the recorder of a captured step, so its absence costs nothing.
+    Ops test for it where they look for the recorder of a captured step, so its absence costs
+    nothing.
     """
 
     device: Any = None  # that whose ops are not intercepted
@@ -75,9 +77,11 @@ class Device:
     device_context: Callable[[], AbstractContextManager[Any]] | None
     native: Any
     placements: Placements
-    level = 0  # of nested calls of `vmap`, whose tensors have devices of their own, which stand for a `root`
+    # of nested calls of `vmap`, whose tensors have devices of their own, which stand for a `root`
+    level = 0
     root: Device
-    # Arrays of a `vmap` have a graph of their own, that of the calls around it; see `xgrad.transforms.batching`.
+    # Arrays of a `vmap` have a graph of their own, that of the calls around it; see
+    # `xgrad.transforms.batching`.
     detached: Callable[[Any], Any]
     is_differentiated: Callable[[Any], bool]
     rewritten: Callable[[Any, Any], Any]
@@ -91,30 +95,41 @@ class Device:
         if name in cls._known:
             return cls._known[name]
         kind, colon, digits = name.partition(":")
-        if colon and not (digits.isdecimal() and len(digits) < 10):  # int refuses thousands of digits
+        if colon and not (
+            digits.isdecimal() and len(digits) < 10
+        ):  # int refuses thousands of digits
             raise DeviceError(f"unknown device {name!r}: expected a name such as 'cpu' or 'cuda:1'")
         backend, index, count = open_backend(kind), int(digits or 0), device_count(kind)
         if index >= count:
             raise DeviceError(f"unknown device {name!r}: this machine has {count} of type {kind!r}")
         full = f"{kind}:{index}"
         with PlugInErrors(kind):
-            device = cls._known.get(full) or cls._known.setdefault(full, cls.of(kind, backend, index))
+            device = cls._known.get(full) or cls._known.setdefault(
+                full, cls.of(kind, backend, index)
+            )
         return cls._known.setdefault(name, device)
 
     @classmethod
     def of(cls, kind: str, backend: Backend, index: int = 0) -> Device:
-        """Return a device of a backend that need not be installed, without a name by which to find it."""
+        """Return a device of a backend that need not be installed, without a name by which to find
+        it.
+        """
         device = object.__new__(cls)
         device.type, device.index, device.backend, device.root = kind, index, backend, device
         device.xp, device.array_type = backend.xp, backend.array_type
         if "special" not in vars(device.xp):  # hasattr would load array-api-compat
-            from xgrad.backend.scipy_kernels import SciPyKernels  # not at the top: with the first device
+            from xgrad.backend.scipy_kernels import (
+                SciPyKernels,
+            )  # not at the top: with the first device
 
             device.xp.special = SciPyKernels(backend)
         device.xp.kernels = backend.kernels  # for `overridable`
         device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
         device.as_array = backend.array_converter(index)
-        device.device_context, device.native = backend.device_context(index), backend.native_device(index)
+        device.device_context, device.native = (
+            backend.device_context(index),
+            backend.native_device(index),
+        )
         device.placements = Placements(device)
         return device
 
@@ -141,7 +156,9 @@ class Device:
 
 
 class Placement:
-    """A device and a dtype of its library, with NumPy's character for its kind. Interned: equality is identity."""
+    """A device and a dtype of its library, with NumPy's character for its kind. Interned: equality
+    is identity.
+    """
 
     __slots__ = ("complex", "device", "dtype", "floating", "half", "kind")
 

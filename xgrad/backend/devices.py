@@ -11,7 +11,13 @@ import numpy as np
 
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
-from xgrad.backend.registry import PlugInErrors, backend_class, device_count, entry_points, open_backend
+from xgrad.backend.registry import (
+    PlugInErrors,
+    backend_class,
+    device_count,
+    entry_points,
+    open_backend,
+)
 from xgrad.support.hints import shown
 from xgrad.support.scopes import Mode
 
@@ -21,8 +27,8 @@ def device_types() -> list[str]:
     return sorted(entry_points(), key=lambda name: (name != "cpu", name))
 
 
-#: Types of devices that are looked for wherever devices are listed. To open other libraries takes seconds, and memory
-#: of GPUs: JAX takes three quarters of one.
+#: Types of devices that are looked for wherever devices are listed. To open other libraries takes
+#: seconds, and memory of GPUs: JAX takes three quarters of one.
 LISTED = ("cpu", "cuda")
 
 
@@ -144,7 +150,9 @@ _default: ContextVar[Device | None] = ContextVar("xgrad_default_device", default
 
 
 def current_device() -> Device:
-    """Return the device where new tensors are made: the innermost `default_device`, else the CPU."""
+    """Return the device where new tensors are made: the innermost `default_device`, else the
+    CPU.
+    """
     return _default.get() or Device("cpu")
 
 

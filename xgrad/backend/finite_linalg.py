@@ -1,4 +1,6 @@
-"""A check before LAPACK's singular value decomposition, which may not terminate for a matrix with an infinity."""
+"""A check before LAPACK's singular value decomposition, which may not terminate for a matrix with
+an infinity.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ import numpy as np
 
 
 def finite_linalg(linalg: Any, to_host: Callable[[Any], np.ndarray]) -> SimpleNamespace:
-    """Return a namespace ``linalg`` in which functions of singular values raise LinAlgError for NaN and infinity."""
+    """Return a namespace ``linalg`` in which functions of singular values raise LinAlgError for NaN
+    and infinity.
+    """
 
     def checked(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(x: Any, /, **options: Any) -> Any:
@@ -21,4 +25,6 @@ def finite_linalg(linalg: Any, to_host: Callable[[Any], np.ndarray]) -> SimpleNa
         return call
 
     names = ("matrix_rank", "pinv", "svd", "svdvals")
-    return SimpleNamespace(**vars(linalg) | {name: checked(getattr(linalg, name)) for name in names})
+    return SimpleNamespace(
+        **vars(linalg) | {name: checked(getattr(linalg, name)) for name in names}
+    )

@@ -11,14 +11,17 @@ import numpy as np
 from xgrad.backend.wrapping import ArrayType, LazyNamespace, define_operators
 
 #: Functions whose result is a view of their first argument.
-_VIEWS = frozenset({"expand_dims", "flip", "matrix_transpose", "moveaxis", "permute_dims", "reshape", "squeeze"})
+_VIEWS = frozenset(
+    {"expand_dims", "flip", "matrix_transpose", "moveaxis", "permute_dims", "reshape", "squeeze"}
+)
 
 
 class MutableArray(ArrayType):
     """An array that can be written to: it holds an immutable one, and takes another for each write.
 
-    A view holds its base and the function that takes it from there. A write to a view is one to its base, which all
-    its views see. A backend defines a subclass, with the methods `namespace` and `replaced`.
+    A view holds its base and the function that takes it from there. A write to a view is one to its
+    base, which all its views see. A backend defines a subclass, with the methods `namespace` and
+    `replaced`.
 
     native : array -- That of the library.
     base, take -- Of a view.
@@ -26,7 +29,12 @@ class MutableArray(ArrayType):
 
     __slots__ = ("__weakref__", "_base", "_native", "_take", "_version")
 
-    def __init__(self, native: Any, base: MutableArray | None = None, take: Callable[[Any], Any] | None = None) -> None:
+    def __init__(
+        self,
+        native: Any,
+        base: MutableArray | None = None,
+        take: Callable[[Any], Any] | None = None,
+    ) -> None:
         self._native, self._base, self._take = native, base, take
         self._version: int = 0 if base is None else base._version  # the number of writes
 
@@ -59,7 +67,9 @@ class MutableArray(ArrayType):
         return self if self._base is None else self._base
 
     def write(self, native: Any) -> None:
-        """Hold another array of the library, of the same shape and dtype, which views follow; not for a view."""
+        """Hold another array of the library, of the same shape and dtype, which views follow; not
+        for a view.
+        """
         self._native, self._version = native, self._version + 1
 
     def view(self, take: Callable[[Any], Any]) -> MutableArray:
@@ -81,31 +91,56 @@ class MutableArray(ArrayType):
         else:  # the elements of the base, by their positions
             xp, flat = self.namespace(), (-1,)
             selected = self._take(xp.reshape(xp.asarray(np.arange(base.size)), base.shape))[key]
-            value = xp.reshape(xp.broadcast_to(xp.asarray(value, dtype=base.dtype), selected.shape), flat)
+            value = xp.reshape(
+                xp.broadcast_to(xp.asarray(value, dtype=base.dtype), selected.shape), flat
+            )
             new = self.replaced(xp.reshape(base.native, flat), xp.reshape(selected, flat), value)
             base.write(xp.reshape(new, base.shape))
 
-    # fmt: off
     @property
-    def shape(self) -> tuple[int, ...]: return tuple(self._native.shape)
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self._native.shape)
+
     @property
-    def dtype(self) -> Any: return self._native.dtype
+    def dtype(self) -> Any:
+        return self._native.dtype
+
     @property
-    def device(self) -> Any: return self._native.device
+    def device(self) -> Any:
+        return self._native.device
+
     @property
-    def mT(self) -> MutableArray: return self.view(self.namespace().matrix_transpose)
+    def mT(self) -> MutableArray:
+        return self.view(self.namespace().matrix_transpose)
+
     T = mT
 
-    def __repr__(self) -> str: return f"{type(self).__name__}({self.native!r})"
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: return np.array(self.native, dtype)
-    def __bool__(self) -> bool: return bool(self.native)
-    def __int__(self) -> int: return int(self.native)
-    def __float__(self) -> float: return float(self.native)
-    def __complex__(self) -> complex: return complex(self.native)
-    def __index__(self) -> int: return operator.index(self.native)
-    def __dlpack__(self, **options: Any) -> Any: return self.native.__dlpack__(**options)
-    def __dlpack_device__(self) -> Any: return self.native.__dlpack_device__()
-    # fmt: on
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.native!r})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.native, dtype)
+
+    def __bool__(self) -> bool:
+        return bool(self.native)
+
+    def __int__(self) -> int:
+        return int(self.native)
+
+    def __float__(self) -> float:
+        return float(self.native)
+
+    def __complex__(self) -> complex:
+        return complex(self.native)
+
+    def __index__(self) -> int:
+        return operator.index(self.native)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.native.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.native.__dlpack_device__()
 
 
 def _computed(function: Callable[..., Any], *operands: Any) -> Any:
@@ -114,10 +149,14 @@ def _computed(function: Callable[..., Any], *operands: Any) -> Any:
 
 
 def _updated(function: Callable[..., Any], x: MutableArray, y: Any) -> MutableArray:
-    """Update an array in place; arrays of the library are immutable, and so its operators in place make new ones."""
+    """Update an array in place; arrays of the library are immutable, and so its operators in place
+    make new ones.
+    """
     new = function(x.native, unwrapped(y))
     if (tuple(new.shape), new.dtype) != (x.shape, x.dtype):
-        raise ValueError(f"in place: expected shape {x.shape}, {x.dtype}, got {tuple(new.shape)}, {new.dtype}")
+        raise ValueError(
+            f"in place: expected shape {x.shape}, {x.dtype}, got {tuple(new.shape)}, {new.dtype}"
+        )
     if x._base is None:
         x.write(new)
     else:
@@ -164,15 +203,25 @@ class MutableNamespace(LazyNamespace):
             if type(x) in (tuple, list) or hasattr(x, "_fields"):
                 parts = list(map(wrapped, x))
                 return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
-            return array_type(x) if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, np.generic) else x
+            return (
+                array_type(x)
+                if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, np.generic)
+                else x
+            )
 
         def call(*args: Any, **options: Any) -> Any:
-            if type(axis := options.get("axis")) is list:  # in which Dask's norm sees the axes of a matrix
+            if (
+                type(axis := options.get("axis")) is list
+            ):  # in which Dask's norm sees the axes of a matrix
                 options["axis"] = tuple(axis)
-            return wrapped(function(*map(unwrapped, args), **{key: unwrapped(x) for key, x in options.items()}))
+            return wrapped(
+                function(*map(unwrapped, args), **{key: unwrapped(x) for key, x in options.items()})
+            )
 
         def permute_dims(x: Any, axes: tuple[int, ...]) -> Any:
-            return function(x, tuple([axis % len(axes) for axis in axes]))  # some libraries refuse negative axes
+            return function(
+                x, tuple([axis % len(axes) for axis in axes])
+            )  # some libraries refuse negative axes
 
         convert = permute_dims if name == "permute_dims" else function
 

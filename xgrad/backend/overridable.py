@@ -1,6 +1,8 @@
-"""Functions of rules that a backend may override by one kernel, such as a derivative rule or an optimizer's update.
+"""Functions of rules that a backend may override by one kernel, such as a derivative rule or an
+optimizer's update.
 
-Forward rules of ops need no declaration: a kernel of a backend replaces the rule of the op of its name.
+Forward rules of ops need no declaration: a kernel of a backend replaces the rule of the op of its
+name.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Overridable:
-    """The generic form of an `overridable` function, and the names of arguments that it changes in place."""
+    """The generic form of an `overridable` function, and the names of arguments that it changes in
+    place.
+    """
 
     __slots__ = ("changes", "generic")
 
@@ -28,12 +32,14 @@ OVERRIDABLE: dict[str, Overridable] = {}
 def overridable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
     """Declare a function of a namespace and arrays that a backend may override by a kernel.
 
-    The kernel is the entry of that name in the backend's `kernels`, and takes the same arguments but the namespace. In
-    a pass that is recorded the function itself is called: kernels have no derivative.
+    The kernel is the entry of that name in the backend's `kernels`, and takes the same arguments
+    but the namespace. In a pass that is recorded the function itself is called: kernels have no
+    derivative.
 
-    The first parameter of `generic` is the namespace, and no parameter has a default. It uses only operators and the
-    namespace, and is the reference for tests of kernels. `name` is by default its own, without leading underscores;
-    `changes` are the arguments that it, and a kernel, changes in place, and no others.
+    The first parameter of `generic` is the namespace, and no parameter has a default. It uses only
+    operators and the namespace, and is the reference for tests of kernels. `name` is by default its
+    own, without leading underscores; `changes` are the arguments that it, and a kernel, changes in
+    place, and no others.
 
     Examples
     --------
@@ -48,10 +54,14 @@ def overridable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
     """
     name, code = name or generic.__name__.lstrip("_"), generic.__code__
     if name in OVERRIDABLE:
-        raise ValueError(f"overridable: expected a name of its own for each part, got {name!r} twice")
+        raise ValueError(
+            f"overridable: expected a name of its own for each part, got {name!r} twice"
+        )
     first, *rest = code.co_varnames[: code.co_argcount]
     if unknown := set(changes) - set(rest):
-        raise ValueError(f"overridable: {name} has no arguments {sorted(unknown)}: expected some of {rest}")
+        raise ValueError(
+            f"overridable: {name} has no arguments {sorted(unknown)}: expected some of {rest}"
+        )
     OVERRIDABLE[name] = Overridable(generic, changes)
     dispatch = _dispatcher((first, *rest))(generic, name)
     update_wrapper(dispatch, generic)
@@ -60,14 +70,15 @@ def overridable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
 
 @cache
 def _dispatcher(parameters: tuple[str, ...]) -> Any:
-    """Return a function that makes the dispatching function of a generic form and the name of its kernel.
+    """Return a function that makes the dispatching function of a generic form and the name of its
+    kernel.
 
-    It is generated, because passing on ``*args`` takes three times as long. It reads ``__dict__``, because a failed
-    lookup in a namespace with ``__getattr__`` is slow.
+    It is generated, because passing on ``*args`` takes three times as long. It reads ``__dict__``,
+    because a failed lookup in a namespace with ``__getattr__`` is slow.
     """
     first, *rest = parameters
     return eval(
-        f"lambda _generic, _name: lambda {', '.join(parameters)}: _generic({', '.join(parameters)}) if "
-        f"(kernels := {first}.__dict__.get('kernels')) is None or (kernel := kernels.get(_name)) is None else "
-        f"kernel({', '.join(rest)})"
+        f"lambda _generic, _name: lambda {', '.join(parameters)}: _generic({', '.join(parameters)})"
+        f" if (kernels := {first}.__dict__.get('kernels')) is None or (kernel :="
+        f" kernels.get(_name)) is None else kernel({', '.join(rest)})"
     )

@@ -1,11 +1,12 @@
 """Random bits as a function of a seed, the number of a call and an index: Philox4x64-10 [1]_.
 
-Under the key (seed, 0), the counter (block, 0, call, 0) gives four words of 64 bits. Integers of fewer bits are parts
-of words, the low bits first. Every backend gives the same bits.
+Under the key (seed, 0), the counter (block, 0, call, 0) gives four words of 64 bits. Integers of
+fewer bits are parts of words, the low bits first. Every backend gives the same bits.
 
 References
 ----------
-.. [1] J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+.. [1] J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1,
+   2, 3", SC 2011.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ import numpy as np
 
 _thread = threading.local()
 #: A state of NumPy's generator without its counter and key: the words of the last block are used.
-_NO_BUFFER = {"bit_generator": "Philox", "buffer": (0, 0, 0, 0), "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
+_NO_BUFFER = {
+    "bit_generator": "Philox",
+    "buffer": (0, 0, 0, 0),
+    "buffer_pos": 4,
+    "has_uint32": 0,
+    "uinteger": 0,
+}
 _WORD, _INTEGERS = np.dtype("<u8"), {width: np.dtype(f"<i{width // 8}") for width in (16, 32, 64)}
 
 
@@ -25,7 +32,8 @@ def words(seed: int, call: int, count: int) -> np.ndarray:
     try:
         generator = _thread.philox
     except AttributeError:
-        # One per thread: a constructor takes longer than a draw. numpy.random is loaded here, at its first use.
+        # One per thread: a constructor takes longer than a draw. numpy.random is loaded here, at
+        # its first use.
         generator = _thread.philox = np.random.Philox(key=0)
     generator.state = {**_NO_BUFFER, "state": {"counter": _before(call % 2**64), "key": (seed, 0)}}
     drawn: np.ndarray = generator.random_raw(count)

@@ -1,8 +1,9 @@
-"""The entry of captured steps: raw arrays enter array code through `run_array_code`, where a recorder sees them.
+"""The entry of captured steps: raw arrays enter array code through `run_array_code`, where a
+recorder sees them.
 
-A captured step is recorded while it runs eagerly. Tensors always hold arrays of the device. Array code, a function of
-a device and of raw arrays, is given proxies by the recorder, for the length of the call, and each call that it makes of
-the array library is written down.
+A captured step is recorded while it runs eagerly. Tensors always hold arrays of the device. Array
+code, a function of a device and of raw arrays, is given proxies by the recorder, for the length of
+the call, and each call that it makes of the array library is written down.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ if TYPE_CHECKING:  # for it takes 0.3 ms of `import xgrad` to make a protocol
     class StepRecorder(Protocol):
         """The interface of the recorder of a captured step: see `xgrad.capture.recorder`."""
 
-        refusal: str  # why the step cannot be replayed; the recorder is then left out of the rest of the step
+        # why the step cannot be replayed; the recorder is then left out of the rest of the step
+        refusal: str
 
         def run(self, device: Any, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
             """Return the result of array code."""
@@ -38,7 +40,9 @@ if TYPE_CHECKING:  # for it takes 0.3 ms of `import xgrad` to make a protocol
             """Return whether an array is an argument, of the state, or made by the step."""
 
         def paused(self, follow: Iterable[Any]) -> AbstractContextManager[None]:
-            """Return a context in which nothing is recorded, and some tensors may get new arrays of equal values."""
+            """Return a context in which nothing is recorded, and some tensors may get new arrays of
+            equal values.
+            """
 
         def refuse(self, reason: str) -> None:
             """Note why the step cannot be replayed; it runs on, and eagerly from its next call."""
@@ -46,14 +50,22 @@ if TYPE_CHECKING:  # for it takes 0.3 ms of `import xgrad` to make a protocol
         def add_generator(self, generator: Any) -> None:
             """Take a generator that the step makes from a seed as a constant."""
 
-        def draw(self, generator: Any, before: tuple[int, int], after: tuple[int, int]) -> tuple[Any, Any]:
-            """Return the seed and the number of a call of a generator, as random kernels are given them."""
+        def draw(
+            self, generator: Any, before: tuple[int, int], after: tuple[int, int]
+        ) -> tuple[Any, Any]:
+            """Return the seed and the number of a call of a generator, as random kernels are given
+            them.
+            """
 
         def update_numbers(self, owner: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-            """Return the options or the numbers of an optimizer, as its update rule is given them."""
+            """Return the options or the numbers of an optimizer, as its update rule is given
+            them.
+            """
 
         def updated_numbers(self, owner: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-            """Note the numbers that an update rule leaves, and return them as the optimizer keeps them."""
+            """Note the numbers that an update rule leaves, and return them as the optimizer keeps
+            them.
+            """
 
         def constant(self, make: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
             """Return an array, and its device, that is made of Python's values."""
@@ -64,7 +76,9 @@ class CaptureWarning(UserWarning):
 
 
 class CaptureError(RuntimeError):
-    """A replay differs from the eager step under ``verify``, or a tensor belongs to the trace of another thread."""
+    """A replay differs from the eager step under ``verify``, or a tensor belongs to the trace of
+    another thread.
+    """
 
 
 #: The recorder of a captured step in this thread or task. Ask for it by `active_recorder`.
@@ -72,16 +86,19 @@ recording: ContextVar[Any] = ContextVar("xgrad_recording", default=None)
 
 
 def active_recorder() -> StepRecorder | None:
-    """Return the recorder of the step that runs; None outside of captured steps, and once the capture is refused."""
+    """Return the recorder of the step that runs; None outside of captured steps, and once the
+    capture is refused.
+    """
     recorder: StepRecorder | None = recording.get()
     return None if recorder is None or recorder.refusal else recorder
 
 
 def run_array_code(device: Any, function: Callable[..., Any], *args: Any) -> Any:
-    """Return the result of array code: a function of a device and of arguments, in which raw arrays are used.
+    """Return the result of array code: a function of a device and of arguments, in which raw arrays
+    are used.
 
-    All raw arrays are to enter array code here, or by the rule of an op. Arrays are passed as arguments, not by a
-    closure, and writes to them are array code, too.
+    All raw arrays are to enter array code here, or by the rule of an op. Arrays are passed as
+    arguments, not by a closure, and writes to them are array code, too.
     """
     recorder = recording.get()
     if recorder is None or recorder.refusal:
@@ -110,12 +127,18 @@ def cast(device: Any, x: Any, dtype: Any) -> Any:
 
 
 def broadcast_number(device: Any, number: float, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """Return a number in a shape, in the memory of one element: array code, for `run_array_code`."""
-    return device.xp.broadcast_to(device.xp.full((), number, dtype=dtype, device=device.native), shape)
+    """Return a number in a shape, in the memory of one element: array code, for
+    `run_array_code`.
+    """
+    return device.xp.broadcast_to(
+        device.xp.full((), number, dtype=dtype, device=device.native), shape
+    )
 
 
 def check_true(device: Any, condition: Any) -> bool:
-    """Return whether an array of one bool is true, in a check of an argument, which a replay repeats."""
+    """Return whether an array of one bool is true, in a check of an argument, which a replay
+    repeats.
+    """
     return bool(run_array_code(device, _check_true, condition))
 
 

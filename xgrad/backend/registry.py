@@ -25,8 +25,8 @@ class _Refused:
 def entry_points() -> dict[str, Any]:
     """Return the entry points of all installed backends, by type of device.
 
-    A second entry for a name of xgrad's own is listed as refused, under the name and its value. Plug-ins that share
-    another name are all refused.
+    A second entry for a name of xgrad's own is listed as refused, under the name and its value.
+    Plug-ins that share another name are all refused.
     """
     from importlib import metadata  # not at the top: 20 ms of `import xgrad`
 
@@ -46,14 +46,18 @@ def entry_points() -> dict[str, Any]:
                 )
         elif len(rivals) > 1:
             values = " and ".join(sorted(rivals))
-            points[name] = _Refused(f"{name}: expected one plug-in of this name, got {values}: remove all but one")
+            points[name] = _Refused(
+                f"{name}: expected one plug-in of this name, got {values}: remove all but one"
+            )
         else:
             (points[name],) = rivals.values()
     return points
 
 
 class PlugInErrors:
-    """A context that turns errors of a plug-in into a DeviceError that names it, except `passed` and interrupts."""
+    """A context that turns errors of a plug-in into a DeviceError that names it, except `passed`
+    and interrupts.
+    """
 
     def __init__(self, name: str, passed: type[Exception] = DeviceError) -> None:
         self.name, self.passed = name, passed
@@ -80,8 +84,13 @@ def backend_class(name: str) -> type[Backend]:
         raise DeviceError(f"unknown device {name!r}: the installed backends are {known}")
     with PlugInErrors(name):
         cls = points[name].load()
-        if not (isinstance(cls, type) and issubclass(cls, Backend) and isinstance(cls.library, str)):
-            raise TypeError(f"expected a subclass of xgrad.backend.Backend with the name of a library, got {cls!r}")
+        if not (
+            isinstance(cls, type) and issubclass(cls, Backend) and isinstance(cls.library, str)
+        ):
+            raise TypeError(
+                "expected a subclass of xgrad.backend.Backend with the name of a library, got"
+                f" {cls!r}"
+            )
     return cls
 
 

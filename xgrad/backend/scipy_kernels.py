@@ -13,14 +13,17 @@ from xgrad.backend import Backend
 
 
 class SciPyKernels:
-    """The namespace ``xp.special`` of a backend: SciPy's functions by their names, loaded at their first use.
+    """The namespace ``xp.special`` of a backend: SciPy's functions by their names, loaded at their
+    first use.
 
-    They take arrays of the backend and Python scalars, and return an array of the dtype to which the floating ones
-    promote, on their device. Arrays that are not in host memory are copied there and back. `native` has the library's
-    own functions, which take precedence.
+    They take arrays of the backend and Python scalars, and return an array of the dtype to which
+    the floating ones promote, on their device. Arrays that are not in host memory are copied there
+    and back. `native` has the library's own functions, which take precedence.
     """
 
-    def __init__(self, backend: Backend, native: dict[str, Callable[..., Any]] | None = None) -> None:
+    def __init__(
+        self, backend: Backend, native: dict[str, Callable[..., Any]] | None = None
+    ) -> None:
         self._backend = backend
         vars(self).update(native or {})
 
@@ -46,7 +49,8 @@ def _scipy_special(name: str) -> Any:
         return _module()
     except ImportError as error:
         raise ImportError(
-            f"special.{name}: the package SciPy, whose kernel it is, is missing: pip install 'xgrad[special]'"
+            f"special.{name}: the package SciPy, whose kernel it is, is missing: pip install"
+            " 'xgrad[special]'"
         ) from error
 
 
@@ -77,7 +81,8 @@ def _through_the_host(backend: Backend, function: Callable[..., Any]) -> Callabl
         out = np.asarray(function(*hosts))
         floats = [x.dtype for x in hosts if hasattr(x, "dtype") and x.dtype.kind in "fc"]
         out = out.astype(np.result_type(*floats), copy=False) if floats else out
-        # Without an array the inputs are NumPy's scalars, to which its functions reduce 0-d arrays: so is the result.
+        # Without an array the inputs are NumPy's scalars, to which its functions reduce 0-d arrays:
+        # so is the result.
         return backend.from_host(out, backend.index_of(arrays[0])) if arrays else out[()]
 
     kernel.__name__ = function.__name__

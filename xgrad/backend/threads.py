@@ -14,16 +14,19 @@ __all__ = ["get_num_threads", "set_num_threads"]
 #: Runtimes of native kernels, which leave one thread to BLAS while they call it.
 RUNTIMES: list[Any] = []
 
-#: Held while a thread loads a library, or goes through those that are loaded. threadpoolctl runs Python for each of
-#: them, while the loader of the system is locked: a thread that has Python's lock and waits for the loader, as
-#: `ctypes.CDLL` does, would never go on.
+#: Held while a thread loads a library, or goes through those that are loaded. threadpoolctl runs
+#: Python for each of them, while the loader of the system is locked: a thread that has Python's
+#: lock and waits for the loader, as `ctypes.CDLL` does, would never go on.
 LOADER = RLock()
 if hasattr(os, "register_at_fork"):  # no fork while a thread has it, or the child never would
-    os.register_at_fork(before=LOADER.acquire, after_in_parent=LOADER.release, after_in_child=LOADER.release)
+    os.register_at_fork(
+        before=LOADER.acquire, after_in_parent=LOADER.release, after_in_child=LOADER.release
+    )
 
 
 def set_num_threads(n: int) -> None:
-    """Set the number of threads of BLAS, which multiplies matrices on the host, for the whole process.
+    """Set the number of threads of BLAS, which multiplies matrices on the host, for the whole
+    process.
 
     Small matrices are faster on one thread: see docs/command_line.md. The number holds for
     libraries loaded before this call: that of NumPy, and those of SciPy and PyTorch if they have
@@ -83,11 +86,15 @@ def get_num_threads() -> int:
     True
     """
     own = [int(runtime.threads()) for runtime in RUNTIMES]
-    return max([*own, *[int(library["num_threads"]) for library in _controller("get_num_threads").info()]])
+    return max(
+        [*own, *[int(library["num_threads"]) for library in _controller("get_num_threads").info()]]
+    )
 
 
 def blas_libraries() -> list[dict[str, Any]]:
-    """Return the report of threadpoolctl on each loaded BLAS library; raises as `get_num_threads` does."""
+    """Return the report of threadpoolctl on each loaded BLAS library; raises as `get_num_threads`
+    does.
+    """
     libraries: list[dict[str, Any]] = _controller("blas_libraries").info()
     return libraries
 
@@ -98,7 +105,7 @@ def _controller(caller: str) -> Any:
         controller = threadpoolctl.ThreadpoolController().select(user_api="blas")
     if not len(controller):
         raise RuntimeError(
-            f"{caller}: expected OpenBLAS, MKL, BLIS or FlexiBLAS, found no BLAS library that threadpoolctl knows: set "
-            "its number of threads by its own environment variable"
+            f"{caller}: expected OpenBLAS, MKL, BLIS or FlexiBLAS, found no BLAS library that"
+            " threadpoolctl knows: set its number of threads by its own environment variable"
         )
     return controller

@@ -1,6 +1,7 @@
 """Array types and namespaces of xgrad over an array library's: one table of operators for all.
 
-Recording proxies, batched arrays and mutable arrays have the operators of the standard, each in terms of one function.
+Recording proxies, batched arrays and mutable arrays have the operators of the standard, each in
+terms of one function.
 """
 
 from __future__ import annotations
@@ -13,8 +14,23 @@ from typing import Any
 
 from xgrad.backend.scipy_kernels import SciPyKernels
 
-#: Operators of two operands, which have a reflected form and one in place: ``__add__``, ``__radd__``, ``__iadd__``.
-BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
+#: Operators of two operands, which have a reflected form and one in place: ``__add__``,
+#: ``__radd__``, ``__iadd__``.
+BINARY = (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+)
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 UNARY = ("neg", "pos", "invert", "abs")
 
@@ -24,9 +40,9 @@ Call = Callable[..., Any]
 def define_operators(kind: type, call: Call, in_place: Call | None = None) -> None:
     """Give a class the operators of the standard.
 
-    ``call(function, *operands)`` computes the result of a function of the module ``operator``, such as ``add``.
-    ``in_place(function, x, y)`` does so for the operators in place, such as ``iadd``; without it, Python computes
-    ``x = x + y`` for ``x += y``.
+    ``call(function, *operands)`` computes the result of a function of the module ``operator``, such
+    as ``add``. ``in_place(function, x, y)`` does so for the operators in place, such as ``iadd``;
+    without it, Python computes ``x = x + y`` for ``x += y``.
     """
     for name in BINARY:
         function = getattr(operator, f"__{name}__")
@@ -44,7 +60,9 @@ def define_operators(kind: type, call: Call, in_place: Call | None = None) -> No
 
 
 class ArrayType:
-    """Base class of array types over other arrays: a subclass has a `shape`, and operators by `define_operators`."""
+    """Base class of array types over other arrays: a subclass has a `shape`, and operators by
+    `define_operators`.
+    """
 
     __slots__ = ()
     __array_ufunc__ = None  # NumPy's arrays and scalars leave operators to this class

@@ -22,7 +22,9 @@ MISS: Any = type("Miss", (), {"__slots__": ()})()
 
 
 class CachedProgram:
-    """The program of a step for calls that are alike; raises `Unusable` if it cannot be replayed."""
+    """The program of a step for calls that are alike; raises `Unusable` if it cannot be
+    replayed.
+    """
 
     def __init__(self, recording: Recording, native: bool | None = None) -> None:
         self.executor: Any = None
@@ -35,7 +37,9 @@ class CachedProgram:
         self.effects = effects = Effects(recording)
         sources, state, values = _owners(recording)
         inputs, kept = [[values[number] for number in part] for part in (sources, state)]
-        self.program = program = Program(inputs, kept, recorder.calls, effects.outputs, recorder.constants)
+        self.program = program = Program(
+            inputs, kept, recorder.calls, effects.outputs, recorder.constants
+        )
         optimize(program)
         self._state = [(value, state[value.number]) for value in program.state]
         writer = CheckWriter(recorder, self.count)
@@ -49,16 +53,25 @@ class CachedProgram:
         with self._device.active():
             module: Any = import_module(self._device.backend.executor or "")
             self.executor = module.Executor(program, native)
-        finalize(self, self.executor.release).atexit = False  # memory of the device is freed with the program
+        finalize(
+            self, self.executor.release
+        ).atexit = False  # memory of the device is freed with the program
 
     def replay(self, args: Sequence[Any]) -> Any:
         """Return the result of the step for the tensors among the arguments, or `MISS`."""
         for flat in self._flats:
-            if flat.gradients.exposed:  # a buffer that is exposed is replaced, as before any backward pass
+            if (
+                flat.gradients.exposed
+            ):  # a buffer that is exposed is replaced, as before any backward pass
                 flat.gradients.reallocate()
         try:
             found = self._check(args)
-        except (ArithmeticError, AttributeError, LookupError, ValueError):  # an attribute or a key is gone
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            ValueError,
+        ):  # an attribute or a key is gone
             return MISS
         if found is None or (self._moved() and not self._relink()):
             return MISS
@@ -84,9 +97,12 @@ class CachedProgram:
         return False
 
     def _relink(self) -> bool:
-        """Bring packed parameters to their buffer, and link all arrays again; return whether they fit."""
+        """Bring packed parameters to their buffer, and link all arrays again; return whether they
+        fit.
+        """
         if not all(map(in_layout, self._flats)):
-            return False  # the step itself computes with the array of another layout before it moves it
+            # the step itself computes with the array of another layout before it moves it
+            return False
         for flat in self._flats:
             flat.gather_parameters()
         try:
@@ -96,7 +112,9 @@ class CachedProgram:
             return False
 
     def link(self) -> bool:
-        """Give the executor the arrays of the state where they are now; return whether they are as in the recording."""
+        """Give the executor the arrays of the state where they are now; return whether they are as
+        in the recording.
+        """
         owners: dict[int, int] = {}  # of storages, by id
         for value, tensor in self._state:
             owner = id(owner_of(tensor._data))
@@ -108,7 +126,9 @@ class CachedProgram:
         packed = {id(x) for flat in self._flats for x in buffers_of(flat)}
         with self._device.active():
             self.executor.link([tensor._data for _, tensor in self._state])
-        wholes = [x for flat in self._flats for x in (flat.buffer, flat.gradients.buffer, *flat.params)]
+        wholes = [
+            x for flat in self._flats for x in (flat.buffer, flat.gradients.buffer, *flat.params)
+        ]
         still = [*wholes, *[x for _, x in self._state if id(x) not in packed]]
         self._linked = [(x, x._data) for x in still]
         return True
@@ -126,18 +146,24 @@ class CachedProgram:
 
 def in_layout(flat: FlatParameters) -> bool:
     """Return whether parameters have the strides that they have in their buffer."""
-    return all(p._data.strides == segment._data.strides for p, segment in zip(flat.params, flat.segments, strict=True))
+    return all(
+        p._data.strides == segment._data.strides
+        for p, segment in zip(flat.params, flat.segments, strict=True)
+    )
 
 
 def _owners(recording: Recording) -> tuple[dict[int, Tensor], dict[int, Tensor], dict[int, Value]]:
-    """Return the tensors whose arrays each replay passes, those whose arrays stay where they are, and their values.
+    """Return the tensors whose arrays each replay passes, those whose arrays stay where they are,
+    and their values.
 
     All are by the numbers of the values.
     """
     sources: dict[int, Tensor] = {}
     state: dict[int, Tensor] = {}
     values: dict[int, Value] = {}
-    moving = {id(x) for x in (*recording.tensors, *recording.gradients.values())} - recording.state.named.keys()
+    moving = {
+        id(x) for x in (*recording.tensors, *recording.gradients.values())
+    } - recording.state.named.keys()
     for slot in recording.arrays:
         value, owner = slot.value, slot.owner
         if value is not None and value.number not in values:

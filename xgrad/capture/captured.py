@@ -31,7 +31,8 @@ R = TypeVar("R")
 
 _TRIES = 4  # recordings in which optimizers may still pack parameters
 _PAID = 20  # replays for which one more call is recorded once `limit` is reached
-_RAISED = 4  # recordings that end with an exception of the step, before calls run eagerly until one succeeds
+# recordings that end with an exception of the step, before calls run eagerly until one succeeds
+_RAISED = 4
 
 
 class Arguments(NamedTuple):
@@ -69,19 +70,29 @@ class Captured(Generic[P, R]):
         native: bool | None = None,
     ) -> None:
         update_wrapper(self, step)
-        self._step, self._extra_state, self._limit, self._verify, self._native = step, state, limit, verify, native
+        self._step, self._extra_state, self._limit, self._verify, self._native = (
+            step,
+            state,
+            limit,
+            verify,
+            native,
+        )
         self._lock = RLock()  # a call may lead to another one in the same thread
         self._is_called = False
         self._programs: OrderedDict[int, CachedProgram] = OrderedDict()  # least recently used first
         self._recent: CachedProgram | None = None  # if its arguments are tensors alone
         self._layout_changes = self._replays = self._calls = self._raised = 0
-        self._diverged = False  # whether a call ran eagerly, and well, for a check that came out differently
+        self._diverged = (
+            False  # whether a call ran eagerly, and well, for a check that came out differently
+        )
         self._warned = False
         self._name: str = getattr(step, "__name__", "")
         self.refusal: str | None = None
         self.recordings = 0
         code = getattr(getattr(step, "__func__", step), "__code__", None)
-        self._line = f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}" if code else user_line()
+        self._line = (
+            f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}" if code else user_line()
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._step, *self._options)
@@ -100,11 +111,14 @@ class Captured(Generic[P, R]):
         attributes = getattr(instance, "__dict__", None)
         if attributes is None:
             raise TypeError(
-                f"capture: expected instances of {type(instance).__name__} with a __dict__, which the captured method "
-                "is kept in: leave out __slots__, or capture the bound method"
+                f"capture: expected instances of {type(instance).__name__} with a __dict__, which"
+                " the captured method is kept in: leave out __slots__, or capture the bound method"
             )
         bound = attributes.get(self._name)
-        if bound is None or getattr(getattr(bound, "_step", None), "__self__", instance) is not instance:  # of a copy
+        if (
+            bound is None
+            or getattr(getattr(bound, "_step", None), "__self__", instance) is not instance
+        ):  # of a copy
             method: Any = MethodType(self._step, instance)
             bound = attributes[self._name] = Captured(method, *self._options)
         return bound
@@ -114,30 +128,46 @@ class Captured(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Replay the step, or run and record it."""
-        if intercepting.get() is not None:  # it is part of another captured step, or each op is to be seen
+        if (
+            intercepting.get() is not None
+        ):  # it is part of another captured step, or each op is to be seen
             return self._step(*args, **kwargs)
         with self._lock:
-            # The step calls itself, or a handler of a signal, of a warning or of NumPy's errors calls it, perhaps
-            # in the middle of a replay, which uses the only buffers of the program.
+            # The step calls itself, or a handler of a signal, of a warning or of NumPy's errors
+            # calls it, perhaps in the middle of a replay, which uses the only buffers of the
+            # program.
             if self._is_called:
                 return self._step(*args, **kwargs)
             self._is_called = True
             try:
                 recent = self._recent
-                if recent is not None and len(args) == recent.count and not kwargs and not self._verify:
+                if (
+                    recent is not None
+                    and len(args) == recent.count
+                    and not kwargs
+                    and not self._verify
+                ):
                     result = recent.replay(args)
                     if result is not MISS:
                         self._replays += 1
                         return result  # type: ignore[no-any-return]
-                    recent.error = None  # it is replayed again, if its structure is the one of this call
+                    recent.error = (
+                        None  # it is replayed again, if its structure is the one of this call
+                    )
                 if self.refusal is None:
                     contents: list[Any] = []
                     try:
                         structure = structure_of((args, kwargs), contents)
                     except RecursionError:
-                        self._refuse(f"{self._line}: an argument contains itself, or many containers in each other")
+                        self._refuse(
+                            f"{self._line}: an argument contains itself, or many containers in each"
+                            " other"
+                        )
                     else:
-                        parts = [[x for x in contents if isinstance(x, Tensor) is kind] for kind in (True, False)]
+                        parts = [
+                            [x for x in contents if isinstance(x, Tensor) is kind]
+                            for kind in (True, False)
+                        ]
                         return self._called(Arguments(args, kwargs, structure, *parts))  # type: ignore[no-any-return]
                 return self._step(*args, **kwargs)
             finally:
@@ -150,7 +180,10 @@ class Captured(Generic[P, R]):
             return self._replayed(call)
         from xgrad.capture.verification import verified  # here, so that others do not load it
 
-        replays, slots = self._replays, Slots(State(self._step, call.others, self._extra_state), call.tensors)
+        replays, slots = (
+            self._replays,
+            Slots(State(self._step, call.others, self._extra_state), call.tensors),
+        )
 
         def replay() -> tuple[Any, bool]:
             return self._replayed(call), self._replays > replays
@@ -171,7 +204,9 @@ class Captured(Generic[P, R]):
                 error = program.failure()
                 if type(error) is Diverged:
                     error, diverged = None, True
-        if diverged and not self._diverged:  # most checks are of arguments: the eager step raises their error
+        if (
+            diverged and not self._diverged
+        ):  # most checks are of arguments: the eager step raises their error
             result = self._step(*call.args, **call.kwargs)
             self._diverged = True
             return result
@@ -216,18 +251,28 @@ class Captured(Generic[P, R]):
         return result
 
     def _prepared(self, call: Arguments) -> Recording | None:
-        """Return the recording of a step that is about to run; None if this call is not to be recorded."""
+        """Return the recording of a step that is about to run; None if this call is not to be
+        recorded.
+        """
         try:
             state = State(self._step, call.others, self._extra_state)
         except Exception as error:  # of the user's own attributes and mappings
-            self._refuse(f"{self._line}: the state cannot be found: {type(error).__name__}: {error}")
+            self._refuse(
+                f"{self._line}: the state cannot be found: {type(error).__name__}: {error}"
+            )
             return None
-        device = next((x.device for x in (*call.tensors, *[x for _, x in state.of(Tensor)])), current_device())
+        device = next(
+            (x.device for x in (*call.tensors, *[x for _, x in state.of(Tensor)])), current_device()
+        )
         reason = _unsuitable(device, call)
         if reason is not None:
             self._refuse(f"{user_line()}: {reason}")
             return None
-        if not self._layout_changes and self.recordings == 0 and not all(x.is_packed() for _, x in state.of(Optimizer)):
+        if (
+            not self._layout_changes
+            and self.recordings == 0
+            and not all(x.is_packed() for _, x in state.of(Optimizer))
+        ):
             self._layout_changes = 1
             return None  # optimizers pack parameters
         slots = Slots(state, call.tensors)
@@ -242,7 +287,9 @@ class Captured(Generic[P, R]):
         return Recording(state, slots, Recorder(device, self._line), call.tensors, call.structure)
 
     def _run(self, recording: Recording, call: Arguments) -> tuple[CachedProgram | None, Any]:
-        """Run the step while it is recorded, and return its program, if it has one, and its result."""
+        """Run the step while it is recorded, and return its program, if it has one, and its
+        result.
+        """
         generators = recording.state.foreign_generators
         draws = foreign_states(generators)
         try:
@@ -250,7 +297,9 @@ class Captured(Generic[P, R]):
                 recording.result = self._step(*call.args, **call.kwargs)
             recording.finish()
             if foreign_states(generators) != draws:
-                if active_count() > 1 and self._layout_changes < _TRIES:  # perhaps another thread drew them
+                if (
+                    active_count() > 1 and self._layout_changes < _TRIES
+                ):  # perhaps another thread drew them
                     self._layout_changes += 1
                     return None, recording.result
                 recording.recorder.refuse("the step draws random numbers of Python or NumPy")
@@ -270,7 +319,11 @@ class Captured(Generic[P, R]):
                 program = CachedProgram(recording, self._native)
             except Unusable as error:
                 recorder.refuse(str(error), error.line or "")
-        result = recording.result if program is None else _own_result(recording, program.effects, call.tensors)
+        result = (
+            recording.result
+            if program is None
+            else _own_result(recording, program.effects, call.tensors)
+        )
         self._layout_changes += not settled
         if recorder.refusal:
             self._refuse(recorder.refusal)
@@ -292,22 +345,27 @@ class Captured(Generic[P, R]):
             self.refusal = reason
             for key in list(self._programs):
                 self._drop(key)
-            warn_user(f"capture: {reason}: the step runs eagerly from now on; see docs/capture.md", CaptureWarning)
+            warn_user(
+                f"capture: {reason}: the step runs eagerly from now on; see docs/capture.md",
+                CaptureWarning,
+            )
 
     def _warn_of_limit(self) -> None:
         if not self._warned:
             self._warned = True
             warn_user(
-                f"capture: {self._line}: {self.recordings} programs were traced and none holds for this call, which "
-                "runs eagerly: too much differs from call to call other than values of tensors; pass tensors, or raise "
-                "limit=",
+                f"capture: {self._line}: {self.recordings} programs were traced and none holds for"
+                " this call, which runs eagerly: too much differs from call to call other than"
+                " values of tensors; pass tensors, or raise limit=",
                 CaptureWarning,
             )
 
     # Inspection
 
     def state(self) -> list[tuple[str, Any]]:
-        """Return the tensors, modules, optimizers and generators that are found from the step, each with its name."""
+        """Return the tensors, modules, optimizers and generators that are found from the step, each
+        with its name.
+        """
         return list(State(self._step, (), self._extra_state).named.values())
 
     def program(self) -> str:
@@ -320,9 +378,11 @@ class Captured(Generic[P, R]):
 
 
 def _own_result(recording: Recording, effects: Effects, args: Sequence[Any]) -> Any:
-    """Return the result of a recorded step as a replay makes it: with tensors that nothing else holds.
+    """Return the result of a recorded step as a replay makes it: with tensors that nothing else
+    holds.
 
-    Whatever the step made and is then still alive is held where a replay would not put it, which refuses the capture.
+    Whatever the step made and is then still alive is held where a replay would not put it, which
+    refuses the capture.
     """
     recorder = recording.recorder
     old = list(map(ref, effects.made))
@@ -336,13 +396,18 @@ def _own_result(recording: Recording, effects: Effects, args: Sequence[Any]) -> 
     if _has_escapes(recorder, old):
         line = recorder.line_of(recorder.escaped())
         recorder.refuse("a tensor that the step makes is held elsewhere when it returns", line)
-        made = [new if (known := reference()) is None else known for reference, new in zip(old, made, strict=True)]
+        made = [
+            new if (known := reference()) is None else known
+            for reference, new in zip(old, made, strict=True)
+        ]
         effects.set_gradients(args, made)
     return effects.result(args, made)
 
 
 def _has_escapes(recorder: Recorder, made: list[ref[Tensor]]) -> bool:
-    """Return whether something still holds an array of the step, or one of the tensors that it made."""
+    """Return whether something still holds an array of the step, or one of the tensors that it
+    made.
+    """
     return recorder.escaped() is not None or any(reference() is not None for reference in made)
 
 
@@ -351,8 +416,12 @@ def _unsuitable(device: Device, call: Arguments) -> str | None:
     if device.backend.executor is None:
         return f"steps on {device} cannot be replayed yet"
     if any(isinstance(x._edge, Node) for x in call.tensors):
-        return "an argument was computed with a graph behind it: give .detach(), or compute it inside"
+        return (
+            "an argument was computed with a graph behind it: give .detach(), or compute it inside"
+        )
     for x in call.others:
-        if (hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and bool(getattr(x, "shape", None)):
+        if (hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and bool(
+            getattr(x, "shape", None)
+        ):
             return f"an argument is a {type(x).__name__}: pass a tensor"
     return None

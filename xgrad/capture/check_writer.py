@@ -1,4 +1,6 @@
-"""The check of a program: one generated function that tests the guards, and finds what a replay is given."""
+"""The check of a program: one generated function that tests the guards, and finds what a replay is
+given.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,19 @@ from xgrad.capture.recorder import Recorder
 class CheckWriter:
     """Writes the function that checks a program.
 
-    Guards are texts with ``{}`` for objects, which hold where the program may be replayed. Those that differ in their
-    objects alone are written as a loop: to compile a line takes longer than to run it a hundred times.
+    Guards are texts with ``{}`` for objects, which hold where the program may be replayed. Those
+    that differ in their objects alone are written as a loop: to compile a line takes longer than to
+    run it a hundred times.
     """
 
     def __init__(self, recorder: Recorder, count: int, **scope: Any) -> None:
-        self.scope: dict[str, Any] = {"__name__": "xgrad", "plain": _plain, "inf": inf, "nan": nan, **scope}
+        self.scope: dict[str, Any] = {
+            "__name__": "xgrad",
+            "plain": _plain,
+            "inf": inf,
+            "nan": nan,
+            **scope,
+        }
         self._recorder, self._count = recorder, count  # of the tensors among the arguments
         self._guards: dict[str, list[tuple[Any, ...]]] = {}
         self._names: dict[int, str] = {}  # by the id of an object
@@ -49,11 +58,16 @@ class CheckWriter:
     def check(self, arrays: list[str], numbers: list[Any], stored: list[Any]) -> Callable[..., Any]:
         """Return the check: a function of the tensors among the arguments of a call.
 
-        It returns None where the program does not hold, and otherwise three tuples: the arrays, the numbers that the
-        program is given, and those that the effects of a replay store.
+        It returns None where the program does not hold, and otherwise three tuples: the arrays, the
+        numbers that the program is given, and those that the effects of a replay store.
         """
-        texts = [[x.text if type(x) is Number else self.name(x) for x in part] for part in (numbers, stored)]
-        tests = [_unless(f"({text}) is {truth}") for text, truth in self._recorder.conditions.items()]
+        texts = [
+            [x.text if type(x) is Number else self.name(x) for x in part]
+            for part in (numbers, stored)
+        ]
+        tests = [
+            _unless(f"({text}) is {truth}") for text, truth in self._recorder.conditions.items()
+        ]
         used = dict.fromkeys(re.findall(r"\bn\d+", " ".join([*tests, *texts[0], *texts[1]])))
         lines = ["".join([f"a{i}, " for i in range(self._count)]) + "= args"] if self._count else []
         for text, objects in self._guards.items():
@@ -68,12 +82,18 @@ class CheckWriter:
         if len(objects) == 1 or any(id(x) in self._differing for row in objects for x in row):
             return dict.fromkeys([_unless(text.format(*map(self.name, row))) for row in objects])
         names = [f"y{i}" for i in range(len(objects[0]))]
-        return f"for {', '.join(names)}, in {self.name(objects)}:", "    " + _unless(text.format(*names))
+        return f"for {', '.join(names)}, in {self.name(objects)}:", "    " + _unless(
+            text.format(*names)
+        )
 
     def _read(self, name: str) -> list[str]:
         """Return the lines that read a number; a number of NumPy becomes one of Python."""
         owner, key, index, kind = self._recorder.reads[int(name[1:])]
-        place = f"{self.name(owner)}[{key!r}]" if isinstance(owner, dict) else f"{self.name(owner)}.{key}"
+        place = (
+            f"{self.name(owner)}[{key!r}]"
+            if isinstance(owner, dict)
+            else f"{self.name(owner)}.{key}"
+        )
         is_kind = f"is {kind.__name__}"
         return [
             f"{name} = {place}" + ("" if index is None else f"[{index}]"),

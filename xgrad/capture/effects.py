@@ -60,8 +60,9 @@ class Recipe(NamedTuple):
 class Effects:
     """The side effects of a replay, given the outputs of the program, in the order of `apply`.
 
-    An object that differs from call to call stands here as an `Argument`, a `LeafOf` one, a `GradientOf` a leaf,
-    `Packed` or `Made`. Raises `Unusable` if something was returned or left behind that a replay cannot make.
+    An object that differs from call to call stands here as an `Argument`, a `LeafOf` one, a
+    `GradientOf` a leaf, `Packed` or `Made`. Raises `Unusable` if something was returned or left
+    behind that a replay cannot make.
 
     Attributes
     ----------
@@ -74,7 +75,8 @@ class Effects:
     returned : set of int
         The ids of tensors of the state and of arguments that the effects refer to.
     descriptions : list of (str, object)
-        The effects for the printer, the result first: a name, and its value in the program, its number, or None.
+        The effects for the printer, the result first: a name, and its value in the program, its
+        number, or None.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -90,12 +92,16 @@ class Effects:
         values = [value for _, value in trees.leaves(recording.result)]
         self._results = [self._result(value) for value in values]
         self._is_single = len(values) == 1 and values[0] is recording.result
-        self._tree = None if self._is_single else trees.rebuild(recording.result, [...] * len(values))
+        self._tree = (
+            None if self._is_single else trees.rebuild(recording.result, [...] * len(values))
+        )
         described = trees.rebuild(recording.result, map(self._described, values))
         self.descriptions: list[tuple[str, Any]] = [("return", described)]
         self._arrays: list[tuple[Any, int, Any]] = []  # a tensor, its output and its placement
         self._gradients: list[tuple[Any, Any]] = []  # a leaf, and its gradient
-        self._numbers: list[tuple[Any, Any, Any]] = []  # an owner, its key, and the positions of numbers
+        self._numbers: list[
+            tuple[Any, Any, Any]
+        ] = []  # an owner, its key, and the positions of numbers
         self._modes: list[tuple[Any, Any]] = []  # a module, and its mode
         for slot in recording.changes:
             self._add(slot)
@@ -107,8 +113,13 @@ class Effects:
         # Tensors and leaves that the step changed, with the attribute that tells when, and whether
         # views may follow. Those that are others in each call have places; the rest are listed
         # themselves, by attribute, for speed.
-        stamps = [(self._place(x), x, key, self._is_in_place(x, key)) for x, key in recording.changed_values()]
-        self._stamps = [(place, key, in_place) for place, x, key, in_place in stamps if place is not x]
+        stamps = [
+            (self._place(x), x, key, self._is_in_place(x, key))
+            for x, key in recording.changed_values()
+        ]
+        self._stamps = [
+            (place, key, in_place) for place, x, key, in_place in stamps if place is not x
+        ]
         own = [(x, key, in_place) for place, x, key, in_place in stamps if place is x]
         self._written = [x for x, key, _ in own if key == "_changed"]
         self._changed = [x for x, key, _ in own if key == "changed"]
@@ -134,7 +145,11 @@ class Effects:
         if self._gradients:
             self.set_gradients(args, made)
         for owner, key, positions in self._numbers:
-            value = numbers[positions] if type(positions) is int else tuple([numbers[i] for i in positions])
+            value = (
+                numbers[positions]
+                if type(positions) is int
+                else tuple([numbers[i] for i in positions])
+            )
             if isinstance(owner, dict):
                 owner[key] = value
             else:
@@ -171,7 +186,9 @@ class Effects:
         return trees.rebuild(self._tree, [_find(x, args, made) for x in self._results])
 
     def _stamp(self, args: Sequence[Any]) -> None:
-        """Note when tensors and leaves changed, and let views follow tensors that were updated in place."""
+        """Note when tensors and leaves changed, and let views follow tensors that were updated in
+        place.
+        """
         when = clock.change()
         for x in self._written:
             x._changed = when
@@ -196,7 +213,9 @@ class Effects:
         return key == "_changed" and not is_new and getattr(x, "_leaf", None) is not None
 
     def _described(self, x: Any) -> Any:
-        """Return the value that a tensor has in the program, the expression of a number, and all else as it is."""
+        """Return the value that a tensor has in the program, the expression of a number, and all
+        else as it is.
+        """
         if not isinstance(x, Tensor):
             return x
         return self._recording.recorder.value_of(x._data) or "a tensor"
@@ -222,14 +241,14 @@ class Effects:
             return self._tensor(value)
         if not self._recording.recorder.knows(value._data):
             raise Unusable(
-                "a tensor is returned that is neither an argument, nor found from the step, nor made by it: name it in "
-                "state="
+                "a tensor is returned that is neither an argument, nor found from the step, nor"
+                " made by it: name it in state="
             )
         edge = value._edge
         if isinstance(edge, Node) and edge.inputs:  # which are gone once it was freed
             raise Unusable(
-                f"a result has a graph behind it, from {edge.name!r}, which was not used: compute the gradient inside "
-                "the step, return .detach(), or use no_grad()"
+                f"a result has a graph behind it, from {edge.name!r}, which was not used: compute"
+                " the gradient inside the step, return .detach(), or use no_grad()"
             )
         if type(value) is not Tensor:
             raise Unusable(f"a {type(value).__name__} is made in the step: make it before")
@@ -242,8 +261,9 @@ class Effects:
             return self._place(tensor)
         if not self._recording.recorder.knows(tensor._data):
             raise Unusable(
-                "a result is a view of a tensor that is neither an argument, nor found from the step, nor made by it, "
-                "such as .data of an argument that is a view: return .detach()"
+                "a result is a view of a tensor that is neither an argument, nor found from the"
+                " step, nor made by it, such as .data of an argument that is a view: return"
+                " .detach()"
             )
         for i, known in enumerate(self.made):
             if known is tensor:
@@ -254,7 +274,9 @@ class Effects:
             base = self._tensor(found)
         self.made.append(tensor)
         is_leaf = type(tensor._edge) is Leaf
-        recipe = Recipe(self._output(tensor._data), tensor._placement, is_leaf, base, function, options)
+        recipe = Recipe(
+            self._output(tensor._data), tensor._placement, is_leaf, base, function, options
+        )
         self._recipes.append(recipe)
         return Made(len(self.made) - 1)
 
@@ -263,7 +285,9 @@ class Effects:
         after = described = slot.after
         if slot.kind == "array":
             if not self._recording.follows(slot.owner):
-                self._arrays.append((self._place(slot.owner), self._output(after), slot.owner._placement))
+                self._arrays.append(
+                    (self._place(slot.owner), self._output(after), slot.owner._placement)
+                )
             described = self._recording.recorder.value_of(after)
         elif slot.kind == "grad":
             gradient = None if after is None else self._packed.get(id(after)) or self._tensor(after)

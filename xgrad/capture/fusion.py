@@ -1,14 +1,18 @@
-"""Fusion: elementwise calls over arrays of one size become groups, and a kernel executes each group at once.
+"""Fusion: elementwise calls over arrays of one size become groups, and a kernel executes each group
+at once.
 
-A call that computes each element of its result from one element of each operand is a `Statement`. A `Group` executes
-its statements one after the other for each element, in place of each for all elements. What only its statements read is
-not stored. The pass knows values and memory; which calls are statements, and what they compute, is the backend's.
+A call that computes each element of its result from one element of each operand is a `Statement`. A
+`Group` executes its statements one after the other for each element, in place of each for all
+elements. What only its statements read is not stored. The pass knows values and memory; which calls
+are statements, and what they compute, is the backend's.
 
 The calls form a list of items, each a call or a group. Three rules keep the meaning:
 
-- The order of two items matters if one writes to memory that the other reads or writes to; making a result is a write.
-  A statement joins an earlier group, and a group a later one, only across items for which the order does not matter.
-- Memory that a group writes to is accessed by its statements as one value alone, in the order of its elements.
+- The order of two items matters if one writes to memory that the other reads or writes to; making a
+  result is a write. A statement joins an earlier group, and a group a later one, only across items
+  for which the order does not matter.
+- Memory that a group writes to is accessed by its statements as one value alone, in the order of
+  its elements.
 - Views access no memory: each is made directly after the array that it is a view of.
 """
 
@@ -23,14 +27,18 @@ from typing import Any, NamedTuple
 
 from xgrad.capture.program import Call, Program, Storage, Value
 
-_REACH = 8  # other calls across which a statement joins an earlier group: farther, its result would be stored for long
+# other calls across which a statement joins an earlier group: farther, its result would be stored
+# for long
+_REACH = 8
 _SEARCHED = 64  # items that are looked at for a group to join
 _ARRAYS = 32  # in memory that a group accesses at most: parameters of a kernel may have 4 KB
 _STATEMENTS = 64  # of a group at most
 
 
 class Statement(NamedTuple):
-    """``out = operation(operands)`` for each element; operands are values, which are broadcast, and numbers."""
+    """``out = operation(operands)`` for each element; operands are values, which are broadcast, and
+    numbers.
+    """
 
     call: Call
     operation: Any
@@ -44,7 +52,9 @@ class Statement(NamedTuple):
 
 
 class Access(NamedTuple):
-    """A value as a group reads it from memory: with these strides, in bytes, over the shape of the group."""
+    """A value as a group reads it from memory: with these strides, in bytes, over the shape of the
+    group.
+    """
 
     value: Value
     strides: tuple[int, ...]
@@ -54,9 +64,9 @@ class Access(NamedTuple):
 class Group:
     """Statements over one shape.
 
-    `operands` are those of each statement: accesses of memory, values that are variables of the kernel, and numbers;
-    `outs` their results, all variables. `loads` are variables that the kernel reads from memory first. It makes arrays
-    for `results`, and stores the variables `writes`.
+    `operands` are those of each statement: accesses of memory, values that are variables of the
+    kernel, and numbers; `outs` their results, all variables. `loads` are variables that the kernel
+    reads from memory first. It makes arrays for `results`, and stores the variables `writes`.
     """
 
     shape: tuple[int, ...]
@@ -70,7 +80,9 @@ class Group:
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """A call or statements, with the storages that they read, and those that they write to or make."""
+    """A call or statements, with the storages that they read, and those that they write to or
+    make.
+    """
 
     call: Call | None = None
     statements: list[Statement] = field(default_factory=list)
@@ -102,18 +114,25 @@ class _Item:
 
 
 def fuse(program: Program, statement_of: Callable[[Call], Statement | None]) -> list[Call | Group]:
-    """Return the calls of a program with groups in the place of statements; a statement alone remains a call."""
+    """Return the calls of a program with groups in the place of statements; a statement alone
+    remains a call.
+    """
     return _Fusion(program, statement_of).result()
 
 
 class _Fusion:
     def __init__(self, program: Program, statement_of: Callable[[Call], Statement | None]) -> None:
         self._program = program
-        self._originals: dict[Value, Value] = {}  # of values with the same elements in the same memory, the first
+        self._originals: dict[
+            Value, Value
+        ] = {}  # of values with the same elements in the same memory, the first
         self._first = _Item()  # with the views of what is there before the step
         self._items: list[_Item] = []
-        #: The number of calls, other than views, that access a storage; what is there before or after counts as one
-        self._uses = Counter([x for call in program.calls if not _is_view(call) for x in _storages(call)])
+        #: The number of calls, other than views, that access a storage; what is there before or
+        #: after counts as one
+        self._uses = Counter(
+            [x for call in program.calls if not _is_view(call) for x in _storages(call)]
+        )
         outside = [x.storage for x in (*program.inputs, *program.state, *program.outputs)]
         self._uses.update({*outside, *[x for x in self._uses if x.kind != "temporary"]})
         makers: dict[Value, _Item] = {}
@@ -128,10 +147,17 @@ class _Fusion:
         self._merge()
 
     def _note_original(self, call: Call) -> None:
-        """Note a view, such as a reshape, that has all elements of its operand in the same order."""
+        """Note a view, such as a reshape, that has all elements of its operand in the same
+        order.
+        """
         x = call.reads[0]
         for view in call.results:
-            if view.dtype == x.dtype and size(view) == size(x) and is_contiguous(view) and is_contiguous(x):
+            if (
+                view.dtype == x.dtype
+                and size(view) == size(x)
+                and is_contiguous(view)
+                and is_contiguous(x)
+            ):
                 self._originals[view] = self._original(x)
 
     def _original(self, x: Value) -> Value:
@@ -160,7 +186,11 @@ class _Fusion:
         item = _Item(call, [statement], {x.storage for x in statement.values}, written)
         for x in (*statement.values, statement.out):
             item.values.setdefault(x.storage, set()).add(self._original(x))
-        return item if size(statement.out) and self._fits(item, statement.out.shape) else self._item(call, None)
+        return (
+            item
+            if size(statement.out) and self._fits(item, statement.out.shape)
+            else self._item(call, None)
+        )
 
     def _merge(self) -> None:
         """Join groups to later ones."""
@@ -181,47 +211,70 @@ class _Fusion:
                     break
 
     def _may_join(self, group: _Item, item: _Item, others: int) -> bool:
-        """Return whether statements may follow those of a group in one kernel, given the number of calls in between.
+        """Return whether statements may follow those of a group in one kernel, given the number of
+        calls in between.
 
-        Across calls they have to read what the group writes: else something would be stored for longer for nothing.
+        Across calls they have to read what the group writes: else something would be stored for
+        longer for nothing.
         """
         if size(group.statements[0].out) != size(item.statements[0].out):
             return False
         if others and group.writes.isdisjoint(item.reads):
             return False
         for x in group.values.keys() & item.values.keys():
-            if (x in group.writes or x in item.writes) and len(group.values[x] | item.values[x]) > 1:
+            if (x in group.writes or x in item.writes) and len(
+                group.values[x] | item.values[x]
+            ) > 1:
                 return False
         statements = group.statements + item.statements
-        return len(statements) <= _STATEMENTS and self._arrays(statements) <= _ARRAYS and self._fits(item, group.shape)
+        return (
+            len(statements) <= _STATEMENTS
+            and self._arrays(statements) <= _ARRAYS
+            and self._fits(item, group.shape)
+        )
 
     def _arrays(self, statements: Sequence[Statement]) -> int:
         """Return the number of arrays in memory that statements access."""
         uses = Counter([x for statement in statements for x in _storages(statement.call)])
-        values = {self._original(x) for statement in statements for x in (*statement.values, statement.out)}
+        values = {
+            self._original(x)
+            for statement in statements
+            for x in (*statement.values, statement.out)
+        }
         return sum([uses[x.storage] < self._uses[x.storage] for x in values])
 
     def _fits(self, item: _Item, shape: tuple[int, ...]) -> bool:
-        """Return whether each statement can access its arrays by strides over a shape, and writes to one value."""
+        """Return whether each statement can access its arrays by strides over a shape, and writes
+        to one value.
+        """
         for statement in item.statements:
             out = statement.out
-            if any(x.storage is out.storage and self._original(x) is not self._original(out) for x in statement.values):
+            if any(
+                x.storage is out.storage and self._original(x) is not self._original(out)
+                for x in statement.values
+            ):
                 return False
             if any(self._strides(x, statement, shape) is None for x in (*statement.values, out)):
                 return False
             if statement.call.results and not is_contiguous(out):
                 return False
-            if any(n > 1 and not stride for n, stride in zip(out.shape, out.strides or (), strict=True)):
+            if any(
+                n > 1 and not stride for n, stride in zip(out.shape, out.strides or (), strict=True)
+            ):
                 return False
         return True
 
-    def _strides(self, x: Value, statement: Statement, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    def _strides(
+        self, x: Value, statement: Statement, shape: tuple[int, ...]
+    ) -> tuple[int, ...] | None:
         """Return the strides over a shape of an operand of a statement, None if there are none."""
         strides = x.strides
         if strides is None:
             return None
         full, lengths = statement.out.shape, x.shape
-        strides = tuple([0 if n == 1 else stride for n, stride in zip(lengths, strides, strict=True)])
+        strides = tuple(
+            [0 if n == 1 else stride for n, stride in zip(lengths, strides, strict=True)]
+        )
         return reshaped_strides(full, (0,) * (len(full) - len(strides)) + strides, shape)
 
     # Result
@@ -237,7 +290,9 @@ class _Fusion:
         for i, item in enumerate(self._items):
             part: Call | Group | None = item.call
             if len(item.statements) > 1:
-                alive = {x for x in item.writes if x.kind != "temporary" or x in kept or touched[x] > i}
+                alive = {
+                    x for x in item.writes if x.kind != "temporary" or x in kept or touched[x] > i
+                }
                 part = self._group(item, alive)
             parts.append((part, item))
         needed = set(self._program.outputs)
@@ -252,7 +307,9 @@ class _Fusion:
                 if not needed.isdisjoint(view.results):
                     needed.update(view.reads)
                     result.append(view)
-            if part is not None and not (isinstance(part, Group) and not part.results and not part.writes):
+            if part is not None and not (
+                isinstance(part, Group) and not part.results and not part.writes
+            ):
                 result.append(part)
         return result[::-1]
 
@@ -275,15 +332,24 @@ class _Fusion:
             if statement.call.results:
                 results[out] = None
             elif out not in results:
-                written[out] = Access(out, self._strides(statement.out, statement, group.shape) or ())
+                written[out] = Access(
+                    out, self._strides(statement.out, statement, group.shape) or ()
+                )
         group.results = [x for x in results if x.storage in alive]
         group.writes = [access for x, access in written.items() if x.storage in alive]
         return group
 
     def _operand(
-        self, x: Value, statement: Statement, group: Group, writes: set[Storage], variables: set[Value]
+        self,
+        x: Value,
+        statement: Statement,
+        group: Group,
+        writes: set[Storage],
+        variables: set[Value],
     ) -> Value | Access:
-        """Return an operand: a variable if its memory is written by the group, else an access of memory."""
+        """Return an operand: a variable if its memory is written by the group, else an access of
+        memory.
+        """
         strides = self._strides(x, statement, group.shape) or ()
         original = self._original(x)
         if x.storage in writes:
@@ -331,7 +397,9 @@ def is_contiguous(x: Value) -> bool:
     return True
 
 
-def reshaped_strides(shape: Iterable[int], strides: Iterable[int], new: tuple[int, ...]) -> tuple[int, ...] | None:
+def reshaped_strides(
+    shape: Iterable[int], strides: Iterable[int], new: tuple[int, ...]
+) -> tuple[int, ...] | None:
     """Return the strides of an array after a reshape without a copy, None if that is not possible.
 
     >>> reshaped_strides((12, 6), (0, 4), (3, 4, 6))

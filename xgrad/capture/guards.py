@@ -23,7 +23,9 @@ from xgrad.support import trees
 
 
 def structure_of(x: Any, contents: list[Any]) -> Any:
-    """Return the structure of arguments, to be compared with that of others, and add their leaves to a list."""
+    """Return the structure of arguments, to be compared with that of others, and add their leaves
+    to a list.
+    """
     if isinstance(x, dict):
         return type(x), *[(key, structure_of(part, contents)) for key, part in x.items()]
     if isinstance(x, (list, tuple)):
@@ -33,7 +35,9 @@ def structure_of(x: Any, contents: list[Any]) -> Any:
 
 
 class Other:
-    """An argument that is no tensor, compared by type and value, and floats by their text, for -0.0 and NaN."""
+    """An argument that is no tensor, compared by type and value, and floats by their text, for -0.0
+    and NaN.
+    """
 
     __slots__ = ("value",)
 
@@ -56,8 +60,19 @@ class Other:
 def write_guards(
     writer: CheckWriter, recording: Recording, program: Program, returned: set[int]
 ) -> list[FlatParameters]:
-    """Write the guards of a program, which returns tensors of some ids, and return its packed parameters."""
-    functions = (equal, has_family, holds_state, is_of, same_objects, shared_with, tensor_matches, write_path)
+    """Write the guards of a program, which returns tensors of some ids, and return its packed
+    parameters.
+    """
+    functions = (
+        equal,
+        has_family,
+        holds_state,
+        is_of,
+        same_objects,
+        shared_with,
+        tensor_matches,
+        write_path,
+    )
     writer.scope.update({function.__name__: function for function in functions}, edits=edits)
     guards = _Guards(writer, recording, program, returned)
     guards.modes()
@@ -73,16 +88,33 @@ def write_guards(
 class _Guards:
     """The guards of a program, subject by subject."""
 
-    def __init__(self, writer: CheckWriter, recording: Recording, program: Program, returned: set[int]) -> None:
-        self.writer, self.guard, self.recording, self.program = writer, writer.guard, recording, program
+    def __init__(
+        self, writer: CheckWriter, recording: Recording, program: Program, returned: set[int]
+    ) -> None:
+        self.writer, self.guard, self.recording, self.program = (
+            writer,
+            writer.guard,
+            recording,
+            program,
+        )
         self.uses = {x.number for x in (*program.inputs, *program.state)}
         slots = recording.slots
-        self.numbers = {id(slot.owner): slot.value.number for slot in recording.arrays if slot.value is not None}
+        self.numbers = {
+            id(slot.owner): slot.value.number for slot in recording.arrays if slot.value is not None
+        }
         self.flats = [flat for flat in slots.flats.values() if self._is_used(flat)]
         buffers = {id(x) for flat in slots.flats.values() for x in buffers_of(flat)}
-        self.own = {id(x) for x in recording.tensors if not recording.is_identified(x)}  # arguments alone
-        self.tensors_held = [slot.owner for slot in recording.arrays if id(slot.owner) not in buffers]
-        self.used = {id(x) for x in self.tensors_held if self.numbers[id(x)] in self.uses or id(x) in slots.leaves}
+        self.own = {
+            id(x) for x in recording.tensors if not recording.is_identified(x)
+        }  # arguments alone
+        self.tensors_held = [
+            slot.owner for slot in recording.arrays if id(slot.owner) not in buffers
+        ]
+        self.used = {
+            id(x)
+            for x in self.tensors_held
+            if self.numbers[id(x)] in self.uses or id(x) in slots.leaves
+        }
         self.used |= {id(p) for flat in self.flats for p in flat.params} | returned
         self.written = [slot.owner for slot in recording.changes if slot.kind == "array"]
         self.used |= set(map(id, self.written))
@@ -103,9 +135,10 @@ class _Guards:
         tensors = self.recording.tensors
         for i, (tensor, expected) in enumerate(zip(tensors, self.recording.layouts, strict=True)):
             self.guard(
-                f"type(a{i}) is {{}} and a{i}._placement is {{}} and (a{i}._edge is not None) is {{}} and "
-                f"a{i}._data.shape == {{}} and a{i}._data.strides == {{}}", *expected,
-            )  # fmt: skip
+                f"type(a{i}) is {{}} and a{i}._placement is {{}} and (a{i}._edge is not None) is"
+                f" {{}} and a{i}._data.shape == {{}} and a{i}._data.strides == {{}}",
+                *expected,
+            )
             for j in first.setdefault(expected, []):
                 self.guard(f"(a{i} is a{j}) is {tensors[j] is tensor}")
             first[expected].append(i)
@@ -113,16 +146,24 @@ class _Guards:
                 self.guard(f"a{i} is {{}}", tensor)
 
     def links(self) -> None:
-        """Guard what leads to state that the program uses, and what else may become a tensor or one of other shape."""
+        """Guard what leads to state that the program uses, and what else may become a tensor or one
+        of other shape.
+        """
         named = self.recording.state.named.values()
         used = self.used | {id(x) for _, x in named if not isinstance(x, Tensor)}
         for text, objects, value, leads_to in self.recording.state.links:
             if text == "{}" and not value:
                 self.guard("not ({0} and holds_state({0}))", *objects)
             elif not used.isdisjoint(leads_to):
-                self.guard("same_objects(tuple({}), {})" if text == "{}" else f"{text} is {{}}", *objects, value)
+                self.guard(
+                    "same_objects(tuple({}), {})" if text == "{}" else f"{text} is {{}}",
+                    *objects,
+                    value,
+                )
             elif isinstance(value, Tensor):
-                self.guard(f"tensor_matches({text}, {{}}, {{}})", *objects, value._placement, value.shape)
+                self.guard(
+                    f"tensor_matches({text}, {{}}, {{}})", *objects, value._placement, value.shape
+                )
             elif not leads_to:
                 self.guard(f"type({text}) is {{}}", *objects, type(value))
 
@@ -131,18 +172,31 @@ class _Guards:
         self.guard("{0}.edits == edits.number or {0}.same_modules()", self.recording.state)
 
     def optimizers(self) -> None:
-        """Guard the groups of optimizers, their options other than numbers, and how parameters are packed."""
+        """Guard the groups of optimizers, their options other than numbers, and how parameters are
+        packed.
+        """
         for _, optimizer in self.recording.state.of(Optimizer):
             self.guard("len({}.param_groups) == {}", optimizer, len(optimizer.param_groups))
             for i, group in enumerate(optimizer.param_groups):
                 params = group["params"]
                 self.guard("{}.param_groups[{}] is {}", optimizer, i, group)
-                self.guard("{}._packed.get(id({})) is {}", optimizer, group, optimizer._packed.get(id(group)))
-                self.guard("{0}['params'] is {1} and same_objects({1}, {2})", group, params, tuple(params))
+                self.guard(
+                    "{}._packed.get(id({})) is {}",
+                    optimizer,
+                    group,
+                    optimizer._packed.get(id(group)),
+                )
+                self.guard(
+                    "{0}['params'] is {1} and same_objects({1}, {2})", group, params, tuple(params)
+                )
         for slot in self.recording.slots.all:
             if slot.kind == "other" and isinstance(slot.owner, dict):  # an option that is no number
-                kept = list(slot.before) if isinstance(slot.before, list) else slot.before  # it may be changed in place
-                quick = "" if isinstance(kept, str) else "{0}[{1}] is {2} or "  # Python warns of ``is`` with a literal
+                kept = (
+                    list(slot.before) if isinstance(slot.before, list) else slot.before
+                )  # it may be changed in place
+                quick = (
+                    "" if isinstance(kept, str) else "{0}[{1}] is {2} or "
+                )  # Python warns of ``is`` with a literal
                 self.guard(quick + "equal({0}[{1}], {2})", slot.owner, slot.key, kept)
         for flat in self.flats:
             self.guard("len({}.arrays) == {}", flat, len(flat.arrays))
@@ -154,11 +208,19 @@ class _Guards:
         placements = {id(x): id(x) for x in self.tensors_held if id(x) not in self.own}
         for x in self.written:
             if id(x) in placements.keys() | self.own:
-                known = shared_with(x, placements, self.recording.tensors)  # which are written to as well
+                known = shared_with(
+                    x, placements, self.recording.tensors
+                )  # which are written to as well
                 test = "shared_with({0}, {1}, args) == {2}"
-                self.guard(test if len(known) > 1 else "not has_family({0}) or " + test, x, placements, known)
+                self.guard(
+                    test if len(known) > 1 else "not has_family({0}) or " + test,
+                    x,
+                    placements,
+                    known,
+                )
                 self.guard("write_path({}) == {}", x, write_path(x))
-        # Arguments are of the state, as tensors of it or as their views, where they were when the step was recorded.
+        # Arguments are of the state, as tensors of it or as their views, where they were when the
+        # step was recorded.
         ids = {id(x) for _, x in self.recording.state.of(Tensor)}
         for x in self.recording.tensors:
             if self.recording.is_identified(x):
@@ -166,7 +228,11 @@ class _Guards:
             if is_of(x, ids):
                 self.guard("is_of({}, {})", x, ids)
             else:
-                self.guard("id({0}) not in {1} and not (getattr({0}, '_view', None) and is_of({0}, {1}))", x, ids)
+                self.guard(
+                    "id({0}) not in {1} and not (getattr({0}, '_view', None) and is_of({0}, {1}))",
+                    x,
+                    ids,
+                )
 
     def tensors(self) -> None:
         """Guard which tensors hold one array, and the leaves of tensors with their gradients."""
@@ -187,7 +253,13 @@ class _Guards:
             self.guard("list(({}.hooks or {{}}).values()) == {}", leaf, list(leaf.hooks.values()))
             self.guard("{}._edge is {} and {}.slot is {}", tensor, tensor._edge, leaf, slot)
         else:
-            self.guard("{0}._edge is {1} and {2}.slot is {3} and not {2}.hooks", tensor, tensor._edge, leaf, slot)
+            self.guard(
+                "{0}._edge is {1} and {2}.slot is {3} and not {2}.hooks",
+                tensor,
+                tensor._edge,
+                leaf,
+                slot,
+            )
         if tensor._edge is not leaf:  # frozen
             self.guard("{}._leaf is {}", tensor, leaf)
         if gradient is None:
@@ -204,10 +276,14 @@ class _Guards:
             self.guard("{}.grad is {}", leaf, gradient)
 
     def _depends_on(self, gradient: Tensor, slot: Any) -> bool:
-        """Return whether the program uses or returns a gradient from before the step, by itself or in its buffer."""
+        """Return whether the program uses or returns a gradient from before the step, by itself or
+        in its buffer.
+        """
         number, buffers = self.numbers.get(id(gradient)), slot.gradients
         part = {number, self.numbers.get(id(buffers.views[slot.index]))}
-        if number in self.uses or self.program.reads_first(part, self.numbers.get(id(buffers.buffer))):
+        if number in self.uses or self.program.reads_first(
+            part, self.numbers.get(id(buffers.buffer))
+        ):
             return True
         is_packed = gradient is buffers.tensors[slot.index]
         return is_packed and any(x is gradient for _, x in trees.leaves(self.recording.result))
@@ -225,21 +301,26 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def shared_with(x: Tensor, placements: dict[int, Any], args: Sequence[Any]) -> dict[Any, Any]:
-    """Return the tensors that share the memory of one, by their id or number, each with how it is taken of another."""
+    """Return the tensors that share the memory of one, by their id or number, each with how it is
+    taken of another.
+    """
     placements = placements | {id(arg): i for i, arg in enumerate(args)}
     shared: dict[Any, Any] = {}
     for member in family_of(x):
         if id(member) in placements:
             base = base_of(member)
             known = base is not None and id(base) in placements
-            shared[placements[id(member)]] = (placements[id(base)], *(member._view or ())[1:]) if known else None
+            shared[placements[id(member)]] = (
+                (placements[id(base)], *(member._view or ())[1:]) if known else None
+            )
     return shared
 
 
 def write_path(x: Tensor) -> tuple[type, ...] | None:
     """Return the kinds of edges of the tensors that a write to one goes on to: its base, and so on.
 
-    Those decide whether the write is recorded, or an error. None of an element, to which a write is an error.
+    Those decide whether the write is recorded, or an error. None of an element, to which a write is
+    an error.
     """
     if getattr(x, "_view", x) is None:
         return None

@@ -1,4 +1,6 @@
-"""Numbers of optimizers and generators, such as a learning rate, while rules run: values and expressions."""
+"""Numbers of optimizers and generators, such as a learning rate, while rules run: values and
+expressions.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +10,46 @@ from typing import Any
 
 #: Signs of functions of the module ``operator``.
 SIGNS = {
-    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "or": "|", "xor": "^", "and": "&",
-    "lshift": "<<", "rshift": ">>", "add": "+", "sub": "-", "mul": "*", "matmul": "@", "truediv": "/",
-    "floordiv": "//", "mod": "%", "neg": "-", "pos": "+", "invert": "~", "pow": "**",
-}  # fmt: skip
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
+    "or": "|",
+    "xor": "^",
+    "and": "&",
+    "lshift": "<<",
+    "rshift": ">>",
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "matmul": "@",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "neg": "-",
+    "pos": "+",
+    "invert": "~",
+    "pow": "**",
+}
 
 
 def operation(function: str, *operands: str) -> str:
     """Return the expression of an operator of expressions, in parentheses."""
     sign = SIGNS[function]
-    return f"({operands[0]} {sign} {operands[1]})" if len(operands) == 2 else f"({sign}{operands[0]})"
+    return (
+        f"({operands[0]} {sign} {operands[1]})" if len(operands) == 2 else f"({sign}{operands[0]})"
+    )
 
 
 class Number:
-    """A Python number that may differ in the next call: its value now, and the expression that computes it.
+    """A Python number that may differ in the next call: its value now, and the expression that
+    computes it.
 
-    Update rules are given it, and nothing else. Arithmetic gives further expressions. The truth of one, as in
-    ``if momentum:``, becomes a condition of the program. A conversion, as in ``math.cos(lr)``, refuses the capture.
+    Update rules are given it, and nothing else. Arithmetic gives further expressions. The truth of
+    one, as in ``if momentum:``, becomes a condition of the program. A conversion, as in
+    ``math.cos(lr)``, refuses the capture.
     """
 
     __slots__ = ("recorder", "text", "value")
@@ -88,11 +113,17 @@ def _install() -> None:
         setattr(Number, f"__{name}__", lambda x, name=name: _computed(name, x))
     for name in "lt le gt ge eq ne".split():
         setattr(Number, f"__{name}__", lambda x, y, name=name: _compared(name, x, y))
-    bitwise = [f"{side}{name}" for name in ("and", "or", "xor", "lshift", "rshift") for side in ("", "r")]
+    bitwise = [
+        f"{side}{name}" for name in ("and", "or", "xor", "lshift", "rshift") for side in ("", "r")
+    ]
     for name in ["round", "format", "str", "divmod", "rdivmod", "trunc", "floor", "ceil", *bitwise]:
         method = f"__{name}__"
         setattr(
-            Number, method, lambda x, *args, name=method: getattr(type(x.value), name)(x._read(), *map(plain, args))
+            Number,
+            method,
+            lambda x, *args, name=method: getattr(type(x.value), name)(
+                x._read(), *map(plain, args)
+            ),
         )
 
 
@@ -100,7 +131,9 @@ _install()
 
 
 class SymbolicInt(int):
-    """The seed or the count of a generator, as random kernels are given it: an int, with its number in the program."""
+    """The seed or the count of a generator, as random kernels are given it: an int, with its number
+    in the program.
+    """
 
     number: Number
 

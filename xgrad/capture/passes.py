@@ -1,4 +1,6 @@
-"""Passes over the program of a step: each leaves an equivalent program with fewer calls, or in another order."""
+"""Passes over the program of a step: each leaves an equivalent program with fewer calls, or in
+another order.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,21 @@ def optimize(program: Program) -> None:
     used |= {x.number for x in program.outputs}
     program.inputs = [x for x in program.inputs if x.number in used]
     program.state = [x for x in program.state if x.number in used]
-    program.constants = {number: array for number, array in program.constants.items() if number in used}
+    program.constants = {
+        number: array for number, array in program.constants.items() if number in used
+    }
 
 
 def eliminate_dead_code(program: Program) -> None:
-    """Drop calls whose results nothing needs. Writes to inputs and state are always needed, and so are checks."""
+    """Drop calls whose results nothing needs. Writes to inputs and state are always needed, and so
+    are checks.
+    """
     needed = {x.storage for x in program.outputs}
     calls = []
     for call in reversed(program.calls):
-        useless = call.check is None and needed.isdisjoint([x.storage for x in (*call.results, *call.writes)])
+        useless = call.check is None and needed.isdisjoint(
+            [x.storage for x in (*call.results, *call.writes)]
+        )
         if useless and all(x.storage.kind == "temporary" for x in call.writes):
             continue
         calls.append(call)
@@ -36,16 +44,19 @@ def eliminate_dead_code(program: Program) -> None:
 
 
 def number_values(program: Program) -> None:
-    """Fold constants, and compute the same of the same once: gradients use much of what the step has computed before.
+    """Fold constants, and compute the same of the same once: gradients use much of what the step
+    has computed before.
 
-    A constant is what depends on no input, state or number. Only results that nothing writes to, and that are not
-    handed out, stand for each other.
+    A constant is what depends on no input, state or number. Only results that nothing writes to,
+    and that are not handed out, stand for each other.
     """
     constants, kept = program.constants, {x.storage for x in program.outputs}
     stands_for: dict[Value, Value] = {}
     known: dict[Any, Call] = {}
     writes: dict[Storage, int] = {}  # so far
-    moved: dict[Storage, Storage] = {}  # the memory of what is dropped, by that of what stands for it
+    moved: dict[
+        Storage, Storage
+    ] = {}  # the memory of what is dropped, by that of what stands for it
     calls = []
 
     def current(part: Any) -> Any:
@@ -62,18 +73,28 @@ def number_values(program: Program) -> None:
         for x in call.writes:
             writes[x.storage] = writes.get(x.storage, 0) + 1
         earlier = call
-        if not call.writes and call.check is None and not any(x.storage.writes for x in call.results):
+        if (
+            not call.writes
+            and call.check is None
+            and not any(x.storage.writes for x in call.results)
+        ):
             if not call.numbers and all(x.number in constants for x in call.reads):
-                result = call.function(*map_leaves(constant, call.args), **map_leaves(constant, call.options))
+                result = call.function(
+                    *map_leaves(constant, call.args), **map_leaves(constant, call.options)
+                )
                 for x, array in zip(call.results, [result] if call.single else result, strict=True):
                     constants[x.number], x.storage.kind = array, "constant"
                 continue
             if kept.isdisjoint([x.storage for x in call.results]):
                 with suppress(TypeError):  # of an argument without a hash
-                    earlier = known.setdefault(_key((call.function, call.args, *call.options.items()), writes), call)
+                    earlier = known.setdefault(
+                        _key((call.function, call.args, *call.options.items()), writes), call
+                    )
         if earlier is call:
             calls.append(call)
-        for value, other in zip(call.results, earlier.results, strict=True) if earlier is not call else ():
+        for value, other in (
+            zip(call.results, earlier.results, strict=True) if earlier is not call else ()
+        ):
             stands_for[value], moved[value.storage] = other, other.storage
     program.calls = calls
 
@@ -87,7 +108,9 @@ def _key(arg: Any, writes: Mapping[Storage, int]) -> Any:
         return (kind, *[_key(part, writes) for part in arg])
     if kind is slice:
         return kind, *[_key(part, writes) for part in (arg.start, arg.stop, arg.step)]
-    return kind, arg.text if kind is Number else repr(arg) if kind is float or kind is complex else arg
+    return kind, arg.text if kind is Number else repr(
+        arg
+    ) if kind is float or kind is complex else arg
 
 
 def hoist_checks(program: Program) -> None:

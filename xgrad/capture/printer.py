@@ -14,14 +14,30 @@ from xgrad.capture.numbers import SIGNS, Number, operation
 from xgrad.capture.program import Call, Value, leaves
 from xgrad.support import trees
 
-_WIDTH, _CALL, _SHORT = 120, 48, 8  # columns of a line and of a call; elements of a constant shown in full
+_WIDTH, _CALL, _SHORT = (
+    120,
+    48,
+    8,
+)  # columns of a line and of a call; elements of a constant shown in full
 
 #: The standard's names of functions that NumPy calls by others.
 _STANDARD = {
-    "absolute": "abs", "arccos": "acos", "arcsin": "asin", "arcsinh": "asinh", "right_shift": "bitwise_right_shift",
-    "arccosh": "acosh", "arctan2": "atan2", "arctanh": "atanh", "invert": "bitwise_invert", "transpose": "permute_dims",
-    "arctan": "atan", "left_shift": "bitwise_left_shift", "conjugate": "conj", "concatenate": "concat", "power": "pow",
-}  # fmt: skip
+    "absolute": "abs",
+    "arccos": "acos",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "right_shift": "bitwise_right_shift",
+    "arccosh": "acosh",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "invert": "bitwise_invert",
+    "transpose": "permute_dims",
+    "arctan": "atan",
+    "left_shift": "bitwise_left_shift",
+    "conjugate": "conj",
+    "concatenate": "concat",
+    "power": "pow",
+}
 
 
 def listing(program: CachedProgram) -> str:
@@ -46,33 +62,54 @@ class _Printer:
         used = dict.fromkeys([key for x in numbers if type(x) is Number for key in x.reads])
         short = [cached.number_names[key][0] for key in used]
         known = {key: cached.number_names[key] for key in used}
-        self.reads = {key: (name if short.count(name) == 1 else full, full) for key, (name, full) in known.items()}
+        self.reads = {
+            key: (name if short.count(name) == 1 else full, full)
+            for key, (name, full) in known.items()
+        }
 
     def lines(self) -> Iterator[str]:
         program, (result, *effects) = self.program, self.effects.descriptions
-        counts = f"calls: {len(program.calls)}, inputs: {len(program.inputs)}, state: {len(program.state)}"
+        counts = (
+            f"calls: {len(program.calls)}, inputs: {len(program.inputs)}, state:"
+            f" {len(program.state)}"
+        )
         yield f"program    {counts}, temporaries: {self.nbytes:,} bytes"
         for title, values in ("inputs", program.inputs), ("state", program.state):
             yield from _section(title, [f"{value.name}: {_type(value)}" for value in values])
-        yield from _section("numbers", [x if x == full else f"{x}: {full}" for x, full in self.reads.values()])
-        yield from _section("constants", [f"{self.names[i]}: {_constant(x)}" for i, x in program.constants.items()])
+        yield from _section(
+            "numbers", [x if x == full else f"{x}: {full}" for x, full in self.reads.values()]
+        )
+        yield from _section(
+            "constants", [f"{self.names[i]}: {_constant(x)}" for i, x in program.constants.items()]
+        )
         rows = [self.row(call) for call in program.calls]
         width = max((len(text) for text, _ in rows), default=0)
         yield from ["", *[f"{text:{width}}  {line}" for text, line in rows], ""]
         written = dict.fromkeys(value.storage for call in program.calls for value in call.writes)
-        known = sorted((*program.state, *program.inputs), key=lambda value: (value.nbytes, -value.number))
+        known = sorted(
+            (*program.state, *program.inputs), key=lambda value: (value.nbytes, -value.number)
+        )
         buffers = {value.storage: value.name for value in known}  # of views, the name of the whole
-        yield from _section("updates", [buffers[storage] for storage in written if storage in buffers])
+        yield from _section(
+            "updates", [buffers[storage] for storage in written if storage in buffers]
+        )
         yield from dict.fromkeys(f"{name} = {self.text(x)}" for name, x in effects)
-        returned = [_Name(self.text(x)) if type(x) is Value else x for _, x in trees.leaves(result[1])]
+        returned = [
+            _Name(self.text(x)) if type(x) is Value else x for _, x in trees.leaves(result[1])
+        ]
         yield f"return {trees.rebuild(result[1], returned)}"
 
     def row(self, call: Call) -> tuple[str, str]:
         """Return a call with the dtypes and shapes of its results, and its line."""
         if call.check is not None:
             return f"check {self.text(call.args[0])} is {call.check}", call.line
-        names, shared = ", ".join(map(self.text, call.results)), {value.storage for value in call.reads}
-        kinds = [f"{_type(value)}{' view' if value.storage in shared else ''}" for value in call.results]
+        names, shared = (
+            ", ".join(map(self.text, call.results)),
+            {value.storage for value in call.reads},
+        )
+        kinds = [
+            f"{_type(value)}{' view' if value.storage in shared else ''}" for value in call.results
+        ]
         text = f"{names} = {self.call(call)}" if names else self.call(call)
         return f"{text:{_CALL}}  {', '.join(kinds)}".rstrip(), call.line
 
@@ -82,21 +119,31 @@ class _Printer:
         if call.function in (operator.getitem, operator.setitem):
             key = texts[1][1:-1].rstrip(",") if type(args[1]) is tuple and args[1] else texts[1]
             return f"{texts[0]}[{key}]" + (f" = {texts[2]}" if len(args) == 3 else "")
-        if call.function is getattr(operator, call.name, None) or call.name == "pow":  # also if it is a kernel
+        if (
+            call.function is getattr(operator, call.name, None) or call.name == "pow"
+        ):  # also if it is a kernel
             known = {Number: lambda x: x.text, int: "({})".format, float: "({:.7g})".format}
-            operands = [known[type(x)](x) if type(x) in known else f"_{i}" for i, x in enumerate(args)]
+            operands = [
+                known[type(x)](x) if type(x) in known else f"_{i}" for i, x in enumerate(args)
+            ]
             if name in SIGNS:
                 return self.expression(operation(name, *operands), texts)
             if name[1:] in SIGNS:
                 return self.expression(f"{operands[0]} {SIGNS[name[1:]]}= {operands[1]}", texts)
-        options = [f"{key}={self.text(x)}" for key, x in call.options.items() if x is not None and key != "device"]
+        options = [
+            f"{key}={self.text(x)}"
+            for key, x in call.options.items()
+            if x is not None and key != "device"
+        ]
         return f"{_STANDARD.get(name, name)}({', '.join([*texts, *options])})"
 
     def text(self, x: Any) -> str:
         """Return the expression of an argument."""
         kind = type(x)
         if kind is Value:
-            return x.name or self.names.setdefault(x.number, f"%{len(self.names) - len(self.program.constants)}")
+            return x.name or self.names.setdefault(
+                x.number, f"%{len(self.names) - len(self.program.constants)}"
+            )
         if kind is Number:
             return self.expression(x.text)
         if kind is tuple or kind is list:
@@ -108,10 +155,14 @@ class _Printer:
             return repr(x.item()) if x.shape == () else f"<{_type(x)}>"
         if kind is float:
             return f"{x:.7g}"
-        return "..." if x is Ellipsis else repr(x) if kind is str else str(getattr(x, "__name__", x))
+        return (
+            "..." if x is Ellipsis else repr(x) if kind is str else str(getattr(x, "__name__", x))
+        )
 
     def expression(self, text: str, operands: Sequence[str] = ()) -> str:
-        """Return an expression without needless parentheses, with names for numbers and ``_0``, ``_1`` and so on."""
+        """Return an expression without needless parentheses, with names for numbers and ``_0``,
+        ``_1`` and so on.
+        """
         names = {key: name for key, (name, _) in self.reads.items()}
         names |= {f"_{i}": operand for i, operand in enumerate(operands)}
         return re.sub(r"\b(n|_)\d+", lambda match: names[match[0]], ast.unparse(ast.parse(text)))
@@ -130,5 +181,11 @@ def _constant(x: Any) -> str:
 def _section(title: str, items: list[str]) -> list[str]:
     """Return the lines of a title with items side by side; none without items."""
     text = ", ".join([item.replace(" ", "\0") for item in items])  # so that no item is broken
-    lines = wrap(text, _WIDTH, initial_indent=f"{title:11}", subsequent_indent=" " * 11, break_long_words=False)
+    lines = wrap(
+        text,
+        _WIDTH,
+        initial_indent=f"{title:11}",
+        subsequent_indent=" " * 11,
+        break_long_words=False,
+    )
     return [line.replace("\0", " ") for line in lines]

@@ -1,4 +1,6 @@
-"""The program of a captured step: values, the memory that they lie in, and calls in the order in which they ran."""
+"""The program of a captured step: values, the memory that they lie in, and calls in the order in
+which they ran.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ class Diverged(Exception):
 
 
 class Unusable(Exception):
-    """A program that cannot be replayed; the message says why, `line` where in the user's code, if that is known."""
+    """A program that cannot be replayed; the message says why, `line` where in the user's code, if
+    that is known.
+    """
 
     def __init__(self, reason: str, line: str | None = None) -> None:
         super().__init__(reason)
@@ -32,7 +36,8 @@ _NESTED = frozenset({tuple, list, slice})
 class Storage:
     """A piece of memory with one or several values in it, and the number of calls that write to it.
 
-    Its kind is "temporary", "constant", "input" (passed to each replay) or "state" (updated in place).
+    Its kind is "temporary", "constant", "input" (passed to each replay) or "state" (updated in
+    place).
     """
 
     kind: str
@@ -40,7 +45,8 @@ class Storage:
 
 
 class Value:
-    """An array of a program: in a storage that its views share, with a name if it is an input or of the state.
+    """An array of a program: in a storage that its views share, with a name if it is an input or of
+    the state.
 
     Its `strides` are None where the library has none. A `scalar` is one of NumPy, with another
     arithmetic than arrays.
@@ -63,16 +69,21 @@ class Value:
 
     def fits(self, array: Any) -> bool:
         """Return whether an array is like it."""
-        return bool(array.shape == self.shape and array.dtype == self.dtype and array.strides == self.strides)
+        return bool(
+            array.shape == self.shape
+            and array.dtype == self.dtype
+            and array.strides == self.strides
+        )
 
 
 @dataclass(slots=True, eq=False)
 class Call:
     """A call of a function of the namespace, an operator of the module ``operator``, or a kernel.
 
-    Its arguments are values, numbers, constants, and tuples, lists and slices of them; `writes` are those that it
-    writes to. It returns a `single` array or a tuple; no `results` are new where it writes. A `check` is the expected
-    truth of the only argument, and computes nothing. The `line` is that of the user's code, with the file.
+    Its arguments are values, numbers, constants, and tuples, lists and slices of them; `writes` are
+    those that it writes to. It returns a `single` array or a tuple; no `results` are new where it
+    writes. A `check` is the expected truth of the only argument, and computes nothing. The `line`
+    is that of the user's code, with the file.
     """
 
     function: Callable[..., Any]
@@ -119,12 +130,16 @@ def leaves(args: Sequence[Any]) -> list[Any]:
 
 
 def map_leaves(new: Callable[[Any], Any], arg: Any) -> Any:
-    """Return arguments with the results of a function in the place of all that is no tuple, list, slice or dict."""
+    """Return arguments with the results of a function in the place of all that is no tuple, list,
+    slice or dict.
+    """
     kind = type(arg)
     if kind is tuple or kind is list:
         return kind([map_leaves(new, part) for part in arg])
     if kind is slice:
-        return slice(map_leaves(new, arg.start), map_leaves(new, arg.stop), map_leaves(new, arg.step))
+        return slice(
+            map_leaves(new, arg.start), map_leaves(new, arg.stop), map_leaves(new, arg.step)
+        )
     if kind is dict:
         return {name: map_leaves(new, part) for name, part in arg.items()}
     return new(arg)
@@ -132,9 +147,11 @@ def map_leaves(new: Callable[[Any], Any], arg: Any) -> Any:
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """The calls of a step in order, its inputs, the arrays of its state, its outputs, and its constants by number.
+    """The calls of a step in order, its inputs, the arrays of its state, its outputs, and its
+    constants by number.
 
-    Each replay is given inputs and numbers. Outputs are in new memory, except views of an input or of the state.
+    Each replay is given inputs and numbers. Outputs are in new memory, except views of an input or
+    of the state.
     """
 
     inputs: list[Value]
@@ -146,12 +163,15 @@ class Program:
     @property
     def numbers(self) -> list[Number]:
         """The distinct numbers among the arguments of its calls."""
-        return list({number.text: number for call in self.calls for number in call.numbers}.values())
+        return list(
+            {number.text: number for call in self.calls for number in call.numbers}.values()
+        )
 
     def reads_first(self, part: Container[int | None], whole: int | None) -> bool:
         """Return whether the calls read memory before they write all of it.
 
-        The memory is given by the numbers of values that are exactly it, and of one that it is a part of.
+        The memory is given by the numbers of values that are exactly it, and of one that it is a
+        part of.
         """
         origins: dict[int, int] = {}  # of views, the numbers of the values from before the step
         for call in self.calls:

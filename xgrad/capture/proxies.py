@@ -1,4 +1,6 @@
-"""Proxies of arrays, and a device whose functions record calls: the arguments of array code in a recorded step."""
+"""Proxies of arrays, and a device whose functions record calls: the arguments of array code in a
+recorded step.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,15 @@ from xgrad.core.lost_gradients import LIBRARIES
 _NO_OPTIONS: dict[str, Any] = {}
 
 
-def record(function: Callable[..., Any], args: Any, options: Any = _NO_OPTIONS, writes: tuple[int, ...] = ()) -> Any:
-    """Call a function, and record the call, which writes to the arguments at the positions in `writes`."""
+def record(
+    function: Callable[..., Any],
+    args: Any,
+    options: Any = _NO_OPTIONS,
+    writes: tuple[int, ...] = (),
+) -> Any:
+    """Call a function, and record the call, which writes to the arguments at the positions in
+    `writes`.
+    """
     return recording.get().call(function, args, options, writes)
 
 
@@ -28,16 +37,18 @@ def _recorded(function: Callable[..., Any], writes: tuple[int, ...] = ()) -> Cal
 
 
 class Proxy(ArrayType):
-    """An array with its value in the program. It lives while array code runs, and no tensor holds it.
+    """An array with its value in the program. It lives while array code runs, and no tensor holds
+    it.
 
-    It has the operators and attributes of the standard. What needs the values, such as a conversion to a number, is
-    given them, and refuses the capture.
+    It has the operators and attributes of the standard. What needs the values, such as a conversion
+    to a number, is given them, and refuses the capture.
 
     Attributes
     ----------
     array : array
-        An array object of its own, in the memory of the array that it stands for: no array that array code makes
-        refers to an array of a tensor, so arrays of tensors live as long as something holds them.
+        An array object of its own, in the memory of the array that it stands for: no array that
+        array code makes refers to an array of a tensor, so arrays of tensors live as long as
+        something holds them.
     held : array or None
         The array as a tensor holds it, if one does.
     """
@@ -53,33 +64,64 @@ class Proxy(ArrayType):
         self.recorder.refuse("the value of a tensor is read")
         return self.array
 
-    # fmt: off
     @property
-    def strides(self) -> Any: return self.value.strides
+    def strides(self) -> Any:
+        return self.value.strides
+
     @property
-    def device(self) -> Any: return self.array.device
+    def device(self) -> Any:
+        return self.array.device
+
     @property
-    def mT(self) -> Any: return record(self.recorder.real.xp.matrix_transpose, (self,))
+    def mT(self) -> Any:
+        return record(self.recorder.real.xp.matrix_transpose, (self,))
+
     T = mT
 
-    def __repr__(self) -> str: return f"{type(self).__name__}({self.value})"
-    def __getitem__(self, key: Any) -> Any: return record(operator.getitem, (self, key))
-    def __setitem__(self, key: Any, value: Any) -> None: record(operator.setitem, (self, key, value), writes=(0,))
-    def __array__(self, *to: Any, **_: Any) -> Any: return np.asarray(self.recorder.to_host(self.read()), *to)
-    def __bool__(self) -> bool: return bool(self.read())
-    def __int__(self) -> int: return int(self.read())
-    def __float__(self) -> float: return float(self.read())
-    def __complex__(self) -> complex: return complex(self.read())
-    def __index__(self) -> int: return operator.index(self.read())
-    def item(self) -> Any: return self.read().item()
-    def tolist(self) -> Any: return self.read().tolist()
-    def __dlpack__(self, **options: Any) -> Any: return self.read().__dlpack__(**options)
-    def __dlpack_device__(self) -> Any: return self.array.__dlpack_device__()
-    # fmt: on
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.value})"
+
+    def __getitem__(self, key: Any) -> Any:
+        return record(operator.getitem, (self, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        record(operator.setitem, (self, key, value), writes=(0,))
+
+    def __array__(self, *to: Any, **_: Any) -> Any:
+        return np.asarray(self.recorder.to_host(self.read()), *to)
+
+    def __bool__(self) -> bool:
+        return bool(self.read())
+
+    def __int__(self) -> int:
+        return int(self.read())
+
+    def __float__(self) -> float:
+        return float(self.read())
+
+    def __complex__(self) -> complex:
+        return complex(self.read())
+
+    def __index__(self) -> int:
+        return operator.index(self.read())
+
+    def item(self) -> Any:
+        return self.read().item()
+
+    def tolist(self) -> Any:
+        return self.read().tolist()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.read().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
 
 
 class ScalarProxy(Proxy):
-    """A NumPy scalar, which is no array of the device: `Device.as_array` makes one of it, as in eager code."""
+    """A NumPy scalar, which is no array of the device: `Device.as_array` makes one of it, as in
+    eager code.
+    """
 
     __slots__ = ()
 
@@ -90,7 +132,9 @@ def _record_in_place(function: Callable[..., Any], x: Proxy, y: Any) -> Any:
     return record(function, (x, y), writes=(0,))
 
 
-_OUT_OF_PLACE = {getattr(operator, f"__i{name}__"): getattr(operator, f"__{name}__") for name in BINARY}
+_OUT_OF_PLACE = {
+    getattr(operator, f"__i{name}__"): getattr(operator, f"__{name}__") for name in BINARY
+}
 define_operators(Proxy, lambda function, *operands: record(function, operands), _record_in_place)
 
 
@@ -103,7 +147,9 @@ class RecordingNamespace(LazyNamespace):
 
 
 class RecordingBackend:
-    """A backend with functions that record their calls, and refuse the capture where values leave the device."""
+    """A backend with functions that record their calls, and refuse the capture where values leave
+    the device.
+    """
 
     def __init__(self, real: Any) -> None:
         self.real, self.kernels = real, dict[str, Any]()
@@ -111,7 +157,9 @@ class RecordingBackend:
             kernel = real.kernels[name]
             part = OVERRIDABLE.get(name)
             parameters = part.generic.__code__.co_varnames[1:] if part else ()
-            self.kernels[name] = _recorded(kernel, tuple(map(parameters.index, part.changes)) if part else ())
+            self.kernels[name] = _recorded(
+                kernel, tuple(map(parameters.index, part.changes)) if part else ()
+            )
         self.index_add = _recorded(real.index_add, (0,))
         self.random_bits, self.from_words = _recorded(real.random_bits), _recorded(real.from_words)
 
@@ -132,16 +180,22 @@ class RecordingBackend:
 
 
 class RecordingDevice(Device):
-    """The device that array code is given while a step is recorded. Tensors stay on the `real` device."""
+    """The device that array code is given while a step is recorded. Tensors stay on the `real`
+    device.
+    """
 
     real: Device
 
     def as_array(self, x: Any) -> Any:
-        """Return the result of a rule as an array: of a NumPy scalar one without axes; of a number a constant."""
+        """Return the result of a rule as an array: of a NumPy scalar one without axes; of a number
+        a constant.
+        """
         if isinstance(x, Proxy):
             return record(self.real.as_array, (x,))
         recorder, array = recording.get(), self.real.as_array(x)
-        if isinstance(x, (np.ndarray, self.real.array_type)):  # one that the rule has from elsewhere
+        if isinstance(
+            x, (np.ndarray, self.real.array_type)
+        ):  # one that the rule has from elsewhere
             return recorder.proxy(array)
         return recorder.constant_proxy(array)
 
@@ -150,8 +204,12 @@ class RecordingDevice(Device):
 def recording_device(real: Device) -> RecordingDevice:
     """Return the recording device of a device."""
     self = object.__new__(RecordingDevice)
-    vars(self).update(vars(real), real=real, root=self, backend=RecordingBackend(real.backend), array_type=Proxy)
-    self.xp = RecordingNamespace(real.xp, kernels=self.backend.kernels)  # where `overridable` looks for them
+    vars(self).update(
+        vars(real), real=real, root=self, backend=RecordingBackend(real.backend), array_type=Proxy
+    )
+    self.xp = RecordingNamespace(
+        real.xp, kernels=self.backend.kernels
+    )  # where `overridable` looks for them
     del self.as_array
     LIBRARIES.add(type(real.backend).__module__.partition(".")[0])
     return self

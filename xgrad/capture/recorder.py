@@ -1,4 +1,6 @@
-"""The recorder of a step: it runs with the step, and writes down the calls of the array library that the step makes."""
+"""The recorder of a step: it runs with the step, and writes down the calls of the array library
+that the step makes.
+"""
 
 from __future__ import annotations
 
@@ -18,37 +20,59 @@ from xgrad.core.memory import owner_of
 from xgrad.support.scopes import Scope
 
 #: Functions whose results have a shape that depends on values.
-_SHAPED_BY_VALUES = frozenset("nonzero unique_all unique_counts unique_inverse unique_values".split())
+_SHAPED_BY_VALUES = frozenset(
+    "nonzero unique_all unique_counts unique_inverse unique_values".split()
+)
 #: Functions that raise an error for some values: `x[index]` is checked in advance.
-_RAISE = {*"take take_along_axis cholesky eig eigh eigvals eigvalsh inv matrix_rank pinv solve svd svdvals".split()}
+_RAISE = {
+    *"take take_along_axis cholesky eig eigh eigvals eigvalsh inv matrix_rank pinv solve svd"
+    " svdvals".split()
+}
 _CHECKED = _SHAPED_BY_VALUES | _RAISE | {"getitem", "setitem", "repeat"}
 
 
 class Recorder(Interceptor):
     """Writes down the calls of a step that runs eagerly.
 
-    Arrays are known by identity: the arrays of arguments and of the state, and the results of array code. Any other is
-    foreign, and refuses the capture where it enters array code.
+    Arrays are known by identity: the arrays of arguments and of the state, and the results of array
+    code. Any other is foreign, and refuses the capture where it enters array code.
     """
 
     def __init__(self, real: Device, line: str) -> None:
-        self.real, self.device_within, self._array_type = real, recording_device(real), real.array_type
+        self.real, self.device_within, self._array_type = (
+            real,
+            recording_device(real),
+            real.array_type,
+        )
         self._line = line  # of the step
         self.calls: list[Call] = []
-        self.constants: dict[int, Any] = {}  # arrays made of Python's values, by the number of their value
-        #: Where the numbers n0, n1 and so on are read: an owner, its attribute or key, an index or None; and the type.
+        self.constants: dict[
+            int, Any
+        ] = {}  # arrays made of Python's values, by the number of their value
+        #: Where the numbers n0, n1 and so on are read: an owner, its attribute or key, an index or
+        #: None; and the type.
         self.reads: list[tuple[Any, Any, int | None, type]] = []
-        self.number_names: dict[str, tuple[str, str]] = {}  # the short and the full names of these numbers
+        self.number_names: dict[
+            str, tuple[str, str]
+        ] = {}  # the short and the full names of these numbers
         self.conditions: dict[str, bool] = {}  # the outcome of each test of a number
         self.refusal = ""  # why the step cannot be replayed, with the line
-        self._values: dict[int, tuple[Any, Value]] = {}  # weak references to known arrays, and their values, by id
+        self._values: dict[
+            int, tuple[Any, Value]
+        ] = {}  # weak references to known arrays, and their values, by id
         self._count = 0  # of values
         #: Arrays from before the step, what stands for them, and their values, by id.
         self._own: dict[int, tuple[Any, Any, Value]] = {}
-        self._storages: dict[int, Storage] = {}  # of inputs and state, by the id of what owns their memory
-        self._numbers: dict[tuple[int, Any], Any] = {}  # of optimizers now, by the id of their dict, and the key
+        self._storages: dict[
+            int, Storage
+        ] = {}  # of inputs and state, by the id of what owns their memory
+        self._numbers: dict[
+            tuple[int, Any], Any
+        ] = {}  # of optimizers now, by the id of their dict, and the key
         self._generators: set[int] = set()  # ids of those that are known
-        self._states: dict[int, tuple[Any, tuple[Any, Any]]] = {}  # of generators, and as numbers, by id
+        self._states: dict[
+            int, tuple[Any, tuple[Any, Any]]
+        ] = {}  # of generators, and as numbers, by id
         self._has_written = False  # to inputs or state
         self._op, self._start = "", next(clock.numbers)
 
@@ -61,7 +85,9 @@ class Recorder(Interceptor):
     def refuse(self, reason: str, line: str = "") -> None:
         """Note why the step cannot be replayed; it runs on, and eagerly from its next call."""
         if not self.refusal:
-            self.refusal = f"{line or (user_line() if recording.get() is self else self._line)}: {reason}"
+            self.refusal = (
+                f"{line or (user_line() if recording.get() is self else self._line)}: {reason}"
+            )
 
     # Arrays
 
@@ -82,9 +108,11 @@ class Recorder(Interceptor):
         return self.value_of(array) is not None
 
     def add_array(self, array: Any, kind: str, name: str) -> tuple[Any, Value]:
-        """Return what stands for an array from before the step, an "input" or part of the "state", and its value.
+        """Return what stands for an array from before the step, an "input" or part of the "state",
+        and its value.
 
-        It is another array object in the same memory: what holds that one after the step has taken it in the step.
+        It is another array object in the same memory: what holds that one after the step has taken
+        it in the step.
         """
         if id(array) not in self._own:
             storage = self._storages.setdefault(id(owner_of(array)), Storage(kind))
@@ -107,9 +135,11 @@ class Recorder(Interceptor):
 
     @contextmanager
     def paused(self, follow: Iterable[Any]) -> Iterator[None]:
-        """Return a context in which nothing is recorded, and some tensors may get new arrays of equal values.
+        """Return a context in which nothing is recorded, and some tensors may get new arrays of
+        equal values.
 
-        Tensors outside of the step may then have the arrays of these tensors, which get array objects of their own.
+        Tensors outside of the step may then have the arrays of these tensors, which get array
+        objects of their own.
         """
         values = [(x, value) for x in follow if (value := self.value_of(x._data)) is not None]
         for x, _ in values:
@@ -125,13 +155,23 @@ class Recorder(Interceptor):
         self._own.clear()
 
     def arrays_of(self, values: Sequence[Value]) -> list[Any]:
-        """Return arrays with the values, as array objects that nothing else holds; all of them still exist."""
-        arrays = {value: array for reference, value in self._values.values() if (array := reference()) is not None}
+        """Return arrays with the values, as array objects that nothing else holds; all of them
+        still exist.
+        """
+        arrays = {
+            value: array
+            for reference, value in self._values.values()
+            if (array := reference()) is not None
+        }
         return [arrays[value].view() for value in values]
 
     def escaped(self) -> Value | None:
-        """Return the value of an array that something other than tensors from before the step still holds."""
-        return next((value for reference, value in self._values.values() if reference() is not None), None)
+        """Return the value of an array that something other than tensors from before the step still
+        holds.
+        """
+        return next(
+            (value for reference, value in self._values.values() if reference() is not None), None
+        )
 
     def forget(self) -> None:
         """Drop calls, arrays and generators: numbers of the program refer to the recorder."""
@@ -150,8 +190,9 @@ class Recorder(Interceptor):
         value = self.value_of(array)
         if value is None:
             self.refuse(
-                f"{self._op} is given a tensor of shape {tuple(array.shape)} that is neither an argument, nor found "
-                "from the step, nor made by it: pass it as an argument, or name it in state= and change it in place"
+                f"{self._op} is given a tensor of shape {tuple(array.shape)} that is neither an"
+                " argument, nor found from the step, nor made by it: pass it as an argument, or"
+                " name it in state= and change it in place"
             )
             value = self._new_value(array, Storage("constant"))
             self.constants[value.number] = array
@@ -162,7 +203,13 @@ class Recorder(Interceptor):
         return map_leaves(self._inside, x)
 
     def _inside(self, x: Any) -> Any:
-        return self.proxy(x) if type(x) is self._array_type else self.device_within if x is self.real else x
+        return (
+            self.proxy(x)
+            if type(x) is self._array_type
+            else self.device_within
+            if x is self.real
+            else x
+        )
 
     def outside(self, x: Any) -> Any:
         """Return results of array code as tensors hold them, with arrays for proxies."""
@@ -181,7 +228,9 @@ class Recorder(Interceptor):
     def run(self, device: Device, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Return the result of array code: a function of a device and arguments."""
         if device is not self.real:
-            return function(device, *args)  # arrays of a vmap are tensors; arrays of other devices are foreign
+            return function(
+                device, *args
+            )  # arrays of a vmap are tensors; arrays of other devices are foreign
         self._op = f"a call of {function.__name__.strip('_')}"
         return self.outside(function(self.device_within, *self.inside(args)))
 
@@ -208,12 +257,16 @@ class Recorder(Interceptor):
 
     # Calls of the array library
 
-    def call(self, function: Callable[..., Any], args: Any, options: Any, writes: tuple[int, ...]) -> Any:
+    def call(
+        self, function: Callable[..., Any], args: Any, options: Any, writes: tuple[int, ...]
+    ) -> Any:
         """Call a function of arrays, and record the call."""
         args, options = map_leaves(self._inside, args), map_leaves(self._inside, options)
         # Arrays alone: NumPy has one True for all scalars that are true.
         operands = {id(x.array): x for x in leaves((*args, *options.values())) if type(x) is Proxy}
-        written = [x for x in (*map(args.__getitem__, writes), options.get("out")) if type(x) is Proxy]
+        written = [
+            x for x in (*map(args.__getitem__, writes), options.get("out")) if type(x) is Proxy
+        ]
         name = getattr(function, "__name__", "")
         if name in _CHECKED:
             self._check_call(name, args)
@@ -234,7 +287,11 @@ class Recorder(Interceptor):
         if made or written:  # else an argument is returned as it is: nothing happened
             stored, stored_options = map_leaves(_symbolic, args), map_leaves(_symbolic, options)
             results, writes_to = [x.value for x in made], tuple([x.value for x in written])
-            self.calls.append(Call(function, stored, stored_options, writes_to, results, single, None, user_line()))
+            self.calls.append(
+                Call(
+                    function, stored, stored_options, writes_to, results, single, None, user_line()
+                )
+            )
         if single:
             return made[0] if made else operands.get(id(result))
         return result._make(made) if hasattr(result, "_make") else type(result)(made)
@@ -248,20 +305,29 @@ class Recorder(Interceptor):
             return ScalarProxy(self, array, self._new_value(array, storage))
         owner = owner_of(array)
         if owner is not array:
-            storage = next((x.value.storage for x in operands.values() if owner is owner_of(x.array)), storage)
+            storage = next(
+                (x.value.storage for x in operands.values() if owner is owner_of(x.array)), storage
+            )
         return Proxy(self, array, self._new_value(array, storage))
 
     def _check_call(self, name: str, args: Sequence[Any]) -> None:
-        """Refuse shapes that depend on values, and calls that may raise when a replay has written to the state."""
+        """Refuse shapes that depend on values, and calls that may raise when a replay has written
+        to the state.
+        """
         if name == "getitem" or name == "setitem":
             self._check_key(name, *args)
         elif name in _SHAPED_BY_VALUES or (name == "repeat" and isinstance(args[1], Proxy)):
             self.refuse(f"the shape of what {name} returns depends on values")
         elif name in _RAISE and self._has_written and not self.real.backend.asynchronous:
-            self.refuse(f"{name} may raise an error, and the step has written to tensors before: call it first")
+            self.refuse(
+                f"{name} may raise an error, and the step has written to tensors before: call it"
+                " first"
+            )
 
     def _check_key(self, name: str, x: Any, key: Any, value: Any = None) -> None:
-        """Refuse masks; after a write to the state, check the range of indices before all writes."""
+        """Refuse masks; after a write to the state, check the range of indices before all
+        writes.
+        """
         parts = key if type(key) is tuple else (key,)
         if any(isinstance(part, Proxy) and "bool" in str(part.dtype) for part in parts):
             if name == "getitem":
@@ -291,7 +357,9 @@ class Recorder(Interceptor):
     # Numbers
 
     def add_number(self, value: Any, owner: Any, key: Any, name: str) -> None:
-        """Follow a number, or a tuple, of an optimizer, or the state of a generator, from call to call."""
+        """Follow a number, or a tuple, of an optimizer, or the state of a generator, from call to
+        call.
+        """
         number = self._read(value, owner, key, name)
         if key == "_state":
             self._generators.add(id(owner))
@@ -304,9 +372,14 @@ class Recorder(Interceptor):
         if type(value) is tuple:
             return tuple([self._read(part, owner, key, name, i) for i, part in enumerate(value)])
         value = value.item() if hasattr(value, "item") else value
-        part = "" if index is None else (".seed", ".draws")[index] if key == "_state" else f"[{index}]"
+        part = (
+            "" if index is None else (".seed", ".draws")[index] if key == "_state" else f"[{index}]"
+        )
         number = Number(self, value, f"n{len(self.reads)}")
-        self.number_names[number.text] = part[1:] if key == "_state" else f"{key}{part}", f"{name}{part}"
+        self.number_names[number.text] = (
+            part[1:] if key == "_state" else f"{key}{part}",
+            f"{name}{part}",
+        )
         self.reads.append((owner, key, index, type(value)))
         return number
 
@@ -316,13 +389,17 @@ class Recorder(Interceptor):
         for key, value in values.items():
             number = self._numbers.get((id(owner), key), value)
             if number is not value and not _same_number(plain(number), value):
-                self.refuse(f"the step changes {key!r} of an optimizer: set it before or after the step")
+                self.refuse(
+                    f"the step changes {key!r} of an optimizer: set it before or after the step"
+                )
                 number = value
             numbers[key] = number
         return values if self.refusal else numbers
 
     def updated_numbers(self, owner: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-        """Note the numbers that an update rule leaves, and return them as the optimizer keeps them."""
+        """Note the numbers that an update rule leaves, and return them as the optimizer keeps
+        them.
+        """
         for key, value in values.items():
             if is_symbolic(value):
                 self._numbers[id(owner), key] = value
@@ -340,17 +417,22 @@ class Recorder(Interceptor):
         """Take a generator that the step makes from a seed as a constant."""
         self._generators.add(id(generator))
 
-    def draw(self, generator: Any, before: tuple[int, int], after: tuple[int, int]) -> tuple[Any, Any]:
-        """Return the seed and the number of a call of a generator, as random kernels are given them.
+    def draw(
+        self, generator: Any, before: tuple[int, int], after: tuple[int, int]
+    ) -> tuple[Any, Any]:
+        """Return the seed and the number of a call of a generator, as random kernels are given
+        them.
 
         States are known by identity, for a recomputation sets a generator back to an earlier one.
         """
         if id(generator) not in self._generators:
             self.refuse(
-                "random numbers are drawn from a generator that is not found from the step, or has no seed: name it "
-                "in state="
+                "random numbers are drawn from a generator that is not found from the step, or has"
+                " no seed: name it in state="
             )
-        _, (seed, call) = self._states.get(id(before), (None, before))  # one that the step has set is constant
+        _, (seed, call) = self._states.get(
+            id(before), (None, before)
+        )  # one that the step has set is constant
         self._states[id(before)] = before, (seed, call)
         self._states[id(after)] = after, (seed, call + 1)
         return SymbolicInt.of(seed), SymbolicInt.of(call)

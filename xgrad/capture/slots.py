@@ -1,4 +1,6 @@
-"""The slots of a recorded step: where state is kept, with its contents before and after the step."""
+"""The slots of a recorded step: where state is kept, with its contents before and after the
+step.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +25,24 @@ from xgrad.optim.flat import FlatParameters
 from xgrad.optim.optimizer import Optimizer
 from xgrad.random.generator import Generator
 
-_KEPT_APART = frozenset({"_packed", "_unpacked_state", "training"})  # attributes that have own rules
+_KEPT_APART = frozenset(
+    {"_packed", "_unpacked_state", "training"}
+)  # attributes that have own rules
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A place where state is kept: an attribute of an object, a key of a dict, or a context variable.
+    """A place where state is kept: an attribute of an object, a key of a dict, or a context
+    variable.
 
-    The name is for messages. `before` is the content before the step, and `after` at its end. For an array, `before`
-    stands for the `original` while the step is recorded, and `value` is its value in the program. The kind is one of
+    The name is for messages. `before` is the content before the step, and `after` at its end. For
+    an array, `before` stands for the `original` while the step is recorded, and `value` is its
+    value in the program. The kind is one of
 
     - "array" and "placement" of a tensor, and "grad" of a leaf;
     - "number", or a tuple of them, that an optimizer counts, or the state of a generator;
-    - "option", such a number among the options of an optimizer, which a step may read and not change;
+    - "option", such a number among the options of an optimizer, which a step may read and not
+      change;
     - "mode" of a module;
     - "other", which a step may not change.
     """
@@ -53,7 +60,11 @@ class Slot:
         """Return the content of the slot; None if the key is gone."""
         if isinstance(self.owner, ContextVar):
             return self.owner.get()
-        return self.owner.get(self.key) if isinstance(self.owner, dict) else getattr(self.owner, self.key)
+        return (
+            self.owner.get(self.key)
+            if isinstance(self.owner, dict)
+            else getattr(self.owner, self.key)
+        )
 
     def write(self, content: Any) -> None:
         """Give the slot a content."""
@@ -63,7 +74,9 @@ class Slot:
             setattr(self.owner, self.key, content)
 
     def enter(self, recorder: Recorder, memory: str) -> None:
-        """Note the content before the step, and make it known to the recorder: an array in a kind of memory."""
+        """Note the content before the step, and make it known to the recorder: an array in a kind
+        of memory.
+        """
         self.before = self.read()
         if self.kind == "array" and isinstance(self.before, recorder.real.array_type):
             self.original = self.before
@@ -83,7 +96,9 @@ class Slots:
     def __init__(self, state: State, arguments: Iterable[Tensor]) -> None:
         self.all: list[Slot] = []
         self.flats: dict[int, FlatParameters] = {}  # packed parameters, by id
-        self.leaves: dict[int, tuple[Tensor, Leaf, str]] = {}  # and their names, by the id of the tensor
+        self.leaves: dict[
+            int, tuple[Tensor, Leaf, str]
+        ] = {}  # and their names, by the id of the tensor
         self._seen: set[int] = set()
         self._add("other", grad_enabled, "", "the grad mode")
         self._add("other", _default, "", "the default device")
@@ -112,14 +127,20 @@ class Slots:
                 self._add(kind if _is_numeric(value) else "other", options, key, name.format(key))
 
     def _tensor(self, x: Any, name: str) -> None:
-        """Add the slots of a tensor, of its gradient, and of the buffers that an optimizer keeps it in."""
-        if x is None or id(x) in self._seen or not x.is_leaf:  # one with a graph from before stays foreign
+        """Add the slots of a tensor, of its gradient, and of the buffers that an optimizer keeps it
+        in.
+        """
+        if (
+            x is None or id(x) in self._seen or not x.is_leaf
+        ):  # one with a graph from before stays foreign
             return
         self._seen.add(id(x))
         leaf = x._leaf
         if leaf is not None and leaf.slot is not None:
             flat = leaf.slot.flat()
-            if flat is None:  # the optimizer is gone, or packs the parameters again in its next step
+            if (
+                flat is None
+            ):  # the optimizer is gone, or packs the parameters again in its next step
                 leaf.slot = None
             else:
                 self._flat(flat)  # before the parameter: its buffers stand for those in them
@@ -137,7 +158,10 @@ class Slots:
             return
         self.flats[id(flat)] = flat
         mark = "" if len(self.flats) == 1 else str(len(self.flats) - 1)
-        whole, gradients = {"params": flat.buffer, "grads": flat.gradients.buffer, **flat.arrays}, flat.gradients
+        whole, gradients = (
+            {"params": flat.buffer, "grads": flat.gradients.buffer, **flat.arrays},
+            flat.gradients,
+        )
         for name, tensor in whole.items():
             self._tensor(tensor, f"{name}{mark}")
         for i in filter(flat.packs, range(len(flat.params))):
@@ -159,17 +183,26 @@ def buffers_of(flat: FlatParameters) -> list[Tensor]:
 def _is_numeric(value: Any) -> bool:
     if type(value) is tuple:
         return bool(value) and all(map(_is_numeric, value))
-    scalar = hasattr(value, "item") and getattr(value, "shape", None) == () and not isinstance(value, Tensor)
+    scalar = (
+        hasattr(value, "item")
+        and getattr(value, "shape", None) == ()
+        and not isinstance(value, Tensor)
+    )
     return type(value) in (int, float) or (scalar and value.dtype.kind in "iuf")
 
 
 class Recording:
     """A step that is recorded: its slots, its arguments and its result."""
 
-    def __init__(self, state: State, slots: Slots, recorder: Recorder, tensors: list[Tensor], structure: Any) -> None:
+    def __init__(
+        self, state: State, slots: Slots, recorder: Recorder, tensors: list[Tensor], structure: Any
+    ) -> None:
         self.state, self.slots, self.recorder = state, slots, recorder
         self.tensors, self.structure = tensors, structure  # of the arguments
-        self.layouts = [(type(x), x._placement, x._edge is not None, x._data.shape, x._data.strides) for x in tensors]
+        self.layouts = [
+            (type(x), x._placement, x._edge is not None, x._data.shape, x._data.strides)
+            for x in tensors
+        ]
         leaves = [leaf for _, leaf, _ in slots.leaves.values()]
         self.gradients = {id(leaf): leaf.grad for leaf in leaves}  # before the step, as the hooks
         self._hooks = {id(leaf): list((leaf.hooks or {}).values()) for leaf in leaves}
@@ -178,7 +211,9 @@ class Recording:
             slot.enter(recorder, "input" if id(slot.owner) in inputs else "state")
         self.arrays = [slot for slot in slots.all if slot.value is not None]
         #: Weak references to tensors that share memory with the slots' tensors, and follow them.
-        self._relatives = [ref(x) for s in self.arrays if has_family(s.owner) for x in family_of(s.owner)]
+        self._relatives = [
+            ref(x) for s in self.arrays if has_family(s.owner) for x in family_of(s.owner)
+        ]
         self.owners = {id(slot.owner) for slot in slots.all if slot.kind == "array"}
         self.changes: list[Slot] = []  # the slots that the step changed
         self.changed: set[tuple[int, Any]] = set()  # the ids of their owners, and their keys
@@ -191,7 +226,9 @@ class Recording:
         self._stamps = [(x, key, getattr(x, key, 0)) for x, key in stamps]
 
     def is_identified(self, tensor: Tensor) -> bool:
-        """Return whether an argument must be the same tensor in each call: one of the state, or a parameter."""
+        """Return whether an argument must be the same tensor in each call: one of the state, or a
+        parameter.
+        """
         leaf = tensor._leaf
         return id(tensor) in self.state.named or (
             leaf is not None and (leaf.slot is not None or type(tensor) is not Tensor)
@@ -207,13 +244,17 @@ class Recording:
         self.changed = {(id(slot.owner), slot.key) for slot in self.changes}
 
     def restore_arrays(self) -> None:
-        """Give tensors their array objects from before the step, in place of what stands for them."""
+        """Give tensors their array objects from before the step, in place of what stands for
+        them.
+        """
         for slot in self.arrays:
             if slot.read() is slot.before:
                 slot.write(slot.original)
 
     def release_arrays(self) -> None:
-        """Give tensors from before the step new array objects, in place of the arrays of the step."""
+        """Give tensors from before the step new array objects, in place of the arrays of the
+        step.
+        """
         self.restore_arrays()
         changed = [slot.owner for slot in self.changes if slot.kind == "array"]
         relatives = [x for reference in self._relatives if (x := reference()) is not None]
@@ -231,7 +272,9 @@ class Recording:
             slot.after = None
 
     def follows(self, x: Tensor) -> bool:
-        """Return whether a tensor is a view of one that the step changed, and so is recomputed with that."""
+        """Return whether a tensor is a view of one that the step changed, and so is recomputed with
+        that.
+        """
         return (id(base_of(x)), "_data") in self.changed
 
     def unsupported_changes(self) -> Iterator[str]:
@@ -259,7 +302,9 @@ class Recording:
         return all(_packing(x) == before for x, before in self._packings)
 
     def changed_values(self) -> list[tuple[Any, str]]:
-        """Return the tensors, leaves and packed parameters that the step changed, with the attribute for the time."""
+        """Return the tensors, leaves and packed parameters that the step changed, with the
+        attribute for the time.
+        """
         return [(x, key) for x, key, before in self._stamps if getattr(x, key, 0) != before]
 
 
@@ -268,6 +313,12 @@ def _packing(optimizer: Any) -> Any:
     return (
         {key: id(packed) for key, packed in optimizer._packed.items()},
         list(map(id, optimizer._unpacked_state.values())),
-        [(sorted(flat.arrays), sorted(flat.numbers), id(flat.gradients.tensors)) for flat in optimizer.flats()],
-        [(id(group), sorted(group), list(map(id, group["params"]))) for group in optimizer.param_groups],
+        [
+            (sorted(flat.arrays), sorted(flat.numbers), id(flat.gradients.tensors))
+            for flat in optimizer.flats()
+        ],
+        [
+            (id(group), sorted(group), list(map(id, group["params"])))
+            for group in optimizer.param_groups
+        ],
     )

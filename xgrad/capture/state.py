@@ -1,4 +1,6 @@
-"""The state of a step: the tensors, modules, optimizers and generators that a function refers to."""
+"""The state of a step: the tensors, modules, optimizers and generators that a function refers
+to.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from xgrad.optim.grad_scaler import GradScaler
 from xgrad.optim.optimizer import Optimizer
 from xgrad.random.generator import Generator, default_generator
 
-_LIBRARY = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_LIBRARY = tuple(
+    sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
 _HOLDERS = (Tensor, Module, Optimizer, Generator)
 _SEQUENCES = (list, tuple, deque, UserList, set, frozenset)
 _CONTAINERS = (*_HOLDERS, *_SEQUENCES, dict)
@@ -30,9 +34,11 @@ _FOREIGN = (random.Random, numpy.random.Generator, numpy.random.RandomState)
 
 
 class Link(NamedTuple):
-    """A path that may lead to state: an expression with ``{}`` for objects, the objects, and the value at the path.
+    """A path that may lead to state: an expression with ``{}`` for objects, the objects, and the
+    value at the path.
 
-    The value of a container is a tuple of its contents; `leads_to` are the ids of the state that is found through it.
+    The value of a container is a tuple of its contents; `leads_to` are the ids of the state that is
+    found through it.
     """
 
     text: str
@@ -42,7 +48,8 @@ class Link(NamedTuple):
 
 
 class State:
-    """The state of a function, `named` by id; the links that lead to it; and generators of other libraries.
+    """The state of a function, `named` by id; the links that lead to it; and generators of other
+    libraries.
 
     Each method of the search returns the ids of the state that something leads to.
     """
@@ -53,7 +60,9 @@ class State:
         self.foreign_generators: list[Any] = []
         self.edits = -1
         self._contents: list[tuple[Module, list[Any]]] = []
-        self._visited: dict[int, tuple[Any, int, set[int]]] = {}  # what, at which level, and the state it leads to
+        self._visited: dict[
+            int, tuple[Any, int, set[int]]
+        ] = {}  # what, at which level, and the state it leads to
         self._callable(function, "", followed=True)
         for i, argument in enumerate(arguments):
             self._visit(argument, f"argument {i}")
@@ -68,12 +77,16 @@ class State:
     def same_modules(self) -> bool:
         """Return whether modules have the parameters, buffers, modules and modes that they had."""
         number = edits.number
-        if self.edits != number and all(same_objects(_contents(module), known) for module, known in self._contents):
+        if self.edits != number and all(
+            same_objects(_contents(module), known) for module, known in self._contents
+        ):
             self.edits = number
         return self.edits == number
 
     def was_rebound(self, known: Container[int]) -> bool:
-        """Return whether a place holds another of the `known` tensors, or another module, than was found there."""
+        """Return whether a place holds another of the `known` tensors, or another module, than was
+        found there.
+        """
         for text, (owner, *key), value, _ in self.links:
             if text != "{}":
                 now, before = [owner.get(*key) if key else getattr(owner, text[3:], None)], [value]
@@ -81,15 +94,21 @@ class State:
                 now, before = [owner[new] for new in owner.keys() - value], []
             else:
                 now, before = list(owner), list(value)
-            made = any(isinstance(x, Tensor) and id(x) not in known for x in now)  # by the step: an escape
-            if not made and not same_objects(*[[x for x in part if isinstance(x, _HOLDERS)] for part in (now, before)]):
+            made = any(
+                isinstance(x, Tensor) and id(x) not in known for x in now
+            )  # by the step: an escape
+            if not made and not same_objects(
+                *[[x for x in part if isinstance(x, _HOLDERS)] for part in (now, before)]
+            ):
                 return True
         return False
 
     # Search
 
     def _visit(self, x: Any, name: str, level: int = 0) -> set[int]:
-        """Search an object once: at level 1, an attribute of another object, without its own attributes."""
+        """Search an object once: at level 1, an attribute of another object, without its own
+        attributes.
+        """
         _, known, ids = self._visited.get(id(x), (None, 2, set()))
         level = 0 if isinstance(x, (*_HOLDERS, GradScaler)) else level
         ids = ids | {id(x)} if isinstance(x, _HOLDERS) else ids
@@ -107,22 +126,41 @@ class State:
         if isinstance(x, Module):
             return self._module(x, name)
         if isinstance(x, Optimizer):
-            params = [(i, j, p) for i, group in enumerate(x.param_groups) for j, p in enumerate(group["params"])]
-            return set().union(*[self._visit(p, f"{name}.param_groups[{i}]['params'][{j}]") for i, j, p in params])
+            params = [
+                (i, j, p)
+                for i, group in enumerate(x.param_groups)
+                for j, p in enumerate(group["params"])
+            ]
+            return set().union(
+                *[self._visit(p, f"{name}.param_groups[{i}]['params'][{j}]") for i, j, p in params]
+            )
         if isinstance(x, (Generator, Function)):
             return set()
-        owner = x.__self__ if isinstance(x, BuiltinMethodType) else x  # of random.random, its generator
+        owner = (
+            x.__self__ if isinstance(x, BuiltinMethodType) else x
+        )  # of random.random, its generator
         if isinstance(owner, _FOREIGN):
             self.foreign_generators.append(owner)
         elif isinstance(x, (Mapping, *_SEQUENCES)):
             if isinstance(x, Mapping):
-                ids = self._contained(x, [self._item(x, key, f"{name}[{key!r}]", level) for key in list(x)])
+                ids = self._contained(
+                    x, [self._item(x, key, f"{name}[{key!r}]", level) for key in list(x)]
+                )
             else:
-                ids = self._contained(x, [self._visit(part, f"{name}[{i}]", level) for i, part in enumerate(tuple(x))])
-            return ids if level else ids | self._object(x, name)  # a class of the user's may have attributes
+                ids = self._contained(
+                    x, [self._visit(part, f"{name}[{i}]", level) for i, part in enumerate(tuple(x))]
+                )
+            return (
+                ids if level else ids | self._object(x, name)
+            )  # a class of the user's may have attributes
         elif callable(x) and not isinstance(x, type):
             ids = self._callable(x, name)
-            if ids or hasattr(x, "__wrapped__") or isinstance(x, (FunctionType, MethodType)) or level:
+            if (
+                ids
+                or hasattr(x, "__wrapped__")
+                or isinstance(x, (FunctionType, MethodType))
+                or level
+            ):
                 return ids  # a decorated function, such as a captured step, is what it wraps
             return self._object(x, name)
         elif level == 0 and not isinstance(x, (type, ModuleType)):
@@ -153,7 +191,9 @@ class State:
         """Find state in the attributes of an object."""
         attributes = getattr(x, "__dict__", None)
         keys = list(attributes) if isinstance(attributes, dict) else []
-        ids = set().union(*[self._item(attributes, key, f"{name}.{key}".lstrip("."), 1) for key in keys])
+        ids = set().union(
+            *[self._item(attributes, key, f"{name}.{key}".lstrip("."), 1) for key in keys]
+        )
         for key in slots_of(x):
             if hasattr(x, key):
                 ids |= self._link(f"{{}}.{key}", (x,), getattr(x, key), f"{name}.{key}", 1)
@@ -162,8 +202,12 @@ class State:
     def _item(self, mapping: Any, key: Any, name: str, level: int) -> set[int]:
         return self._link("{}[{}]", (mapping, key), mapping[key], name, level)
 
-    def _link(self, text: str, objects: tuple[Any, ...], value: Any, name: str, level: int) -> set[int]:
-        """Visit the value at a path, and link it if it leads to state or may be replaced by a tensor."""
+    def _link(
+        self, text: str, objects: tuple[Any, ...], value: Any, name: str, level: int
+    ) -> set[int]:
+        """Visit the value at a path, and link it if it leads to state or may be replaced by a
+        tensor.
+        """
         ids = self._visit(value, name, level)
         if ids or type(value) in (type(None), bool, int, float, complex):
             self.links.append(Link(text, objects, value, ids))
@@ -172,7 +216,9 @@ class State:
     def _callable(self, x: Any, name: str, followed: bool = False) -> set[int]:
         """Find state in what a callable refers to."""
         if isinstance(x, MethodType):
-            return self._visit(x.__self__, name or "self") | self._callable(x.__func__, name, followed)
+            return self._visit(x.__self__, name or "self") | self._callable(
+                x.__func__, name, followed
+            )
         if isinstance(x, partial):
             arguments = self._visit(x.args, name) | self._visit(x.keywords, name)
             return arguments | self._callable(x.func, name, followed)
@@ -185,15 +231,23 @@ class State:
 
     def _function(self, function: FunctionType, followed: bool) -> set[int]:
         """Find state in the closure, the defaults and the named globals of a function."""
-        _, _, ids = self._visited.setdefault(id(function), (function, 0, set()))  # it may call itself
-        ids |= self._visit(function.__defaults__, "default") | self._visit(function.__kwdefaults__, "default")
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        _, _, ids = self._visited.setdefault(
+            id(function), (function, 0, set())
+        )  # it may call itself
+        ids |= self._visit(function.__defaults__, "default") | self._visit(
+            function.__kwdefaults__, "default"
+        )
+        for name, cell in zip(
+            function.__code__.co_freevars, function.__closure__ or (), strict=True
+        ):
             try:
                 ids |= self._link("{}.cell_contents", (cell,), cell.cell_contents, name, 0)
             except ValueError:  # not assigned to yet
                 continue
         file = function.__code__.co_filename
-        if not followed and (file.startswith(_LIBRARY) or str(function.__module__).partition(".")[0] == "xgrad"):
+        if not followed and (
+            file.startswith(_LIBRARY) or str(function.__module__).partition(".")[0] == "xgrad"
+        ):
             return ids
         names, scope = _names(function.__code__), function.__globals__
         for name in sorted(names & scope.keys()):
@@ -201,19 +255,30 @@ class State:
                 ids |= self._item(scope, name, name, 0)
                 continue
             inside = vars(scope[name])
-            for key in sorted(key for key in names & inside.keys() if isinstance(inside[key], _CONTAINERS)):
+            for key in sorted(
+                key for key in names & inside.keys() if isinstance(inside[key], _CONTAINERS)
+            ):
                 ids |= self._item(inside, key, f"{name}.{key}", 0)
         return ids
 
 
 def _contents(module: Module) -> list[Any]:
-    """Return the mode of a module, and those of its attributes that are or may be state, each after its name."""
+    """Return the mode of a module, and those of its attributes that are or may be state, each after
+    its name.
+    """
     items, kinds = vars(module).items(), (*_CONTAINERS, type(None))
-    return [part for item in items if item[0] == "training" or isinstance(item[1], kinds) for part in item]
+    return [
+        part
+        for item in items
+        if item[0] == "training" or isinstance(item[1], kinds)
+        for part in item
+    ]
 
 
 def slots_of(x: Any) -> list[str]:
-    """Return the names of the attributes in the ``__slots__`` of an object; Python renames private ones."""
+    """Return the names of the attributes in the ``__slots__`` of an object; Python renames private
+    ones.
+    """
     found = []
     for kind in type(x).__mro__:
         names, prefix = kind.__dict__.get("__slots__", ()), kind.__name__.lstrip("_")
@@ -230,16 +295,23 @@ def same_objects(one: Any, other: Any) -> bool:
 
 def holds_state(container: Any) -> bool:
     """Return whether a container holds tensors, modules, optimizers or generators."""
-    return any(isinstance(x, _HOLDERS) for x in (container.values() if isinstance(container, Mapping) else container))
+    return any(
+        isinstance(x, _HOLDERS)
+        for x in (container.values() if isinstance(container, Mapping) else container)
+    )
 
 
 def _names(code: CodeType) -> set[str]:
     """Return the names of globals and attributes in code, and in that of functions inside it."""
-    return set(code.co_names).union(*[_names(part) for part in code.co_consts if isinstance(part, CodeType)])
+    return set(code.co_names).union(
+        *[_names(part) for part in code.co_consts if isinstance(part, CodeType)]
+    )
 
 
 def foreign_states(generators: Iterable[Any]) -> list[Any]:
-    """Return the states of some generators of Python and NumPy, and of those that each library shares."""
+    """Return the states of some generators of Python and NumPy, and of those that each library
+    shares.
+    """
     states = [x.getstate() if isinstance(x, random.Random) else dumps(x) for x in generators]
     shared: Any = numpy.random.get_state()
     return [random.getstate(), shared[1].tobytes(), shared[2:], *states]

@@ -15,7 +15,8 @@ from xgrad.core.views import base_of
 from xgrad.ops.writing import refresh
 from xgrad.support import trees
 
-#: The kinds of slots that are put back before the eager step, and of which numbers are compared after it.
+#: The kinds of slots that are put back before the eager step, and of which numbers are compared
+#: after it.
 RESTORED = ("array", "grad", "number", "option")
 COMPARED = ("grad", "number", "option")
 
@@ -23,15 +24,19 @@ COMPARED = ("grad", "number", "option")
 def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callable[[], Any]) -> Any:
     """Return the result of a step, after the comparison of a replay with it.
 
-    `slots` are the slots of the step's state; `replay` returns the result, and whether a replay made it. Raises
-    `CaptureError` if a result or a tensor of the state differs; the state is then what the eager step leaves.
+    `slots` are the slots of the step's state; `replay` returns the result, and whether a replay
+    made it. Raises `CaptureError` if a result or a tensor of the state differs; the state is then
+    what the eager step leaves.
     """
     flats = slots.flats.values()
     packed = {id(x) for flat in flats for x in (*buffers_of(flat), *flat.params)}
     gradients = [flat.gradients for flat in flats]  # seen as those of leaves
     hidden = {id(x) for part in gradients for x in (part.buffer, *part.views, *part.tensors)}
     slots.all = [slot for slot in slots.all if id(slot.owner) not in hidden]
-    before = [(slot, slot.read(), slot.read().copy() if slot.kind == "array" else None) for slot in slots.all]
+    before = [
+        (slot, slot.read(), slot.read().copy() if slot.kind == "array" else None)
+        for slot in slots.all
+    ]
     result, is_replay = replay()
     if not is_replay:
         return result
@@ -54,10 +59,10 @@ def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callabl
     for name, value in _values(slots, result).items():
         if name not in replayed or not _same(replayed[name], value):
             raise CaptureError(
-                f"capture: verify: {name} of the replay differs from that of the eager step: "
-                f"{_difference(replayed.get(name), value)}: what differs from call to call is to be a tensor of the "
-                "state, or an argument, and a write of library code is to be array code; step.program() shows what is "
-                "replayed"
+                f"capture: verify: {name} of the replay differs from that of the eager step:"
+                f" {_difference(replayed.get(name), value)}: what differs from call to call is to"
+                " be a tensor of the state, or an argument, and a write of library code is to be"
+                " array code; step.program() shows what is replayed"
             )
     return result
 
@@ -65,7 +70,9 @@ def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callabl
 def _values(slots: Slots, result: Any) -> dict[str, Any]:
     """Return results and state by name, as arrays of the host and plain values."""
     parts = {f"result{path}": x for path, x in trees.leaves(result)}
-    parts |= {x.name: x.owner for x in slots.all if x.kind == "array" and not x.name.endswith(".grad")}
+    parts |= {
+        x.name: x.owner for x in slots.all if x.kind == "array" and not x.name.endswith(".grad")
+    }
     parts |= {slot.name: slot.read() for slot in slots.all if slot.kind in COMPARED}
     return {name: _host(x) for name, x in parts.items()}
 
@@ -84,7 +91,9 @@ def _host(x: Any) -> Any:
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return (one.shape, one.dtype, one.tobytes()) == (other.shape, other.dtype, other.tobytes())
-    return one is other or (type(one) is type(other) and repr(one) == repr(other)) or equal(one, other)
+    return (
+        one is other or (type(one) is type(other) and repr(one) == repr(other)) or equal(one, other)
+    )
 
 
 def _difference(one: Any, other: Any) -> str:

@@ -29,7 +29,9 @@ class Parser(argparse.ArgumentParser):
         )
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Return the values of options; UsageError for ``--option=--``, which is an empty list before Python 3.13."""
+        """Return the values of options; UsageError for ``--option=--``, which is an empty list
+        before Python 3.13.
+        """
         for text in args:
             if text.startswith("--") and text.endswith("=--"):
                 self.error(f"{text[:-3]}: expected one argument")
@@ -42,7 +44,9 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message.removeprefix("argument "))
 
 
-def checked(parse: Callable[[str], T], accept: Callable[[T], bool], expected: str) -> Callable[[str], T]:
+def checked(
+    parse: Callable[[str], T], accept: Callable[[T], bool], expected: str
+) -> Callable[[str], T]:
     """Return an argument type: the value that `parse` returns, if `accept` returns True for it."""
 
     def check(text: str) -> T:
@@ -60,7 +64,9 @@ def checked(parse: Callable[[str], T], accept: Callable[[T], bool], expected: st
 
 def one_of(*names: str) -> Callable[[str], str]:
     """Return an argument type: one of some names."""
-    return checked(str, names.__contains__, " or ".join([*filter(None, [", ".join(names[:-1])]), names[-1]]))
+    return checked(
+        str, names.__contains__, " or ".join([*filter(None, [", ".join(names[:-1])]), names[-1]])
+    )
 
 
 def integer(low: int, high: int = LARGEST) -> Callable[[str], int]:

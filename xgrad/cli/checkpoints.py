@@ -29,18 +29,22 @@ END = ".safetensors"
 class Checkpoints:
     """The newest checkpoints of a run, a file each, which a thread writes.
 
-    A file is whole or not there, and older ones are removed after it is on the disk: whenever the process is killed,
-    the checkpoint before the one that is being written is whole.
+    A file is whole or not there, and older ones are removed after it is on the disk: whenever the
+    process is killed, the checkpoint before the one that is being written is whole.
     """
 
     def __init__(self, run: Path, keep: int) -> None:
         self.folder, self.keep = run / FOLDER, keep
         self.last = -1  # the step of the checkpoint that was written last
-        self._thread = ThreadPoolExecutor(1, "xgrad-checkpoint")  # one for all writes: to start one holds up training
+        self._thread = ThreadPoolExecutor(
+            1, "xgrad-checkpoint"
+        )  # one for all writes: to start one holds up training
         self._write: Future[None] | None = None
 
     def write(self, step: int, state: Any) -> None:
-        """Copy the state after a number of steps, and begin to write it; raise the error of the write before."""
+        """Copy the state after a number of steps, and begin to write it; raise the error of the
+        write before.
+        """
         self.wait()
         self.folder.mkdir(exist_ok=True)
         content = snapshot(state)
@@ -67,7 +71,9 @@ class Checkpoints:
                 print(f"xgrad train: a checkpoint is left out: {error}", file=sys.stderr)
 
     def _prune(self, step: int) -> None:
-        """Remove all but the newest checkpoints, and later ones, from which the run could not be resumed."""
+        """Remove all but the newest checkpoints, and later ones, from which the run could not be
+        resumed.
+        """
         steps = self.steps()
         kept = [other for other in steps if other <= step][-self.keep :]
         for other in set(steps) - set(kept):
@@ -100,7 +106,10 @@ def stop_signals() -> Iterator[list[int]]:
     try:
         if current_thread() is main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                if signal.getsignal(number) not in (signal.SIG_IGN, None):  # not in a background job of a shell
+                if signal.getsignal(number) not in (
+                    signal.SIG_IGN,
+                    None,
+                ):  # not in a background job of a shell
                     before[number] = signal.getsignal(number)
                     signal.signal(number, receive)
         yield received
@@ -111,10 +120,12 @@ def stop_signals() -> Iterator[list[int]]:
 
 @contextmanager
 def new_folder(out: Path, files: tuple[str, ...]) -> Iterator[Path]:
-    """Make and lock a folder without a run, of this name or the next one: ``out``, ``out-2``, ``out-3``.
+    """Make and lock a folder without a run, of this name or the next one: ``out``, ``out-2``,
+    ``out-3``.
 
-    A folder has a run if another process has locked it, or if it has one of the `files`, or checkpoints. A process that
-    was killed while it replaced the files may have left them under the names of backups.
+    A folder has a run if another process has locked it, or if it has one of the `files`, or
+    checkpoints. A process that was killed while it replaced the files may have left them under the
+    names of backups.
     """
     files = (*files, *(name + BACKUP for name in files))
     base = out if out.name not in ("", "..") else Path(os.path.realpath(out))
@@ -122,7 +133,11 @@ def new_folder(out: Path, files: tuple[str, ...]) -> Iterator[Path]:
         folder = out if number == 1 else base.with_name(f"{base.name}-{number}")
         make_folder(folder)
         with lock(folder) as locked:
-            if locked and not any((folder / name).exists() for name in files) and not Checkpoints(folder, 1).steps():
+            if (
+                locked
+                and not any((folder / name).exists() for name in files)
+                and not Checkpoints(folder, 1).steps()
+            ):
                 yield folder
                 return
 
@@ -132,13 +147,18 @@ def run_folder(folder: Path) -> Iterator[Path]:
     """Lock the folder of a run; raise UsageError if another process has locked it."""
     with lock(folder) as locked:
         if not locked:
-            raise UsageError(f"--resume: expected a run that has ended, got {folder}, which another process continues")
+            raise UsageError(
+                f"--resume: expected a run that has ended, got {folder}, which another process"
+                " continues"
+            )
         yield folder
 
 
 @contextmanager
 def lock(folder: Path) -> Iterator[bool]:
-    """Lock a folder for this process as long as it lives, and say whether no other has; Windows has no such locks."""
+    """Lock a folder for this process as long as it lives, and say whether no other has; Windows has
+    no such locks.
+    """
     if sys.platform == "win32":
         yield True
         return

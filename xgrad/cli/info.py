@@ -23,16 +23,36 @@ from xgrad_numpy.native import library
 
 REQUIRED = ("numpy", "array-api-compat", "safetensors")
 OPTIONAL = (
-    "scipy", "tqdm", "matplotlib", "pillow", "threadpoolctl", "jinja2", "mpmath", "graphviz", "cupy-cuda12x",
-    "cupy-cuda13x", "array-api-strict", "dask", "jax", "mlx", "mpi4py", "mpich", "ndonnx",
-    "onnxruntime", "tensorboardx", "torch", "ziglang",
-)  # fmt: skip
+    "scipy",
+    "tqdm",
+    "matplotlib",
+    "pillow",
+    "threadpoolctl",
+    "jinja2",
+    "mpmath",
+    "graphviz",
+    "cupy-cuda12x",
+    "cupy-cuda13x",
+    "array-api-strict",
+    "dask",
+    "jax",
+    "mlx",
+    "mpi4py",
+    "mpich",
+    "ndonnx",
+    "onnxruntime",
+    "tensorboardx",
+    "torch",
+    "ziglang",
+)
 
 
 def run(argv: Sequence[str]) -> int:
     """Print the report."""
     parser = Parser(
-        "info", "Print versions, usable devices and their memory, why others are not usable, CUDA, and data folders."
+        "info",
+        "Print versions, usable devices and their memory, why others are not usable, CUDA, and data"
+        " folders.",
     )
     parser.add_argument("--json", action="store_true", default=False, help="print JSON")
     every = "open every installed array library, to list its devices; some take memory of a GPU"
@@ -44,8 +64,13 @@ def run(argv: Sequence[str]) -> int:
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of xgrad, Python and all packages that xgrad uses, None for missing ones."""
-    installed: dict[str, str | None] = {"xgrad": xgrad.__version__, "python": platform.python_version()}
+    """Return the versions of xgrad, Python and all packages that xgrad uses, None for missing
+    ones.
+    """
+    installed: dict[str, str | None] = {
+        "xgrad": xgrad.__version__,
+        "python": platform.python_version(),
+    }
     for package in (*REQUIRED, *OPTIONAL):
         try:
             installed[package] = metadata.version(package)
@@ -55,10 +80,16 @@ def versions() -> dict[str, str | None]:
 
 
 def blas() -> list[dict[str, Any]] | str:
-    """Return name, version and number of threads of each BLAS library in use, or why they are unknown."""
+    """Return name, version and number of threads of each BLAS library in use, or why they are
+    unknown.
+    """
     try:
         return [
-            {"library": library["internal_api"], "version": library["version"], "threads": library["num_threads"]}
+            {
+                "library": library["internal_api"],
+                "version": library["version"],
+                "threads": library["num_threads"],
+            }
             for library in blas_libraries()
         ]
     except (ImportError, RuntimeError) as error:
@@ -66,7 +97,9 @@ def blas() -> list[dict[str, Any]] | str:
 
 
 def cuda() -> dict[str, Any] | str:
-    """Return the versions of CuPy, CUDA's runtime and the driver, and whether TF32 is on, or why they are unknown."""
+    """Return the versions of CuPy, CUDA's runtime and the driver, and whether TF32 is on, or why
+    they are unknown.
+    """
     try:
         backend = open_backend("cuda")
         with PlugInErrors("cuda"):
@@ -82,7 +115,8 @@ def _reason(kind: str, error: DeviceError) -> str:
 def gather(every: bool = False) -> dict[str, Any]:
     """Return versions, devices, CUDA and data for JSON.
 
-    Unless `every` library is to be opened, ``"usable"`` is None for a type that `xgrad.devices` does not list.
+    Unless `every` library is to be opened, ``"usable"`` is None for a type that `xgrad.devices`
+    does not list.
     """
     devices: list[dict[str, Any]] = []
     for kind in device_types():
@@ -94,7 +128,11 @@ def gather(every: bool = False) -> dict[str, Any]:
             names = [Device(f"{kind}:{i}") for i in range(device_count(kind))]
             with PlugInErrors(kind):
                 devices += [
-                    {"name": str(device), "usable": True, "description": str(backend.describe(device.index))}
+                    {
+                        "name": str(device),
+                        "usable": True,
+                        "description": str(backend.describe(device.index)),
+                    }
                     | ({"memory": memory} if (memory := device.memory()) else {})
                     for device in names
                 ]
@@ -122,7 +160,9 @@ def gather(every: bool = False) -> dict[str, Any]:
 
 
 def unopened(kind: str) -> str:
-    """Return the description of a type of device whose library is installed; DeviceError if it is not."""
+    """Return the description of a type of device whose library is installed; DeviceError if it is
+    not.
+    """
     library = backend_class(kind).library
     if find_spec(library) is None:
         raise DeviceError(f"{kind}: the package {library} is missing")
@@ -133,17 +173,28 @@ def as_text(report: dict[str, Any]) -> str:
     """Return the report as text."""
     libraries, cuda = report["blas"], report["cuda"]
     if not isinstance(libraries, str):
-        libraries = [_line(x["library"], f"{x['version']}, threads: {x['threads']}") for x in libraries]
+        libraries = [
+            _line(x["library"], f"{x['version']}, threads: {x['threads']}") for x in libraries
+        ]
     if not isinstance(cuda, str):
-        cuda = [_line(name, {True: "on", False: "off"}.get(value, value)) for name, value in cuda.items()]
+        cuda = [
+            _line(name, {True: "on", False: "off"}.get(value, value))
+            for name, value in cuda.items()
+        ]
     devices = []
     for device in report["devices"]:
-        devices.append(_line(device["name"], "not usable: " * (device["usable"] is False) + device["description"]))
+        devices.append(
+            _line(
+                device["name"], "not usable: " * (device["usable"] is False) + device["description"]
+            )
+        )
         if memory := device.get("memory"):
             figures = ", ".join(f"{size(count)} {name}" for name, count in memory.items())
             devices.append(_line("", f"memory: {figures}"))
     sections = {
-        "versions": [_line(name, version or "not installed") for name, version in report["versions"].items()],
+        "versions": [
+            _line(name, version or "not installed") for name, version in report["versions"].items()
+        ],
         "BLAS": libraries,
         "devices": devices,
         "CUDA": cuda,

@@ -27,13 +27,17 @@ class Images(nn.Module):
 
 
 class Patches(nn.Module):
-    """Images as sequences of linear functions of their square patches, of shape (N, patches, width)."""
+    """Images as sequences of linear functions of their square patches, of shape (N, patches,
+    width).
+    """
 
     def __init__(self, shape: Shape, width: int) -> None:
         super().__init__()
         size = 4 if min(shape) >= 16 else 2
         if shape[0] % size or shape[1] % size:
-            raise ValueError(f"expected images with sides that are multiples of {size}, got {shape}: choose cnn")
+            raise ValueError(
+                f"expected images with sides that are multiples of {size}, got {shape}: choose cnn"
+            )
         self.count = (shape[0] // size) * (shape[1] // size)
         self.embedding = nn.Conv2d(1, width, size, stride=size)
 
@@ -43,12 +47,17 @@ class Patches(nn.Module):
 
 
 class MixerBlock(nn.Module):
-    """A block of an MLP-Mixer: an MLP over the patches of each channel, and one over the channels of each patch."""
+    """A block of an MLP-Mixer: an MLP over the patches of each channel, and one over the channels
+    of each patch.
+    """
 
     def __init__(self, patches: int, width: int) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.tokens, self.channels = nn.MLP([patches, 2 * width, patches]), nn.MLP([width, 2 * width, width])
+        self.tokens, self.channels = (
+            nn.MLP([patches, 2 * width, patches]),
+            nn.MLP([width, 2 * width, width]),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.tokens(self.norm1(x).mT).mT
@@ -66,12 +75,14 @@ class Mean(nn.Module):
 def lenet(shape: Shape, classes: int) -> nn.Module:
     """Return LeNet-5 with ReLU and maximum pooling.
 
-    Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, "Gradient-based learning applied to document recognition", Proceedings
-    of the IEEE 86, 1998.
+    Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, "Gradient-based learning applied to document
+    recognition", Proceedings of the IEEE 86, 1998.
     """
     height, width = ((n // 2 - 4) // 2 for n in shape)
     if min(height, width) < 1:
-        raise ValueError(f"expected images of at least 12x12 pixels, got {shape[0]}x{shape[1]}: choose cnn")
+        raise ValueError(
+            f"expected images of at least 12x12 pixels, got {shape[0]}x{shape[1]}: choose cnn"
+        )
     return nn.Sequential(
         Images(shape),
         *(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)),
@@ -110,7 +121,9 @@ def mixer(shape: Shape, classes: int, width: int = 64, depth: int = 4) -> nn.Mod
     """
     patches = Patches(shape, width)
     blocks = [MixerBlock(patches.count, width) for _ in range(depth)]
-    return nn.Sequential(Images(shape), patches, *blocks, nn.LayerNorm(width), Mean(), nn.Linear(width, classes))
+    return nn.Sequential(
+        Images(shape), patches, *blocks, nn.LayerNorm(width), Mean(), nn.Linear(width, classes)
+    )
 
 
 class Positions(nn.Module):
@@ -118,7 +131,9 @@ class Positions(nn.Module):
 
     def __init__(self, patches: int, width: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(xgrad.random.normal((patches, width), 0.0, 0.5))  # as large as embeddings
+        self.weight = nn.Parameter(
+            xgrad.random.normal((patches, width), 0.0, 0.5)
+        )  # as large as embeddings
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.weight
@@ -127,16 +142,21 @@ class Positions(nn.Module):
 def vit(shape: Shape, classes: int, width: int = 64, depth: int = 4) -> nn.Module:
     """Return a small vision transformer, which averages over the patches.
 
-    A. Dosovitskiy and others, "An image is worth 16x16 words: transformers for image recognition at scale", ICLR 2021;
-    the average is from X. Zhai and others, "Scaling vision transformers", CVPR 2022.
+    A. Dosovitskiy and others, "An image is worth 16x16 words: transformers for image recognition at
+    scale", ICLR 2021; the average is from X. Zhai and others, "Scaling vision transformers", CVPR
+    2022.
     """
     patches = Patches(shape, width)
     blocks = [
-        nn.TransformerEncoderLayer(width, 4, 2 * width, 0.0, "gelu", batch_first=True, norm_first=True)
+        nn.TransformerEncoderLayer(
+            width, 4, 2 * width, 0.0, "gelu", batch_first=True, norm_first=True
+        )
         for _ in range(depth)
     ]
     embedding = (patches, Positions(patches.count, width))
-    return nn.Sequential(Images(shape), *embedding, *blocks, nn.LayerNorm(width), Mean(), nn.Linear(width, classes))
+    return nn.Sequential(
+        Images(shape), *embedding, *blocks, nn.LayerNorm(width), Mean(), nn.Linear(width, classes)
+    )
 
 
 def shifted(rows: Tensor, shape: Shape, most: int, background: float) -> Tensor:
@@ -145,9 +165,14 @@ def shifted(rows: Tensor, shape: Shape, most: int, background: float) -> Tensor:
     widths = ((0, 0), (most, most), (most, most))
     images = xgrad.pad(rows.reshape((-1, *shape)), widths, constant_values=background)
     start = xgrad.random.randint(0, 2 * most + 1, (2, len(rows), 1), device=device)
-    y, x = start[0, ...] + xgrad.arange(height, device=device), start[1, ...] + xgrad.arange(width, device=device)
+    y, x = (
+        start[0, ...] + xgrad.arange(height, device=device),
+        start[1, ...] + xgrad.arange(width, device=device),
+    )
     index = y[:, :, None] * (width + 2 * most) + x[:, None, :]
-    return xgrad.take_along_axis(images.reshape((len(rows), -1)), index.reshape((len(rows), -1)), axis=1)
+    return xgrad.take_along_axis(
+        images.reshape((len(rows), -1)), index.reshape((len(rows), -1)), axis=1
+    )
 
 
 #: The networks for images; the other one is "mlp".
@@ -163,7 +188,9 @@ MODELS = ("mlp", *IMAGE_MODELS)
 def make_model(
     name: str, shape: Shape, classes: int, hidden: Sequence[int], activation: str, dropout: float
 ) -> nn.Module:
-    """Return a network of `MODELS` for rows of grey values; ValueError if it does not fit the shape of the images."""
+    """Return a network of `MODELS` for rows of grey values; ValueError if it does not fit the shape
+    of the images.
+    """
     if name != "mlp":
         return IMAGE_MODELS[name](shape, classes)
     return nn.MLP([math.prod(shape), *hidden, classes], activation, dropout)

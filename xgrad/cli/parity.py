@@ -26,7 +26,8 @@ def run(argv: Sequence[str]) -> int:
     Returns
     -------
     int
-        0 if all agree, 1 if something is out of tolerance or nothing was compared, 2 if a device is missing.
+        0 if all agree, 1 if something is out of tolerance or nothing was compared, 2 if a device is
+        missing.
     """
     args = parser().parse_args(argv)
     ops = select(args.ops) if "ops" in args else OP_CASES
@@ -49,7 +50,9 @@ def run(argv: Sequence[str]) -> int:
     show_progress("")
     report.missing, report.absent = (missing, {}) if "devices" in args else ({}, missing)
     report.command = shlex.join(["xgrad", "parity", *argv])
-    print(as_text(report, args.verbose), flush=True)  # before a report that goes to standard output as well
+    print(
+        as_text(report, args.verbose), flush=True
+    )  # before a report that goes to standard output as well
     try:
         if "json" in args:
             files.write(args.json, as_json(report).encode())
@@ -69,13 +72,33 @@ def parser() -> Parser:
     top = Parser("parity", "Compare devices: ops, fused kernels, training runs, seeds and times.")
     add = top.add_argument
     names = "NAME,..."
-    add("--devices", type=words, metavar=names, help="e.g. cpu,strict,torch,cuda (default: the first of each type)")
+    add(
+        "--devices",
+        type=words,
+        metavar=names,
+        help="e.g. cpu,strict,torch,cuda (default: the first of each type)",
+    )
     add("--ops", type=words, metavar=names, help="e.g. add,multiply (default: the whole op table)")
-    add("--dtypes", type=some_of(DTYPES), default=",".join(DTYPES), metavar=names, help="dtypes to compare in")
-    add("--parts", type=some_of(PARTS), default=",".join(PARTS), metavar=names, help="parts to compare")
+    add(
+        "--dtypes",
+        type=some_of(DTYPES),
+        default=",".join(DTYPES),
+        metavar=names,
+        help="dtypes to compare in",
+    )
+    add(
+        "--parts",
+        type=some_of(PARTS),
+        default=",".join(PARTS),
+        metavar=names,
+        help="parts to compare",
+    )
     add("--json", type=nonempty_path, metavar="FILE", help="write the report as JSON")
     add(
-        "--html", type=nonempty_path, metavar="FILE", help="write the report as a page with plots (needs xgrad[parity])"
+        "--html",
+        type=nonempty_path,
+        metavar="FILE",
+        help="write the report as a page with plots (needs xgrad[parity])",
     )
     add(
         "--table",
@@ -83,7 +106,13 @@ def parser() -> Parser:
         metavar="FILE.md",
         help="write what is out of tolerance, wrong or missing, and FILE.json",
     )
-    add("-v", "--verbose", action="store_true", default=False, help="print every device, dtype and quantity")
+    add(
+        "-v",
+        "--verbose",
+        action="store_true",
+        default=False,
+        help="print every device, dtype and quantity",
+    )
     add("--quiet", action="store_true", default=False, help="print no progress")
     return top
 
@@ -95,7 +124,9 @@ def words(text: str) -> list[str]:
 
 def some_of(known: Sequence[str]) -> Callable[[str], list[str]]:
     """Return the type of an argument: some of a few names."""
-    return checked(words, lambda names: bool(names) and set(names) <= set(known), f"some of {','.join(known)}")
+    return checked(
+        words, lambda names: bool(names) and set(names) <= set(known), f"some of {','.join(known)}"
+    )
 
 
 def select(names: Sequence[str]) -> list[OpCase]:
@@ -104,7 +135,8 @@ def select(names: Sequence[str]) -> list[OpCase]:
     known = {name for op in OP_CASES for name in (op.name, op.function_name)}
     if unknown := sorted(set(names) - known):
         raise UsageError(
-            f"--ops: unknown op {', '.join(unknown)}: expected names such as {OP_CASES[0]}, as in xgrad.ops"
+            f"--ops: unknown op {', '.join(unknown)}: expected names such as {OP_CASES[0]}, as in"
+            " xgrad.ops"
         )
     if not cases:
         raise UsageError("--ops: expected names of ops, got none")
@@ -117,7 +149,9 @@ def requested(names: Sequence[str]) -> Sequence[str]:
         raise UsageError("--devices: expected names of devices, got none")
     if unknown := [name for name in names if name.partition(":")[0] not in device_types()]:
         known = ", ".join(device_types())
-        raise UsageError(f"--devices: unknown device {unknown[0]!r}: the installed backends are {known}")
+        raise UsageError(
+            f"--devices: unknown device {unknown[0]!r}: the installed backends are {known}"
+        )
     return names
 
 
@@ -147,7 +181,9 @@ def check_writable(path: Path) -> None:
 
 
 def progress(quiet: bool) -> Callable[[str], None]:
-    """Return a function that shows the current step on a terminal, in one line that the next one replaces."""
+    """Return a function that shows the current step on a terminal, in one line that the next one
+    replaces.
+    """
     if quiet or not sys.stderr.isatty():
         return lambda text: None
     return lambda text: print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)

@@ -1,4 +1,6 @@
-"""Pictures of a training run: curves, and misclassified images. They need matplotlib, of the extra ``cli``."""
+"""Pictures of a training run: curves, and misclassified images. They need matplotlib, of the extra
+``cli``.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def curves(metrics: Sequence[Mapping[str, float]], title: str) -> bytes:
     """Return a PNG of loss and accuracy by epoch, on the training, validation and test images."""
     figure = _figure(9, 3.6)
     figure.suptitle(title)
-    for axes, what, factor in zip(figure.subplots(1, 2), ("loss", "accuracy"), (1, 100), strict=True):
+    for axes, what, factor in zip(
+        figure.subplots(1, 2), ("loss", "accuracy"), (1, 100), strict=True
+    ):
         for part in ("train", "validation", "test"):
             lines = [line for line in metrics if f"{part}_{what}" in line]
             if lines:
@@ -38,7 +42,9 @@ def mistakes(
     probabilities: npt.NDArray[np.float32],
     columns: int = 8,
 ) -> bytes:
-    """Return a PNG of misclassified images, the most confident first, each with its true and its predicted label."""
+    """Return a PNG of misclassified images, the most confident first, each with its true and its
+    predicted label.
+    """
     predicted = np.argmax(probabilities, axis=1)
     wrong = np.flatnonzero(predicted != labels)
     shown = wrong[np.argsort(-probabilities[wrong, predicted[wrong]], kind="stable")][:COUNT]
@@ -53,15 +59,21 @@ def mistakes(
         row, column = divmod(position, columns)
         left, top = 1.1 * column + 0.05, 1.3 * row + 0.25
         extent = (left, left + 1, top + height / width, top)
-        axes.imshow(images[i], extent=extent, cmap="gray_r", interpolation="nearest", aspect="equal")
+        axes.imshow(
+            images[i], extent=extent, cmap="gray_r", interpolation="nearest", aspect="equal"
+        )
         axes.text(left + 0.5, top - 0.05, f"{labels[i]} → {predicted[i]}", ha="center", fontsize=10)
     axes.set(xlim=(0, 1.1 * columns), ylim=(1.3 * rows, 0))
     return _png(figure)
 
 
 def _figure(width: float, height: float) -> Any:
-    """Return an empty figure of a size in inches; raise ImportError with the command that installs matplotlib."""
-    module = import_optional("matplotlib.figure", "cli")  # not pyplot: it keeps every figure, and may need a display
+    """Return an empty figure of a size in inches; raise ImportError with the command that installs
+    matplotlib.
+    """
+    module = import_optional(
+        "matplotlib.figure", "cli"
+    )  # not pyplot: it keeps every figure, and may need a display
     return module.Figure(figsize=(width, height), layout="constrained")
 
 

@@ -29,38 +29,63 @@ MAX_CONFIG = 2**20  # bytes
 def run(argv: Sequence[str]) -> int:
     """Print the class of an image and the probability of every class."""
     parser = Parser(
-        "predict", "Predict the class of an image, such as a digit, by a network that `xgrad train` trained."
+        "predict",
+        "Predict the class of an image, such as a digit, by a network that `xgrad train` trained.",
     )
     add = parser.add_argument
-    add("folder", type=nonempty_path, metavar="DIR", help="output folder of `xgrad train`, such as runs/mnist")
+    add(
+        "folder",
+        type=nonempty_path,
+        metavar="DIR",
+        help="output folder of `xgrad train`, such as runs/mnist",
+    )
     add(
         "image",
         type=nonempty_path,
         nargs="?",
         metavar="IMAGE",
         default=None,
-        help="a picture such as photo.png, which is converted to grey, inverted if its background is light, and "
-        "scaled; or a .npy file of the size of the training images, with 0 for the background",
+        help=(
+            "a picture such as photo.png, which is converted to grey, inverted if its background is"
+            " light, and scaled; or a .npy file of the size of the training images, with 0 for the"
+            " background"
+        ),
     )
-    add("--index", type=integer(0), help="without an image: index of a test image of the data set (default: 0)")
-    add("--data", metavar="FOLDER", help="without an image: folder of the data set, if it is not digits")
+    add(
+        "--index",
+        type=integer(0),
+        help="without an image: index of a test image of the data set (default: 0)",
+    )
+    add(
+        "--data",
+        metavar="FOLDER",
+        help="without an image: folder of the data set, if it is not digits",
+    )
     add("--device", default="auto", help="cpu, cuda, cuda:1 ...")
     args = parser.parse_args(argv)
     if args.image and (extra := [f"--{name}" for name in ("index", "data") if name in args]):
-        raise UsageError(f"{extra[0]}: expected no image with it, got {args.image}: give one of the two")
+        raise UsageError(
+            f"{extra[0]}: expected no image with it, got {args.image}: give one of the two"
+        )
 
     device = open_device(args.device)
     config = read_config(args.folder)
     height, width = config["image_shape"]
     sample = None if args.image else from_dataset(args, config)
     model = load_model(args.folder, config, device)
-    image, label = sample or (read_image(args.image, (height, width), float(config["grey_values"]["largest"])), None)
+    image, label = sample or (
+        read_image(args.image, (height, width), float(config["grey_values"]["largest"])),
+        None,
+    )
     scaling = Scaling(*(float(config["grey_values"][name]) for name in ("mean", "std")))
-    with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are reported once
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # values that are not finite are reported once
         predicted = probabilities(model, scaling(image[None], device))[0]
     if not np.isfinite(predicted).all():
         raise UsageError(
-            f"expected weights in {args.folder} that give finite probabilities, got {predicted}: train again"
+            f"expected weights in {args.folder} that give finite probabilities, got {predicted}:"
+            " train again"
         )
     best = int(np.argmax(predicted))
     names = config.get("class_names") or [str(number) for number in range(len(predicted))]
@@ -76,7 +101,14 @@ def read_config(folder: Path) -> dict[str, Any]:
     """Return the configuration that `xgrad train` wrote; raise UsageError if it is damaged."""
     try:
         config: dict[str, Any] = json.loads(read(folder / CONFIG, MAX_CONFIG))
-        missing = {"dataset", "hidden", "activation", "classes", "image_shape", "grey_values"} - config.keys()
+        missing = {
+            "dataset",
+            "hidden",
+            "activation",
+            "classes",
+            "image_shape",
+            "grey_values",
+        } - config.keys()
         if missing:
             raise ValueError(f"{CONFIG} lacks {', '.join(sorted(missing))}")
         grey, (height, width) = config["grey_values"], config["image_shape"]
@@ -87,12 +119,28 @@ def read_config(folder: Path) -> dict[str, Any]:
         if not all(isinstance(size, int) and size > 0 for size in sizes):
             raise ValueError(f"{CONFIG} has hidden, classes, image_shape {sizes}")
         names = config.get("class_names") or []
-        if not isinstance(names, list) or len(names) not in (0, config["classes"]) or {*map(type, names)} - {str}:
+        if (
+            not isinstance(names, list)
+            or len(names) not in (0, config["classes"])
+            or {*map(type, names)} - {str}
+        ):
             raise ValueError(f"{CONFIG} has {config['classes']} classes and class_names {names}")
         if config["dataset"] not in DATASETS or config.setdefault("model", "mlp") not in MODELS:
-            raise ValueError(f"{CONFIG} has dataset {config['dataset']!r}, model {config.get('model')!r}")
-    except (OSError, ValueError, AttributeError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise UsageError(f"expected a folder that `xgrad train` wrote, got {folder}: {error}") from error
+            raise ValueError(
+                f"{CONFIG} has dataset {config['dataset']!r}, model {config.get('model')!r}"
+            )
+    except (
+        OSError,
+        ValueError,
+        AttributeError,
+        KeyError,
+        TypeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        raise UsageError(
+            f"expected a folder that `xgrad train` wrote, got {folder}: {error}"
+        ) from error
     return config
 
 
@@ -103,12 +151,17 @@ def load_model(folder: Path, config: dict[str, Any], device: Device) -> nn.Modul
     try:
         weights = xgrad.load(folder / WEIGHTS, device=device)
         if config["model"] == "mlp":  # before memory is allocated for the network
-            expected = sum((m + 1) * n for m, n in pairwise([height * width, *sizes, config["classes"]]))
+            expected = sum(
+                (m + 1) * n for m, n in pairwise([height * width, *sizes, config["classes"]])
+            )
             if (got := sum(x.size for x in weights.values())) != expected:
                 raise ValueError(
-                    f"{CONFIG} describes a network of {expected} weights, of other shapes than these {got}"
+                    f"{CONFIG} describes a network of {expected} weights, of other shapes than"
+                    f" these {got}"
                 )
-        model = make_model(config["model"], (height, width), config["classes"], sizes, *options).to(device)
+        model = make_model(config["model"], (height, width), config["classes"], sizes, *options).to(
+            device
+        )
         model.load_state_dict(weights)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, MemoryError) as error:
         raise UsageError(f"expected the weights of `xgrad train` in {folder}: {error}") from error
@@ -119,7 +172,10 @@ def from_dataset(args: Any, config: dict[str, Any]) -> tuple[np.ndarray, int]:
     """Return a test image of the data set of the training run, and its label."""
     name, index, folder = config["dataset"], getattr(args, "index", 0), getattr(args, "data", None)
     if folder is not None and name not in PUBLISHED:
-        raise UsageError(f"--data: expected a network that was trained on files, got one of {name}, and {folder!r}")
+        raise UsageError(
+            f"--data: expected a network that was trained on files, got one of {name}, and"
+            f" {folder!r}"
+        )
     try:
         data = PUBLISHED[name](folder, download=False) if name in PUBLISHED else digits()
     except (DataError, OSError) as error:
@@ -127,8 +183,11 @@ def from_dataset(args: Any, config: dict[str, Any]) -> tuple[np.ndarray, int]:
     shape, size = (*config["image_shape"], config["classes"]), data.test.images.shape[1:]
     if shape != (*size, data.classes):
         raise UsageError(
-            f"expected a network for images and classes of {name}, {(*size, data.classes)}, got one for {shape}"
+            f"expected a network for images and classes of {name}, {(*size, data.classes)}, got one"
+            f" for {shape}"
         )
     if index >= len(data.test):
-        raise UsageError(f"--index: expected one below {len(data.test)}, the number of test images, got {index}")
+        raise UsageError(
+            f"--index: expected one below {len(data.test)}, the number of test images, got {index}"
+        )
     return data.test[index]

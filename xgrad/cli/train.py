@@ -21,7 +21,16 @@ from xgrad.amp import autocast
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.threads import set_num_threads
-from xgrad.cli.arguments import LARGEST, Parser, UsageError, checked, integer, nonempty_path, one_of, widths
+from xgrad.cli.arguments import (
+    LARGEST,
+    Parser,
+    UsageError,
+    checked,
+    integer,
+    nonempty_path,
+    one_of,
+    widths,
+)
 from xgrad.cli.checkpoints import FOLDER, Checkpoints, new_folder, run_folder
 from xgrad.cli.models import MODELS
 from xgrad.cli.training import FILES, SCHEDULES, Options, TrainingRun, note
@@ -32,8 +41,9 @@ from xgrad.distributed import Communicator, RankError, world
 from xgrad.distributed.supervision import supervise
 from xgrad.support.files import DISK_FULL
 
-#: Default options of the MLP on data sets, those of MNIST for all published ones; learning rate and weight decay by
-#: optimizer. Those of the digits were chosen by cross-validation within the training images.
+#: Default options of the MLP on data sets, those of MNIST for all published ones; learning rate and
+#: weight decay by optimizer. Those of the digits were chosen by cross-validation within the
+#: training images.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "mnist": {
         "hidden": (256, 128),
@@ -84,42 +94,93 @@ def parser() -> Parser:
         type=one_of(*DATASETS, "auto"),
         default="auto",
         metavar="dataset",
-        help=f"{', '.join(PUBLISHED)}; digits (1797 images that come with xgrad); or auto: mnist if it is on this "
-        "machine, else digits",
+        help=(
+            f"{', '.join(PUBLISHED)}; digits (1797 images that come with xgrad); or auto: mnist if"
+            " it is on this machine, else digits"
+        ),
     )
-    add("--data", metavar="FOLDER", help="folder of the data set; by default XGRAD_DATA, else the user's cache")
+    add(
+        "--data",
+        metavar="FOLDER",
+        help="folder of the data set; by default XGRAD_DATA, else the user's cache",
+    )
     add("--no-download", action="store_true", default=False, help="use local files only")
-    add("--fallback", type=one_of("digits"), metavar="digits", help="data set to use if the other one is missing")
+    add(
+        "--fallback",
+        type=one_of("digits"),
+        metavar="digits",
+        help="data set to use if the other one is missing",
+    )
     add("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto is cuda if usable, else cpu")
     processors = os.cpu_count() or LARGEST
-    threads = checked(integer(1), lambda n: n <= processors, f"at most {processors}, the number of processors")
-    add("--threads", type=threads, metavar="N", help="threads of BLAS; small networks are faster on one")
+    threads = checked(
+        integer(1), lambda n: n <= processors, f"at most {processors}, the number of processors"
+    )
+    add(
+        "--threads",
+        type=threads,
+        metavar="N",
+        help="threads of BLAS; small networks are faster on one",
+    )
     add("--model", type=one_of(*MODELS), default="mlp", metavar="NAME", help=", ".join(MODELS))
     layers = checked(widths, bool, "widths of hidden layers such as 256,128")
-    add("--hidden", type=layers, metavar="N,N", help=f"mlp: widths of the hidden layers ({by_dataset('hidden')})")
+    add(
+        "--hidden",
+        type=layers,
+        metavar="N,N",
+        help=f"mlp: widths of the hidden layers ({by_dataset('hidden')})",
+    )
     names = f"mlp: {', '.join(ACTIVATIONS)} (default: relu)"
     add("--activation", type=one_of(*ACTIVATIONS), metavar="NAME", help=names)
     fraction = checked(float, lambda x: 0 <= x < 1, "a number from 0 to below 1")
-    add("--dropout", type=fraction, metavar="P", help="mlp: dropout probability of hidden units (default: 0)")
+    add(
+        "--dropout",
+        type=fraction,
+        metavar="P",
+        help="mlp: dropout probability of hidden units (default: 0)",
+    )
     names = ", ".join(OPTIMIZERS)
-    add("--optimizer", type=one_of(*OPTIMIZERS), metavar="NAME", help=f"{names} ({by_dataset('optimizer')})")
+    add(
+        "--optimizer",
+        type=one_of(*OPTIMIZERS),
+        metavar="NAME",
+        help=f"{names} ({by_dataset('optimizer')})",
+    )
     positive = checked(float, lambda x: 0 < x < math.inf, "a number above 0")
     add("--lr", type=positive, help=f"highest learning rate ({by_dataset('lr')}, for mlp)")
     add("--momentum", type=fraction, help="momentum of sgd (default: 0)")
     natural = checked(float, lambda x: 0 <= x < math.inf, "a number of 0 or more")
-    add("--weight-decay", type=natural, metavar="DECAY", help=f"weight decay ({by_dataset('weight_decay')})")
+    add(
+        "--weight-decay",
+        type=natural,
+        metavar="DECAY",
+        help=f"weight decay ({by_dataset('weight_decay')})",
+    )
     names = f"learning rate: {', '.join(SCHEDULES)} ({by_dataset('schedule')})"
     add("--schedule", type=one_of(*SCHEDULES), metavar="NAME", help=names)
-    pixels = f"largest shift of training images along both axes, random for each ({by_dataset('shift')})"
+    pixels = (
+        f"largest shift of training images along both axes, random for each ({by_dataset('shift')})"
+    )
     add("--shift", type=integer(0), metavar="PIXELS", help=pixels)
-    add("--batch-size", type=integer(1), metavar="N", help=f"images in a batch ({by_dataset('batch_size')})")
+    add(
+        "--batch-size",
+        type=integer(1),
+        metavar="N",
+        help=f"images in a batch ({by_dataset('batch_size')})",
+    )
     add("--epochs", type=integer(1), metavar="N", help=f"number of epochs ({by_dataset('epochs')})")
-    half = "compute matrix products in float16, with scaled losses: for a GPU; on the CPU it is slower"
+    half = (
+        "compute matrix products in float16, with scaled losses: for a GPU; on the CPU it is slower"
+    )
     add("--amp", action="store_true", default=False, help=half)
-    average = "evaluate and save an exponential moving average of the weights, such as with decay 0.999 (default: none)"
+    average = (
+        "evaluate and save an exponential moving average of the weights, such as with decay 0.999"
+        " (default: none)"
+    )
     add("--ema", type=fraction, metavar="DECAY", help=average)
     held = (
-        "training images, the last ones, that are held back: the weights of the epoch with their smallest loss are kept"
+        "training images, the last ones, that are held back: the weights of the epoch with their"
+        " smallest loss are kept"
     )
     add(
         "--validation",
@@ -133,20 +194,36 @@ def parser() -> Parser:
     add(
         "--capture",
         action=BooleanOptionalAction,
-        help="trace a step once and replay it: faster, with unchanged results (default: if the device supports it)",
+        help=(
+            "trace a step once and replay it: faster, with unchanged results (default: if the"
+            " device supports it)"
+        ),
     )
-    folder = "output folder, or the next one of this name if it has a run (default: runs/ and the name of the data set)"
+    folder = (
+        "output folder, or the next one of this name if it has a run (default: runs/ and the name"
+        " of the data set)"
+    )
     add("--out", type=nonempty_path, metavar="DIR", help=folder)
     every = "steps between two checkpoints (default: none but one at SIGTERM and Ctrl-C)"
     add("--checkpoint-every", type=integer(1), metavar="N", help=every)
     add("--keep", type=integer(1), metavar="K", help="number of checkpoints to keep (default: 3)")
     events = "write figures of each epoch for TensorBoard to the folder tensorboard of the run"
     add("--tensorboard", action="store_true", default=False, help=events)
-    ranks = "share each batch between the processes that mpiexec or srun started: see docs/distributed.md"
+    ranks = (
+        "share each batch between the processes that mpiexec or srun started: see"
+        " docs/distributed.md"
+    )
     add("--distributed", action="store_true", default=False, help=ranks)
-    shards = "with --distributed: keep in each process the optimizer's state of a part of the parameters"
+    shards = (
+        "with --distributed: keep in each process the optimizer's state of a part of the parameters"
+    )
     add("--shard-state", action="store_true", default=False, help=shards)
-    add("--resume", type=nonempty_path, metavar="DIR", help="continue the run in a folder from its newest checkpoint")
+    add(
+        "--resume",
+        type=nonempty_path,
+        metavar="DIR",
+        help="continue the run in a folder from its newest checkpoint",
+    )
     add("--quiet", action="store_true", default=False, help="print the last line only")
     return top
 
@@ -163,7 +240,10 @@ def by_dataset(name: str) -> str:
     for data, default in DEFAULTS.items():
         values, other = default[name], IMAGE_DEFAULTS[data].get(name)
         if other is not None and name != "lr":
-            values = {"mlp": values, **(other if isinstance(other, dict) else {"other networks": other})}
+            values = {
+                "mlp": values,
+                **(other if isinstance(other, dict) else {"other networks": other}),
+            }
         parts.append(f"{data} {text(values)}")
     return "default: " + "; ".join(parts)
 
@@ -188,7 +268,9 @@ def run(argv: Sequence[str]) -> int:
         except UsageError as error:
             if ranks.size == 1:
                 raise
-            time.sleep(ranks.rank > 0)  # if all ranks have the error, rank 0 ends the others before they report it
+            time.sleep(
+                ranks.rank > 0
+            )  # if all ranks have the error, rank 0 ends the others before they report it
             note(f"rank {ranks.rank}: {error}")
             ranks.abort(2)
             raise
@@ -200,7 +282,10 @@ def start(top: Parser, args: Namespace, ranks: Communicator | None) -> int:
         return train(args, {}, ranks)
     given = {name: value for name, value in vars(args).items() if value != top.get_default(name)}
     if unused := [name for name in given if name not in RESUMED]:
-        raise UsageError(f"--{unused[0].replace('_', '-')}: expected no such option with --resume: the run has its own")
+        raise UsageError(
+            f"--{unused[0].replace('_', '-')}: expected no such option with --resume: the run has"
+            " its own"
+        )
     out: Path = args.resume
     if ranks is not None and ranks.rank:
         saved, state = ranks.broadcast_object(None)
@@ -212,13 +297,15 @@ def start(top: Parser, args: Namespace, ranks: Communicator | None) -> int:
             try:
                 saved = vars(top.parse_args(arguments(state["options"])))
             except (UsageError, LookupError, TypeError, ValueError) as error:
-                raise UsageError(f"--resume: expected a checkpoint of xgrad train, got {path}: {error}") from error
+                raise UsageError(
+                    f"--resume: expected a checkpoint of xgrad train, got {path}: {error}"
+                ) from error
             if ranks is not None:
                 ranks.broadcast_object((saved, state))
             return train(Namespace(**(saved | given | {"out": out})), state, ranks)
     raise UsageError(
-        f"--resume: expected a run with a checkpoint that is whole, got none in {out / FOLDER}: they are written at "
-        "SIGTERM and Ctrl-C, and with --checkpoint-every"
+        f"--resume: expected a run with a checkpoint that is whole, got none in {out / FOLDER}:"
+        " they are written at SIGTERM and Ctrl-C, and with --checkpoint-every"
     )
 
 
@@ -235,8 +322,8 @@ def train(args: Namespace, state: dict[str, Any], ranks: Communicator | None) ->
     count, size = len(data.train) - options.validation, options.batch_size
     if ranks is not None and min(count, count % size or size) < ranks.size:  # the last batch
         raise UsageError(
-            f"--batch-size: expected batches of at least {ranks.size} images, one for each rank, got {count} images in "
-            f"batches of {size}"
+            f"--batch-size: expected batches of at least {ranks.size} images, one for each rank,"
+            f" got {count} images in batches of {size}"
         )
     can_replay = device.backend.executor is not None
     capture = getattr(args, "capture", can_replay)
@@ -251,32 +338,48 @@ def train(args: Namespace, state: dict[str, Any], ranks: Communicator | None) ->
     except (MemoryError, ValueError) as error:
         if options.model != "mlp":
             raise UsageError(f"--model {options.model}: {error}") from error
-        raise UsageError(f"--hidden: expected widths that fit into memory, got {options.hidden}: {error}") from error
-    training.checkpoint_every, training.keep = getattr(args, "checkpoint_every", 0), getattr(args, "keep", 3)
+        raise UsageError(
+            f"--hidden: expected widths that fit into memory, got {options.hidden}: {error}"
+        ) from error
+    training.checkpoint_every, training.keep = (
+        getattr(args, "checkpoint_every", 0),
+        getattr(args, "keep", 3),
+    )
     if resumes := bool(state):
         try:
             training.load_state_dict_of(trainer, state)
             state.clear()  # which the callers hold during the run
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise UsageError(f"--resume: expected a checkpoint of this network and data set: {error}") from error
+            raise UsageError(
+                f"--resume: expected a checkpoint of this network and data set: {error}"
+            ) from error
     try:
-        with nullcontext(out) if resumes or not training.writes else new_folder(out, FILES) as training.out:
+        with (
+            nullcontext(out) if resumes or not training.writes else new_folder(out, FILES)
+        ) as training.out:
             if training.out != out and hasattr(args, "out") and not args.quiet:
                 note(f"{out} has a run: this one is in {training.out}")
             if training.writes:
                 tempfile.TemporaryFile(dir=training.out).close()  # an OSError before the work
-            with np.errstate(over="ignore", invalid="ignore"):  # a loss that is not finite is reported once
+            with np.errstate(
+                over="ignore", invalid="ignore"
+            ):  # a loss that is not finite is reported once
                 return training.run(trainer)
     except OSError as error:
-        if error.filename is None and error.errno in {errno.EPIPE, *DISK_FULL}:  # standard output, not --out
+        if error.filename is None and error.errno in {
+            errno.EPIPE,
+            *DISK_FULL,
+        }:  # standard output, not --out
             raise
         if error.errno in DISK_FULL:
             last = f"epoch {training.saved}" if training.saved else "none"
             raise UsageError(
-                f"{error.filename}: {error.strerror}; files in {training.out} are whole, last epoch with all files: "
-                f"{last}"
+                f"{error.filename}: {error.strerror}; files in {training.out} are whole, last epoch"
+                f" with all files: {last}"
             ) from error
-        raise UsageError(f"--out: expected a folder that can be written to, got {training.out}: {error}") from error
+        raise UsageError(
+            f"--out: expected a folder that can be written to, got {training.out}: {error}"
+        ) from error
 
 
 def arguments(options: dict[str, Any]) -> list[str]:
@@ -295,7 +398,11 @@ def arguments(options: dict[str, Any]) -> list[str]:
         raise ValueError(f"{dataset!r} is no data set")
     if "hidden" in used:
         used["hidden"] = ",".join(map(str, used["hidden"]))
-    return [dataset, *flags, *(f"--{name.replace('_', '-')}={value}" for name, value in used.items())]
+    return [
+        dataset,
+        *flags,
+        *(f"--{name.replace('_', '-')}={value}" for name, value in used.items()),
+    ]
 
 
 def open_device(name: str) -> Device:
@@ -305,15 +412,22 @@ def open_device(name: str) -> Device:
     except DeviceError as error:
         if name == "auto":
             return Device("cpu")
-        raise UsageError(f"--device: expected auto or a device that can be used, got {name!r}: {error}") from error
+        raise UsageError(
+            f"--device: expected auto or a device that can be used, got {name!r}: {error}"
+        ) from error
 
 
 def find_data(args: Namespace) -> TrainTestImages:
-    """Return the requested data set, or the digits if that is allowed and the requested one is missing."""
+    """Return the requested data set, or the digits if that is allowed and the requested one is
+    missing.
+    """
     folder: str | None = getattr(args, "data", None)
     if args.dataset == "digits":
         if folder is not None:
-            raise UsageError(f"--data: expected mnist or another data set of files with it, got digits and {folder!r}")
+            raise UsageError(
+                "--data: expected mnist or another data set of files with it, got digits and"
+                f" {folder!r}"
+            )
         return digits()
     name = "mnist" if args.dataset == "auto" else args.dataset
     title, load = SETS[name].title, PUBLISHED[name]
@@ -327,7 +441,10 @@ def find_data(args: Namespace) -> TrainTestImages:
             if automatic or args.no_download or chosen:
                 raise
             size = SETS[name].megabytes
-            note(f"{title} is not on this machine yet: downloading it ({size} MB) into the user's cache")
+            note(
+                f"{title} is not on this machine yet: downloading it ({size} MB) into the user's"
+                " cache"
+            )
             reason = "could not be downloaded"
             return load()
     except (DataError, OSError) as error:
@@ -348,7 +465,9 @@ def settings(args: Namespace, data: TrainTestImages, device: Device) -> Options:
     optimizer = chosen.get("optimizer", defaults["optimizer"])
     if optimizer != "sgd" and "momentum" in chosen:
         raise UsageError(f"--momentum: expected --optimizer sgd with it, got {optimizer}")
-    if model != "mlp" and (extra := [name for name in ("hidden", "activation", "dropout") if name in chosen]):
+    if model != "mlp" and (
+        extra := [name for name in ("hidden", "activation", "dropout") if name in chosen]
+    ):
         raise UsageError(f"--{extra[0]}: expected --model mlp with it, got {model}")
     if args.shard_state and (args.amp or not args.distributed):
         raise UsageError("--shard-state: expected --distributed with it, and no --amp")
@@ -357,7 +476,11 @@ def settings(args: Namespace, data: TrainTestImages, device: Device) -> Options:
             autocast(device)
         except TypeError as error:
             raise UsageError(f"--amp: {error}") from error
-    of_mlp = {"hidden": defaults["hidden"] if model == "mlp" else (), "activation": "relu", "dropout": 0.0}
+    of_mlp = {
+        "hidden": defaults["hidden"] if model == "mlp" else (),
+        "activation": "relu",
+        "dropout": 0.0,
+    }
     by_optimizer = {name: defaults[name][optimizer] for name in ("lr", "weight_decay")}
     epochs = defaults["epochs"]
     values = {**defaults, **by_optimizer, **of_mlp, "momentum": 0.0}
@@ -367,10 +490,13 @@ def settings(args: Namespace, data: TrainTestImages, device: Device) -> Options:
     values |= {"validation": len(data.train) // 12 if chooses else 0, "patience": 0, "ema": 0.0}
     if chosen.get("validation", 0) >= len(data.train):
         raise UsageError(
-            f"--validation: expected fewer than the {len(data.train)} training images, got {args.validation}"
+            f"--validation: expected fewer than the {len(data.train)} training images, got"
+            f" {args.validation}"
         )
     side = min(data.train.images.shape[1:])
     if chosen.get("shift", 0) >= side:
-        raise UsageError(f"--shift: expected fewer pixels than the {side} of an image, got {args.shift}")
+        raise UsageError(
+            f"--shift: expected fewer pixels than the {side} of an image, got {args.shift}"
+        )
     values |= {**chosen, "dataset": data.name, "device": str(device)}
     return Options(**{field.name: values[field.name] for field in fields(Options)})

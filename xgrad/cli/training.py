@@ -31,7 +31,12 @@ from xgrad.serialization import serialized
 from xgrad.support.files import Content, json_lines, write, write_together
 from xgrad.training import EMA, Callback, EarlyStopping, Progress, TensorBoard, Trainer
 
-WEIGHTS, CONFIG, METRICS, TIMING = "weights.safetensors", "config.json", "metrics.jsonl", "timing.jsonl"
+WEIGHTS, CONFIG, METRICS, TIMING = (
+    "weights.safetensors",
+    "config.json",
+    "metrics.jsonl",
+    "timing.jsonl",
+)
 PICTURES = ("curves.png", "mistakes.png")
 FILES = (WEIGHTS, CONFIG, METRICS, TIMING, *PICTURES)
 
@@ -48,7 +53,8 @@ def one_cycle(optimizer: optim.Optimizer, steps: int) -> lr_scheduler.LRSchedule
     return lr_scheduler.LambdaLR(optimizer, factor)
 
 
-#: The schedule of the learning rate, given the number of steps of the run; stepped after each of them, or each epoch.
+#: The schedule of the learning rate, given the number of steps of the run; stepped after each of
+#: them, or each epoch.
 SCHEDULES: dict[str, Callable[[optim.Optimizer, int], lr_scheduler.LRScheduler]] = {
     "cosine": lr_scheduler.CosineAnnealingLR,
     "constant": lambda optimizer, steps: lr_scheduler.LambdaLR(optimizer, lambda step: 1.0),
@@ -95,7 +101,9 @@ class DivergedError(Exception):
 
 @dataclass(frozen=True)
 class Scaling:
-    """Standardization of grey values to mean 0 and standard deviation 1 over the training images."""
+    """Standardization of grey values to mean 0 and standard deviation 1 over the training
+    images.
+    """
 
     mean: float
     std: float
@@ -105,7 +113,9 @@ class Scaling:
         """Return the scaling of training images."""
         flat = split.images.reshape(-1)
         mean = int(flat.sum(dtype=np.int64)) / flat.size
-        squares = int(np.einsum("i,i->", flat, flat, dtype=np.int64))  # exact, and without a copy of the images
+        squares = int(
+            np.einsum("i,i->", flat, flat, dtype=np.int64)
+        )  # exact, and without a copy of the images
         return cls(mean, math.sqrt(squares / flat.size - mean**2))
 
     def __call__(self, images: np.ndarray, device: Device) -> Tensor:
@@ -121,18 +131,24 @@ def probabilities(model: nn.Module, images: Tensor) -> np.ndarray:
     """Return the probabilities of all classes, of shape (images, classes)."""
     model.eval()
     batches = DataLoader(TensorDataset(images), batch_size=1000)
-    return xgrad.concat([nn.functional.softmax(model(rows), axis=1) for (rows,) in batches]).cpu().numpy()
+    return (
+        xgrad.concat([nn.functional.softmax(model(rows), axis=1) for (rows,) in batches])
+        .cpu()
+        .numpy()
+    )
 
 
 class TrainingRun(Callback):
-    """The files, the messages and the checkpoints of one run of the command, as a callback of its `trainer`.
+    """The files, the messages and the checkpoints of one run of the command, as a callback of its
+    `trainer`.
 
-    After each epoch all files are replaced together. Whenever the process is killed, the weights in the folder are
-    those of the last epoch in the metrics, or of the best one if there is a validation split. A kill within the
-    replacement may leave no weights: see `write_together`. The test images are evaluated once, after all choices.
+    After each epoch all files are replaced together. Whenever the process is killed, the weights in
+    the folder are those of the last epoch in the metrics, or of the best one if there is a
+    validation split. A kill within the replacement may leave no weights: see `write_together`. The
+    test images are evaluated once, after all choices.
 
-    Numbers that the seed determines are in other files than times, so that they can be compared. Whether steps are
-    captured affects times only.
+    Numbers that the seed determines are in other files than times, so that they can be compared.
+    Whether steps are captured affects times only.
     """
 
     def __init__(
@@ -144,16 +160,27 @@ class TrainingRun(Callback):
         quiet: bool,
         ranks: Communicator | None = None,
     ) -> None:
-        self.ranks, self.writes = ranks, ranks is None or ranks.rank == 0  # of several processes, one has the files
-        self.options, self.data, self.device, self.out, self.quiet = options, data, device, out, quiet
+        self.ranks, self.writes = (
+            ranks,
+            ranks is None or ranks.rank == 0,
+        )  # of several processes, one has the files
+        self.options, self.data, self.device, self.out, self.quiet = (
+            options,
+            data,
+            device,
+            out,
+            quiet,
+        )
         count = len(data.train) - options.validation
         train, held = (
-            Split(data.train.images[part], data.train.labels[part]) for part in (slice(count), slice(count, None))
+            Split(data.train.images[part], data.train.labels[part])
+            for part in (slice(count), slice(count, None))
         )
         self.scaling = Scaling.of(train)
         self.train, self.validation, self.test = (
             TensorDataset(
-                self.scaling(split.images, device), xgrad.asarray(split.labels.astype(np.int64), device=device)
+                self.scaling(split.images, device),
+                xgrad.asarray(split.labels.astype(np.int64), device=device),
             )
             for split in (train, held, data.test)
         )
@@ -161,23 +188,37 @@ class TrainingRun(Callback):
         self.shape = (height, width)
         self.stopping = EarlyStopping(options.patience or math.inf)
         self.saved = 0  # the last epoch with all files written
-        self.checkpoint_every, self.keep = 0, 3  # steps between checkpoints, 0 for none, and their number
+        self.checkpoint_every, self.keep = (
+            0,
+            3,
+        )  # steps between checkpoints, 0 for none, and their number
         self.tensorboard: TensorBoard | None = None
         self.signals: list[int] = []  # that were received
 
-    def trainer(self, capture: bool, tensorboard: bool = False, shard_state: bool = False) -> Trainer:
-        """Return the loop of this run, with a new network; raise ImportError if tensorboardX is missing."""
+    def trainer(
+        self, capture: bool, tensorboard: bool = False, shard_state: bool = False
+    ) -> Trainer:
+        """Return the loop of this run, with a new network; raise ImportError if tensorboardX is
+        missing.
+        """
         options, shape = self.options, self.shape
         xgrad.manual_seed(options.seed)
         model = make_model(
-            options.model, shape, self.data.classes, options.hidden, options.activation, options.dropout
+            options.model,
+            shape,
+            self.data.classes,
+            options.hidden,
+            options.activation,
+            options.dropout,
         ).to(self.device)
         optimizers: dict[str, Callable[..., optim.Optimizer]] = {
             "sgd": partial(optim.SGD, momentum=options.momentum),
             "adam": optim.Adam,
             "adamw": optim.AdamW,
         }
-        optimizer = optimizers[options.optimizer](model.parameters(), lr=options.lr, weight_decay=options.weight_decay)
+        optimizer = optimizers[options.optimizer](
+            model.parameters(), lr=options.lr, weight_decay=options.weight_decay
+        )
         loader = DataLoader(self.train, options.batch_size, shuffle=True, ranks=self.ranks)
         background = -self.scaling.mean / self.scaling.std
         self.tensorboard = TensorBoard(self.out) if tensorboard and self.writes else None
@@ -196,11 +237,17 @@ class TrainingRun(Callback):
             DataLoader(self.validation, batch_size=1000) if options.validation else None,
             metrics={"accuracy": lambda logits, labels: xgrad.argmax(logits, axis=1) == labels},
             scheduler=SCHEDULES[options.schedule](optimizer, options.epochs * len(loader)),
-            transform=(lambda images: shifted(images, shape, options.shift, background)) if options.shift else None,
+            transform=(
+                (lambda images: shifted(images, shape, options.shift, background))
+                if options.shift
+                else None
+            ),
             amp=options.amp,
             capture=capture,
             callbacks=[*filter(None, callbacks)],
-            parallel=DataParallel(model, optimizer, self.ranks, shard_state) if self.ranks else None,
+            parallel=(
+                DataParallel(model, optimizer, self.ranks, shard_state) if self.ranks else None
+            ),
         )
 
     def run(self, trainer: Trainer) -> int:
@@ -222,15 +269,24 @@ class TrainingRun(Callback):
                 if checkpoints.last != trainer.steps:
                     self.write_checkpoint(trainer)
                 checkpoints.wait()
-                note(f"interrupted after step {trainer.steps}: `xgrad train --resume {self.out}` continues")
+                note(
+                    f"interrupted after step {trainer.steps}: `xgrad train --resume {self.out}`"
+                    " continues"
+                )
                 return 128 + int(stopped.args[0])
             except DivergedError as error:
                 value, images = error.args
                 lr = self.options.lr
-                note(f"expected finite losses, got {value} on {images} images: choose a smaller --lr than {lr:g}")
+                note(
+                    f"expected finite losses, got {value} on {images} images: choose a smaller --lr"
+                    f" than {lr:g}"
+                )
                 return 1
             except KeyboardInterrupt:
-                note(f"interrupted: {f'{self.out} holds epoch {self.saved}' if self.saved else 'nothing was written'}")
+                note(
+                    "interrupted:"
+                    f" {f'{self.out} holds epoch {self.saved}' if self.saved else 'nothing was written'}"
+                )
                 if self.ranks is not None and self.ranks.size > 1:
                     checkpoints.wait()
                     fail(self.ranks, "was interrupted", 130)  # for others wait for this one
@@ -238,7 +294,10 @@ class TrainingRun(Callback):
             finally:
                 checkpoints.wait()
         count = len(self.data.test)
-        print(f"test accuracy {accuracy:.2%} ({round(accuracy * count)} of {count}); see {self.out}{os.sep}")
+        print(
+            f"test accuracy {accuracy:.2%} ({round(accuracy * count)} of {count}); see"
+            f" {self.out}{os.sep}"
+        )
         return 0
 
     def on_batch_end(self, trainer: Trainer) -> None:
@@ -270,13 +329,21 @@ class TrainingRun(Callback):
 
     def stop_if_asked(self, trainer: Trainer) -> None:
         """Raise `Stopped` after a signal, of any rank; called between steps only."""
-        signals = [self.signals] if self.ranks is None else self.ranks.gather_objects(self.signals, "the end of a step")
+        signals = (
+            [self.signals]
+            if self.ranks is None
+            else self.ranks.gather_objects(self.signals, "the end of a step")
+        )
         if any(signals):
             raise Stopped(max(signals)[0])
 
     def state_of(self, trainer: Trainer) -> dict[str, Any]:
         """Return the state of a checkpoint: that of the trainer, and the options of the command."""
-        options = {"checkpoint_every": self.checkpoint_every, "keep": self.keep, "tensorboard": bool(self.tensorboard)}
+        options = {
+            "checkpoint_every": self.checkpoint_every,
+            "keep": self.keep,
+            "tensorboard": bool(self.tensorboard),
+        }
         return {"options": asdict(self.options) | options, **trainer.state_dict()}
 
     def load_state_dict_of(self, trainer: Trainer, state: dict[str, Any]) -> None:
@@ -293,7 +360,9 @@ class TrainingRun(Callback):
         """Return a summary of data, network and device."""
         parameters, name = list(trainer.model.parameters()), self.options.model
         if name == "mlp":
-            name = "MLP " + "-".join(str(n) for n in (parameters[0].shape[1], *(p.shape[0] for p in parameters[::2])))
+            name = "MLP " + "-".join(
+                str(n) for n in (parameters[0].shape[1], *(p.shape[0] for p in parameters[::2]))
+            )
         description = self.device.backend.describe(self.device.index)
         return (
             f"{self.data.name}: {len(self.train)} training and {len(self.test)} test images; "
@@ -328,16 +397,27 @@ class TrainingRun(Callback):
                 raise DivergedError(value, images)
 
     def write(self, trainer: Trainer, *test: dict[str, float]) -> None:
-        """Write the files of the run together, so that weights, metrics and configuration belong to one epoch.
+        """Write the files of the run together, so that weights, metrics and configuration belong to
+        one epoch.
 
         `test` is the last line of the metrics, and that of the times.
         """
-        rates = [{"images_per_second": len(self.train) / line["train_seconds"]} for line in trainer.timing]
+        rates = [
+            {"images_per_second": len(self.train) / line["train_seconds"]}
+            for line in trainer.timing
+        ]
         files: dict[str, Content | None] = {
-            WEIGHTS: serialized(self.stopping.best_weights or trainer.eval_model.state_dict()),  # see write_together
+            WEIGHTS: serialized(
+                self.stopping.best_weights or trainer.eval_model.state_dict()
+            ),  # see write_together
             CONFIG: (json.dumps(self.config(), indent=2) + "\n").encode(),
             METRICS: json_lines([*trainer.history, *test[:1]]),
-            TIMING: json_lines([*(line | rate for line, rate in zip(trainer.timing, rates, strict=True)), *test[1:]]),
+            TIMING: json_lines(
+                [
+                    *(line | rate for line, rate in zip(trainer.timing, rates, strict=True)),
+                    *test[1:],
+                ]
+            ),
             **dict.fromkeys(PICTURES),  # pictures of earlier weights are removed
         }
         if self.writes:

@@ -1,4 +1,6 @@
-"""Methods with PyTorch's names, and its names of parameters (`dim`, `keepdim`); docs/pytorch.md lists other differences."""
+"""Methods with PyTorch's names, and its names of parameters (`dim`, `keepdim`); docs/pytorch.md
+lists other differences.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,15 @@ def _function(name: str) -> Callable[..., Tensor]:
 
 def _cast(name: str) -> Callable[..., Tensor]:
     """Return the conversion to a dtype."""
-    return _named(lambda x: x.to(dtype=getattr(namespace, name)), f"Return this tensor as `xgrad.{name}`.")
+    return _named(
+        lambda x: x.to(dtype=getattr(namespace, name)), f"Return this tensor as `xgrad.{name}`."
+    )
 
 
 def _in_place(name: str) -> Callable[..., Tensor]:
-    """Return a function of the namespace as a method that gives the tensor the value of the result."""
+    """Return a function of the namespace as a method that gives the tensor the value of the
+    result.
+    """
 
     def method(x: Any, *others: Any, **options: Any) -> Any:
         return namespace.ops.writing.update(
@@ -66,7 +72,6 @@ class Aliases(Operators, HintedTensor):
 
     __slots__ = ()
 
-    # fmt: off
     # Unary functions
     absolute = Operators.abs
     acos = _function("acos")
@@ -98,7 +103,9 @@ class Aliases(Operators, HintedTensor):
     square = _function("square")
     tan = _function("tan")
     trunc = _function("trunc")
-    def rsqrt(self) -> Tensor: return namespace.reciprocal(self.sqrt())
+
+    def rsqrt(self) -> Tensor:
+        return namespace.reciprocal(self.sqrt())
 
     # Binary functions
     add = Operators.__add__
@@ -127,58 +134,134 @@ class Aliases(Operators, HintedTensor):
     pow = Operators.__pow__
     remainder = Operators.__mod__
     sub = subtract = Operators.__sub__
-    def clamp(self, min: Any = None, max: Any = None) -> Tensor: return namespace.clip(self, min, max)
+
+    def clamp(self, min: Any = None, max: Any = None) -> Tensor:
+        return namespace.clip(self, min, max)
+
     clip = clamp
-    def masked_fill(self: Any, mask: Any, value: Any) -> Tensor: return namespace.ops.searching.masked_fill(self, mask, value)
-    def outer(self, vec2: Any) -> Tensor: return namespace.linalg.outer(self, vec2)
-    def where(self, condition: Any, other: Any) -> Tensor: return namespace.where(condition, self, other)
+
+    def masked_fill(self: Any, mask: Any, value: Any) -> Tensor:
+        return namespace.ops.searching.masked_fill(self, mask, value)
+
+    def outer(self, vec2: Any) -> Tensor:
+        return namespace.linalg.outer(self, vec2)
+
+    def where(self, condition: Any, other: Any) -> Tensor:
+        return namespace.where(condition, self, other)
 
     def dot(self: Any, tensor: Any) -> Tensor:
         """Return the inner product of two vectors."""
-        if (shapes := [self.shape, _tensor("dot", tensor).shape]) and any(len(shape) != 1 for shape in shapes):
-            raise ValueError(f"dot: expected vectors, got shapes {shapes[0]} and {shapes[1]}: use @")
+        if (shapes := [self.shape, _tensor("dot", tensor).shape]) and any(
+            len(shape) != 1 for shape in shapes
+        ):
+            raise ValueError(
+                f"dot: expected vectors, got shapes {shapes[0]} and {shapes[1]}: use @"
+            )
         return namespace.matmul(self, tensor)
 
     # Functions along axes
-    def amax(self, dim: Dim = None, keepdim: bool = False) -> Tensor: return namespace.max(self, axis=dim, keepdims=keepdim)
-    def amin(self, dim: Dim = None, keepdim: bool = False) -> Tensor: return namespace.min(self, axis=dim, keepdims=keepdim)
-    def argsort(self, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor: return namespace.argsort(self, axis=dim, descending=descending, stable=stable)
-    def count_nonzero(self, dim: Dim = None) -> Tensor: return namespace.count_nonzero(self, axis=dim)
-    def cumprod(self, dim: int, dtype: Any = None) -> Tensor: return namespace.cumulative_prod(self, axis=dim, dtype=dtype)
-    def cumsum(self, dim: int, dtype: Any = None) -> Tensor: return namespace.cumulative_sum(self, axis=dim, dtype=dtype)
-    def diff(self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor: return namespace.diff(self, axis=dim, n=n, prepend=prepend, append=append)
-    def flip(self, dims: Any, *more: int) -> Tensor: return namespace.flip(self, axis=_shape((dims, *more)))
-    def index_select(self, dim: int, index: Any) -> Tensor: return namespace.take(self, index, axis=dim)
-    def log_softmax(self, dim: int) -> Tensor: return namespace.ops.log_softmax(self, axis=dim)
-    def logsumexp(self, dim: Dim, keepdim: bool = False) -> Tensor: return namespace.logsumexp(self, axis=dim, keepdims=keepdim)
-    def norm(self, p: Any = 2, dim: Dim = None, keepdim: bool = False) -> Tensor: return namespace.linalg.vector_norm(self, axis=dim, keepdims=keepdim, ord=2 if p == "fro" else p)
-    def repeat_interleave(self: Any, repeats: Any, dim: int | None = None) -> Tensor: return namespace.repeat(self, repeats, axis=dim)
-    def roll(self, shifts: Any, dims: Dim = None) -> Tensor: return namespace.roll(self, shifts, axis=dims)
-    def softmax(self, dim: int) -> Tensor: return namespace.ops.softmax(self, axis=dim)
-    def unbind(self: Any, dim: int = 0) -> tuple[Tensor, ...]: return namespace.unstack(self, axis=dim)
+    def amax(self, dim: Dim = None, keepdim: bool = False) -> Tensor:
+        return namespace.max(self, axis=dim, keepdims=keepdim)
+
+    def amin(self, dim: Dim = None, keepdim: bool = False) -> Tensor:
+        return namespace.min(self, axis=dim, keepdims=keepdim)
+
+    def argsort(self, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+        return namespace.argsort(self, axis=dim, descending=descending, stable=stable)
+
+    def count_nonzero(self, dim: Dim = None) -> Tensor:
+        return namespace.count_nonzero(self, axis=dim)
+
+    def cumprod(self, dim: int, dtype: Any = None) -> Tensor:
+        return namespace.cumulative_prod(self, axis=dim, dtype=dtype)
+
+    def cumsum(self, dim: int, dtype: Any = None) -> Tensor:
+        return namespace.cumulative_sum(self, axis=dim, dtype=dtype)
+
+    def diff(
+        self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
+    ) -> Tensor:
+        return namespace.diff(self, axis=dim, n=n, prepend=prepend, append=append)
+
+    def flip(self, dims: Any, *more: int) -> Tensor:
+        return namespace.flip(self, axis=_shape((dims, *more)))
+
+    def index_select(self, dim: int, index: Any) -> Tensor:
+        return namespace.take(self, index, axis=dim)
+
+    def log_softmax(self, dim: int) -> Tensor:
+        return namespace.ops.log_softmax(self, axis=dim)
+
+    def logsumexp(self, dim: Dim, keepdim: bool = False) -> Tensor:
+        return namespace.logsumexp(self, axis=dim, keepdims=keepdim)
+
+    def norm(self, p: Any = 2, dim: Dim = None, keepdim: bool = False) -> Tensor:
+        return namespace.linalg.vector_norm(
+            self, axis=dim, keepdims=keepdim, ord=2 if p == "fro" else p
+        )
+
+    def repeat_interleave(self: Any, repeats: Any, dim: int | None = None) -> Tensor:
+        return namespace.repeat(self, repeats, axis=dim)
+
+    def roll(self, shifts: Any, dims: Dim = None) -> Tensor:
+        return namespace.roll(self, shifts, axis=dims)
+
+    def softmax(self, dim: int) -> Tensor:
+        return namespace.ops.softmax(self, axis=dim)
+
+    def unbind(self: Any, dim: int = 0) -> tuple[Tensor, ...]:
+        return namespace.unstack(self, axis=dim)
 
     def gather(self: Any, dim: int, index: Tensor) -> Tensor:
-        """Return the elements at the indices along an axis, within the first ``index.shape`` elements."""
+        """Return the elements at the indices along an axis, within the first ``index.shape``
+        elements.
+        """
         dim = _axis("gather", self, dim, "dim")
-        first = tuple([slice(None if i == dim else n) for i, n in enumerate(_tensor("gather", index).shape)])
+        first = tuple(
+            [slice(None if i == dim else n) for i, n in enumerate(_tensor("gather", index).shape)]
+        )
         return namespace.take_along_axis(self[first], index, axis=dim)
 
     # Shapes
-    def expand_as(self, other: Tensor) -> Tensor: return namespace.broadcast_to(self, _tensor("expand_as", other).shape)
-    def movedim(self: Any, source: Any, destination: Any) -> Tensor: return namespace.moveaxis(self, source, destination)
+    def expand_as(self, other: Tensor) -> Tensor:
+        return namespace.broadcast_to(self, _tensor("expand_as", other).shape)
+
+    def movedim(self: Any, source: Any, destination: Any) -> Tensor:
+        return namespace.moveaxis(self, source, destination)
+
     moveaxis = movedim
-    def permute(self, dims: Any, *more: int) -> Tensor: return namespace.permute_dims(self, _shape((dims, *more)))
-    def ravel(self: Any) -> Tensor: return namespace.reshape(self.contiguous(), (-1,))
-    def reshape_as(self, other: Tensor) -> Tensor: return namespace.reshape(self, _tensor("reshape_as", other).shape)
-    def t(self: Any) -> Tensor: return cast("Tensor", self if self.ndim < 2 else self.T)
-    def tile(self: Any, *dims: Any) -> Tensor: return namespace.tile(self, _shape(dims))
-    def tril(self: Any, diagonal: int = 0) -> Tensor: return namespace.tril(self, k=diagonal)
-    def triu(self: Any, diagonal: int = 0) -> Tensor: return namespace.triu(self, k=diagonal)
-    def unsqueeze(self, dim: int) -> Tensor: return namespace.expand_dims(self, axis=dim)
+
+    def permute(self, dims: Any, *more: int) -> Tensor:
+        return namespace.permute_dims(self, _shape((dims, *more)))
+
+    def ravel(self: Any) -> Tensor:
+        return namespace.reshape(self.contiguous(), (-1,))
+
+    def reshape_as(self, other: Tensor) -> Tensor:
+        return namespace.reshape(self, _tensor("reshape_as", other).shape)
+
+    def t(self: Any) -> Tensor:
+        return cast("Tensor", self if self.ndim < 2 else self.T)
+
+    def tile(self: Any, *dims: Any) -> Tensor:
+        return namespace.tile(self, _shape(dims))
+
+    def tril(self: Any, diagonal: int = 0) -> Tensor:
+        return namespace.tril(self, k=diagonal)
+
+    def triu(self: Any, diagonal: int = 0) -> Tensor:
+        return namespace.triu(self, k=diagonal)
+
+    def unsqueeze(self, dim: int) -> Tensor:
+        return namespace.expand_dims(self, axis=dim)
 
     def view(self: Any, *shape: Any) -> Tensor:
-        """Return a view of this tensor in another shape, to which writes reach it; ValueError if that needs a copy."""
-        return namespace.ops.writing.view(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+        """Return a view of this tensor in another shape, to which writes reach it; ValueError if
+        that needs a copy.
+        """
+        return namespace.ops.writing.view(
+            self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        )
 
     def view_as(self: Any, other: Tensor) -> Tensor:
         """Return a view of this tensor in the shape of another."""
@@ -188,13 +271,18 @@ class Aliases(Operators, HintedTensor):
         """Return this tensor broadcast to a shape, in which -1 keeps a length."""
         shape = _shape(sizes)
         lengths = (None,) * (len(shape) - self.ndim) + self.shape
-        return namespace.broadcast_to(self, tuple(m if n == -1 else n for n, m in zip(shape, lengths, strict=False)))
+        return namespace.broadcast_to(
+            self, tuple(m if n == -1 else n for n, m in zip(shape, lengths, strict=False))
+        )
 
     def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """Return this tensor with the axes from `start_dim` to `end_dim` as one."""
         if not self.ndim:
             return namespace.reshape(self, (1,))
-        start, end = _axis("flatten", self, start_dim, "start_dim"), _axis("flatten", self, end_dim, "end_dim")
+        start, end = (
+            _axis("flatten", self, start_dim, "start_dim"),
+            _axis("flatten", self, end_dim, "end_dim"),
+        )
         if start > end:
             got = f"{start_dim} and {end_dim} for x of shape {self.shape}"
             raise ValueError(f"flatten: expected a start_dim up to end_dim, got {got}")
@@ -206,25 +294,63 @@ class Aliases(Operators, HintedTensor):
         try:
             axes[dim0], axes[dim1] = axes[dim1], axes[dim0]
         except (IndexError, TypeError):
-            _axis("transpose", self, dim0, "dim0"), _axis("transpose", self, dim1, "dim1")  # which raise a better error
+            # which raise a better error
+            _axis("transpose", self, dim0, "dim0"), _axis("transpose", self, dim1, "dim1")
             raise
         return namespace.permute_dims(self, tuple(axes))
 
     swapaxes = transpose
 
     # Copies and devices
-    def clone(self) -> Tensor: return namespace.asarray(self, copy=True)
-    def contiguous(self: Any) -> Tensor: return cast("Tensor", self if not getattr(self, "_view", None) or namespace.core.views.layout(self).flags.c_contiguous else self.clone())
-    def cuda(self: Any, device: Any = None) -> Tensor: return cast("Tensor", self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda"))
-    def dim(self: Any) -> int: return len(self.shape)
-    def element_size(self: Any) -> int: return cast("int", self.dtype.itemsize)
-    def is_complex(self: Any) -> bool: return cast("bool", self.dtype.kind == "c")
-    def is_floating_point(self: Any) -> bool: return cast("bool", self.dtype.kind == "f")
-    def new_full(self: Any, size: Any, fill_value: Any, **options: Any) -> Tensor: return namespace.full(size, fill_value, **{"dtype": self.dtype, "device": self.device, **options})
-    def new_ones(self: Any, *size: Any, **options: Any) -> Tensor: return namespace.ones(_shape(size), **{"dtype": self.dtype, "device": self.device, **options})
-    def new_zeros(self: Any, *size: Any, **options: Any) -> Tensor: return namespace.zeros(_shape(size), **{"dtype": self.dtype, "device": self.device, **options})
-    def numel(self: Any) -> int: return cast("int", self.size)
-    def type_as(self: Any, other: Tensor) -> Tensor: return cast("Tensor", self.to(_tensor("type_as", other).device, dtype=other.dtype))
+    def clone(self) -> Tensor:
+        return namespace.asarray(self, copy=True)
+
+    def contiguous(self: Any) -> Tensor:
+        return cast(
+            "Tensor",
+            self
+            if not getattr(self, "_view", None)
+            or namespace.core.views.layout(self).flags.c_contiguous
+            else self.clone(),
+        )
+
+    def cuda(self: Any, device: Any = None) -> Tensor:
+        return cast(
+            "Tensor", self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
+        )
+
+    def dim(self: Any) -> int:
+        return len(self.shape)
+
+    def element_size(self: Any) -> int:
+        return cast("int", self.dtype.itemsize)
+
+    def is_complex(self: Any) -> bool:
+        return cast("bool", self.dtype.kind == "c")
+
+    def is_floating_point(self: Any) -> bool:
+        return cast("bool", self.dtype.kind == "f")
+
+    def new_full(self: Any, size: Any, fill_value: Any, **options: Any) -> Tensor:
+        return namespace.full(
+            size, fill_value, **{"dtype": self.dtype, "device": self.device, **options}
+        )
+
+    def new_ones(self: Any, *size: Any, **options: Any) -> Tensor:
+        return namespace.ones(
+            _shape(size), **{"dtype": self.dtype, "device": self.device, **options}
+        )
+
+    def new_zeros(self: Any, *size: Any, **options: Any) -> Tensor:
+        return namespace.zeros(
+            _shape(size), **{"dtype": self.dtype, "device": self.device, **options}
+        )
+
+    def numel(self: Any) -> int:
+        return cast("int", self.size)
+
+    def type_as(self: Any, other: Tensor) -> Tensor:
+        return cast("Tensor", self.to(_tensor("type_as", other).device, dtype=other.dtype))
 
     # In place
     abs_ = _in_place("abs")
@@ -237,10 +363,20 @@ class Aliases(Operators, HintedTensor):
     pow_ = _in_place("pow")
     sqrt_ = _in_place("sqrt")
     sub_ = subtract_ = _in_place("subtract")
-    def copy_(self: Any, src: Any) -> Tensor: return cast("Tensor", _assign(self, namespace.asarray(src, dtype=self.dtype, device=self.device)))
-    def fill_(self: Any, value: Any) -> Tensor: return cast("Tensor", _assign(self, value))
-    def masked_fill_(self: Any, mask: Any, value: Any) -> Tensor: return cast("Tensor", _assign(self, value, mask))
-    def zero_(self: Any) -> Tensor: return cast("Tensor", _assign(self, 0))
+
+    def copy_(self: Any, src: Any) -> Tensor:
+        return cast(
+            "Tensor", _assign(self, namespace.asarray(src, dtype=self.dtype, device=self.device))
+        )
+
+    def fill_(self: Any, value: Any) -> Tensor:
+        return cast("Tensor", _assign(self, value))
+
+    def masked_fill_(self: Any, mask: Any, value: Any) -> Tensor:
+        return cast("Tensor", _assign(self, value, mask))
+
+    def zero_(self: Any) -> Tensor:
+        return cast("Tensor", _assign(self, 0))
 
     # Dtypes: last, since annotations above mean Python's types
     bool = _cast("bool")
@@ -248,4 +384,3 @@ class Aliases(Operators, HintedTensor):
     float = _cast("float32")
     int = _cast("int32")
     long = _cast("int64")
-    # fmt: on

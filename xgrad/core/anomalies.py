@@ -1,4 +1,6 @@
-"""Detection of anomalies: the first NaN or infinity of a computation, with the op and the line that made it."""
+"""Detection of anomalies: the first NaN or infinity of a computation, with the op and the line that
+made it.
+"""
 
 from __future__ import annotations
 
@@ -107,22 +109,33 @@ class Check(NamedTuple):
     op: Op
     place: str  # what the result is of the op, such as "the gradient of x"
     line: str
-    sources: list[tuple[str, Any]]  # what it was computed from: arguments, or the gradient of the op's result
+    sources: list[
+        tuple[str, Any]
+    ]  # what it was computed from: arguments, or the gradient of the op's result
     edge: Edge | None = None  # that the result is the gradient of
 
 
 class Anomalies(RuleInterceptor):
-    """Interceptor that checks the results of ops, and of the derivative rules of the nodes that they record."""
+    """Interceptor that checks the results of ops, and of the derivative rules of the nodes that
+    they record.
+    """
 
     def __init__(self, check_inf: bool) -> None:
         self.outer, self.check_inf = intercepting.get(), check_inf
         self.pending: list[Check] = []
-        self.intended: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # tensors with infinities, by id
-        self.rule: tuple[FrameType, str] | None = None  # the frame around a running rule, and the line of its op
+        self.intended: WeakValueDictionary[int, Tensor] = (
+            WeakValueDictionary()
+        )  # tensors with infinities, by id
+        self.rule: tuple[FrameType, str] | None = (
+            None  # the frame around a running rule, and the line of its op
+        )
 
     def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Call a function, and check its results."""
-        with Scope(intercepting, self.outer), np.errstate(all="ignore"):  # what NumPy warns of is an error here
+        with (
+            Scope(intercepting, self.outer),
+            np.errstate(all="ignore"),
+        ):  # what NumPy warns of is an error here
             result = function(*inputs, **options)
             line, sources = self.line(), [*function.named(inputs), *options.items()]
             parts = result if type(result) is tuple else (result,)
@@ -133,7 +146,9 @@ class Anomalies(RuleInterceptor):
         return result
 
     def line(self) -> str:
-        """Return the line of the user's code; for an op in a derivative rule, that of the op of the rule."""
+        """Return the line of the user's code; for an op in a derivative rule, that of the op of the
+        rule.
+        """
         frame = user_frame()[0]
         return self.rule[1] if self.rule is not None and frame is self.rule[0] else line_of(frame)
 
@@ -166,9 +181,13 @@ class Anomalies(RuleInterceptor):
                 raise FloatingPointError(_message(check))
 
     def is_intended(self, check: Check) -> bool:
-        """Return whether a result has no NaN, and its infinities come from a number that an op was given."""
+        """Return whether a result has no NaN, and its infinities come from a number that an op was
+        given.
+        """
         values = [value for _, value in check.sources]
-        given = any((type(x) is float and math.isinf(x)) or self.intended.get(id(x)) is x for x in values)
+        given = any(
+            (type(x) is float and math.isinf(x)) or self.intended.get(id(x)) is x for x in values
+        )
         if not given or "NaN" in _kinds(check.result):
             return False
         self.intended[id(check.result)] = check.result
@@ -190,9 +209,13 @@ class Anomalies(RuleInterceptor):
         sources = [(name, _tensor(x, device)) for name, x in arrived]
         for i, x in enumerate(result if several else (result,), 0 if several else index - first):
             edge = edges[i] if i < len(edges) else None
-            if not hasattr(x, "dtype") or (edges and edge is None):  # the engine refuses what is no gradient
+            if not hasattr(x, "dtype") or (
+                edges and edge is None
+            ):  # the engine refuses what is no gradient
                 continue
-            name = op.inputs[i] if i < len(op.inputs) and not op.variadic else f"{op.inputs[0]}[{i}]"
+            name = (
+                op.inputs[i] if i < len(op.inputs) and not op.variadic else f"{op.inputs[0]}[{i}]"
+            )
             gradient = _tensor(x, device if edge is None else edge.placement.device)
             self.check(gradient, op, f"the gradient of {name}", line, sources, edge)
         return result
@@ -203,7 +226,11 @@ class Anomalies(RuleInterceptor):
 
 
 def _tensor(x: Any, device: Device) -> Tensor:
-    return x if isinstance(x, Tensor) else from_array(x if type(x) is device.array_type else device.as_array(x), device)
+    return (
+        x
+        if isinstance(x, Tensor)
+        else from_array(x if type(x) is device.array_type else device.as_array(x), device)
+    )
 
 
 # Messages
@@ -213,14 +240,22 @@ def _message(check: Check) -> str:
     """Return the message about a bad result."""
     x, op = check.result, check.op.name
     host = x.device.backend.to_host(x._data)
-    count = f"{np.count_nonzero(~np.isfinite(host))} of {host.size} elements" if host.size > 1 else "the only element"
+    count = (
+        f"{np.count_nonzero(~np.isfinite(host))} of {host.size} elements"
+        if host.size > 1
+        else "the only element"
+    )
     sources = [
-        f"{_described(name, value)} {'has ' + ' and '.join(kinds) if (kinds := _kinds(value)) else 'is finite'}"
+        f"{_described(name, value)}"
+        f" {'has ' + ' and '.join(kinds) if (kinds := _kinds(value)) else 'is finite'}"
         for name, value in check.sources
         if isinstance(value, Tensor)
     ]
     place = f"{_described(check.place, x, check.edge)}, {x.dtype} on {x.device}"
-    return f"{op}: {' and '.join(_kinds(x))} in {count} of {place}, at {check.line}: {', '.join(sources)}"
+    return (
+        f"{op}: {' and '.join(_kinds(x))} in {count} of {place}, at {check.line}:"
+        f" {', '.join(sources)}"
+    )
 
 
 def _kinds(x: Tensor) -> list[str]:
@@ -239,7 +274,9 @@ def _described(name: str, x: Tensor, edge: Edge | None = None) -> str:
 
 
 def _variables(x: Tensor, edge: Edge | None) -> Iterator[str]:
-    """Yield the names of a tensor: variables of the calling functions, then parameters of modules in variables."""
+    """Yield the names of a tensor: variables of the calling functions, then parameters of modules
+    in variables.
+    """
     frames: list[dict[str, Any]] = []
     frame: FrameType | None = user_frame()[0]
     while frame is not None:
@@ -248,13 +285,17 @@ def _variables(x: Tensor, edge: Edge | None) -> Iterator[str]:
         frame = frame.f_back
 
     def matches(value: Any) -> bool:
-        return isinstance(value, Tensor) and (value._data is x._data or (edge is not None and value._edge is edge))
+        return isinstance(value, Tensor) and (
+            value._data is x._data or (edge is not None and value._edge is edge)
+        )
 
     for variables in frames:
         yield from (name for name, value in variables.items() if matches(value))
         for name, value in variables.items():
             if isinstance(value, dict):
-                yield from (f"{name}[{key!r}]" for key, part in list(value.items()) if matches(part))
+                yield from (
+                    f"{name}[{key!r}]" for key, part in list(value.items()) if matches(part)
+                )
     module = getattr(sys.modules.get("xgrad.nn"), "Module", ())
     for variables in reversed(frames):
         for name, value in variables.items():

@@ -18,13 +18,15 @@ from xgrad.support.hints import shown
 
 
 def as_tensor(op: str, name: str, x: Any) -> Tensor:
-    """Return an argument as a tensor, a copy of an array on its device; TypeError names the op and the argument."""
+    """Return an argument as a tensor, a copy of an array on its device; TypeError names the op and
+    the argument.
+    """
     if isinstance(x, Tensor):
         return x
     if isinstance(x, (str, bytes, list, tuple, dict, set)) or not hasattr(x, "__array__"):
         raise TypeError(
-            f"{op}: expected a tensor, an array or a number for {name}, got {type(x).__name__}: make a tensor with "
-            "xgrad.asarray"
+            f"{op}: expected a tensor, an array or a number for {name}, got {type(x).__name__}:"
+            " make a tensor with xgrad.asarray"
         )
     return namespace.asarray(x, device=device_of(x) or "cpu", copy=True)
 
@@ -32,7 +34,10 @@ def as_tensor(op: str, name: str, x: Any) -> Tensor:
 def check_tensor(op: str, name: str, x: Any) -> Tensor:
     """Return an argument that must be a tensor; TypeError names the op and the argument."""
     if not isinstance(x, Tensor):
-        raise TypeError(f"{op}: expected a tensor for {name}, got {type(x).__name__}: make one with xgrad.asarray")
+        raise TypeError(
+            f"{op}: expected a tensor for {name}, got {type(x).__name__}: make one with"
+            " xgrad.asarray"
+        )
     return x
 
 
@@ -41,7 +46,10 @@ def check_tensors(op: str, name: str, xs: Any) -> list[Tensor]:
     if isinstance(xs, Tensor):
         return [xs]
     if not isinstance(xs, Iterable):
-        raise TypeError(f"{op}: expected a tensor, or a sequence of tensors, for {name}, got {type(xs).__name__}")
+        raise TypeError(
+            f"{op}: expected a tensor, or a sequence of tensors, for {name}, got"
+            f" {type(xs).__name__}"
+        )
     return [check_tensor(op, f"{name}[{i}]", x) for i, x in enumerate(xs)]
 
 
@@ -53,9 +61,16 @@ def as_int(op: str, name: str, value: Any) -> int:
 
 
 def axis_error(
-    op: str, name: str, axis: Any, shape: tuple[int, ...], added: int = 0, several: bool = True, of: str = "x"
+    op: str,
+    name: str,
+    axis: Any,
+    shape: tuple[int, ...],
+    added: int = 0,
+    several: bool = True,
+    of: str = "x",
 ) -> Exception | None:
-    """Return the error of an argument that is an axis, or a tuple of `several`; None if it is right.
+    """Return the error of an argument that is an axis, or a tuple of `several`; None if it is
+    right.
 
     `shape` is that of the argument `of`, to which the function adds as many axes as `added`.
     """
@@ -68,18 +83,26 @@ def axis_error(
     ndim, shape = len(shape) + added, tuple(shape)
     if not all(-ndim <= operator.index(a) < ndim for a in axes):
         if not ndim:
-            return IndexError(f"{op}: expected {of} with at least one axis, got shape () and {name} {shown(axis)}")
+            return IndexError(
+                f"{op}: expected {of} with at least one axis, got shape () and {name} {shown(axis)}"
+            )
         return IndexError(
-            f"{op}: expected {name} from {-ndim} to {ndim - 1} for {of} of shape {shape}, got {shown(axis)}, "
-            "out of range"
+            f"{op}: expected {name} from {-ndim} to {ndim - 1} for {of} of shape {shape}, got"
+            f" {shown(axis)}, out of range"
         )
     if len({operator.index(a) % ndim for a in axes}) < len(axes):
-        return ValueError(f"{op}: expected different axes for {name}, got {shown(axis)} for {of} of shape {shape}")
+        return ValueError(
+            f"{op}: expected different axes for {name}, got {shown(axis)} for {of} of shape {shape}"
+        )
     return None
 
 
-def front_axis(op: str, x: Tensor, axis: Any, name: str = "axis", of: str = "x", added: int = 0) -> int:
-    """Return an axis counted from the front; TypeError or IndexError names the op and the argument."""
+def front_axis(
+    op: str, x: Tensor, axis: Any, name: str = "axis", of: str = "x", added: int = 0
+) -> int:
+    """Return an axis counted from the front; TypeError or IndexError names the op and the
+    argument.
+    """
     ndim = len(x._data.shape) + added
     if type(axis) is int and -ndim <= axis < ndim:
         return axis % ndim
@@ -90,13 +113,17 @@ def front_axis(op: str, x: Tensor, axis: Any, name: str = "axis", of: str = "x",
 
 def as_number(op: str, name: str, value: Any) -> Any:
     """Return an argument that must be a real number; TypeError names the op and the argument."""
-    if type(value) is not float and (isinstance(value, bool) or not isinstance(value, Real)):  # the latter is slow
+    if type(value) is not float and (
+        isinstance(value, bool) or not isinstance(value, Real)
+    ):  # the latter is slow
         raise TypeError(f"{op}: expected a number for {name}, got {shown(value)}")
     return value
 
 
 def to_tensors(op: Op, inputs: Sequence[Any], scalars: bool = False) -> list[Any]:
-    """Convert arrays among the inputs of a call to tensors, and the first scalar if there are only scalars."""
+    """Convert arrays among the inputs of a call to tensors, and the first scalar if there are only
+    scalars.
+    """
     tensors = []
     for name, x in op.named(inputs):
         if isinstance(x, np.generic):

@@ -13,7 +13,10 @@ from xgrad.core.signatures import parameters
 from xgrad.core.tensor import Tensor, from_array, from_placement
 
 _ENGINE_ARGUMENTS = {"g", "xp", "into"}, {"g", "xp"}  # of the rule of one input, and of one for all
-_ATTRIBUTES = ("shape", "device")  # `x_shape` in a rule is the shape of the input x, which is then not saved
+_ATTRIBUTES = (
+    "shape",
+    "device",
+)  # `x_shape` in a rule is the shape of the input x, which is then not saved
 
 
 def reads(op: Op, rule: Rule) -> tuple[str, ...]:
@@ -23,35 +26,50 @@ def reads(op: Op, rule: Rule) -> tuple[str, ...]:
     known = {*_ENGINE_ARGUMENTS[op.joint_backward], "out", op.residual, *op.inputs, *op.options}
     known |= {f"{name}_{about}" for name in op.inputs for about in _ATTRIBUTES}
     if unknown := [name for name in names if name not in known]:
-        raise TypeError(f"{op.name}: a rule asks for {unknown}: expected some of {sorted(known - {''})}")
+        raise TypeError(
+            f"{op.name}: a rule asks for {unknown}: expected some of {sorted(known - {''})}"
+        )
     return names
 
 
 class BackwardSpec:
-    """The values that a node saves and the rules that it runs, for one set of inputs that need a gradient.
+    """The values that a node saves and the rules that it runs, for one set of inputs that need a
+    gradient.
 
-    - ``save(out, raws, inputs, options, residual, edges)`` returns the saved tuple of a call: see `Node`.
+    - ``save(out, raws, inputs, options, residual, edges)`` returns the saved tuple of a call: see
+      `Node`.
     - `first` is the index of the first edge in it.
-    - ``vjp_calls`` has for each wanted input the index of its edge, a callable ``(g, xp, saved, into)`` that runs its
-      rule, and whether the rule can write to `into`; if `joint_backward`, there is one rule for all inputs.
-    - Where the result is complex and the op holomorphic, each rule gets the conjugate of the gradient, and
-      its result is conjugated: see `Function`.
-    - `saved_roles` has the origin of each value: the number of an input, "all" inputs, "out", "residual", or None.
-      `constants` are the inputs among them that need no gradient.
+    - ``vjp_calls`` has for each wanted input the index of its edge, a callable ``(g, xp, saved,
+      into)`` that runs its rule, and whether the rule can write to `into`; if `joint_backward`,
+      there is one rule for all inputs.
+    - Where the result is complex and the op holomorphic, each rule gets the conjugate of the
+      gradient, and its result is conjugated: see `Function`.
+    - `saved_roles` has the origin of each value: the number of an input, "all" inputs, "out",
+      "residual", or None. `constants` are the inputs among them that need no gradient.
     """
 
     __slots__ = ("constants", "first", "joint_backward", "op", "save", "saved_roles", "vjp_calls")
 
     def __init__(self, op: Op, wanted: Sequence[bool], conjugates: bool = False) -> None:
         self.op, self.joint_backward = op, op.joint_backward
-        rules = [(i, rule) for i, rule in enumerate(op.rules) if rule and (op.joint_backward or wanted[i])]
+        rules = [
+            (i, rule)
+            for i, rule in enumerate(op.rules)
+            if rule and (op.joint_backward or wanted[i])
+        ]
         calls = [(i, rule, reads(op, rule)) for i, rule in rules]
         provided = _ENGINE_ARGUMENTS[op.joint_backward]
-        values = list(dict.fromkeys(name for _, _, names in calls for name in names if name not in provided))
-        saved_roles: dict[str, Any] = {name: "all" if op.variadic else i for i, name in enumerate(op.inputs)}
+        values = list(
+            dict.fromkeys(name for _, _, names in calls for name in names if name not in provided)
+        )
+        saved_roles: dict[str, Any] = {
+            name: "all" if op.variadic else i for i, name in enumerate(op.inputs)
+        }
         saved_roles |= {"out": "out", op.residual: "residual"}
         self.saved_roles = [saved_roles.get(name) for name in values]
-        self.constants = [role for role in self.saved_roles if type(role) is int and not wanted[role]]
+        self.constants = [
+            role for role in self.saved_roles if type(role) is int and not wanted[role]
+        ]
         self.first = len(values) + len(self.constants)
         self.save = _saver(op, values, self.constants)
         sources = {name: f"saved[{i}]" for i, name in enumerate(values)}
@@ -65,8 +83,13 @@ class BackwardSpec:
             self.vjp_calls.append((self.first + i, run, "into" in names and not conjugates))
 
     def tensors(self, node: Node) -> list[Any]:
-        """Return the saved values of a node for a recorded pass: arrays as tensors, with their edges."""
-        return [_as_tensor(node, role, value) for role, value in zip(self.saved_roles, node.saved or (), strict=False)]
+        """Return the saved values of a node for a recorded pass: arrays as tensors, with their
+        edges.
+        """
+        return [
+            _as_tensor(node, role, value)
+            for role, value in zip(self.saved_roles, node.saved or (), strict=False)
+        ]
 
 
 def _conj(xp: Any, g: Any) -> Any:
@@ -91,17 +114,25 @@ def _as_tensor(node: Node, role: Any, value: Any) -> Any:
     return from_array(value, node.placement.device, node.edges[role])
 
 
-def _saver(op: Op, values: Iterable[str], constants: Iterable[int]) -> Callable[..., tuple[Any, ...]]:
+def _saver(
+    op: Op, values: Iterable[str], constants: Iterable[int]
+) -> Callable[..., tuple[Any, ...]]:
     """Return the function from the arguments of a call to the tuple that its node saves."""
-    source = {"out": "out", op.residual: "residual"} | {name: f"options[{name!r}]" for name in op.options}
+    source = {"out": "out", op.residual: "residual"} | {
+        name: f"options[{name!r}]" for name in op.options
+    }
     for i, name in enumerate(op.inputs):
         source[name] = "raws" if op.variadic else f"raws[{i}]"
         for attribute in _ATTRIBUTES:
             one = f"getattr(inputs[{i}], {attribute!r}, ())"
-            source[f"{name}_{attribute}"] = f"[getattr(x, {attribute!r}, ()) for x in inputs]" if op.variadic else one
+            source[f"{name}_{attribute}"] = (
+                f"[getattr(x, {attribute!r}, ()) for x in inputs]" if op.variadic else one
+            )
     parts = [source[name] for name in values] + [f"weak(inputs[{i}])" for i in constants]
     parts += ["*edges"] if op.variadic else [f"edges[{i}]" for i in range(len(op.inputs))]
-    return _compiled("out, raws, inputs, options, residual, edges", f"({', '.join(parts)},)", weak=_weak)
+    return _compiled(
+        "out, raws, inputs, options, residual, edges", f"({', '.join(parts)},)", weak=_weak
+    )
 
 
 def _weak(x: Any) -> Any:
@@ -110,11 +141,15 @@ def _weak(x: Any) -> Any:
 
 
 def _compiled(parameters: str, expression: str, **names: Any) -> Callable[..., Any]:
-    """Return a function compiled for one specification, since sorting arguments at each call costs more than a rule."""
+    """Return a function compiled for one specification, since sorting arguments at each call costs
+    more than a rule.
+    """
     return eval(f"lambda {parameters}: {expression}", {"__name__": __name__, **names})  # type: ignore[no-any-return]
 
 
 def outputs(node: MultiOutputNode, outs: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """Return the tensors of a function with several results; integers have no history."""
-    edges = [node.edge(i) if placement.floating else None for i, placement in enumerate(node.placements)]
+    edges = [
+        node.edge(i) if placement.floating else None for i, placement in enumerate(node.placements)
+    ]
     return tuple(map(from_placement, outs, node.placements, edges))

@@ -24,7 +24,21 @@ SCALAR_KINDS = {builtins.bool: 0, int: 1, float: 2, complex: 3}
 BOOLEAN, INTEGER, FLOATING, COMPLEX = 0, 1, 2, 3
 NAMES = ("bools", "integers or bools", "real numbers", "numbers")
 
-_SUPPORTED = {bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, complex64, complex128}
+_SUPPORTED = {
+    bool,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    float32,
+    float64,
+    complex64,
+    complex128,
+}
 #: The dtypes of the standard, and its names of kinds, with NumPy's characters.
 STANDARD = tuple(sorted(_SUPPORTED, key=lambda dtype: ("biufc".index(dtype.kind), dtype.itemsize)))
 STANDARD_KINDS = {
@@ -104,16 +118,22 @@ def set_default_dtype(dtype: Any) -> Scope[np.dtype]:
 
 def is_complex(dtype: Any) -> builtins.bool:
     """Return whether a dtype of any library is complex."""
-    return dtype.kind == "c" if isinstance(dtype, np.dtype) else "complex" in str(dtype)  # str of NumPy's takes 2 us
+    return (
+        dtype.kind == "c" if isinstance(dtype, np.dtype) else "complex" in str(dtype)
+    )  # str of NumPy's takes 2 us
 
 
 def is_of_kind(caller: str, dtype: np.dtype, kind: Any) -> builtins.bool:
-    """Return whether a dtype is of a kind of the standard, of one of several, or the dtype that is given for a kind."""
+    """Return whether a dtype is of a kind of the standard, of one of several, or the dtype that is
+    given for a kind.
+    """
     if isinstance(kind, tuple):
         return any(is_of_kind(caller, dtype, one) for one in kind)
     if isinstance(kind, str):
         if kind not in STANDARD_KINDS:
-            raise ValueError(f"{caller}: expected a kind of {list(STANDARD_KINDS)}, got {shown(kind)}")
+            raise ValueError(
+                f"{caller}: expected a kind of {list(STANDARD_KINDS)}, got {shown(kind)}"
+            )
         return dtype.kind in STANDARD_KINDS[kind]
     return dtype == standard(kind)
 

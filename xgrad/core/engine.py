@@ -17,7 +17,9 @@ from xgrad.core.namespace import errors, namespace
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor, from_placement
 
-_lock = RLock()  # a handler of NumPy's errors, which adding may call, may run a backward pass of its own
+_lock = (
+    RLock()
+)  # a handler of NumPy's errors, which adding may call, may run a backward pass of its own
 
 
 def run_backward(
@@ -30,22 +32,28 @@ def run_backward(
 ) -> dict[Edge, Tensor]:
     """Carry `gradients`, given for the edges of results, back through the graph, newest node first.
 
-    Return those of the `wanted` edges that the results depend on; None adds to the ``.grad`` of every leaf instead.
-    With `stop`, wanted edges are taken as independent of each other: the pass ends at each, before its hooks.
-    In a first-order pass the rules run on the arrays of the device. With `create_graph` they run on tensors, and
-    are recorded themselves.
+    Return those of the `wanted` edges that the results depend on; None adds to the ``.grad`` of
+    every leaf instead. With `stop`, wanted edges are taken as independent of each other: the pass
+    ends at each, before its hooks. In a first-order pass the rules run on the arrays of the device.
+    With `create_graph` they run on tensors, and are recorded themselves.
     """
     if (mode := intercepting.get()) is not None:
         mode.before_backward(gradients)
     recorder = None if create_graph else active_recorder()  # for the rules of this pass
     needed = None if wanted is None else _reachable(wanted, gradients)
-    accumulates = wanted is None and not create_graph  # rules may then write where an optimizer keeps the gradient
+    accumulates = (
+        wanted is None and not create_graph
+    )  # rules may then write where an optimizer keeps the gradient
     results: dict[Edge, Tensor] = {}
     leaves: list[tuple[Leaf, Any]] = []
-    pending: dict[Edge, Any] = {edge: g if create_graph else g._data for edge, g in gradients.items()}
+    pending: dict[Edge, Any] = {
+        edge: g if create_graph else g._data for edge, g in gradients.items()
+    }
     queue = sorted([(-edge.order, edge) for edge in gradients])
     replaced: list[Edge] = []  # inputs of which no value is left: see `Function.replaces`
-    owned: set[Edge] = set()  # edges with a pending gradient in an array made here, that nothing else sees
+    owned: set[Edge] = (
+        set()
+    )  # edges with a pending gradient in an array made here, that nothing else sees
     running = [True]  # emptied at the end: slots are reserved by it
     grad_before, device = grad_enabled.get(), None
     context: Any = None
@@ -67,8 +75,8 @@ def run_backward(
             saved = node.saved
             if saved is None:
                 raise RuntimeError(
-                    f"backward: the graph behind {node.name!r} was freed by an earlier backward pass: give "
-                    "retain_graph=True to the first pass, or compute the result again"
+                    f"backward: the graph behind {node.name!r} was freed by an earlier backward"
+                    " pass: give retain_graph=True to the first pass, or compute the result again"
                 )
             if type(node) is OutputEdge:
                 parent: Any = saved[0]
@@ -91,7 +99,12 @@ def run_backward(
             spec = node.spec
             values = spec.tensors(node) if create_graph else saved
             if type(g) is list:
-                g = tuple([_zeros(node, i, create_graph) if part is None else part for i, part in enumerate(g)])
+                g = tuple(
+                    [
+                        _zeros(node, i, create_graph) if part is None else part
+                        for i, part in enumerate(g)
+                    ]
+                )
             if recorder is not None:
                 within, (g, values), _ = recorder.enter(device, [g, saved], {})
                 xp = within.xp
@@ -186,7 +199,9 @@ def _add_zeros(
 
 
 def _reachable(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
-    """Return the edges behind the roots from which a wanted one can be reached; the others need no gradient."""
+    """Return the edges behind the roots from which a wanted one can be reached; the others need no
+    gradient.
+    """
     nodes = list(roots)
     seen = set(nodes)
     oldest = min((edge.order for edge in wanted), default=0)  # older edges cannot depend on it
@@ -196,7 +211,10 @@ def _reachable(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
                 seen.add(edge)
                 nodes.append(edge)
     # A freed node may have led to a wanted edge: the pass must reach it, and refuse.
-    needed = {*wanted, *(node for node in nodes if not isinstance(node, Leaf) and node.saved is None)}
+    needed = {
+        *wanted,
+        *(node for node in nodes if not isinstance(node, Leaf) and node.saved is None),
+    }
     for node in sorted(nodes, key=attrgetter("order")):
         if not needed.isdisjoint(node.edges):
             needed.add(node)
@@ -204,14 +222,23 @@ def _reachable(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
 
 
 def _split_joint_gradients(node: Node, results: Any) -> list[tuple[int, Rule, bool]]:
-    """Return calls that hand over the gradients of all inputs, which one rule has returned, one by one."""
+    """Return calls that hand over the gradients of all inputs, which one rule has returned, one by
+    one.
+    """
     results = results if isinstance(results, (tuple, list)) else (results,)
     edges = node.edges
     if len(results) != len(edges) or not all(r is None or hasattr(r, "dtype") for r in results):
         got = [None if r is None else type(r).__name__ for r in results]
-        raise RuntimeError(f"{node.name}: backward returned {got}: expected an array or None for each of {len(edges)}")
+        raise RuntimeError(
+            f"{node.name}: backward returned {got}: expected an array or None for each of"
+            f" {len(edges)}"
+        )
     indexed = enumerate(zip(edges, results, strict=True), node.spec.first)
-    return [(i, lambda *_, result=r: result, False) for i, (edge, r) in indexed if not (edge is None or r is None)]
+    return [
+        (i, lambda *_, result=r: result, False)
+        for i, (edge, r) in indexed
+        if not (edge is None or r is None)
+    ]
 
 
 def _zeros(node: Any, i: int, create_graph: bool) -> Any:
@@ -230,17 +257,21 @@ def _zeros_of(device: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _unbroadcast_and_cast(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
-    """Sum a gradient over the axes along which its input was broadcast, and give it the input's dtype.
+    """Sum a gradient over the axes along which its input was broadcast, and give it the input's
+    dtype.
 
     A real input moves along the real axis alone: it gets the real part.
     """
     shape, got = tuple(edge.shape), tuple(g.shape)
     if got != shape:
         lead = len(got) - len(shape)
-        if lead < 0 or (got[lead:] != shape and any(n not in (1, m) for n, m in zip(shape, got[lead:], strict=True))):
+        if lead < 0 or (
+            got[lead:] != shape
+            and any(n not in (1, m) for n, m in zip(shape, got[lead:], strict=True))
+        ):
             raise RuntimeError(
-                f"{node.name}: a derivative rule returned a gradient of shape {got} for an input of shape {shape}: "
-                "expected that shape, or one that it broadcasts to"
+                f"{node.name}: a derivative rule returned a gradient of shape {got} for an input of"
+                f" shape {shape}: expected that shape, or one that it broadcasts to"
             )
         axes = tuple(range(lead))
         if got[lead:] != shape:
@@ -265,7 +296,9 @@ def _run_hooks(node: Edge, g: Any, create_graph: bool) -> Any:
 
 def _tensor(node: Edge, g: Any) -> Tensor:
     if isinstance(g, Tensor):
-        return from_placement(g._data, g._placement, g._edge)  # a separate tensor, which may be assigned to
+        return from_placement(
+            g._data, g._placement, g._edge
+        )  # a separate tensor, which may be assigned to
     device = node.placement.device
     g = as_arrays(g)
     return from_placement(g if type(g) is device.array_type else device.as_array(g), node.placement)

@@ -38,25 +38,34 @@ def on_one_device(op: Op, inputs: Sequence[Any]) -> Sequence[Any]:
         return [top.lift(x) if isinstance(x, Tensor) and x.device is not top else x for x in inputs]  # type: ignore[attr-defined]
     devices = [f"{name} on {x.device}" for name, x in op.named(inputs) if isinstance(x, Tensor)]
     raise DeviceError(
-        f"{op.name}: expected tensors of one device, got {', '.join(devices)}: move them with .to(device)"
+        f"{op.name}: expected tensors of one device, got {', '.join(devices)}: move them with"
+        " .to(device)"
     )
 
 
 #: Ops that take a tuple of axes for `axis`.
 _SEVERAL_AXES = frozenset(
-    "all any count_nonzero expand_dims flip log_softmax logsumexp max mean min prod roll softmax squeeze std sum var "
-    "vector_norm".split()
+    "all any count_nonzero expand_dims flip log_softmax logsumexp max mean min prod roll softmax"
+    " squeeze std sum var vector_norm".split()
 )
 
 
-def _wrong_axis(op: Op, error: Exception, inputs: Sequence[Any], options: Mapping[str, Any]) -> Exception | None:
-    """Return a better error if the cause is an option that is an axis, or axes, of the first input."""
+def _wrong_axis(
+    op: Op, error: Exception, inputs: Sequence[Any], options: Mapping[str, Any]
+) -> Exception | None:
+    """Return a better error if the cause is an option that is an axis, or axes, of the first
+    input.
+    """
     x = next((x for x in inputs if isinstance(x, Tensor)), None)
     if x is None or op.name == "tensordot":  # whose axes are a number, or a pair of sequences
         return None
-    if getattr(op, "_presets", None) is not None:  # a function of the user, whose axis may be anything
+    if (
+        getattr(op, "_presets", None) is not None
+    ):  # a function of the user, whose axis may be anything
         return None
-    if not isinstance(error, (IndexError, TypeError)) and (not x.shape or op.name in ("cross", "vecdot")):
+    if not isinstance(error, (IndexError, TypeError)) and (
+        not x.shape or op.name in ("cross", "vecdot")
+    ):
         return None  # the op itself says that it requires axes, or one of both inputs
     of, view = op.named(inputs)[0][0], op.name
     if op.name == "put":  # with the options of a view
@@ -70,21 +79,32 @@ def _wrong_axis(op: Op, error: Exception, inputs: Sequence[Any], options: Mappin
                 return wrong
             if view == "permute_dims" and len(axes) != x.ndim:
                 return ValueError(
-                    f"{op.name}: expected axes of length {x.ndim} for {of} of shape {x.shape}, got {shown(axis)}"
+                    f"{op.name}: expected axes of length {x.ndim} for {of} of shape {x.shape}, got"
+                    f" {shown(axis)}"
                 )
             if view == "squeeze" and any(x.shape[a] != 1 for a in axes):
                 return ValueError(
-                    f"{op.name}: expected axes of length 1, got axis {shown(axis)} of {of} of shape {x.shape}"
+                    f"{op.name}: expected axes of length 1, got axis {shown(axis)} of {of} of shape"
+                    f" {x.shape}"
                 )
     return None
 
 
-_SAME = ": to look for a tensor itself, compare with `is`, as in any(p is q for q in tensors) for p in tensors"
+_SAME = (
+    ": to look for a tensor itself, compare with `is`, as in any(p is q for q in tensors) for p in"
+    " tensors"
+)
 
 
-def explain(op: Op, error: Exception, inputs: Sequence[Any], options: Mapping[str, Any]) -> Exception:
-    """Return the error of an array library as one that names the op, its inputs and the argument that is wrong."""
-    if isinstance(error, (IndexError, TypeError, ValueError)) and (wrong := _wrong_axis(op, error, inputs, options)):
+def explain(
+    op: Op, error: Exception, inputs: Sequence[Any], options: Mapping[str, Any]
+) -> Exception:
+    """Return the error of an array library as one that names the op, its inputs and the argument
+    that is wrong.
+    """
+    if isinstance(error, (IndexError, TypeError, ValueError)) and (
+        wrong := _wrong_axis(op, error, inputs, options)
+    ):
         return wrong
     got = _describe(op, inputs)
     shapes = [x.shape for x in inputs if isinstance(x, Tensor)]
@@ -93,15 +113,19 @@ def explain(op: Op, error: Exception, inputs: Sequence[Any], options: Mapping[st
             np.broadcast_shapes(*shapes)
         except ValueError:
             return ValueError(
-                f"{op.name}: expected shapes that broadcast, each length equal or 1 from the last axis on, "
-                f"got {got}{_SAME if op.name in ('equal', 'not_equal') else ''}"
+                f"{op.name}: expected shapes that broadcast, each length equal or 1 from the last"
+                f" axis on, got {got}{_SAME if op.name in ('equal', 'not_equal') else ''}"
             )
     if isinstance(error, AttributeError) and any(x is None or type(x) in SCALARS for x in inputs):
         return TypeError(f"{op.name}: expected tensors, got {got}: make them with xgrad.asarray")
     if type(error).__name__.lstrip("_") == "LinAlgError":  # NumPy's, or PyTorch's own of that name
         return np.linalg.LinAlgError(f"{op.name}: {error} (got {got})")
     family = type(error).__module__.partition(".")[0]
-    kinds = [k for k in (IndexError, TypeError, ValueError, OverflowError, RuntimeError) if isinstance(error, k)]
+    kinds = [
+        k
+        for k in (IndexError, TypeError, ValueError, OverflowError, RuntimeError)
+        if isinstance(error, k)
+    ]
     libraries = {x.device.backend.library for x in inputs if isinstance(x, Tensor)}
     if not kinds or family not in ("builtins", "numpy", *libraries):  # CuPy raises errors of NumPy
         error.add_note(f"in {op.name}, applied to {got}")
@@ -125,10 +149,15 @@ def check_unchanged(node: Node) -> None:
     for edge in edges:
         if type(edge) is Leaf and edge.moved > node.order:
             raise RuntimeError(
-                f"backward: {node.name} was applied to a leaf that has since been given shape {tuple(edge.shape)} on "
-                f"{edge.placement.device} through .data: change it after the backward pass"
+                f"backward: {node.name} was applied to a leaf that has since been given shape"
+                f" {tuple(edge.shape)} on {edge.placement.device} through .data: change it after"
+                " the backward pass"
             )
-    used = range(len(edges)) if "all" in spec.saved_roles else [role for role in spec.saved_roles if type(role) is int]
+    used = (
+        range(len(edges))
+        if "all" in spec.saved_roles
+        else [role for role in spec.saved_roles if type(role) is int]
+    )
     stale = [names[i] for i in used if (edge := edges[i]) is not None and edge.changed > node.order]
     for i, constant in zip(spec.constants, saved[len(spec.saved_roles) : spec.first], strict=True):
         if constant is not None and getattr(constant(), "_changed", 0) > node.order:
@@ -139,13 +168,15 @@ def check_unchanged(node: Node) -> None:
     if stale:
         described = ", ".join(f"{name!r} ({_origin(node, name)})" for name in stale)
         raise RuntimeError(
-            f"backward: {node.name} needs the value that its {described} had, but it was changed through .data, "
-            "under no_grad() or by an optimizer: change it after the backward pass, or work on a copy"
+            f"backward: {node.name} needs the value that its {described} had, but it was changed"
+            " through .data, under no_grad() or by an optimizer: change it after the backward"
+            " pass, or work on a copy"
         )
 
 
 def _in_updated_memory(node: Node, names: list[str]) -> list[str]:
-    """Return the names of saved values in the memory of parameters that were updated in place since.
+    """Return the names of saved values in the memory of parameters that were updated in place
+    since.
 
     They are views of parameters that nothing else holds, and values that were detached from them.
     """
@@ -160,7 +191,9 @@ def _in_updated_memory(node: Node, names: list[str]) -> list[str]:
             if type(array) is device.array_type and any(
                 device.backend.shares_memory(flat.buffer._data, array) for flat in flats
             ):
-                stale.append("result" if role in ("out", "residual") else names[i if role == "all" else role])
+                stale.append(
+                    "result" if role in ("out", "residual") else names[i if role == "all" else role]
+                )
     return stale
 
 

@@ -1,6 +1,8 @@
-"""Fast paths of the most frequent calls: of one tensor, of two with one placement, or of one and a number.
+"""Fast paths of the most frequent calls: of one tensor, of two with one placement, or of one and a
+number.
 
-They are `Function.__call__` unrolled, with the same results. Other calls, and errors of kernels, take the slow path.
+They are `Function.__call__` unrolled, with the same results. Other calls, and errors of kernels,
+take the slow path.
 """
 
 from __future__ import annotations
@@ -14,7 +16,12 @@ from xgrad.core.graph import Node, clock
 from xgrad.core.precision import autocast_dtypes
 from xgrad.core.views import Views, is_view, link
 
-_numbers, _recording, _intercepting, _new = clock.numbers, grad_enabled.get, intercepting.get, object.__new__
+_numbers, _recording, _intercepting, _new = (
+    clock.numbers,
+    grad_enabled.get,
+    intercepting.get,
+    object.__new__,
+)
 _casting = autocast_dtypes.get
 
 
@@ -24,7 +31,9 @@ _NONE: Any = {1: None, 2: None, 3: None}  # specs of ops without rules, which ar
 def unary_fast_path(
     name: str, find: Callable[[], Any], views: Views = False, autocast: bool = False
 ) -> Callable[..., Any]:
-    """Return a call of one input; `find` returns its function, for the slow path, and for casts of `autocast`."""
+    """Return a call of one input; `find` returns its function, for the slow path, and for casts of
+    `autocast`.
+    """
     cache: dict[Any, Any] = {}  # by placement
 
     def call_unary(x: Any, /, *more: Any, **named: Any) -> Any:
@@ -39,7 +48,10 @@ def unary_fast_path(
             if more or named:
                 if (more and named) or len(more) > len(function.positional) or "dtype" in named:
                     raise LookupError
-                options = {**options, **(named or dict(zip(function.positional, more, strict=False)))}
+                options = {
+                    **options,
+                    **(named or dict(zip(function.positional, more, strict=False))),
+                }
             if len(options) != len(function.options):
                 raise LookupError
             out = kernel(a, **options) if options else kernel(a)
@@ -55,7 +67,9 @@ def unary_fast_path(
             result._data, result._placement, result._edge = out, placement, None
             if spec is not None:
                 result._edge = node = Node()
-                node.saved = spec.save(out, (a,), (x,), options, None, (edge,)) if spec.first else (edge,)
+                node.saved = (
+                    spec.save(out, (a,), (x,), options, None, (edge,)) if spec.first else (edge,)
+                )
                 node.spec, node.shape, node.placement = spec, out.shape, placement
                 node.order, node.hooks, node.changed = next(_numbers), None, 0
             if views and (views is True or is_view(x, out, function, options)):
@@ -67,8 +81,12 @@ def unary_fast_path(
     return call_unary
 
 
-def binary_fast_path(name: str, find: Callable[[], Any], autocast: bool = False) -> Callable[..., Any]:
-    """Return a call of two inputs, the second a tensor or a number; `find` and `autocast` as in `unary_fast_path`."""
+def binary_fast_path(
+    name: str, find: Callable[[], Any], autocast: bool = False
+) -> Callable[..., Any]:
+    """Return a call of two inputs, the second a tensor or a number; `find` and `autocast` as in
+    `unary_fast_path`.
+    """
     cache: dict[Any, Any] = {}
 
     def call_binary(x1: Any, x2: Any, /) -> Any:
@@ -104,7 +122,11 @@ def binary_fast_path(name: str, find: Callable[[], Any], autocast: bool = False)
             result._data, result._placement, result._edge = out, made, None
             if spec is not None:
                 result._edge = node = Node()
-                node.saved = spec.save(out, (a, b), (x1, x2), None, None, (e1, e2)) if spec.first else (e1, e2)
+                node.saved = (
+                    spec.save(out, (a, b), (x1, x2), None, None, (e1, e2))
+                    if spec.first
+                    else (e1, e2)
+                )
                 node.spec, node.shape, node.placement = spec, out.shape, placement
                 node.order, node.hooks, node.changed = next(_numbers), None, 0
             return result
@@ -114,11 +136,14 @@ def binary_fast_path(name: str, find: Callable[[], Any], autocast: bool = False)
     return call_binary
 
 
-def _slow_path(function: Any, cache: dict[Any, Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _slow_path(
+    function: Any, cache: dict[Any, Any], inputs: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
     """Call a function, and add an entry to the cache if the next call may take the fast path.
 
-    It may if the result has the placement of the inputs, or, for an op without rules, if no promotion precedes it.
-    Entries contain no placement, since capture replaces placements of a trace in any tuple.
+    It may if the result has the placement of the inputs, or, for an op without rules, if no
+    promotion precedes it. Entries contain no placement, since capture replaces placements of a
+    trace in any tuple.
     """
     result = function(*inputs, **options)
     placement: Any = getattr(inputs[0], "_placement", None)
@@ -127,7 +152,9 @@ def _slow_path(function: Any, cache: dict[Any, Any], inputs: tuple[Any, ...], op
     device, made = placement.device, result._placement
     rules = any(function.rules)
     short = (
-        made is placement if rules else placement.dtype in device.floats and (made is placement or not made.floating)
+        made is placement
+        if rules
+        else placement.dtype in device.floats and (made is placement or not made.floating)
     )
     if (
         short
@@ -138,5 +165,11 @@ def _slow_path(function: Any, cache: dict[Any, Any], inputs: tuple[Any, ...], op
     ):
         specs = function.specs[placement.complex and function.holomorphic] if rules else _NONE
         last = function if len(function.inputs) == 1 else made.dtype
-        cache[placement] = function.kernel(device, not placement.complex), specs, device.array_type, type(result), last
+        cache[placement] = (
+            function.kernel(device, not placement.complex),
+            specs,
+            device.array_type,
+            type(result),
+            last,
+        )
     return result

@@ -30,22 +30,26 @@ class Function(Op):
 
     Subclass it, with two static methods:
 
-    - ``forward(xp, x, ..., *, option=default)``: computes the result, or a tuple of them, from arrays, using
-      operators and the functions of the namespace `xp` alone. Parameters before the ``*`` are inputs, those
-      after it are options, which can be given in the constructor or in the call.
-    - ``backward(xp, g, ...)``: returns the gradient for the input, or a tuple with one for each input (None
-      where there is none), from the gradient `g` of the result. The names of its other parameters say what
-      is saved for it: an input, an option, ``out`` for the result, ``x_shape`` or ``x_device`` of an input x.
+    - ``forward(xp, x, ..., *, option=default)``: computes the result, or a tuple of them, from
+      arrays, using operators and the functions of the namespace `xp` alone. Parameters before the
+      ``*`` are inputs, those after it are options, which can be given in the constructor or in the
+      call.
+    - ``backward(xp, g, ...)``: returns the gradient for the input, or a tuple with one for each
+      input (None where there is none), from the gradient `g` of the result. The names of its other
+      parameters say what is saved for it: an input, an option, ``out`` for the result, ``x_shape``
+      or ``x_device`` of an input x.
 
-    Under ``create_graph=True`` the same `backward` runs on tensors, so a `Function` can be differentiated to
-    any order if its `backward` uses nothing but its arguments. Gradients are summed over broadcast axes, and
-    cast to the dtype of the input, after it. Neither method may write to the arrays that it is given.
+    Under ``create_graph=True`` the same `backward` runs on tensors, so a `Function` can be
+    differentiated to any order if its `backward` uses nothing but its arguments. Gradients are
+    summed over broadcast axes, and cast to the dtype of the input, after it. Neither method may
+    write to the arrays that it is given.
 
-    A complex tensor has the gradient ``dL/dRe z + i dL/dIm z`` of a real L, as in PyTorch. `backward` is written as
-    for real numbers, the transpose of the derivative, which is what holomorphic functions need: where the result is
-    complex it is called with the conjugate of `g`, and what it returns is conjugated. Where that is not the
-    derivative (`abs`, `conj` ...), set the class attribute ``holomorphic = False``, and `backward` is left alone. Of
-    what it returns for a real input the real part is taken.
+    A complex tensor has the gradient ``dL/dRe z + i dL/dIm z`` of a real L, as in PyTorch.
+    `backward` is written as for real numbers, the transpose of the derivative, which is what
+    holomorphic functions need: where the result is complex it is called with the conjugate of `g`,
+    and what it returns is conjugated. Where that is not the derivative (`abs`, `conj` ...), set the
+    class attribute ``holomorphic = False``, and `backward` is left alone. Of what it returns for a
+    real input the real part is taken.
 
     Raises
     ------
@@ -80,20 +84,28 @@ class Function(Op):
         code = getattr(getattr(cls, "forward", None), "__code__", None)
         if code is not None and code.co_varnames[:1] == ("ctx",):
             form = hints.FUNCTION.format(name=cls.__name__)
-            raise TypeError(f"{cls.__name__}: expected forward(xp, ...), got forward(ctx, ...): write{form}")
+            raise TypeError(
+                f"{cls.__name__}: expected forward(xp, ...), got forward(ctx, ...): write{form}"
+            )
 
     @classmethod
     def apply(cls, *inputs: Any) -> Any:
-        """Raise TypeError: functions of xgrad are called as instances, not by PyTorch's ``apply``."""
+        """Raise TypeError: functions of xgrad are called as instances, not by PyTorch's
+        ``apply``.
+        """
         form = hints.FUNCTION.format(name=cls.__name__)
         raise TypeError(f"{cls.__name__}: expected a call of an instance, got .apply: write{form}")
 
     def __init__(self, **options: Any) -> None:
         for method in ("forward", "backward"):
             if not hasattr(self, method):
-                raise TypeError(f"{type(self).__name__}: expected a static method {method}(xp, ...)")
+                raise TypeError(
+                    f"{type(self).__name__}: expected a static method {method}(xp, ...)"
+                )
         self._presets = options
-        self._declare(getattr(self, "name", type(self).__name__), (self.backward,), options, joint=True)
+        self._declare(
+            getattr(self, "name", type(self).__name__), (self.backward,), options, joint=True
+        )
         reads(self, self.backward)  # which raises TypeError for unknown parameters
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -102,8 +114,12 @@ class Function(Op):
         return partial(type(self), **self._presets), ()
 
     @classmethod
-    def of(cls, name: str, forward: Callable[..., Any], rules: Sequence[Rule | None], **flags: Any) -> Function:
-        """Return the function of a forward rule and a derivative rule, or None, for each input, or one if `joint`."""
+    def of(
+        cls, name: str, forward: Callable[..., Any], rules: Sequence[Rule | None], **flags: Any
+    ) -> Function:
+        """Return the function of a forward rule and a derivative rule, or None, for each input, or
+        one if `joint`.
+        """
         self = object.__new__(cls)
         joint = flags.pop("joint", False)
         vars(self).update({"own_rule": False, **flags}, forward=forward)
@@ -112,7 +128,9 @@ class Function(Op):
         return self
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
-        """Apply the function to tensors and Python scalars, and record the call where a gradient is wanted."""
+        """Apply the function to tensors and Python scalars, and record the call where a gradient is
+        wanted.
+        """
         if options or self.options or (len(inputs) != len(self.inputs) and not self.variadic):
             inputs, options = self.bind(inputs, options)
         if self.autocast and (dtypes := autocast_dtypes.get()) is not None:
@@ -154,12 +172,16 @@ class Function(Op):
             if self.of_bools is not None and are_bools(raws, device):
                 return getattr(namespace, self.of_bools)(*inputs)
             if self.instead_for_bools and are_bools(raws, device):
-                raise TypeError(f"{self.name}: expected numbers, got bools: {self.instead_for_bools}")
+                raise TypeError(
+                    f"{self.name}: expected numbers, got bools: {self.instead_for_bools}"
+                )
             if self.upcast and are_half(inputs) and not (mixed and self.scipy_promotion):
                 fast = device.root.backend.fast_float16 or autocast_dtypes.get() is not None
                 if not (self.autocast == "narrow" and fast):
                     return call_in_float32(self, inputs, options)
-            raws = promote(self, raws, device, tuple([i for i in range(len(raws)) if self._exempt >> i & 1]))
+            raws = promote(
+                self, raws, device, tuple([i for i in range(len(raws)) if self._exempt >> i & 1])
+            )
         if options.get("dtype") is not None and not self.joint_backward:
             given["dtype"] = options["dtype"] = device.backend.dtype(options["dtype"])
 
@@ -177,7 +199,9 @@ class Function(Op):
                     raise
                 raise explained from error
             finally:
-                del explained  # whose traceback holds this frame: a reference cycle would keep the inputs
+                del (
+                    explained
+                )  # whose traceback holds this frame: a reference cycle would keep the inputs
         if self.residual:
             out, residual = out
         if self.cross_device:
@@ -194,7 +218,9 @@ class Function(Op):
                 return tuple(map(from_placement, out, placements))
             spec = self._spec(mask, len(inputs), any(placement.complex for placement in placements))
             saved = spec.save(out, raws, inputs, options, residual, edges)
-            node = record(MultiOutputNode(), spec, saved, [part.shape for part in out], placements[0])
+            node = record(
+                MultiOutputNode(), spec, saved, [part.shape for part in out], placements[0]
+            )
             node.outputs, node.placements = [lambda: None] * len(out), placements
             return outputs(node, out)
         placement = device.placements[out.dtype]
@@ -203,7 +229,9 @@ class Function(Op):
         else:
             spec = self._spec(mask, len(inputs), placement.complex)
             saved = spec.save(out, raws, inputs, options, residual, edges)
-            result = from_placement(out, placement, record(Node(), spec, saved, out.shape, placement))
+            result = from_placement(
+                out, placement, record(Node(), spec, saved, out.shape, placement)
+            )
         if self.views and (self.views is True or is_view(inputs[0], out, self, options)):
             link(inputs[0], result, self, options)
         return result
@@ -211,7 +239,9 @@ class Function(Op):
     def _spec(self, mask: int, count: int, of_complex: bool) -> BackwardSpec:
         conjugates, key = of_complex and self.holomorphic, -1 if self.variadic else mask
         if key not in self.specs[conjugates]:
-            self.specs[conjugates][key] = BackwardSpec(self, [bool(mask >> i & 1) for i in range(count)], conjugates)
+            self.specs[conjugates][key] = BackwardSpec(
+                self, [bool(mask >> i & 1) for i in range(count)], conjugates
+            )
         spec: BackwardSpec = self.specs[conjugates][key]
         return spec
 
@@ -224,4 +254,7 @@ def _as_device_arrays(function: Function, out: Any, device: Device) -> Any:
         return tuple([_as_device_arrays(function, part, device) for part in out])
     if type(out) in SCALARS:
         return namespace.asarray(out, device=device)._data
-    raise TypeError(f"{function.name}: expected an array, or a tuple of them, of forward, got {type(out).__name__}")
+    raise TypeError(
+        f"{function.name}: expected an array, or a tuple of them, of forward, got"
+        f" {type(out).__name__}"
+    )

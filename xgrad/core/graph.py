@@ -27,15 +27,28 @@ class Clock:
 
 clock = Clock()
 
-#: Packed parameters by id, which updates change in place: each has a `buffer`, its `device`, and the time when it was
-#: `changed`.
+#: Packed parameters by id, which updates change in place: each has a `buffer`, its `device`, and
+#: the time when it was `changed`.
 updated: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
 class Leaf:
-    """The end of the graph at a tensor that the user made: it holds the gradient, never the tensor."""
+    """The end of the graph at a tensor that the user made: it holds the gradient, never the
+    tensor.
+    """
 
-    __slots__ = ("changed", "grad", "hooks", "is_view", "moved", "order", "placement", "shape", "slot", "viewed")
+    __slots__ = (
+        "changed",
+        "grad",
+        "hooks",
+        "is_view",
+        "moved",
+        "order",
+        "placement",
+        "shape",
+        "slot",
+        "viewed",
+    )
     name = "leaf"
     edges = ()
 
@@ -53,7 +66,9 @@ class Leaf:
         return f"<leaf {self.shape}>"
 
     def change(self, shape: tuple[int, ...], placement: Placement, when: int) -> None:
-        """Note a new value of the tensor; its gradient moves to another device or dtype, and is dropped for a shape."""
+        """Note a new value of the tensor; its gradient moves to another device or dtype, and is
+        dropped for a shape.
+        """
         if shape != self.shape or placement is not self.placement:
             grad = None
             if self.grad is not None and shape == self.shape:
@@ -67,9 +82,10 @@ class Leaf:
 class Node:
     """One recorded call of a function: the values that its rules need, and the edges of its inputs.
 
-    `saved` is one tuple: the values for the rules, weak references to those of them that are constants, and an
-    edge for each input, None where no gradient is needed. The backward pass frees it. A node holds arrays and other
-    nodes, never its own output, so a graph has no reference cycle.
+    `saved` is one tuple: the values for the rules, weak references to those of them that are
+    constants, and an edge for each input, None where no gradient is needed. The backward pass frees
+    it. A node holds arrays and other nodes, never its own output, so a graph has no reference
+    cycle.
     """
 
     # One tuple and few slots: the garbage collector visits them all.
@@ -95,19 +111,23 @@ class Node:
 
     @property
     def inputs(self) -> dict[str, Edge | None]:
-        """The nodes and leaves behind the op's inputs, by name; None where no gradient is needed; {} once freed."""
+        """The nodes and leaves behind the op's inputs, by name; None where no gradient is needed;
+        {} once freed.
+        """
         return dict(self.spec.op.named(self.edges))
 
     def __repr__(self) -> str:
-        inputs = ", ".join(f"{name} from {edge.name}" for name, edge in self.inputs.items() if edge is not None)
+        inputs = ", ".join(
+            f"{name} from {edge.name}" for name, edge in self.inputs.items() if edge is not None
+        )
         return f"<{self.name} {self.shape}: {inputs or 'freed'}>"
 
     def change(self, shape: tuple[int, ...], placement: Placement, when: int) -> None:
         """Note the time of a new value of the result."""
         if shape != self.shape or placement is not self.placement:
             raise ValueError(
-                f"data: expected shape {tuple(self.shape)}, {self.placement} for a computed tensor, got "
-                f"{tuple(shape)}, {placement}: use .detach()"
+                f"data: expected shape {tuple(self.shape)}, {self.placement} for a computed tensor,"
+                f" got {tuple(shape)}, {placement}: use .detach()"
             )
         self.changed = when
 
@@ -168,7 +188,9 @@ Edge = Node | Leaf
 
 
 class RetainedGradient:
-    """The last hook of a tensor after `Tensor.retain_grad`: it adds up gradients. Its key is this class."""
+    """The last hook of a tensor after `Tensor.retain_grad`: it adds up gradients. Its key is this
+    class.
+    """
 
     __slots__ = ("grad",)
 

@@ -23,7 +23,9 @@ class Info:
     """
 
     def capabilities(self) -> dict[str, bool | int | None]:
-        """Return the capabilities of the library of the default device, under the three keys of the standard."""
+        """Return the capabilities of the library of the default device, under the three keys of the
+        standard.
+        """
         device = current_device()
         if (library := _library(device)) is not None:
             return dict(library.capabilities())
@@ -35,15 +37,24 @@ class Info:
         return current_device()
 
     def default_dtypes(self, *, device: str | Device | None = None) -> dict[str, np.dtype]:
-        """Return the dtypes of Python's numbers, and of indices, on every device: see `xgrad.set_default_dtype`."""
+        """Return the dtypes of Python's numbers, and of indices, on every device: see
+        `xgrad.set_default_dtype`.
+        """
         Device(current_device() if device is None else device)
         _, integral, floating, of_complex = defaults()
-        return {"real floating": floating, "complex floating": of_complex, "integral": integral, "indexing": integral}
+        return {
+            "real floating": floating,
+            "complex floating": of_complex,
+            "integral": integral,
+            "indexing": integral,
+        }
 
     def dtypes(
         self, *, device: str | Device | None = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, np.dtype]:
-        """Return the dtypes of the standard that a device supports, by name; for kinds see `xgrad.isdtype`."""
+        """Return the dtypes of the standard that a device supports, by name; for kinds see
+        `xgrad.isdtype`.
+        """
         target = current_device() if device is None else Device(device)
         library = _library(target)
         names = None if library is None else library.dtypes(device=target.native)
@@ -55,7 +66,9 @@ class Info:
         }
 
     def devices(self) -> tuple[Device, ...]:
-        """Return the devices that are listed without another library, the CPU first: see `xgrad.devices`."""
+        """Return the devices that are listed without another library, the CPU first: see
+        `xgrad.devices`.
+        """
         return tuple(devices())
 
 

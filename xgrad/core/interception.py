@@ -1,4 +1,6 @@
-"""Interception of ops together with their derivative rules, for modes that check or measure them."""
+"""Interception of ops together with their derivative rules, for modes that check or measure
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class WatchedRule(NamedTuple):
 
 
 class RuleInterceptor(Interceptor):
-    """An interceptor that also runs derivative rules: of nodes that it watches, and of those that a pass reaches."""
+    """An interceptor that also runs derivative rules: of nodes that it watches, and of those that a
+    pass reaches.
+    """
 
     def watch(self, edge: Edge | None, line: str) -> None:
         """Intercept the derivative rules of a node: of an op that was called at a line."""
@@ -45,7 +49,9 @@ class RuleInterceptor(Interceptor):
 
 
 class WatchedSpec(BackwardSpec):
-    """The specification of one node, whose derivative rules pass through the mode in which they run."""
+    """The specification of one node, whose derivative rules pass through the mode in which they
+    run.
+    """
 
     __slots__ = ()
 
@@ -53,7 +59,9 @@ class WatchedSpec(BackwardSpec):
         for name in BackwardSpec.__slots__:
             setattr(self, name, getattr(node.spec, name))
         watched = partial(WatchedRule, self.op, line, node.placement.device, self.first)
-        self.vjp_calls = [(i, partial(_run_rule, watched(i, rule)), writes) for i, rule, writes in self.vjp_calls]
+        self.vjp_calls = [
+            (i, partial(_run_rule, watched(i, rule)), writes) for i, rule, writes in self.vjp_calls
+        ]
 
 
 def _run_rule(watched: WatchedRule, *args: Any) -> Any:

@@ -22,11 +22,13 @@ class LostGradientWarning(UserWarning):
 
 
 class warn_lost_gradients(Mode[bool]):
-    """Warn where a tensor that needs a gradient becomes a number, within a ``with`` block or a decorated function.
+    """Warn where a tensor that needs a gradient becomes a number, within a ``with`` block or a
+    decorated function.
 
-    `float`, `complex`, ``.item()`` and ``.tolist()`` do so: the graph sees the number as a constant.
-    The `LostGradientWarning` names the line of code. There is no warning for `bool` and `int`, which have derivative 0
-    wherever there is one, nor under `no_grad`. The setting belongs to the thread or task that made it.
+    `float`, `complex`, ``.item()`` and ``.tolist()`` do so: the graph sees the number as a
+    constant. The `LostGradientWarning` names the line of code. There is no warning for `bool` and
+    `int`, which have derivative 0 wherever there is one, nor under `no_grad`. The setting belongs
+    to the thread or task that made it.
 
     Examples
     --------
@@ -49,17 +51,21 @@ def warn_lost_gradient(how: str) -> None:
     """Warn of a gradient lost by a conversion, within `warn_lost_gradients`."""
     if _warns.get():
         message = (
-            f"{how}: this tensor needs a gradient, which is lost: compute with the tensor itself, or use .detach()"
+            f"{how}: this tensor needs a gradient, which is lost: compute with the tensor itself,"
+            " or use .detach()"
         )
         warn_user(message, LostGradientWarning)
 
 
 def warn_missing_gradient() -> None:
     """Warn that a computed tensor has no ``.grad``, unless a library inspects its attributes."""
-    if _package(sys._getframe(2).f_globals.get("__name__", "")) not in LIBRARIES | {"inspect", "pydoc"}:
+    if _package(sys._getframe(2).f_globals.get("__name__", "")) not in LIBRARIES | {
+        "inspect",
+        "pydoc",
+    }:
         warn_user(
-            "grad: expected a leaf, got a computed tensor, which keeps no gradient: call retain_grad() on it before "
-            "the backward pass, or use xgrad.autograd.grad",
+            "grad: expected a leaf, got a computed tensor, which keeps no gradient: call"
+            " retain_grad() on it before the backward pass, or use xgrad.autograd.grad",
             UserWarning,
         )
 
@@ -73,14 +79,17 @@ _NUMERIC = ("numpy", "scipy", "array_api_compat")
 
 
 class _NumpyWarnings:
-    """The message of a filter of warnings that issues those of NumPy in this library again, at the user's line.
+    """The message of a filter of warnings that issues those of NumPy in this library again, at the
+    user's line.
 
-    NumPy and SciPy warn at the line that calls them, which is in this library and tells the user nothing. The filter
-    ignores these warnings, and those of the user's own calls do not match.
+    NumPy and SciPy warn at the line that calls them, which is in this library and tells the user
+    nothing. The filter ignores these warnings, and those of the user's own calls do not match.
     """
 
     def match(self, text: str) -> bool:
-        """Return whether a warning comes from a call by this library, not from itself; it is then issued again."""
+        """Return whether a warning comes from a call by this library, not from itself; it is then
+        issued again.
+        """
         frame: FrameType | None = sys._getframe(1)
         if frame is not None and frame.f_code is warn_user.__code__:
             return False
@@ -92,7 +101,8 @@ class _NumpyWarnings:
         return True
 
 
-# Any `match` method will do. The filter stands before those of the command line, and after those that are set later.
+# Any `match` method will do. The filter stands before those of the command line, and after those
+# that are set later.
 _filters: Any = warnings.filters
 _filters.insert(0, ("ignore", _NumpyWarnings(), RuntimeWarning, None, 0))
 

@@ -19,11 +19,17 @@ from xgrad.support.units import size
 
 
 def owner_of(array: Any) -> Any:
-    """Return the owner of the memory of an array, an array or an allocation; arrays with one owner share memory."""
-    allocation = None if type(array) is np.ndarray else getattr(getattr(array, "data", None), "mem", None)
+    """Return the owner of the memory of an array, an array or an allocation; arrays with one owner
+    share memory.
+    """
+    allocation = (
+        None if type(array) is np.ndarray else getattr(getattr(array, "data", None), "mem", None)
+    )
     if allocation is not None:  # CuPy's, where not every view knows its base
         return allocation
-    while (base := getattr(array, "base", None)) is not None and hasattr(base, "dtype"):  # no memoryview
+    while (base := getattr(array, "base", None)) is not None and hasattr(
+        base, "dtype"
+    ):  # no memoryview
         array = base
     return array
 
@@ -75,7 +81,9 @@ def report(device: Device) -> str:
     """Return what holds the memory of a device, for an error."""
     held = memory_held(device)
     parts = [f"{size(count)} {kind}" for kind, count in held.items()]
-    return f"held on {device}: {size(sum(held.values()))}: {', '.join(parts) or 'nothing by tensors'}"
+    return (
+        f"held on {device}: {size(sum(held.values()))}: {', '.join(parts) or 'nothing by tensors'}"
+    )
 
 
 #: The order in which memory is attributed; what ops saved has the rank 3.
@@ -97,10 +105,16 @@ def _arrays(device: Device) -> Iterator[tuple[str, Any]]:
                 found = [("gradients", g._data) for g in gradients if g is not None]
             elif issubclass(kind, Node) and x.saved is not None:
                 parts = x.saved[: x.spec.first]
-                flattened = [y for part in parts for y in (part if isinstance(part, (list, tuple)) else (part,))]
+                flattened = [
+                    y
+                    for part in parts
+                    for y in (part if isinstance(part, (list, tuple)) else (part,))
+                ]
                 found = [(f"saved by {x.name}", y) for y in flattened]
             elif issubclass(kind, flat):
-                found = [("optimizer state", y._data) for y in x.arrays.values()] + [("parameters", x.buffer._data)]
+                found = [("optimizer state", y._data) for y in x.arrays.values()] + [
+                    ("parameters", x.buffer._data)
+                ]
             elif issubclass(kind, state):
                 found = [("optimizer state", y) for y in list(x.values())]
         for name, array in found:

@@ -1,7 +1,8 @@
-"""The functions of the namespace for methods of tensors: the one import against the order of the layers.
+"""The functions of the namespace for methods of tensors: the one import against the order of the
+layers.
 
-The functions are written in terms of tensors, so modules below `tensor` look them up at each call, and import the type
-`Tensor` from here for annotations.
+The functions are written in terms of tensors, so modules below `tensor` look them up at each call,
+and import the type `Tensor` from here for annotations.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
 else:
     namespace = sys.modules[__name__.partition(".")[0]]
 
-__all__ = ["Tensor", "dlpack", "errors", "namespace", "namespace_of", "numpy_protocol", "recomputation"]
+__all__ = [
+    "Tensor",
+    "dlpack",
+    "errors",
+    "namespace",
+    "namespace_of",
+    "numpy_protocol",
+    "recomputation",
+]
 
 
 def errors() -> Any:

@@ -1,7 +1,9 @@
-"""Functions of NumPy on tensors, through ``__array_ufunc__`` and ``__array_function__``; loaded at the first call.
+"""Functions of NumPy on tensors, through ``__array_ufunc__`` and ``__array_function__``; loaded at
+the first call.
 
-Each is computed by its counterpart in xgrad. Where a function, an option or ``out=`` has no counterpart, NumPy computes
-it on the values of the tensors, or, if one of them requires a gradient, TypeError names what is missing.
+Each is computed by its counterpart in xgrad. Where a function, an option or ``out=`` has no
+counterpart, NumPy computes it on the values of the tensors, or, if one of them requires a gradient,
+TypeError names what is missing.
 """
 
 from __future__ import annotations
@@ -21,17 +23,23 @@ from xgrad.core.tensor import Tensor
 from xgrad.support.trees import leaves, rebuild
 
 
-def call_ufunc(ufunc: np.ufunc, method: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+def call_ufunc(
+    ufunc: np.ufunc, method: str, args: Sequence[Any], options: Mapping[str, Any]
+) -> Any:
     """Call a ufunc of NumPy or SciPy on tensors: see `Tensor.__array_ufunc__`."""
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
 
     def differentiable() -> Any:
         if "out" in options:
             raise TypeError(
-                f"{name}: expected no out=, since an array of NumPy has no gradient: for array += tensor write "
-                "array = array + tensor, or array += tensor.detach().numpy()"
+                f"{name}: expected no out=, since an array of NumPy has no gradient: for array +="
+                " tensor write array = array + tensor, or array += tensor.detach().numpy()"
             )
-        counterpart, inputs, named = _find(ufunc.__name__ if method == "outer" else name), args, options
+        counterpart, inputs, named = (
+            _find(ufunc.__name__ if method == "outer" else name),
+            args,
+            options,
+        )
         if method == "outer":
             a, b = args
             inputs = (namespace.reshape(a, (*a.shape, *[1] * np.ndim(b))) if np.ndim(a) else a, b)
@@ -42,7 +50,9 @@ def call_ufunc(ufunc: np.ufunc, method: str, args: Sequence[Any], options: Mappi
     return _with_fallback(differentiable, getattr(ufunc, method), args, options)
 
 
-def call_function(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+def call_function(
+    function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
+) -> Any:
     """Call another function of NumPy on tensors: see `Tensor.__array_function__`."""
     name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
 
@@ -55,9 +65,14 @@ def call_function(function: Callable[..., Any], args: Sequence[Any], options: Ma
 
 
 def _with_fallback(
-    differentiable: Callable[[], Any], function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
+    differentiable: Callable[[], Any],
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    options: Mapping[str, Any],
 ) -> Any:
-    """Return the result of xgrad, or after a TypeError that of NumPy where no gradient would be lost."""
+    """Return the result of xgrad, or after a TypeError that of NumPy where no gradient would be
+    lost.
+    """
     try:
         return differentiable()
     except TypeError:
@@ -70,7 +85,9 @@ def _with_fallback(
 
 
 def _find(name: str) -> Callable[..., Any]:
-    """Return the counterpart in xgrad of a function of NumPy, or of a ufunc of SciPy; TypeError if there is none."""
+    """Return the counterpart in xgrad of a function of NumPy, or of a ufunc of SciPy; TypeError if
+    there is none.
+    """
     counterpart = _COUNTERPARTS.get(name, name)
     if callable(counterpart):
         return counterpart
@@ -79,15 +96,20 @@ def _find(name: str) -> Callable[..., Any]:
         if short in getattr(source, "__all__", ()) and callable(function := getattr(source, short)):
             return function  # type: ignore[no-any-return]
     raise TypeError(
-        f"{name}: xgrad has no counterpart of this function, and a gradient would be lost: compute it by functions of "
-        f"xgrad, or give .detach().numpy(), at {user_location()}"
+        f"{name}: xgrad has no counterpart of this function, and a gradient would be lost: compute"
+        f" it by functions of xgrad, or give .detach().numpy(), at {user_location()}"
     )
 
 
 def _translated(
-    function: Callable[..., Any], counterpart: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
+    function: Callable[..., Any],
+    counterpart: Callable[..., Any],
+    args: Sequence[Any],
+    options: Mapping[str, Any],
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Return arguments for a counterpart: inputs by their order, and options that differ from NumPy's defaults."""
+    """Return arguments for a counterpart: inputs by their order, and options that differ from
+    NumPy's defaults.
+    """
     parameters = _parameters(counterpart)
     try:
         of_numpy = _parameters(function)
@@ -96,10 +118,18 @@ def _translated(
     if any(p.kind == p.VAR_POSITIONAL for p in of_numpy.values()):
         inputs, named, rest = args, {}, dict(options)
     else:
-        positional = dict(zip(of_numpy, [n for n, p in parameters.items() if p.kind < p.VAR_POSITIONAL], strict=False))
+        positional = dict(
+            zip(
+                of_numpy,
+                [n for n, p in parameters.items() if p.kind < p.VAR_POSITIONAL],
+                strict=False,
+            )
+        )
         rest = {**dict(zip(of_numpy, args, strict=False)), **options}
         named = {positional[n]: rest.pop(n) for n in positional if n in rest}
-        inputs = [named.pop(n) for n in list(named) if parameters[n].kind == Parameter.POSITIONAL_ONLY]
+        inputs = [
+            named.pop(n) for n in list(named) if parameters[n].kind == Parameter.POSITIONAL_ONLY
+        ]
     for n, value in rest.items():
         default = of_numpy[n].default if n in of_numpy else Parameter.empty
         if value is not default and (type(value) is not type(default) or value != default):
@@ -112,18 +142,21 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, Parameter]:
     return inspect.signature(function).parameters
 
 
-def _checked(name: str, options: Mapping[str, Any], counterpart: Callable[..., Any]) -> Mapping[str, Any]:
+def _checked(
+    name: str, options: Mapping[str, Any], counterpart: Callable[..., Any]
+) -> Mapping[str, Any]:
     """Return options that a counterpart has; TypeError for another."""
     for option in options:
         if option not in _parameters(counterpart):
             raise TypeError(
-                f"{name}: xgrad has no counterpart of NumPy's option {option}=, and a gradient would be lost: leave it "
-                f"out, or give .detach().numpy(), at {user_location()}"
+                f"{name}: xgrad has no counterpart of NumPy's option {option}=, and a gradient"
+                f" would be lost: leave it out, or give .detach().numpy(), at {user_location()}"
             )
     return options
 
 
-# Counterparts composed of several functions of xgrad, or with other defaults; their parameters are NumPy's
+# Counterparts composed of several functions of xgrad, or with other defaults; their parameters are
+# NumPy's
 
 
 def _cumulative(name: str) -> Callable[..., Any]:
@@ -142,7 +175,11 @@ def _divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
 def _dot(a: Any, b: Any, /) -> Any:
     if not (np.ndim(a) and np.ndim(b)):
         return namespace.multiply(a, b)
-    return namespace.matmul(a, b) if np.ndim(b) <= 2 else namespace.tensordot(a, b, axes=((-1,), (-2,)))
+    return (
+        namespace.matmul(a, b)
+        if np.ndim(b) <= 2
+        else namespace.tensordot(a, b, axes=((-1,), (-2,)))
+    )
 
 
 def _hstack(tup: Sequence[Any], /) -> Any:
@@ -160,8 +197,12 @@ def _norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) 
     if ord is not None and axis is None:
         axis = tuple(range(x.ndim))
     if ord is None or not isinstance(axis, tuple) or len(axis) == 1:
-        return namespace.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord)
-    norm = namespace.linalg.matrix_norm(namespace.moveaxis(x, axis, (-2, -1)), keepdims=keepdims, ord=ord)
+        return namespace.linalg.vector_norm(
+            x, axis=axis, keepdims=keepdims, ord=2 if ord is None else ord
+        )
+    norm = namespace.linalg.matrix_norm(
+        namespace.moveaxis(x, axis, (-2, -1)), keepdims=keepdims, ord=ord
+    )
     return namespace.moveaxis(norm, (-2, -1), axis) if keepdims else norm
 
 
@@ -169,10 +210,15 @@ def _split(ary: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Any]:
     length, ends = ary.shape[axis], indices_or_sections
     if isinstance(ends, int):
         if length % ends:
-            raise ValueError(f"split: expected a length that {ends} divides, got {length}: use array_split")
+            raise ValueError(
+                f"split: expected a length that {ends} divides, got {length}: use array_split"
+            )
         ends = range(length // ends, length, length // ends)
     key = (slice(None),) * (axis % ary.ndim)
-    return [ary[*key, slice(start, stop), ...] for start, stop in zip((0, *ends), (*ends, length), strict=True)]
+    return [
+        ary[*key, slice(start, stop), ...]
+        for start, stop in zip((0, *ends), (*ends, length), strict=True)
+    ]
 
 
 def _trace(a: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
@@ -197,7 +243,8 @@ def _with_axes(name: str, x: Any, count: int) -> Any:
     return namespace.reshape(x, (1,) * (count - x.ndim) + x.shape)
 
 
-#: Counterparts of functions of NumPy, in `xgrad` unless a module is named; all others have the same name in both.
+#: Counterparts of functions of NumPy, in `xgrad` unless a module is named; all others have the same
+#: name in both.
 _COUNTERPARTS: dict[str, str | Callable[..., Any]] = {
     "absolute": "abs",
     "add.accumulate": "cumulative_sum",
@@ -232,7 +279,9 @@ _COUNTERPARTS: dict[str, str | Callable[..., Any]] = {
     "multiply.accumulate": "cumulative_prod",
     "multiply.reduce": "prod",
     "ndim": lambda a, /: a.ndim,
-    "outer": lambda a, b, /: namespace.outer(namespace.reshape(a, (-1,)), namespace.reshape(b, (-1,))),
+    "outer": lambda a, b, /: namespace.outer(
+        namespace.reshape(a, (-1,)), namespace.reshape(b, (-1,))
+    ),
     "power": "pow",
     "ravel": Tensor.ravel,
     "right_shift": "bitwise_right_shift",
@@ -245,7 +294,9 @@ _COUNTERPARTS: dict[str, str | Callable[..., Any]] = {
     "swapaxes": Tensor.swapaxes,
     "trace": _trace,
     "transpose": _transpose,
-    "vdot": lambda a, b, /: namespace.vecdot(namespace.reshape(a, (-1,)), namespace.reshape(b, (-1,))),
+    "vdot": lambda a, b, /: namespace.vecdot(
+        namespace.reshape(a, (-1,)), namespace.reshape(b, (-1,))
+    ),
     "vstack": _vstack,
     "where": _where,
 }

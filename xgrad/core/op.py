@@ -17,55 +17,79 @@ Rule = Callable[..., Any]
 
 
 class Op:
-    """The name of an op, its inputs and options, and the rules for its result and gradients; `Function` applies it.
+    """The name of an op, its inputs and options, and the rules for its result and gradients;
+    `Function` applies it.
 
-    `inputs` are the names of the arrays that it takes, or of the one parameter for all of them if it is `variadic`;
-    `options` are the names of the other arguments, the `positional` ones among them may be given without a name, and
-    `defaults` are their default values. `rules` has a derivative rule or None for each input, or, if `joint_backward`,
-    one for all. `nullable` tells whether an input may be None.
+    `inputs` are the names of the arrays that it takes, or of the one parameter for all of them if
+    it is `variadic`; `options` are the names of the other arguments, the `positional` ones among
+    them may be given without a name, and `defaults` are their default values. `rules` has a
+    derivative rule or None for each input, or, if `joint_backward`, one for all. `nullable` tells
+    whether an input may be None.
     """
 
     name: str
     forward: Callable[..., Any]
     of_bools: str | None = None  # the op that replaces it where all inputs are bools
     instead_for_bools = ""  # what to write for bools, if it refuses them
-    lowest: int | None = None  # arrays of several dtypes are promoted, to at least this kind; None: left alone
+    lowest: int | None = (
+        None  # arrays of several dtypes are promoted, to at least this kind; None: left alone
+    )
     highest = COMPLEX  # the highest kind that it takes
-    scipy_promotion = False  # whether integer arrays promote floating ones beside them, as in SciPy: see `promote`
+    # whether integer arrays promote floating ones beside them, as in SciPy: see `promote`
+    scipy_promotion = False
     broadcasts = False  # whether inputs must broadcast against each other
     cross_device = False  # whether the result goes to another device, given by the option `device`
-    residual = ""  # the name in rules of a second value that forward returns, None in a recorded pass
+    residual = (
+        ""  # the name in rules of a second value that forward returns, None in a recorded pass
+    )
     holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
-    replaces = False  # whether the result has no value of the first input, which then has zero gradients
+    replaces = (
+        False  # whether the result has no value of the first input, which then has zero gradients
+    )
     views: Views = False  # whether the result is a view, or where it shares memory
-    autocast: str | None = None  # in `xgrad.amp.autocast`: "narrow", computed in float16, or "wide", in float32
-    upcast = False  # whether float16 is computed in float32, and the results rounded: for sums, squares and powers;
+    autocast: str | None = (
+        None  # in `xgrad.amp.autocast`: "narrow", computed in float16, or "wide", in float32
+    )
+    # whether float16 is computed in float32, and the results rounded: for sums, squares and powers;
+    upcast = False
     # an op that is "narrow" stays in float16 where products of it are fast
-    #: Whether the derivative rule may be another than the derivative of the forward rule, as may those of users.
+    #: Whether the derivative rule may be another than the derivative of the forward rule, as may
+    #: those of users.
     own_rule = False
     native = False  # whether the namespace's function of the same name is the whole forward rule
     native_of_reals = False  # ... of real numbers
 
-    def _declare(self, name: str, rules: tuple[Rule | None, ...], presets: dict[str, Any], joint: bool) -> None:
+    def _declare(
+        self, name: str, rules: tuple[Rule | None, ...], presets: dict[str, Any], joint: bool
+    ) -> None:
         positional, keywords, defaults, self.variadic = parameters(self.forward)
         positional = positional[1:]  # without xp
         if self.variadic and len(positional) > 1:
-            raise TypeError(f"{name}: expected *{positional[-1]} to be the only input, got {len(positional)}")
+            raise TypeError(
+                f"{name}: expected *{positional[-1]} to be the only input, got {len(positional)}"
+            )
         self.name, self.rules, self.joint_backward = name, rules, joint or self.variadic
         count = len(positional) if self.joint_backward else len(rules)
         self.inputs, self.positional = positional[:count], positional[count:]
         self.options = (*self.positional, *keywords)
         if unknown := presets.keys() - set(self.options):
-            raise TypeError(f"{name}: unknown option {sorted(unknown)}: expected one of {list(self.options)}")
+            raise TypeError(
+                f"{name}: unknown option {sorted(unknown)}: expected one of {list(self.options)}"
+            )
         self.nullable = any(defaults.get(n, n) is None for n in self.inputs)
         defaults = {**defaults, **presets}
         self.defaults = {n: defaults[n] for n in self.options if n in defaults}
         self._names = frozenset(self.options)
-        self._differentiable = -1 if self.joint_backward else sum(1 << i for i, rule in enumerate(rules) if rule)
-        self._exempt = ~self._differentiable if any(rules) else 0  # indices and conditions, of any kind
+        self._differentiable = (
+            -1 if self.joint_backward else sum(1 << i for i, rule in enumerate(rules) if rule)
+        )
+        self._exempt = (
+            ~self._differentiable if any(rules) else 0
+        )  # indices and conditions, of any kind
         self._undecisive = 0 if self.scipy_promotion else self._exempt
         self._kernels: dict[Any, Callable[..., Any]] = {}  # by device
-        # `BackwardSpec`s by a bit mask of the inputs that need a gradient, for real results and for complex ones
+        # `BackwardSpec`s by a bit mask of the inputs that need a gradient, for real results and for
+        # complex ones
         self.specs: tuple[dict[int, Any], dict[int, Any]] = {}, {}
 
     @cached_property
@@ -74,20 +98,30 @@ class Op:
         return public_signature(self.forward, self.defaults)
 
     def kernel(self, device: Device, reals: bool = False) -> Callable[..., Any]:
-        """Return the forward rule on a device, for `reals` alone: the fused kernel of the backend, if it has one."""
+        """Return the forward rule on a device, for `reals` alone: the fused kernel of the backend,
+        if it has one.
+        """
         if device.level and self.own_rule:
             return partial(device.call_with_own_rule, self)
         if reals and self.native_of_reals:
             return getattr(device.xp, self.name)  # type: ignore[no-any-return]
         fused = None if self.joint_backward else device.backend.kernels.get(self.name)
-        return fused or (getattr(device.xp, self.name) if self.native else partial(self.forward, device.xp))
+        return fused or (
+            getattr(device.xp, self.name) if self.native else partial(self.forward, device.xp)
+        )
 
     def named(self, inputs: Sequence[Any]) -> list[tuple[str, Any]]:
-        """Return the inputs of a call, or values that belong to them, with the names of the inputs."""
-        names = [f"{self.inputs[0]}[{i}]" for i in range(len(inputs))] if self.variadic else self.inputs
+        """Return the inputs of a call, or values that belong to them, with the names of the
+        inputs.
+        """
+        names = (
+            [f"{self.inputs[0]}[{i}]" for i in range(len(inputs))] if self.variadic else self.inputs
+        )
         return list(zip(names, inputs, strict=False))
 
-    def bind(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(
+        self, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Sort the arguments of a call into inputs and options, filling in defaults."""
         count = len(args) if self.variadic else len(self.inputs)
         if len(args) == count or not named:
@@ -102,4 +136,6 @@ class Op:
             hint = hints.keywords(named, self.options)
             raise TypeError(f"{self.name}{self.signature}: {error}{hint}") from None
         bound.apply_defaults()
-        return tuple([bound.arguments[n] for n in self.inputs]), {n: bound.arguments[n] for n in self.options}
+        return tuple([bound.arguments[n] for n in self.inputs]), {
+            n: bound.arguments[n] for n in self.options
+        }

@@ -20,11 +20,15 @@ def _one(name: str) -> Callable[[Any], Tensor]:
 
 def _two(name: str) -> Callable[[Any, Any], Tensor]:
     """Return a binary op as a method, without a call around it."""
-    return binary_fast_path(name, lambda: getattr(namespace, name).function, autocast=name in ("matmul", "pow"))
+    return binary_fast_path(
+        name, lambda: getattr(namespace, name).function, autocast=name in ("matmul", "pow")
+    )
 
 
 def _reflected(name: str) -> Callable[[Any, Any], Tensor]:
-    """Return a binary op with its operands exchanged: the first is a number, for which there is no fast path."""
+    """Return a binary op with its operands exchanged: the first is a number, for which there is no
+    fast path.
+    """
     return lambda self, other: getattr(namespace, name).function(other, self)
 
 
@@ -50,9 +54,12 @@ class Operators:
         """Answer another function of NumPy, such as ``np.sum(tensor)``."""
         return numpy_protocol().call_function(function, args, options)
 
-    # fmt: off
-    def __getitem__(self: Any, key: Any) -> Tensor: return namespace.ops.getitem(self, key)
-    def __setitem__(self: Any, key: Any, value: Any) -> None: namespace.ops.writing.write(self, key, value)
+    def __getitem__(self: Any, key: Any) -> Tensor:
+        return namespace.ops.getitem(self, key)
+
+    def __setitem__(self: Any, key: Any, value: Any) -> None:
+        namespace.ops.writing.write(self, key, value)
+
     __add__ = _two("add")
     __radd__ = _reflected("add")
     __sub__ = _two("subtract")
@@ -64,31 +71,71 @@ class Operators:
     __pow__ = _two("pow")
     __rpow__ = _reflected("pow")
     __matmul__ = _two("matmul")
-    def __rmatmul__(self, other: Any) -> Tensor: return namespace.matmul(other, self)
-    def __floordiv__(self, other: Any) -> Tensor: return namespace.floor_divide(self, other)
-    def __rfloordiv__(self, other: Any) -> Tensor: return namespace.floor_divide(other, self)
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return namespace.matmul(other, self)
+
+    def __floordiv__(self, other: Any) -> Tensor:
+        return namespace.floor_divide(self, other)
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return namespace.floor_divide(other, self)
+
     __mod__ = _two("remainder")
-    def __rmod__(self, other: Any) -> Tensor: return namespace.remainder(other, self)
-    def __and__(self, other: Any) -> Tensor: return namespace.bitwise_and(self, other)
-    def __rand__(self, other: Any) -> Tensor: return namespace.bitwise_and(other, self)
-    def __or__(self, other: Any) -> Tensor: return namespace.bitwise_or(self, other)
-    def __ror__(self, other: Any) -> Tensor: return namespace.bitwise_or(other, self)
-    def __xor__(self, other: Any) -> Tensor: return namespace.bitwise_xor(self, other)
-    def __rxor__(self, other: Any) -> Tensor: return namespace.bitwise_xor(other, self)
-    def __lshift__(self, other: Any) -> Tensor: return namespace.bitwise_left_shift(self, other)
-    def __rlshift__(self, other: Any) -> Tensor: return namespace.bitwise_left_shift(other, self)
-    def __rshift__(self, other: Any) -> Tensor: return namespace.bitwise_right_shift(self, other)
-    def __rrshift__(self, other: Any) -> Tensor: return namespace.bitwise_right_shift(other, self)
-    def __eq__(self, other: object) -> Tensor: return NotImplemented if other is None else namespace.equal(self, other)  # type: ignore[override]
-    def __ne__(self, other: object) -> Tensor: return NotImplemented if other is None else namespace.not_equal(self, other)  # type: ignore[override]
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return namespace.remainder(other, self)
+
+    def __and__(self, other: Any) -> Tensor:
+        return namespace.bitwise_and(self, other)
+
+    def __rand__(self, other: Any) -> Tensor:
+        return namespace.bitwise_and(other, self)
+
+    def __or__(self, other: Any) -> Tensor:
+        return namespace.bitwise_or(self, other)
+
+    def __ror__(self, other: Any) -> Tensor:
+        return namespace.bitwise_or(other, self)
+
+    def __xor__(self, other: Any) -> Tensor:
+        return namespace.bitwise_xor(self, other)
+
+    def __rxor__(self, other: Any) -> Tensor:
+        return namespace.bitwise_xor(other, self)
+
+    def __lshift__(self, other: Any) -> Tensor:
+        return namespace.bitwise_left_shift(self, other)
+
+    def __rlshift__(self, other: Any) -> Tensor:
+        return namespace.bitwise_left_shift(other, self)
+
+    def __rshift__(self, other: Any) -> Tensor:
+        return namespace.bitwise_right_shift(self, other)
+
+    def __rrshift__(self, other: Any) -> Tensor:
+        return namespace.bitwise_right_shift(other, self)
+
+    def __eq__(self, other: object) -> Tensor:
+        return NotImplemented if other is None else namespace.equal(self, other)  # type: ignore[override]
+
+    def __ne__(self, other: object) -> Tensor:
+        return NotImplemented if other is None else namespace.not_equal(self, other)  # type: ignore[override]
+
     __lt__ = _two("less")
     __le__ = _two("less_equal")
     __gt__ = _two("greater")
     __ge__ = _two("greater_equal")
     __neg__ = _one("negative")
-    def __pos__(self) -> Tensor: return namespace.positive(self)
+
+    def __pos__(self) -> Tensor:
+        return namespace.positive(self)
+
     __abs__ = _one("abs")
-    def __invert__(self) -> Tensor: return namespace.bitwise_invert(self)
+
+    def __invert__(self) -> Tensor:
+        return namespace.bitwise_invert(self)
+
     __iadd__ = _in_place("add")
     __isub__ = _in_place("subtract")
     __imul__ = _in_place("multiply")
@@ -112,22 +159,77 @@ class Operators:
     conj = _one("conj")
     sigmoid = _one("sigmoid")
     relu = _one("relu")
-    def astype(self: Any, dtype: Any) -> Tensor: return namespace.astype(self, dtype)
-    def squeeze(self: Any, axis: Axis = None) -> Tensor: return namespace.squeeze(self, tuple([i for i, n in enumerate(self.shape) if n == 1]) if axis is None else axis)
+
+    def astype(self: Any, dtype: Any) -> Tensor:
+        return namespace.astype(self, dtype)
+
+    def squeeze(self: Any, axis: Axis = None) -> Tensor:
+        return namespace.squeeze(
+            self, tuple([i for i, n in enumerate(self.shape) if n == 1]) if axis is None else axis
+        )
+
     # ... with other options
-    def sum(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.sum, **more) if more else namespace.sum)(self, axis=axis, keepdims=keepdims)
-    def mean(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.mean, **more) if more else namespace.mean)(self, axis=axis, keepdims=keepdims)
-    def prod(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.prod, **more) if more else namespace.prod)(self, axis=axis, keepdims=keepdims)
-    def max(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.max, **more) if more else namespace.max)(self, axis=axis, keepdims=keepdims)
-    def min(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.min, **more) if more else namespace.min)(self, axis=axis, keepdims=keepdims)
-    def any(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.any, **more) if more else namespace.any)(self, axis=axis, keepdims=keepdims)
-    def all(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.all, **more) if more else namespace.all)(self, axis=axis, keepdims=keepdims)
-    def argmax(self, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.argmax, **more) if more else namespace.argmax)(self, axis=axis, keepdims=keepdims)
-    def argmin(self, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.argmin, **more) if more else namespace.argmin)(self, axis=axis, keepdims=keepdims)
-    def var(self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.var, **more) if more else namespace.var)(self, axis=axis, correction=correction, keepdims=keepdims)
-    def std(self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any) -> Tensor: return (partial(namespace.std, **more) if more else namespace.std)(self, axis=axis, correction=correction, keepdims=keepdims)
+    def sum(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+        return (partial(namespace.sum, **more) if more else namespace.sum)(
+            self, axis=axis, keepdims=keepdims
+        )
+
+    def mean(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+        return (partial(namespace.mean, **more) if more else namespace.mean)(
+            self, axis=axis, keepdims=keepdims
+        )
+
+    def prod(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+        return (partial(namespace.prod, **more) if more else namespace.prod)(
+            self, axis=axis, keepdims=keepdims
+        )
+
+    def max(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+        return (partial(namespace.max, **more) if more else namespace.max)(
+            self, axis=axis, keepdims=keepdims
+        )
+
+    def min(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+        return (partial(namespace.min, **more) if more else namespace.min)(
+            self, axis=axis, keepdims=keepdims
+        )
+
+    def any(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+        return (partial(namespace.any, **more) if more else namespace.any)(
+            self, axis=axis, keepdims=keepdims
+        )
+
+    def all(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+        return (partial(namespace.all, **more) if more else namespace.all)(
+            self, axis=axis, keepdims=keepdims
+        )
+
+    def argmax(self, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor:
+        return (partial(namespace.argmax, **more) if more else namespace.argmax)(
+            self, axis=axis, keepdims=keepdims
+        )
+
+    def argmin(self, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor:
+        return (partial(namespace.argmin, **more) if more else namespace.argmin)(
+            self, axis=axis, keepdims=keepdims
+        )
+
+    def var(
+        self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any
+    ) -> Tensor:
+        return (partial(namespace.var, **more) if more else namespace.var)(
+            self, axis=axis, correction=correction, keepdims=keepdims
+        )
+
+    def std(
+        self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any
+    ) -> Tensor:
+        return (partial(namespace.std, **more) if more else namespace.std)(
+            self, axis=axis, correction=correction, keepdims=keepdims
+        )
 
     def reshape(self, *shape: Any) -> Tensor:
         """Return the same elements in another shape, given as numbers or as one tuple."""
-        return namespace.reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
-    # fmt: on
+        return namespace.reshape(
+            self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        )

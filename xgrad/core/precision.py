@@ -1,8 +1,9 @@
 """The precision in which ops compute: casts in `xgrad.amp.autocast`, and float16 in float32.
 
-Ops declared `upcast`, and compositions of ops, compute float16 in float32 and round the results: squares of numbers
-above 255 overflow in float16, and sums of many numbers lose digits. The casts are ops, so gradients pass through the
-same computation in float32, at any order, and a captured step has the bits of the eager one.
+Ops declared `upcast`, and compositions of ops, compute float16 in float32 and round the results:
+squares of numbers above 255 overflow in float16, and sums of many numbers lose digits. The casts
+are ops, so gradients pass through the same computation in float32, at any order, and a captured
+step has the bits of the eager one.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Ops that lose most in float16, and are in float32 in PyTorch, too. Losses and normalization declare it themselves.
+#: Ops that lose most in float16, and are in float32 in PyTorch, too. Losses and normalization
+#: declare it themselves.
 WIDE = frozenset(
-    "acos asin cosh cumulative_prod cumulative_sum erfinv exp expm1 log log10 log1p log2 pow prod reciprocal sinh "
-    "softplus sum tan vector_norm".split()
+    "acos asin cosh cumulative_prod cumulative_sum erfinv exp expm1 log log10 log1p log2 pow prod"
+    " reciprocal sinh softplus sum tan vector_norm".split()
 )
 #: The dtype of matrix products by type of device, in this thread or task; None without any.
 autocast_dtypes: ContextVar[Mapping[str, Any] | None] = ContextVar("xgrad_autocast", default=None)
@@ -31,12 +33,18 @@ autocast_dtypes: ContextVar[Mapping[str, Any] | None] = ContextVar("xgrad_autoca
 
 @cache
 def autocast_mode(types: frozenset[tuple[str, Any]]) -> Mapping[str, Any] | None:
-    """Return a value of `autocast_dtypes`, the same object for equal settings, since captured steps compare it."""
+    """Return a value of `autocast_dtypes`, the same object for equal settings, since captured steps
+    compare it.
+    """
     return dict(types) or None
 
 
-def cast_inputs(inputs: tuple[Any, ...], dtypes: Mapping[str, Any], narrow: bool) -> tuple[Any, ...]:
-    """Return the inputs of an op: float32 in the dtype of the device if the op is `narrow`, else float16 as float32."""
+def cast_inputs(
+    inputs: tuple[Any, ...], dtypes: Mapping[str, Any], narrow: bool
+) -> tuple[Any, ...]:
+    """Return the inputs of an op: float32 in the dtype of the device if the op is `narrow`, else
+    float16 as float32.
+    """
     return tuple([_cast(x, dtypes, narrow) if hasattr(x, "_placement") else x for x in inputs])
 
 
@@ -49,7 +57,9 @@ def _cast(x: Tensor, dtypes: Mapping[str, Any], narrow: bool) -> Tensor:
 
 
 def widened(*inputs: Any) -> tuple[Any, ...]:
-    """Return the inputs of a composition as those of a wide op: in an autocast mode float16 as float32."""
+    """Return the inputs of a composition as those of a wide op: in an autocast mode float16 as
+    float32.
+    """
     dtypes = autocast_dtypes.get()
     return inputs if dtypes is None else cast_inputs(inputs, dtypes, False)
 
@@ -64,10 +74,11 @@ def is_cast(*tensors: Tensor) -> bool:
 
 
 def upcast(function: F) -> F:
-    """Return a composition of ops that computes float16 tensors in float32, and rounds its result to float16.
+    """Return a composition of ops that computes float16 tensors in float32, and rounds its result
+    to float16.
 
-    Beside floats of another dtype the result has the dtype that they promote to; so it has in an autocast mode, which
-    widens the inputs itself: see `widened`.
+    Beside floats of another dtype the result has the dtype that they promote to; so it has in an
+    autocast mode, which widens the inputs itself: see `widened`.
     """
 
     @wraps(function)
@@ -80,7 +91,9 @@ def upcast(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
-def _in_float32(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+def _in_float32(
+    function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
+) -> Any:
     values = (*args, *options.values())
     if _is_autocast(values):
         return function(*args, **options)
@@ -91,12 +104,16 @@ def _in_float32(function: Callable[..., Any], args: Sequence[Any], options: Mapp
 def _is_autocast(values: Sequence[Any]) -> bool:
     """Return whether an autocast mode applies to the device of a tensor among values."""
     dtypes = autocast_dtypes.get()
-    return dtypes is not None and any(x.device.type in dtypes for x in values if hasattr(x, "_placement"))
+    return dtypes is not None and any(
+        x.device.type in dtypes for x in values if hasattr(x, "_placement")
+    )
 
 
 def are_half(values: Sequence[Any]) -> bool:
     """Return whether there are floating tensors among values, all of float16."""
-    halves = [x._placement.half for x in values if hasattr(x, "_placement") and x._placement.floating]
+    halves = [
+        x._placement.half for x in values if hasattr(x, "_placement") and x._placement.floating
+    ]
     return bool(halves) and all(halves)
 
 
@@ -108,12 +125,18 @@ def _narrow(out: Any) -> Any:
     """Round a result of float32, or each of several."""
     if isinstance(out, tuple):
         return tuple(map(_narrow, out))
-    result: Tensor = namespace.astype(out, float16) if out._placement.dtype == out.device.floats[0] else out
+    result: Tensor = (
+        namespace.astype(out, float16) if out._placement.dtype == out.device.floats[0] else out
+    )
     return result
 
 
-def call_in_float32(function: Callable[..., Any], inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """Call an op on float16 in float32; the result is of float16, unless its option `dtype` is another."""
+def call_in_float32(
+    function: Callable[..., Any], inputs: Sequence[Any], options: Mapping[str, Any]
+) -> Any:
+    """Call an op on float16 in float32; the result is of float16, unless its option `dtype` is
+    another.
+    """
     dtype = options.get("dtype")
     if dtype is not None and standard(dtype) != float16:
         return function(*map(_widen, inputs), **options)

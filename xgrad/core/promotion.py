@@ -11,27 +11,43 @@ import numpy as np
 
 from xgrad.backend import Backend
 from xgrad.backend.device import Device
-from xgrad.core.dtypes import BOOLEAN, COMPLEX, FLOATING, KINDS, NAMES, SCALAR_KINDS, SCALARS, complex64, defaults
+from xgrad.core.dtypes import (
+    BOOLEAN,
+    COMPLEX,
+    FLOATING,
+    KINDS,
+    NAMES,
+    SCALAR_KINDS,
+    SCALARS,
+    complex64,
+    defaults,
+)
 from xgrad.core.op import Op
 
 
 def promote(op: Op, raws: list[Any], device: Device, exempt: tuple[int, ...] = ()) -> list[Any]:
     """Convert the arrays among the inputs of a call to one dtype, by the tables of the standard.
 
-    The standard leaves arrays of different kinds undefined. Here the kind is the highest of the operands, at least
-    ``op.lowest``: bools become integers, integers floats, reals complex. The dtype is that of the operands of the
-    highest kind, or the default one where those are Python scalars, so float32 stays float32 on every device; floats
-    that become complex keep their precision. Inputs at `exempt`, for example indices and conditions, have no part in
-    it. With ``op.scipy_promotion``, arrays of all kinds decide, by NumPy's table, in which float32 and int64 make
-    float64; those at `exempt` do, but are not converted.
+    The standard leaves arrays of different kinds undefined. Here the kind is the highest of the
+    operands, at least ``op.lowest``: bools become integers, integers floats, reals complex. The
+    dtype is that of the operands of the highest kind, or the default one where those are Python
+    scalars, so float32 stays float32 on every device; floats that become complex keep their
+    precision. Inputs at `exempt`, for example indices and conditions, have no part in it. With
+    ``op.scipy_promotion``, arrays of all kinds decide, by NumPy's table, in which float32 and int64
+    make float64; those at `exempt` do, but are not converted.
 
     Raise TypeError if a kind is higher than the op takes.
     """
     what = tuple([getattr(raw, "dtype", type(raw)) for raw in raws])
-    highest, casts = _casts(device.backend, what, exempt, op.lowest or BOOLEAN, op.scipy_promotion, defaults())
+    highest, casts = _casts(
+        device.backend, what, exempt, op.lowest or BOOLEAN, op.scipy_promotion, defaults()
+    )
     if highest > op.highest:
         taken = [raw for i, raw in enumerate(raws) if raw is not None and i not in exempt]
-        got = [repr(x) if type(x) in SCALARS else str(device.backend.numpy_dtype(x.dtype)) for x in taken]
+        got = [
+            repr(x) if type(x) in SCALARS else str(device.backend.numpy_dtype(x.dtype))
+            for x in taken
+        ]
         raise TypeError(f"{op.name}: expected {NAMES[op.highest]}, got {', '.join(got)}")
     raws = list(raws)
     with device.active():
@@ -43,7 +59,9 @@ def promote(op: Op, raws: list[Any], device: Device, exempt: tuple[int, ...] = (
 def are_bools(raws: Sequence[Any], device: Device) -> bool:
     """Return whether all arrays and scalars of a call are bools."""
     arrays = [x for x in raws if type(x) is not bool]
-    return all(hasattr(x, "dtype") and device.backend.numpy_dtype(x.dtype).kind == "b" for x in arrays)
+    return all(
+        hasattr(x, "dtype") and device.backend.numpy_dtype(x.dtype).kind == "b" for x in arrays
+    )
 
 
 @lru_cache(1 << 10)
@@ -55,11 +73,19 @@ def _casts(
     of_all_kinds: bool,
     default: tuple[np.dtype, ...],
 ) -> tuple[int, Any]:
-    """Return the highest kind among inputs of these dtypes and types, and pairs of an input to cast and its dtype."""
+    """Return the highest kind among inputs of these dtypes and types, and pairs of an input to cast
+    and its dtype.
+    """
     scalars = {i: t for i, t in enumerate(what) if t in SCALARS and i not in exempt}
-    others = {i: t for i, t in enumerate(what) if not (t in SCALARS or t is NoneType or i in exempt)}
+    others = {
+        i: t for i, t in enumerate(what) if not (t in SCALARS or t is NoneType or i in exempt)
+    }
     dtypes = {i: backend.numpy_dtype(t) for i, t in others.items()}
-    highest = max(lowest, *[SCALAR_KINDS[t] for t in scalars.values()], *[KINDS[t.kind] for t in dtypes.values()])
+    highest = max(
+        lowest,
+        *[SCALAR_KINDS[t] for t in scalars.values()],
+        *[KINDS[t.kind] for t in dtypes.values()],
+    )
     decisive = [t for t in dtypes.values() if KINDS[t.kind] in (highest, FLOATING)]
     if of_all_kinds:
         every = [backend.numpy_dtype(t) for t in what if not (t in SCALARS or t is NoneType)]

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from inspect import Signature
 from typing import Any
 
-#: Names of positional parameters, names of other parameters, defaults, and whether the last positional is ``*name``.
+#: Names of positional parameters, names of other parameters, defaults, and whether the last
+#: positional is ``*name``.
 Parameters = tuple[tuple[str, ...], tuple[str, ...], dict[str, Any], bool]
 
 
@@ -20,15 +21,26 @@ def parameters(function: Callable[..., Any]) -> Parameters:
         defaults = {p.name: p.default for p in each if p.default is not p.empty}
         return positional, keywords, defaults, any(p.kind == p.VAR_POSITIONAL for p in each)
     code, last = function.__code__, function.__defaults__ or ()
-    names, count, end = code.co_varnames, code.co_argcount, code.co_argcount + code.co_kwonlyargcount
-    variadic, rest = bool(code.co_flags & inspect.CO_VARARGS), bool(code.co_flags & inspect.CO_VARKEYWORDS)
-    defaults = dict(zip(names[count - len(last) : count], last, strict=True)) | (function.__kwdefaults__ or {})
+    names, count, end = (
+        code.co_varnames,
+        code.co_argcount,
+        code.co_argcount + code.co_kwonlyargcount,
+    )
+    variadic, rest = (
+        bool(code.co_flags & inspect.CO_VARARGS),
+        bool(code.co_flags & inspect.CO_VARKEYWORDS),
+    )
+    defaults = dict(zip(names[count - len(last) : count], last, strict=True)) | (
+        function.__kwdefaults__ or {}
+    )
     first, more = end + variadic, names[end + variadic :][:rest]
     return names[:count] + names[end:first], names[count:end] + more, defaults, variadic
 
 
 class LazySignature(Signature):
-    """The ``__signature__`` of a function, which it makes at the first use from the attribute `signature`."""
+    """The ``__signature__`` of a function, which it makes at the first use from the attribute
+    `signature`.
+    """
 
     __slots__ = ("_function",)
     return_annotation = Signature.empty
@@ -52,9 +64,12 @@ class LazySignature(Signature):
 
 
 def public_signature(forward: Callable[..., Any], defaults: Mapping[str, Any]) -> Signature:
-    """Return the signature of a forward rule without `xp`, its first parameter, and without annotations.
+    """Return the signature of a forward rule without `xp`, its first parameter, and without
+    annotations.
 
     Where `defaults` has a parameter, that default replaces the one of `forward`.
     """
     public = list(inspect.signature(forward).parameters.values())[1:]
-    return Signature([p.replace(default=defaults.get(p.name, p.default), annotation=p.empty) for p in public])
+    return Signature(
+        [p.replace(default=defaults.get(p.name, p.default), annotation=p.empty) for p in public]
+    )

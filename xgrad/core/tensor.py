@@ -26,7 +26,10 @@ _batching = batching.get
 #: Advice for conversions of one element that get several: in general, and for some conversions.
 _ONE_OR_ALL = "take one, as x[0], a reduction, as x.sum(), or all by .tolist() or .numpy()"
 _ADVICE = {
-    "bool": "use .any() or .all(); compare tensors with `is`, as in any(p is q for q in tensors) for p in tensors",
+    "bool": (
+        "use .any() or .all(); compare tensors with `is`, as in any(p is q for q in tensors) for p"
+        " in tensors"
+    ),
     "format": "format each of .tolist(), or write f'{x}' without a format",
 }
 
@@ -64,36 +67,53 @@ class Tensor(Aliases):
     Tensor([2., 4.])
     """
 
-    # Set on demand: _view and _views by `views.link`, _changed by writes that bypass autograd, _saved_leaf by
-    # requires_grad_(False), _made_in where a `vmap` runs.
+    # Set on demand: _view and _views by `views.link`, _changed by writes that bypass autograd,
+    # _saved_leaf by requires_grad_(False), _made_in where a `vmap` runs.
     __slots__ = (
-        "__weakref__", "_changed", "_data", "_edge", "_made_in", "_placement", "_saved_leaf", "_view", "_views",
-    )  # fmt: skip
+        "__weakref__",
+        "_changed",
+        "_data",
+        "_edge",
+        "_made_in",
+        "_placement",
+        "_saved_leaf",
+        "_view",
+        "_views",
+    )
 
-    _out_of_place_updates = True  # whether the graph ignores writes under no_grad() to tensors without gradient
+    _out_of_place_updates = (
+        True  # whether the graph ignores writes under no_grad() to tensors without gradient
+    )
     _data: Any
     _placement: Placement  # the device, and the dtype of the array
     _edge: Edge | None
     _saved_leaf: Leaf
-    _view: tuple[Any, Any, dict[str, Any]] | None  # the base, function and options of a view; None for an element
+    _view: (
+        tuple[Any, Any, dict[str, Any]] | None
+    )  # the base, function and options of a view; None for an element
     _views: list[ref[Tensor]]
     _changed: int
 
     def __init__(
-        self, data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+        self,
+        data: Any,
+        *,
+        dtype: Any = None,
+        device: str | Device | None = None,
+        requires_grad: bool = False,
     ) -> None:
         copied = namespace.asarray(data, dtype=dtype, device=device, copy=True)
         if copied._edge is not None:
             raise ValueError(
-                f"{type(self).__name__}: expected values, got tensors that require a gradient, from which this one "
-                "would be cut off: use xgrad.asarray, which keeps the graph, or .detach()"
+                f"{type(self).__name__}: expected values, got tensors that require a gradient, from"
+                " which this one would be cut off: use xgrad.asarray, which keeps the graph, or"
+                " .detach()"
             )
         self._data, self._placement, self._edge = copied._data, copied._placement, None
         if (batch := _batching()) is not None:
             self._made_in = batch.path
         self.requires_grad_(requires_grad)
 
-    # fmt: off
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
@@ -124,7 +144,9 @@ class Tensor(Aliases):
     def T(self) -> Tensor:
         """The transpose of a matrix."""
         if len(self._data.shape) != 2:
-            raise ValueError(f"T: expected a matrix, got shape {self.shape}: use .mT or permute_dims")
+            raise ValueError(
+                f"T: expected a matrix, got shape {self.shape}: use .mT or permute_dims"
+            )
         return namespace.matrix_transpose(self)
 
     @property
@@ -134,7 +156,10 @@ class Tensor(Aliases):
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
         if api_version not in _API_VERSIONS:
-            raise ValueError(f"__array_namespace__: expected one of {_API_VERSIONS[1:]}, got {shown(api_version)}")
+            raise ValueError(
+                f"__array_namespace__: expected one of {_API_VERSIONS[1:]}, got"
+                f" {shown(api_version)}"
+            )
         return namespace_of(api_version)
 
     def __dlpack__(
@@ -177,17 +202,24 @@ class Tensor(Aliases):
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Start or stop requiring gradients of this leaf, and return it; TypeError unless it is floating."""
+        """Start or stop requiring gradients of this leaf, and return it; TypeError unless it is
+        floating.
+        """
         if requires_grad and self._edge is None:
             if self.dtype.kind not in "fc":
-                raise TypeError(f"requires_grad: expected a floating dtype, got {self.dtype}: use .astype(float32)")
+                raise TypeError(
+                    f"requires_grad: expected a floating dtype, got {self.dtype}: use"
+                    " .astype(float32)"
+                )
             leaf = self._leaf or Leaf(self.shape, self._placement)
             leaf.is_view = base_of(self) is not None
             leaf.viewed = leaf.viewed or has_family(self)
             self._edge = leaf
         elif not requires_grad:
             if not self.is_leaf or (self._edge is None and self._is_differentiated):
-                raise RuntimeError("requires_grad_(False): expected a leaf, got a computed tensor: use .detach()")
+                raise RuntimeError(
+                    "requires_grad_(False): expected a leaf, got a computed tensor: use .detach()"
+                )
             if self._edge is not None:
                 self._saved_leaf, self._edge = self._edge, None  # type: ignore[assignment]
                 self._saved_leaf.viewed = True  # views of a constant are not noted
@@ -200,7 +232,9 @@ class Tensor(Aliases):
 
     @property
     def grad_fn(self) -> Node | OutputEdge | Any:
-        """The recorded call that made this tensor, with its ``name`` and ``inputs``; None for a leaf."""
+        """The recorded call that made this tensor, with its ``name`` and ``inputs``; None for a
+        leaf.
+        """
         return None if self.is_leaf else self._edge
 
     @property
@@ -229,12 +263,20 @@ class Tensor(Aliases):
                 self._check_gradient("grad", value)
             holder.grad = value
         elif value is not None:
-            raise RuntimeError("grad: expected a leaf that requires a gradient: call requires_grad_() first")
+            raise RuntimeError(
+                "grad: expected a leaf that requires a gradient: call requires_grad_() first"
+            )
 
     @property
     def _leaf(self) -> Leaf | None:
         edge = self._edge
-        return getattr(self, "_saved_leaf", None) if edge is None else edge if type(edge) is Leaf else None
+        return (
+            getattr(self, "_saved_leaf", None)
+            if edge is None
+            else edge
+            if type(edge) is Leaf
+            else None
+        )
 
     @property
     def _retained_gradient(self) -> RetainedGradient | None:
@@ -260,7 +302,9 @@ class Tensor(Aliases):
         Tensor([6., 6.])
         """
         if self._edge is None:
-            raise RuntimeError("retain_grad: this tensor needs no gradient: call requires_grad_() first")
+            raise RuntimeError(
+                "retain_grad: this tensor needs no gradient: call requires_grad_() first"
+            )
         if not self.is_leaf:
             self._edge.hooks = self._edge.hooks or {}
             self._edge.hooks.setdefault(RetainedGradient, RetainedGradient())
@@ -268,12 +312,18 @@ class Tensor(Aliases):
     def _check_gradient(self, name: str, other: Tensor, mapped: bool = False) -> None:
         if not isinstance(other, Tensor):
             raise TypeError(
-                f"{name}: expected a tensor for a gradient, got {type(other).__name__}: use xgrad.asarray"
+                f"{name}: expected a tensor for a gradient, got {type(other).__name__}: use"
+                " xgrad.asarray"
             )
-        if other._placement is not self._placement and other.device.level > self.device.level and not mapped:
+        if (
+            other._placement is not self._placement
+            and other.device.level > self.device.level
+            and not mapped
+        ):
             raise ValueError(
-                f"{name}: expected a gradient that is the same for the whole batch of a vmap, for a tensor from "
-                "outside of it, got one of the batch: return what xgrad.autograd.grad or xgrad.vjp computes with it"
+                f"{name}: expected a gradient that is the same for the whole batch of a vmap, for a"
+                " tensor from outside of it, got one of the batch: return what xgrad.autograd.grad"
+                " or xgrad.vjp computes with it"
             )
         same_device = other.device.root is self.device.root
         alike = other._placement is self._placement or (other.dtype == self.dtype and same_device)
@@ -281,15 +331,22 @@ class Tensor(Aliases):
             expected, got = (f"shape {t.shape}, {t.dtype} on {t.device}" for t in (self, other))
             raise ValueError(f"{name}: expected a gradient of {expected}, got {got}")
 
-    def backward(self, gradient: Tensor | None = None, retain_graph: bool = False, create_graph: bool = False) -> None:
-        """Add the gradients of this tensor to the ``.grad`` of every leaf behind it: see `xgrad.autograd.backward`.
+    def backward(
+        self, gradient: Tensor | None = None, retain_graph: bool = False, create_graph: bool = False
+    ) -> None:
+        """Add the gradients of this tensor to the ``.grad`` of every leaf behind it: see
+        `xgrad.autograd.backward`.
 
-        `gradient` is the gradient of this tensor, of the same shape, dtype and device; the default for a scalar is 1.
+        `gradient` is the gradient of this tensor, of the same shape, dtype and device; the default
+        for a scalar is 1.
         """
-        namespace.autograd.backward(self, gradient, retain_graph=retain_graph, create_graph=create_graph)
+        namespace.autograd.backward(
+            self, gradient, retain_graph=retain_graph, create_graph=create_graph
+        )
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
-        """Call `hook` with the complete gradient of this tensor in every pass; a tensor it returns replaces it.
+        """Call `hook` with the complete gradient of this tensor in every pass; a tensor it returns
+        replaces it.
 
         Examples
         --------
@@ -301,15 +358,18 @@ class Tensor(Aliases):
         Tensor([10., 10.])
         """
         if self._edge is None:
-            raise RuntimeError("register_hook: this tensor needs no gradient: call requires_grad_() first")
+            raise RuntimeError(
+                "register_hook: this tensor needs no gradient: call requires_grad_() first"
+            )
         return HookHandle(self._edge, hook)
 
     def detach(self) -> Tensor:
         """Return the same values without history.
 
-        Of a leaf that requires a gradient, such as a parameter, it is the view that `data` is, as in PyTorch: it
-        follows updates of optimizers and writes, and writes to it change the leaf. Later writes to other tensors do
-        not change it. In a `vmap`, or a `jacfwd`, the values are constants of all transforms around it.
+        Of a leaf that requires a gradient, such as a parameter, it is the view that `data` is, as
+        in PyTorch: it follows updates of optimizers and writes, and writes to it change the leaf.
+        Later writes to other tensors do not change it. In a `vmap`, or a `jacfwd`, the values are
+        constants of all transforms around it.
         """
         edge = self._edge
         if type(edge) is Leaf:
@@ -356,9 +416,15 @@ class Tensor(Aliases):
 
     @data.setter
     def data(self, value: Any) -> None:
-        new = value if isinstance(value, Tensor) else namespace.asarray(value, device=self.device, copy=True)
+        new = (
+            value
+            if isinstance(value, Tensor)
+            else namespace.asarray(value, device=self.device, copy=True)
+        )
         if (self._edge or self._leaf) is not None and new.dtype.kind not in "fc":
-            raise TypeError(f"data: expected a floating dtype where a gradient is wanted, got {new.dtype}")
+            raise TypeError(
+                f"data: expected a floating dtype where a gradient is wanted, got {new.dtype}"
+            )
         namespace.ops.writing.set_data(self, new)
 
     # Conversions
@@ -382,14 +448,17 @@ class Tensor(Aliases):
             raise ValueError(f"to_device: expected stream=None, got {shown(stream)}")
         return self.to(device)
 
-    def cpu(self) -> Tensor: return self.to("cpu")
+    def cpu(self) -> Tensor:
+        return self.to("cpu")
 
     def numpy(self) -> np.ndarray:
-        """Return the values as a NumPy array, on the CPU a read-only view; with a gradient, ``.detach()`` first."""
+        """Return the values as a NumPy array, on the CPU a read-only view; with a gradient,
+        ``.detach()`` first.
+        """
         if self._is_differentiated:
             raise RuntimeError(
-                "NumPy conversion: this tensor needs a gradient, which would be lost: use .detach(), or a function of "
-                f"xgrad in the place of NumPy's, at {user_location()}"
+                "NumPy conversion: this tensor needs a gradient, which would be lost: use"
+                f" .detach(), or a function of xgrad in the place of NumPy's, at {user_location()}"
             )
         view = self._to_host().view()
         view.flags.writeable = False
@@ -398,7 +467,8 @@ class Tensor(Aliases):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self.device.type != "cpu":
             raise TypeError(
-                f"NumPy conversion: this tensor is on {self.device}: use .detach().cpu().numpy(), at {user_location()}"
+                f"NumPy conversion: this tensor is on {self.device}: use .detach().cpu().numpy(),"
+                f" at {user_location()}"
             )
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
@@ -413,23 +483,39 @@ class Tensor(Aliases):
         return self._to_scalar("item")
 
     def _to_scalar(self, how: str) -> Any:
-        """Return the only element for a conversion; all but `bool`, `int` and `format` lose its gradient."""
+        """Return the only element for a conversion; all but `bool`, `int` and `format` lose its
+        gradient.
+        """
         if how in ("item", "float", "complex") and self._is_differentiated:
             warn_lost_gradient(how)
         host = self._to_host()
         if host.size != 1:
-            raise ValueError(f"{how}: expected one element, got shape {self.shape}: {_ADVICE.get(how, _ONE_OR_ALL)}")
+            raise ValueError(
+                f"{how}: expected one element, got shape {self.shape}:"
+                f" {_ADVICE.get(how, _ONE_OR_ALL)}"
+            )
         return host.item()
 
-    def __format__(self, spec: str) -> str: return format(self._to_scalar("format") if spec else str(self), spec)
-    def __bool__(self) -> bool: return bool(self._to_scalar("bool"))
-    def __int__(self) -> int: return int(self._to_scalar("int"))
-    def __float__(self) -> float: return float(self._to_scalar("float"))
-    def __complex__(self) -> complex: return complex(self._to_scalar("complex"))
+    def __format__(self, spec: str) -> str:
+        return format(self._to_scalar("format") if spec else str(self), spec)
+
+    def __bool__(self) -> bool:
+        return bool(self._to_scalar("bool"))
+
+    def __int__(self) -> int:
+        return int(self._to_scalar("int"))
+
+    def __float__(self) -> float:
+        return float(self._to_scalar("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._to_scalar("complex"))
 
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
-            raise TypeError(f"index: expected a 0-d tensor of integers, got shape {self.shape}, {self.dtype}")
+            raise TypeError(
+                f"index: expected a 0-d tensor of integers, got shape {self.shape}, {self.dtype}"
+            )
         return int(self._to_scalar("index"))
 
     def __len__(self) -> int:
@@ -439,26 +525,30 @@ class Tensor(Aliases):
 
     def __iter__(self) -> Iterator[Tensor]:
         if self.ndim == 1 or (self._edge is not None and grad_enabled.get() and self.ndim):
-            return iter(namespace.ops.unstack(self))  # one gradient for all rows, not one of full size for each
+            # one gradient for all rows, not one of full size for each
+            return iter(namespace.ops.unstack(self))
         return (self[i, ...] if self.ndim > 1 else self[i] for i in range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_leaf:
             raise RuntimeError(
-                "copy: expected a leaf, got a computed tensor, whose graph is not copied: use .detach(), and for a "
-                "plot .detach().numpy()"
+                "copy: expected a leaf, got a computed tensor, whose graph is not copied: use"
+                " .detach(), and for a plot .detach().numpy()"
             )
         host = self._to_host()
         return _rebuild, (type(self), host, self.device, self.requires_grad)
-    # fmt: on
 
 
-def from_array(raw: Any, device: Device, edge: Edge | None = None, cls: type[Tensor] = Tensor) -> Tensor:
+def from_array(
+    raw: Any, device: Device, edge: Edge | None = None, cls: type[Tensor] = Tensor
+) -> Tensor:
     """Return a tensor of an array on `device`."""
     return from_placement(raw, device.placements[raw.dtype], edge, cls)
 
 
-def from_placement(raw: Any, placement: Placement, edge: Edge | None = None, cls: type[Tensor] = Tensor) -> Tensor:
+def from_placement(
+    raw: Any, placement: Placement, edge: Edge | None = None, cls: type[Tensor] = Tensor
+) -> Tensor:
     """Return a tensor of an array with a known placement."""
     tensor: Tensor = _new(cls)
     tensor._data, tensor._placement, tensor._edge = raw, placement, edge

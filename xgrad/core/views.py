@@ -1,6 +1,7 @@
 """Links between tensors and their views: a write to one reaches the others.
 
-A view holds its base, and the function and options that took it; a base has weak references to its views.
+A view holds its base, and the function and options that took it; a base has weak references to its
+views.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ NO_OPTIONS: dict[str, Any] = {}  # of the views that `Tensor.data` and `Tensor.d
 def is_view(x: Tensor, out: Any, function: Any, options: dict[str, Any]) -> bool:
     """Return whether a result of a function with `Views` "shared" is a view of a tensor.
 
-    It is if it shares memory. Of a parameter packed by an optimizer, whose buffer has another order of elements, and
-    of the views of one, it is if it would share memory in row order: packing changes no answer.
+    It is if it shares memory. Of a parameter packed by an optimizer, whose buffer has another order
+    of elements, and of the views of one, it is if it would share memory in row order: packing
+    changes no answer.
     """
     if getattr(out, "base", None) is x._data:
         return True
@@ -52,7 +54,9 @@ def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> 
     """Make a tensor a view of another, taken by a function; the function of ``.data`` is None."""
     view._view = (base if function is not None else ref(base)), function, options
     leaf = base._edge if type(base._edge) is Leaf else None
-    views = getattr(base, "_views", None) if leaf is None or leaf.viewed else None  # a look in vain is slow
+    views = (
+        getattr(base, "_views", None) if leaf is None or leaf.viewed else None
+    )  # a look in vain is slow
     if not views:
         if leaf is not None:
             leaf.viewed = True
@@ -66,9 +70,11 @@ def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> 
 
 
 def layout(x: Tensor) -> np.ndarray:
-    """Return an array without values that has the strides of a tensor if it is a view of one in row order.
+    """Return an array without values that has the strides of a tensor if it is a view of one in row
+    order.
 
-    Strides are those that functions of views give: optimizers and kernels may store the base itself in another order.
+    Strides are those that functions of views give: optimizers and kernels may store the base itself
+    in another order.
     """
     views = []
     while (base := base_of(x)) is not None:

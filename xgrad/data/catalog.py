@@ -1,4 +1,6 @@
-"""Catalog of the image sets that are published as IDX files: titles, file names, digests, classes."""
+"""Catalog of the image sets that are published as IDX files: titles, file names, digests,
+classes.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,13 @@ class ImageSet:
     """One published image set."""
 
     title: str  # name in messages
-    folders: tuple[str, ...]  # beneath the cache or a data folder: the target of downloads, then torchvision's
-    #: ``algorithm:hexadecimal`` of each file, in the order of training images, training labels, test images, test
-    #: labels: of the compressed file as published under a name with ``.gz``, since no other digest is known; else of
-    #: the decompressed contents, since mirrors compress differently.
+    folders: tuple[
+        str, ...
+    ]  # beneath the cache or a data folder: the target of downloads, then torchvision's
+    #: ``algorithm:hexadecimal`` of each file, in the order of training images, training labels,
+    #: test images, test labels: of the compressed file as published under a name with ``.gz``,
+    #: since no other digest is known; else of the decompressed contents, since mirrors compress
+    #: differently.
     digests: Mapping[str, str]
     class_names: tuple[str, ...]
     source: str  # authors, title and licence
@@ -46,10 +51,13 @@ def _emnist(split: str, class_names: str, *md5: str, first_label: int = 0) -> Im
     return ImageSet(
         f"EMNIST {split}",
         ("emnist", "EMNIST/raw", "gzip", "emnist/gzip", "EMNIST/raw/gzip"),
-        {f"emnist-{split}-{part}-ubyte.gz": f"md5:{digest}" for part, digest in zip(parts, md5, strict=True)},
+        {
+            f"emnist-{split}-{part}-ubyte.gz": f"md5:{digest}"
+            for part, digest in zip(parts, md5, strict=True)
+        },
         tuple(class_names),
-        "G. Cohen, S. Afshar, J. Tapson, A. van Schaik, EMNIST: an extension of MNIST to handwritten letters, "
-        "arXiv:1702.05373, of NIST Special Database 19",
+        "G. Cohen, S. Afshar, J. Tapson, A. van Schaik, EMNIST: an extension of MNIST to"
+        " handwritten letters, arXiv:1702.05373, of NIST Special Database 19",
         562,
         archive="gzip.zip",  # url_checksums/emnist.txt of tensorflow_datasets
         archive_digest="sha256:fb9bb67e33772a9cc0b895e4ecf36d2cf35be8b709693c3564cea2a019fcda8e",
@@ -58,7 +66,9 @@ def _emnist(split: str, class_names: str, *md5: str, first_label: int = 0) -> Im
     )
 
 
-_MERGED = digits + ascii_uppercase + "abdefghnqrt"  # without the small letters that look like their capitals
+_MERGED = (
+    digits + ascii_uppercase + "abdefghnqrt"
+)  # without the small letters that look like their capitals
 
 #: Image sets by the name that `xgrad train` takes.
 SETS = {
@@ -72,7 +82,8 @@ SETS = {
             "sha256:ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
         ),
         tuple(digits),
-        "Y. LeCun, C. Cortes, C. J. C. Burges, The MNIST database of handwritten digits, CC BY-SA 3.0",
+        "Y. LeCun, C. Cortes, C. J. C. Burges, The MNIST database of handwritten digits, CC"
+        " BY-SA 3.0",
         11,
     ),
     "fashion-mnist": ImageSet(
@@ -85,9 +96,20 @@ SETS = {
             "md5:8181f5470baa50b63fa0f6fddb340f0a",
             "md5:15d484375f8d13e6eb1aabb0c3f46965",
         ),
-        ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
-        "H. Xiao, K. Rasul, R. Vollgraf, Fashion-MNIST: a novel image dataset for benchmarking machine learning "
-        "algorithms, arXiv:1708.07747, MIT",
+        (
+            "T-shirt/top",
+            "Trouser",
+            "Pullover",
+            "Dress",
+            "Coat",
+            "Sandal",
+            "Shirt",
+            "Sneaker",
+            "Bag",
+            "Ankle boot",
+        ),
+        "H. Xiao, K. Rasul, R. Vollgraf, Fashion-MNIST: a novel image dataset for benchmarking"
+        " machine learning algorithms, arXiv:1708.07747, MIT",
         31,
     ),
     "kmnist": ImageSet(
@@ -102,7 +124,8 @@ SETS = {
             end=".gz",
         ),
         ("o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo"),
-        "T. Clanuwat and others, Deep learning for classical Japanese literature, arXiv:1812.01718, CC BY-SA 4.0",
+        "T. Clanuwat and others, Deep learning for classical Japanese literature, arXiv:1812.01718,"
+        " CC BY-SA 4.0",
         21,
     ),
     # Compressed files within the archive: mnists.EMNIST, and EmnistFetcher of Deeplearning4j.

@@ -14,7 +14,14 @@ _HINT = "give collate_fn, a function of the list of samples"
 _ARRAY = np.ndarray | np.generic
 _NUMBER = bool | int | float | complex
 _TEXT = str | bytes
-_KINDS: tuple[Any, ...] = (Tensor, _ARRAY, _NUMBER, _TEXT, Mapping, Sequence)  # np.float64 is an array, and a number
+_KINDS: tuple[Any, ...] = (
+    Tensor,
+    _ARRAY,
+    _NUMBER,
+    _TEXT,
+    Mapping,
+    Sequence,
+)  # np.float64 is an array, and a number
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
@@ -59,7 +66,9 @@ def default_collate(batch: Sequence[Any]) -> Any:
     ({'x': Tensor([1, 2])}, ['a', 'b'])
     """
     if not isinstance(batch, Iterable) or isinstance(batch, (Mapping, str)):
-        raise TypeError(f"default_collate: expected a sequence of samples, got {type(batch).__name__}")
+        raise TypeError(
+            f"default_collate: expected a sequence of samples, got {type(batch).__name__}"
+        )
     try:
         return _collate(batch)
     except RecursionError:
@@ -75,8 +84,8 @@ def _collate(batch: Sequence[Any]) -> Any:
     kind = next((kind for kind in _KINDS if isinstance(first, kind)), None)
     if kind is None:
         raise TypeError(
-            f"default_collate: expected tensors, arrays, numbers, strings, or tuples, sequences or mappings of them, "
-            f"got {type(first).__name__}: {_HINT}"
+            "default_collate: expected tensors, arrays, numbers, strings, or tuples, sequences or"
+            f" mappings of them, got {type(first).__name__}: {_HINT}"
         )
     for sample in batch:
         if not isinstance(sample, kind):
@@ -107,4 +116,7 @@ def _collate(batch: Sequence[Any]) -> Any:
 def _check_equal(what: str, values: Sequence[Any]) -> None:
     for value in values:
         if value != values[0]:
-            raise ValueError(f"default_collate: expected samples of one {what}, got {values[0]} and {value}: {_HINT}")
+            raise ValueError(
+                f"default_collate: expected samples of one {what}, got {values[0]} and {value}:"
+                f" {_HINT}"
+            )

@@ -28,8 +28,8 @@ class SizedDataset(Protocol[T_co]):
 class Dataset(Generic[T_co]):
     """Base class of datasets of samples by index.
 
-    A subclass defines ``__getitem__(index)`` and ``__len__()``. A `DataLoader` takes any object with these two methods.
-    ``a + b`` is a `ConcatDataset`.
+    A subclass defines ``__getitem__(index)`` and ``__len__()``. A `DataLoader` takes any object
+    with these two methods. ``a + b`` is a `ConcatDataset`.
 
     Examples
     --------
@@ -45,7 +45,9 @@ class Dataset(Generic[T_co]):
     """
 
     def __getitem__(self, index: Any) -> T_co:
-        raise NotImplementedError(f"{type(self).__name__}: expected a subclass that defines __getitem__(index)")
+        raise NotImplementedError(
+            f"{type(self).__name__}: expected a subclass that defines __getitem__(index)"
+        )
 
     def __add__(self, other: Dataset[T_co] | SizedDataset[T_co]) -> ConcatDataset[T_co]:
         return ConcatDataset([self, other])
@@ -77,17 +79,21 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     def __init__(self, *tensors: Tensor) -> None:
         for x in tensors:
             if not isinstance(x, Tensor):
-                raise TypeError(f"TensorDataset: expected tensors, got {type(x).__name__}: make one with xgrad.asarray")
+                raise TypeError(
+                    f"TensorDataset: expected tensors, got {type(x).__name__}: make one with"
+                    " xgrad.asarray"
+                )
         shapes = [x.shape for x in tensors]
         if not tensors or () in shapes or len({shape[0] for shape in shapes}) > 1:
             raise ValueError(
-                "TensorDataset: expected one or more tensors with first axes of one length, got shapes "
-                f"{shapes}: give each a row for every sample"
+                "TensorDataset: expected one or more tensors with first axes of one length, got"
+                f" shapes {shapes}: give each a row for every sample"
             )
         if len({x.device for x in tensors}) > 1:
             devices = ", ".join(str(x.device) for x in tensors)
             raise DeviceError(
-                f"TensorDataset: expected tensors of one device, got {devices}: move them with .to(device)"
+                f"TensorDataset: expected tensors of one device, got {devices}: move them with"
+                " .to(device)"
             )
         self.tensors = tensors
 
@@ -174,9 +180,13 @@ class ConcatDataset(Dataset[T_co]):
     def __getitem__(self, index: int) -> T_co:
         position = index + len(self) if index < 0 else index
         if not 0 <= position < len(self):
-            raise IndexError(f"ConcatDataset: expected an index below its length {len(self)}, got {index}")
+            raise IndexError(
+                f"ConcatDataset: expected an index below its length {len(self)}, got {index}"
+            )
         which = bisect_right(self.cumulative_sizes, position)
-        sample: T_co = self.datasets[which][position - (self.cumulative_sizes[which - 1] if which else 0)]
+        sample: T_co = self.datasets[which][
+            position - (self.cumulative_sizes[which - 1] if which else 0)
+        ]
         return sample
 
 
@@ -225,23 +235,33 @@ def random_split(
         sizes = [n for n in wanted if isinstance(n, int) and n >= 0]
     if len(sizes) < len(wanted) or sum(sizes) != size:
         raise ValueError(
-            f"random_split: expected numbers of samples that add up to {size}, the length of the dataset, or "
-            f"fractions that add up to 1, got {wanted}"
+            f"random_split: expected numbers of samples that add up to {size}, the length of the"
+            f" dataset, or fractions that add up to 1, got {wanted}"
         )
     order = randperm(size, device="cpu", generator=generator).tolist()
-    return [Subset(dataset, order[end - n : end]) for n, end in zip(sizes, accumulate(sizes), strict=True)]
+    return [
+        Subset(dataset, order[end - n : end])
+        for n, end in zip(sizes, accumulate(sizes), strict=True)
+    ]
 
 
 def check_sized(caller: str, dataset: Any) -> None:
     """Raise TypeError unless a dataset has a length and samples by index."""
     if not (isinstance(dataset, Sized) and hasattr(dataset, "__getitem__")):
-        raise TypeError(f"{caller}: expected a dataset with __len__ and __getitem__, got {type(dataset).__name__}")
+        raise TypeError(
+            f"{caller}: expected a dataset with __len__ and __getitem__, got"
+            f" {type(dataset).__name__}"
+        )
 
 
 def check_index(caller: str, i: Any, size: int) -> int:
-    """Return the index of a sample as an int; raise unless a dataset of this size has the sample."""
+    """Return the index of a sample as an int; raise unless a dataset of this size has the
+    sample.
+    """
     if isinstance(i, bool):
-        raise TypeError(f"{caller}: expected indices of samples, got {i}: give indices in place of a mask")
+        raise TypeError(
+            f"{caller}: expected indices of samples, got {i}: give indices in place of a mask"
+        )
     number = index(i)
     if not 0 <= number < size:
         raise IndexError(f"{caller}: expected indices from 0 to {size - 1}, got {number}")

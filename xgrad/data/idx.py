@@ -59,24 +59,33 @@ def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
     try:
         file = open(path, "rb")  # noqa: SIM115
     except FileNotFoundError as error:
-        raise DataNotFoundError(f"file not found: {name}: expected an IDX file; check the path") from error
+        raise DataNotFoundError(
+            f"file not found: {name}: expected an IDX file; check the path"
+        ) from error
     with file:
         return parse_idx(_decompressing(file, name), name)
 
 
 def decompress(content: bytes, name: str, limit: int) -> bytes:
-    """Return the content of a file, given its bytes, decompressed if it is gzip or its name ends in ``.gz``.
+    """Return the content of a file, given its bytes, decompressed if it is gzip or its name ends in
+    ``.gz``.
 
     Raise DataError if it is damaged, or has over `limit` bytes; no more are decompressed.
     """
-    data = _read_at_most(_decompressing(io.BufferedReader(io.BytesIO(content)), name), limit + 1, name)
+    data = _read_at_most(
+        _decompressing(io.BufferedReader(io.BytesIO(content)), name), limit + 1, name
+    )
     if len(data) > limit:
-        raise DataError(f"{name}: expected at most {limit} bytes, got more; delete it and fetch it again")
+        raise DataError(
+            f"{name}: expected at most {limit} bytes, got more; delete it and fetch it again"
+        )
     return bytes(data)
 
 
 def parse_idx(file: io.BufferedIOBase, name: str) -> npt.NDArray[Any]:
-    """Return the array in an uncompressed IDX file; `name` is for error messages. At most its stated size is read."""
+    """Return the array in an uncompressed IDX file; `name` is for error messages. At most its
+    stated size is read.
+    """
     start = 0
 
     def take(size: int, what: str) -> bytearray:
@@ -94,8 +103,9 @@ def parse_idx(file: io.BufferedIOBase, name: str) -> npt.NDArray[Any]:
     zeros, code, ndim = struct.unpack(">HBB", magic)
     if zeros or code not in _DTYPES:
         raise DataError(
-            f"{name}: expected the magic number of an IDX file (00 00, then 08, 09, 0b, 0c, 0d or 0e, then "
-            f"the number of dimensions), got {magic.hex(' ')}; check that this is the right file"
+            f"{name}: expected the magic number of an IDX file (00 00, then 08, 09, 0b, 0c, 0d or"
+            f" 0e, then the number of dimensions), got {magic.hex(' ')}; check that this is the"
+            " right file"
         )
     shape = struct.unpack(f">{ndim}I", take(4 * ndim, f"the header of a {ndim}-dimensional array"))
     dtype = np.dtype(_DTYPES[code])
@@ -103,14 +113,16 @@ def parse_idx(file: io.BufferedIOBase, name: str) -> npt.NDArray[Any]:
     content = take(math.prod(shape) * dtype.itemsize, described)
     if extra := len(_read_at_most(file, CHUNK, name)):
         raise DataError(
-            f"{name}: expected {start} bytes for {described}, got {start + extra}{' or more' * (extra == CHUNK)}: "
-            "the file is too long; delete it and fetch it again"
+            f"{name}: expected {start} bytes for {described}, got"
+            f" {start + extra}{' or more' * (extra == CHUNK)}: the file is too long; delete it and"
+            " fetch it again"
         )
     try:
         array = np.frombuffer(content, dtype).reshape(shape)
     except ValueError as error:
         raise DataError(
-            f"{name}: expected a shape that NumPy can hold, got {shape} ({error}); check that this is the right file"
+            f"{name}: expected a shape that NumPy can hold, got {shape} ({error}); check that this"
+            " is the right file"
         ) from error
     return array.astype(dtype.newbyteorder("="), copy=False)
 
@@ -122,13 +134,16 @@ def _decompressing(file: io.BufferedReader, name: str) -> io.BufferedIOBase:
 
 
 def _read_at_most(file: io.BufferedIOBase, size: int, name: str) -> bytearray:
-    """Return the next bytes of a file, at most `size`, in memory that grows with the actual content."""
+    """Return the next bytes of a file, at most `size`, in memory that grows with the actual
+    content.
+    """
     content = bytearray()
     try:
         while part := file.read(min(CHUNK, size - len(content))):
             content += part
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(
-            f"{name}: expected a complete gzip file, got a damaged one ({error}); delete it and fetch it again"
+            f"{name}: expected a complete gzip file, got a damaged one ({error}); delete it and"
+            " fetch it again"
         ) from error
     return content

@@ -20,11 +20,17 @@ from xgrad.support.files import read
 ALGORITHMS = {"sha256": "SHA-256", "md5": "MD5"}
 
 
-def read_arrays(name: str, folder: str | os.PathLike[str] | None, download: bool) -> list[npt.NDArray[Any]]:
-    """Return training images, training labels, test images and test labels of a published image set."""
+def read_arrays(
+    name: str, folder: str | os.PathLike[str] | None, download: bool
+) -> list[npt.NDArray[Any]]:
+    """Return training images, training labels, test images and test labels of a published image
+    set.
+    """
     known = SETS[name]
     chosen = os.environ.get("XGRAD_DATA") or None if folder is None else folder
-    root = _cache() if chosen is None else Path(os.path.expanduser(chosen))  # unchanged for an unknown user
+    root = (
+        _cache() if chosen is None else Path(os.path.expanduser(chosen))
+    )  # unchanged for an unknown user
     folders = [*(root / beneath for beneath in known.folders), root]
     files = {file: path for file in known.digests if (path := _find(known, file, folders))}
     if missing := [file for file in known.digests if file not in files]:
@@ -33,7 +39,8 @@ def read_arrays(name: str, folder: str | os.PathLike[str] | None, download: bool
         files |= _download(name, known, missing, folders)
     return [
         parse_idx(
-            BytesIO(verify(file, digest, *_read(known, file, files[file]), known.max_decompressed)), str(files[file])
+            BytesIO(verify(file, digest, *_read(known, file, files[file]), known.max_decompressed)),
+            str(files[file]),
         )
         for file, digest in known.digests.items()
     ]
@@ -42,7 +49,8 @@ def read_arrays(name: str, folder: str | os.PathLike[str] | None, download: bool
 def verify(file: str, digest: str, raw: bytes, where: str, limit: int) -> bytes:
     """Return the decompressed contents of a file, given its bytes.
 
-    Raise DataError if the digest is another one, or if there are over `limit` bytes after decompression.
+    Raise DataError if the digest is another one, or if there are over `limit` bytes after
+    decompression.
     """
     compressed = file.endswith(".gz")
     data = raw if compressed else decompress(raw, where, limit)
@@ -51,9 +59,13 @@ def verify(file: str, digest: str, raw: bytes, where: str, limit: int) -> bytes:
         what = "the compressed file as published," if compressed else "contents"
         advice = "delete the file and fetch it again"
         if other := _identify(file, raw, where, limit):
-            advice = f"this is the file of {other}: keep the files of each data set in a folder of its own"
+            advice = (
+                f"this is the file of {other}: keep the files of each data set in a folder of"
+                " its own"
+            )
         raise DataError(
-            f"{where}: expected {what} with the {ALGORITHMS[algorithm]} {value}, got {got.partition(':')[2]}; {advice}"
+            f"{where}: expected {what} with the {ALGORITHMS[algorithm]} {value}, got"
+            f" {got.partition(':')[2]}; {advice}"
         )
     return decompress(data, where, limit) if compressed else data
 
@@ -65,7 +77,9 @@ def _digest(like: str, data: bytes) -> str:
 
 
 def _identify(file: str, raw: bytes, where: str, limit: int) -> str:
-    """Return the title of the image set that has this file under the same name, or an empty text."""
+    """Return the title of the image set that has this file under the same name, or an empty
+    text.
+    """
     for known in SETS.values():
         for name, digest in known.digests.items():
             if name.removesuffix(".gz") == file.removesuffix(".gz"):
@@ -95,17 +109,23 @@ def _read(known: ImageSet, file: str, path: Path) -> tuple[bytes, str]:
                 return packed.read(known.max_bytes + 1), f"{path}/gzip/{file}"
         except Exception as error:  # zipfile documents no list of exceptions for malformed files
             raise DataError(
-                f"{path}: expected the archive of {known.title}, got another or a damaged one ({error}); delete it "
-                "and fetch it again"
+                f"{path}: expected the archive of {known.title}, got another or a damaged one"
+                f" ({error}); delete it and fetch it again"
             ) from error
 
 
-def _download(name: str, known: ImageSet, missing: Sequence[str], folders: Sequence[Path]) -> dict[str, Path]:
+def _download(
+    name: str, known: ImageSet, missing: Sequence[str], folders: Sequence[Path]
+) -> dict[str, Path]:
     """Download the missing files into the cache, and return their paths."""
     from xgrad.data import mirrors  # not at the top: urllib takes half as long to import as NumPy
 
     urls = mirrors.MIRRORS[name.partition("-")[0] if known.archive else name]
-    wanted = {known.archive: known.archive_digest} if known.archive else {file: known.digests[file] for file in missing}
+    wanted = (
+        {known.archive: known.archive_digest}
+        if known.archive
+        else {file: known.digests[file] for file in missing}
+    )
     paths: dict[str, Path] = {}
     for file, digest in wanted.items():
         path = folders[0] / (file if file.endswith((".gz", ".zip")) else f"{file}.gz")
@@ -120,7 +140,9 @@ def _cache() -> Path:
     base = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
     folder = base or os.path.expanduser("~/.cache")
     if folder.startswith("~"):
-        raise DataNotFoundError("expected a home folder for the cache, got none: set XGRAD_DATA to a folder of data")
+        raise DataNotFoundError(
+            "expected a home folder for the cache, got none: set XGRAD_DATA to a folder of data"
+        )
     return Path(folder) / "xgrad"
 
 
@@ -128,11 +150,13 @@ def _not_found(
     known: ImageSet, missing: Sequence[str], folders: Sequence[Path], failures: Sequence[str] = ()
 ) -> DataNotFoundError:
     tried = f", nor at a mirror ({'; '.join(failures)})" if failures else ""
-    form = "each as it is or with .gz" if not missing[0].endswith((".gz", ".zip")) else "as published"
+    form = (
+        "each as it is or with .gz" if not missing[0].endswith((".gz", ".zip")) else "as published"
+    )
     archive = f", or {known.archive}, which has them" if known.archive else ""
     return DataNotFoundError(
-        f"{known.title}: files not found: {', '.join(missing)} ({form}){archive}, in "
-        f"{', '.join(map(str, folders))}{tried}; set XGRAD_DATA to a folder that holds the files, or let "
-        "them be downloaded (with network, download=True, and neither a folder nor XGRAD_DATA), or use "
-        "xgrad.data.digits(), which needs no download"
+        f"{known.title}: files not found: {', '.join(missing)} ({form}){archive}, in"
+        f" {', '.join(map(str, folders))}{tried}; set XGRAD_DATA to a folder that holds the files,"
+        " or let them be downloaded (with network, download=True, and neither a folder nor"
+        " XGRAD_DATA), or use xgrad.data.digits(), which needs no download"
     )

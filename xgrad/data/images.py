@@ -104,24 +104,30 @@ class TrainTestImages:
     def __post_init__(self) -> None:
         for part, split in (("train", self.train), ("test", self.test)):
             if not isinstance(split, Split):
-                raise TypeError(f"TrainTestImages: expected a Split for {part}, got {type(split).__name__}")
+                raise TypeError(
+                    f"TrainTestImages: expected a Split for {part}, got {type(split).__name__}"
+                )
             labels = split.labels
             if len(labels) and not 0 <= labels.min() <= labels.max() < self.classes:
                 raise DataError(
-                    f"{self.name}: expected labels from 0 to {self.classes - 1}, got {labels.min()} to {labels.max()} "
-                    f"in {part}"
+                    f"{self.name}: expected labels from 0 to {self.classes - 1}, got {labels.min()}"
+                    f" to {labels.max()} in {part}"
                 )
         if self.train.images.shape[1:] != self.test.images.shape[1:]:
             raise DataError(
-                f"{self.name}: expected training and test images of one size, got {self.train.images.shape[1:]} and "
-                f"{self.test.images.shape[1:]}"
+                f"{self.name}: expected training and test images of one size, got"
+                f" {self.train.images.shape[1:]} and {self.test.images.shape[1:]}"
             )
         if self.class_names and len(self.class_names) != self.classes:
-            raise DataError(f"{self.name}: expected {self.classes} class names or none, got {len(self.class_names)}")
+            raise DataError(
+                f"{self.name}: expected {self.classes} class names or none, got"
+                f" {len(self.class_names)}"
+            )
 
 
 def digits() -> TrainTestImages:
-    """Return the UCI handwritten digits: 1797 images of 8 by 8 pixels, which come with this package.
+    """Return the UCI handwritten digits: 1797 images of 8 by 8 pixels, which come with this
+    package.
 
     They are those of scikit-learn, the test part of the original set. The split is fixed: with the
     images of each class in a fixed random order, one class after the other, every fifth is a test
@@ -158,13 +164,17 @@ def digits() -> TrainTestImages:
         Split(images[test], labels[test]),
         classes=10,
         scale=16.0,
-        source="E. Alpaydin, C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning "
-        "Repository, 1998, doi:10.24432/C50P49, CC BY 4.0",
+        source=(
+            "E. Alpaydin, C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine"
+            " Learning Repository, 1998, doi:10.24432/C50P49, CC BY 4.0"
+        ),
         class_names=tuple("0123456789"),
     )
 
 
-def mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> TrainTestImages:
+def mnist(
+    folder: str | os.PathLike[str] | None = None, *, download: bool = True
+) -> TrainTestImages:
     """Return MNIST: 60 000 training and 10 000 test images of handwritten digits, 28 by 28 pixels.
 
     The four original IDX files are looked for in `folder` if it is given, else in the folder that
@@ -204,7 +214,9 @@ def mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True
     return _published("mnist", folder, download)
 
 
-def fashion_mnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> TrainTestImages:
+def fashion_mnist(
+    folder: str | os.PathLike[str] | None = None, *, download: bool = True
+) -> TrainTestImages:
     """Return Fashion-MNIST: 60 000 training and 10 000 test images of clothes, 28 by 28 pixels.
 
     Its files have the names of MNIST's, and are looked for as by `mnist`, in the folders
@@ -241,8 +253,11 @@ def fashion_mnist(folder: str | os.PathLike[str] | None = None, *, download: boo
     return _published("fashion-mnist", folder, download)
 
 
-def kmnist(folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> TrainTestImages:
-    """Return Kuzushiji-MNIST: 60 000 training and 10 000 test images of ten hiragana, 28 by 28 pixels.
+def kmnist(
+    folder: str | os.PathLike[str] | None = None, *, download: bool = True
+) -> TrainTestImages:
+    """Return Kuzushiji-MNIST: 60 000 training and 10 000 test images of ten hiragana, 28 by 28
+    pixels.
 
     Its files have the names of MNIST's, and are looked for as by `mnist`, in the folders ``kmnist``
     and ``KMNIST/raw``, compressed as published. Each call verifies the SHA-256 of the compressed
@@ -329,7 +344,9 @@ def emnist(
     26
     """
     if f"emnist-{split}" not in SETS:
-        splits = ", ".join(name.removeprefix("emnist-") for name in SETS if name.startswith("emnist-"))
+        splits = ", ".join(
+            name.removeprefix("emnist-") for name in SETS if name.startswith("emnist-")
+        )
         raise ValueError(f"emnist: expected a split out of {splits}, got {shown(split)}")
     return _published(f"emnist-{split}", folder, download)
 
@@ -339,7 +356,11 @@ PUBLISHED: dict[str, Callable[..., TrainTestImages]] = {
     "mnist": mnist,
     "fashion-mnist": fashion_mnist,
     "kmnist": kmnist,
-    **{name: partial(emnist, name.removeprefix("emnist-")) for name in SETS if name.startswith("emnist-")},
+    **{
+        name: partial(emnist, name.removeprefix("emnist-"))
+        for name in SETS
+        if name.startswith("emnist-")
+    },
 }
 
 
@@ -348,7 +369,12 @@ def _published(name: str, folder: str | os.PathLike[str] | None, download: bool)
     known = SETS[name]
     arrays = read_arrays(name, folder, download)
     train, test = (
-        Split(np.ascontiguousarray(x.transpose(0, 2, 1)) if known.transposed else x, y - np.uint8(known.first_label))
+        Split(
+            np.ascontiguousarray(x.transpose(0, 2, 1)) if known.transposed else x,
+            y - np.uint8(known.first_label),
+        )
         for x, y in zip(arrays[::2], arrays[1::2], strict=True)
     )
-    return TrainTestImages(name, train, test, len(known.class_names), 255.0, known.source, known.class_names)
+    return TrainTestImages(
+        name, train, test, len(known.class_names), 255.0, known.source, known.class_names
+    )

@@ -33,7 +33,9 @@ class Ranks(Protocol):
 
 @dataclass
 class _Position:
-    """The position in an iteration: the state of the generator before it, and the number of batches so far."""
+    """The position in an iteration: the state of the generator before it, and the number of batches
+    so far.
+    """
 
     generator: Mapping[str, int]
     batches: int = 0
@@ -110,11 +112,16 @@ class DataLoader:
         prefetch_factor: int = 2,
         ranks: Ranks | None = None,
     ) -> None:
-        indexed = isinstance(dataset, Sized) and hasattr(dataset, "__getitem__") and not isinstance(dataset, Mapping)
+        indexed = (
+            isinstance(dataset, Sized)
+            and hasattr(dataset, "__getitem__")
+            and not isinstance(dataset, Mapping)
+        )
         if not (indexed or isinstance(dataset, Iterable)) or isinstance(dataset, Mapping):
             raise TypeError(
-                "DataLoader: expected a dataset with __len__ and __getitem__(index), or an iterable, got "
-                f"{type(dataset).__name__}: of arrays, make one with xgrad.data.TensorDataset(images, labels)"
+                "DataLoader: expected a dataset with __len__ and __getitem__(index), or an"
+                f" iterable, got {type(dataset).__name__}: of arrays, make one with"
+                " xgrad.data.TensorDataset(images, labels)"
             )
         for name, value, low in (
             ("batch_size", batch_size, 1),
@@ -122,20 +129,26 @@ class DataLoader:
             ("prefetch_factor", prefetch_factor, 1),
         ):
             if isinstance(value, bool) or not isinstance(value, int) or value < low:
-                raise ValueError(f"DataLoader: expected a {name} of {low} or more, got {shown(value)}")
+                raise ValueError(
+                    f"DataLoader: expected a {name} of {low} or more, got {shown(value)}"
+                )
         for name, flag in (("shuffle", shuffle), ("drop_last", drop_last)):
             if not isinstance(flag, bool):
                 raise TypeError(f"DataLoader: expected True or False for {name}, got {shown(flag)}")
         if shuffle and sampler is not None:
-            raise ValueError("DataLoader: expected either shuffle or a sampler, got both: leave out shuffle")
+            raise ValueError(
+                "DataLoader: expected either shuffle or a sampler, got both: leave out shuffle"
+            )
         if not indexed and (shuffle or sampler is not None):
             name = "shuffle" if shuffle else "sampler"
             raise ValueError(
-                f"DataLoader: expected a dataset with __len__ and __getitem__ for {name}, got an iterable, "
-                f"{type(dataset).__name__}: make it a list, or leave out {name}"
+                f"DataLoader: expected a dataset with __len__ and __getitem__ for {name}, got an"
+                f" iterable, {type(dataset).__name__}: make it a list, or leave out {name}"
             )
         if sampler is not None and not isinstance(sampler, Iterable):
-            raise TypeError(f"DataLoader: expected an iterable of int as sampler, got {type(sampler).__name__}")
+            raise TypeError(
+                f"DataLoader: expected an iterable of int as sampler, got {type(sampler).__name__}"
+            )
         self.dataset: Any = dataset
         self.batch_size = batch_size
         self.shuffle = shuffle
@@ -152,7 +165,9 @@ class DataLoader:
         self._resumed: _Position | None = None  # where the next iteration begins
 
     def __len__(self) -> int:
-        """Return the number of batches of one iteration; TypeError if the dataset or the sampler has no length."""
+        """Return the number of batches of one iteration; TypeError if the dataset or the sampler
+        has no length.
+        """
         samples = self.dataset if self.sampler is None else self.sampler
         if not isinstance(samples, Sized):
             raise TypeError(f"DataLoader: {type(samples).__name__} has no length")
@@ -165,25 +180,32 @@ class DataLoader:
         if position is None:
             position = _Position(generator_of("DataLoader", self.generator).get_state())
         self._position = position
-        with closing(self._batches(position.batches, position.generator if resumes else None)) as batches:
+        with closing(
+            self._batches(position.batches, position.generator if resumes else None)
+        ) as batches:
             for batch in batches:
-                position.batches += 1  # before the step on the batch, after which `state_dict` is called
+                position.batches += (
+                    1  # before the step on the batch, after which `state_dict` is called
+                )
                 yield batch
         if self._position is position:
             self._position = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position in the current iteration, or that none has begun or the last one has ended.
+        """Return the position in the current iteration, or that none has begun or the last one has
+        ended.
 
-        It is small: the order of the samples follows from the state that the generator had when the iteration began.
-        The state of the default generator is not part of it: save `xgrad.random.get_state` beside it.
+        It is small: the order of the samples follows from the state that the generator had when the
+        iteration began. The state of the default generator is not part of it: save
+        `xgrad.random.get_state` beside it.
 
         Returns
         -------
         dict
-            ``"batches"``: the number of batches that were returned; ``"start"``: the state of the generator before
-            them, None if there are none; ``"generator"``: the state of the loader's own generator, if it has one;
-            ``"batch_size"`` and ``"samples"``: the numbers of samples in a batch and in the dataset.
+            ``"batches"``: the number of batches that were returned; ``"start"``: the state of the
+            generator before them, None if there are none; ``"generator"``: the state of the
+            loader's own generator, if it has one; ``"batch_size"`` and ``"samples"``: the numbers
+            of samples in a batch and in the dataset.
 
         Examples
         --------
@@ -206,7 +228,8 @@ class DataLoader:
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Let the next iteration continue after the last batch that was returned before `state_dict` was called.
+        """Let the next iteration continue after the last batch that was returned before
+        `state_dict` was called.
 
         The samples before are skipped: unread, except that an iterable is read up to there.
 
@@ -224,19 +247,25 @@ class DataLoader:
         """
         own, title = self.state_dict(), "DataLoader.load_state_dict"
         if not isinstance(state_dict, Mapping) or state_dict.keys() != own.keys():
-            got = sorted(state_dict) if isinstance(state_dict, Mapping) else type(state_dict).__name__
+            got = (
+                sorted(state_dict) if isinstance(state_dict, Mapping) else type(state_dict).__name__
+            )
             raise TypeError(f"{title}: expected a mapping with {sorted(own)}, got {got}")
         for name in ("batch_size", "samples"):
             if state_dict[name] != own[name]:
                 raise ValueError(
-                    f"{title}: expected {name} {own[name]}, got {state_dict[name]}: give the loader the arguments and "
-                    "the dataset that it had"
+                    f"{title}: expected {name} {own[name]}, got {state_dict[name]}: give the loader"
+                    " the arguments and the dataset that it had"
                 )
         batches, start, generator = (state_dict[name] for name in ("batches", "start", "generator"))
         if not isinstance(batches, int) or batches < 0 or (start is None) != (batches == 0):
-            raise ValueError(f"{title}: expected a number of batches, 0 without a start, got {shown(batches)}")
+            raise ValueError(
+                f"{title}: expected a number of batches, 0 without a start, got {shown(batches)}"
+            )
         if (generator is None) != (self.generator is None):
-            raise ValueError(f"{title}: expected a loader with a generator of its own in both runs, or in none")
+            raise ValueError(
+                f"{title}: expected a loader with a generator of its own in both runs, or in none"
+            )
         if start is not None:
             random.Generator(0).set_state(start)  # an error before anything changes
         if self.generator is not None:
@@ -245,13 +274,17 @@ class DataLoader:
         self._resumed = self._position
 
     def _batches(self, skipped: int, start: Mapping[str, int] | None) -> Batches:
-        """Return the batches after a number of skipped ones, in an order drawn by the generator in an earlier state."""
+        """Return the batches after a number of skipped ones, in an order drawn by the generator in
+        an earlier state.
+        """
         dataset, indices = self.dataset, None
         while type(dataset) is Subset:
             indices = dataset.indices if indices is None else [dataset.indices[i] for i in indices]
             dataset = dataset.dataset
         generator = generator_of("DataLoader", self.generator)
-        earlier = replaying({generator: (start["seed"], start["calls"])}) if start else nullcontext()
+        earlier = (
+            replaying({generator: (start["seed"], start["calls"])}) if start else nullcontext()
+        )
         if self.collate_fn is default_collate and type(dataset) is TensorDataset:
             batches = self._gather(dataset, indices)
             with earlier:
@@ -271,9 +304,13 @@ class DataLoader:
         """Yield batches of tensors, of all samples or of those at the indices of a subset."""
         size, device = len(dataset), dataset.tensors[0].device
         if indices is None and self.sampler is None:
-            order = randperm(size, device=device, generator=self.generator) if self.shuffle else None
+            order = (
+                randperm(size, device=device, generator=self.generator) if self.shuffle else None
+            )
             for start in range(0, len(self) * self.batch_size, self.batch_size):
-                part = self._part(min(self.batch_size, size - start))  # the standard has no slices beyond the end
+                part = self._part(
+                    min(self.batch_size, size - start)
+                )  # the standard has no slices beyond the end
                 rows = slice(start + part.start, start + part.stop)
                 yield dataset[rows if order is None else order[rows]]
             return
@@ -287,12 +324,17 @@ class DataLoader:
         if self.sampler is not None:
             order = self._start(self.sampler)
         elif self.shuffle:
-            order = iter(randperm(len(self.dataset), device="cpu", generator=self.generator).tolist())
+            order = iter(
+                randperm(len(self.dataset), device="cpu", generator=self.generator).tolist()
+            )
         else:
             order = iter(range(len(self.dataset)))
         while indices := list(islice(order, self.batch_size)):
             if any(isinstance(i, bool) for i in indices):
-                raise TypeError("DataLoader: expected indices of samples from the sampler, got bools: give indices")
+                raise TypeError(
+                    "DataLoader: expected indices of samples from the sampler, got bools: give"
+                    " indices"
+                )
             if len(indices) == self.batch_size or not self.drop_last:
                 yield indices[self._part(len(indices))]
 
@@ -302,20 +344,25 @@ class DataLoader:
             return slice(0, count)
         if count < self.ranks.size:
             raise ValueError(
-                f"DataLoader: expected batches of at least {self.ranks.size} samples, one for each rank, got one of "
-                f"{count}: leave it out with drop_last=True, or choose another batch_size"
+                f"DataLoader: expected batches of at least {self.ranks.size} samples, one for each"
+                f" rank, got one of {count}: leave it out with drop_last=True, or choose another"
+                " batch_size"
             )
         return self.ranks.part(count)
 
     def _jobs(self) -> Jobs:
-        """Yield for each batch a function that loads it, in a copy of the context with a seed drawn here."""
+        """Yield for each batch a function that loads it, in a copy of the context with a seed drawn
+        here.
+        """
         if self._indexed:
             for number, indices in enumerate(self._batched_indices()):
                 if number == 0:  # after the order is drawn, as for a TensorDataset
                     seed = self._seed()
                 yield partial(copy_context().run, self._load, seed + number, number, indices)
             return
-        context = copy_context()  # one for all batches: a `with` block of an iterator may span several
+        context = (
+            copy_context()
+        )  # one for all batches: a `with` block of an iterator may span several
         items = context.run(self._start, self.dataset)
         context.run(manual_seed, self._seed())
         try:
@@ -359,13 +406,16 @@ class DataLoader:
             raise
 
     def _start(self, items: Iterable[Any]) -> Iterator[Any]:
-        """Return an iterator from the first item on; raise ValueError if `items` is an exhausted iterator."""
+        """Return an iterator from the first item on; raise ValueError if `items` is an exhausted
+        iterator.
+        """
         iterator = iter(items)
         if iterator is items:
             if self._exhausted:
                 raise ValueError(
-                    f"DataLoader: expected an iterable that can start anew, got {type(items).__name__}, an iterator "
-                    "that an earlier iteration exhausted: give a list, or an object with __iter__"
+                    "DataLoader: expected an iterable that can start anew, got"
+                    f" {type(items).__name__}, an iterator that an earlier iteration exhausted:"
+                    " give a list, or an object with __iter__"
                 )
             self._exhausted = True
         return iterator
@@ -373,10 +423,11 @@ class DataLoader:
 
 @contextmanager
 def continued_after_errors(loader: DataLoader) -> Iterator[Callable[[], None]]:
-    """Yield a function to call after each step on a batch of a loader, in a block with its iteration.
+    """Yield a function to call after each step on a batch of a loader, in a block with its
+    iteration.
 
-    After an exception in the block, the next iteration begins with the batch after the last such step, and the default
-    generator is as after it if a batch has been taken since.
+    After an exception in the block, the next iteration begins with the batch after the last such
+    step, and the default generator is as after it if a batch has been taken since.
     """
     position, generator = loader.state_dict(), random.get_state()
 

@@ -28,8 +28,11 @@ GRACE, MIN_RATE = 30.0, 10e3  # seconds, and then bytes a second, below which a 
 MAX_REASON = 500  # characters; a server may have written them
 
 
-def fetch(path: Path, mirrors: tuple[str, ...], check: Callable[[bytes], object], limit: int) -> list[str]:
-    """Fill `path` from the first mirror that has a file of its name, of at most `limit` bytes, that passes `check`.
+def fetch(
+    path: Path, mirrors: tuple[str, ...], check: Callable[[bytes], object], limit: int
+) -> list[str]:
+    """Fill `path` from the first mirror that has a file of its name, of at most `limit` bytes, that
+    passes `check`.
 
     Return the reasons of the mirrors if all failed, and nothing was written; else an empty list.
     """
@@ -49,7 +52,9 @@ def fetch(path: Path, mirrors: tuple[str, ...], check: Callable[[bytes], object]
 
 
 def _receive(url: str, limit: int) -> bytes:
-    """Return the content at an address; raise OSError for any failure, also a reply that is too large or too slow."""
+    """Return the content at an address; raise OSError for any failure, also a reply that is too
+    large or too slow.
+    """
     content, cancelled, reasons = bytearray(), Event(), []
 
     def receive() -> None:
@@ -57,20 +62,29 @@ def _receive(url: str, limit: int) -> bytes:
             with urlopen(url, timeout=TIMEOUT) as reply:
                 if not isinstance(reply, HTTPResponse):
                     raise OSError(f"expected a reply of HTTP, got one of {reply.url}")
-                while not cancelled.is_set() and len(content) <= limit and (part := reply.read1(CHUNK)):
+                while (
+                    not cancelled.is_set()
+                    and len(content) <= limit
+                    and (part := reply.read1(CHUNK))
+                ):
                     content.extend(part)
                 if reply.length:  # read1 does not report a short reply
                     raise IncompleteRead(b"", reply.length)
         except Exception as error:  # urllib documents no list of exceptions for malformed replies
-            reasons.append(str(error) or type(error).__name__)  # the error itself would keep the socket open
+            reasons.append(
+                str(error) or type(error).__name__
+            )  # the error itself would keep the socket open
 
-    # The timeout of a socket holds for each byte; the total time is bounded by waiting for another thread.
+    # The timeout of a socket holds for each byte; the total time is bounded by waiting for another
+    # thread.
     thread, start = Thread(target=receive, daemon=True), monotonic()
     thread.start()
     try:
         while thread.is_alive():
             if monotonic() - start > GRACE + len(content) / MIN_RATE:
-                raise TimeoutError(f"too slow: {len(content)} bytes in {monotonic() - start:.0f} seconds")
+                raise TimeoutError(
+                    f"too slow: {len(content)} bytes in {monotonic() - start:.0f} seconds"
+                )
             thread.join(0.1)
     finally:
         cancelled.set()

@@ -28,9 +28,9 @@ def run(jobs: Jobs) -> Generator[Any, None, None]:
 def prefetch(jobs: Jobs, workers: int, ahead: int) -> Generator[Any, None, None]:
     """Yield the results of jobs in order, while threads run a number of further ones.
 
-    A signal handler, which runs in the main thread, may raise within a lock of Python code, and so leave other threads
-    waiting forever. Therefore the main thread shares with others only queues, which are implemented in C, and a thread
-    of its own starts the workers and uses the pool.
+    A signal handler, which runs in the main thread, may raise within a lock of Python code, and so
+    leave other threads waiting forever. Therefore the main thread shares with others only queues,
+    which are implemented in C, and a thread of its own starts the workers and uses the pool.
     """
     tasks: SimpleQueue[Any] = SimpleQueue()
     active, started = [True], Lock()

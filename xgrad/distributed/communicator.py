@@ -1,4 +1,6 @@
-"""Communicators: the processes of a job, each with a rank, and the sums and copies that they make together."""
+"""Communicators: the processes of a job, each with a rank, and the sums and copies that they make
+together.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ class Communicator:
     rank, size = 0, 1
 
     def part(self, count: int, rank: int | None = None) -> slice:
-        """Return the consecutive part of so many elements that belongs to a rank, by default this one.
+        """Return the consecutive part of so many elements that belongs to a rank, by default this
+        one.
 
         Parts of ranks are in order, and their sizes differ by at most one.
         """
@@ -58,19 +61,25 @@ class Communicator:
         return slice(count * rank // self.size, count * (rank + 1) // self.size)
 
     def all_reduce(self, x: Tensor) -> Tensor:
-        """Return the sum over all ranks of their tensors of one shape and dtype; not recorded for gradients."""
+        """Return the sum over all ranks of their tensors of one shape and dtype; not recorded for
+        gradients.
+        """
         with x.device.active():
             array = x.device.xp.asarray(x._data, copy=True)
             self.sum_array(array, x.device)
         return from_array(array, x.device)
 
-    def sums(self, tensors: Iterable[Tensor], count: int, call: str = "sums") -> tuple[tuple[Tensor, ...], int]:
+    def sums(
+        self, tensors: Iterable[Tensor], count: int, call: str = "sums"
+    ) -> tuple[tuple[Tensor, ...], int]:
         """Return sums over samples, and the number of samples, of all ranks together."""
         self.meet(call)
         return tuple(map(self.all_reduce, tensors)), sum(self.gather_objects(count))
 
     def broadcast(self, *objects: Any) -> None:
-        """Load the state of rank 0 into modules, optimizers or other objects with `state_dict` on all other ranks."""
+        """Load the state of rank 0 into modules, optimizers or other objects with `state_dict` on
+        all other ranks.
+        """
         states = [x.state_dict() for x in objects]  # on all ranks: some gather theirs
         states = self.broadcast_object(states, "broadcast")
         if self.rank:
@@ -94,7 +103,8 @@ class Communicator:
     def meet(self, call: str, nbytes: int = 0) -> list[int]:
         """Wait for the other ranks, and return the numbers of bytes that they give.
 
-        Every method in which ranks communicate begins with it, so that no rank takes the data of another call.
+        Every method in which ranks communicate begins with it, so that no rank takes the data of
+        another call.
 
         Parameters
         ----------
@@ -126,7 +136,9 @@ class Communicator:
         """Replace an array of one axis or none by its sum over all ranks."""
 
     def sum_parts(self, array: Any, device: Device) -> None:
-        """Replace the rank's part of an array of one axis by its sum over all ranks; other parts become undefined."""
+        """Replace the rank's part of an array of one axis by its sum over all ranks; other parts
+        become undefined.
+        """
 
     def gather_parts(self, array: Any, device: Device) -> None:
         """Replace each part of an array of one axis by that of the rank to which it belongs."""

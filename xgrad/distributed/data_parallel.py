@@ -1,4 +1,6 @@
-"""Data parallelism: each rank has the model and a part of each batch, and gradients are summed over ranks."""
+"""Data parallelism: each rank has the model and a part of each batch, and gradients are summed over
+ranks.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ CHECKED_STEPS = 100  # after which ranks compare their weights
 
 
 class ShardedParameters(FlatParameters):
-    """Packed parameters, of which each rank updates a part, and has the optimizer's state of that part alone."""
+    """Packed parameters, of which each rank updates a part, and has the optimizer's state of that
+    part alone.
+    """
 
     def __init__(
         self,
@@ -36,7 +40,9 @@ class ShardedParameters(FlatParameters):
         super().__init__(params, states, elementwise, stepped)
         self.communicator, self.part = communicator, communicator.part(self.layout.size)
         for key, array in self.arrays.items():
-            self.arrays[key] = from_array(self.device.xp.asarray(array._data[self.part], copy=True), self.device)
+            self.arrays[key] = from_array(
+                self.device.xp.asarray(array._data[self.part], copy=True), self.device
+            )
 
     def whole(self, array: Any) -> Any:
         """Return an array of the state with the parts of all ranks."""
@@ -49,8 +55,12 @@ class ShardedParameters(FlatParameters):
         """Return the parameters that this rank updates, and their gradients, as one array each."""
         return self.buffer._data[self.part], self.gradients.buffer._data[self.part]
 
-    def _update(self, update: Update, numbers: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the state after an update of the rank's part; then take the parts of the other ranks."""
+    def _update(
+        self, update: Update, numbers: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the state after an update of the rank's part; then take the parts of the other
+        ranks.
+        """
         check_not_captured("the step of an optimizer with sharded state")
         state = super()._update(update, numbers, options)
         self.communicator.gather_parts(self.buffer._data, self.device)
@@ -109,15 +119,24 @@ class DataParallel:
     """
 
     def __init__(
-        self, model: Module, optimizer: Optimizer, communicator: Communicator, shard_state: bool = False
+        self,
+        model: Module,
+        optimizer: Optimizer,
+        communicator: Communicator,
+        shard_state: bool = False,
     ) -> None:
-        self.model, self.optimizer, self.communicator, self.sharded = model, optimizer, communicator, shard_state
+        self.model, self.optimizer, self.communicator, self.sharded = (
+            model,
+            optimizer,
+            communicator,
+            shard_state,
+        )
         communicator.broadcast(model, optimizer)
         if shard_state:
             if not optimizer.elementwise:
                 raise ValueError(
-                    f"DataParallel: expected an optimizer that updates each element by itself for shard_state, got "
-                    f"{type(optimizer).__name__}"
+                    "DataParallel: expected an optimizer that updates each element by itself for"
+                    f" shard_state, got {type(optimizer).__name__}"
                 )
             state = optimizer.state_dict()
             optimizer.packing = partial(ShardedParameters, communicator=communicator)
@@ -125,49 +144,59 @@ class DataParallel:
 
     @no_grad()
     def reduce_gradients(self, loss: Tensor | float = 0.0, samples: int = 1) -> None:
-        """Replace the gradients by the means over all ranks; with sharded state, only where this rank updates.
+        """Replace the gradients by the means over all ranks; with sharded state, only where this
+        rank updates.
 
         Parameters
         ----------
         loss : Tensor or float, optional
             The loss of this rank, of which it is checked before that it is finite.
         samples : int, default 1
-            The weight of this rank in the mean: the number of its samples, if the loss is a mean over them.
+            The weight of this rank in the mean: the number of its samples, if the loss is a mean
+            over them.
 
         Raises
         ------
         RankError
-            On all ranks alike, with the numbers of those whose loss is not finite; the gradients are left alone.
+            On all ranks alike, with the numbers of those whose loss is not finite; the gradients
+            are left alone.
         """
         check_not_captured("DataParallel.reduce_gradients")
         losses, weights = zip(
-            *self.communicator.gather_objects((float(loss), samples), "reduce_gradients"), strict=True
+            *self.communicator.gather_objects((float(loss), samples), "reduce_gradients"),
+            strict=True,
         )
-        if wrong := [f"{x} on rank {rank}" for rank, x in enumerate(losses) if not math.isfinite(x)]:
+        if wrong := [
+            f"{x} on rank {rank}" for rank, x in enumerate(losses) if not math.isfinite(x)
+        ]:
             raise RankError(
-                f"expected finite losses, got {', '.join(wrong)}: look for such values in its samples, or choose a "
-                "smaller learning rate"
+                f"expected finite losses, got {', '.join(wrong)}: look for such values in its"
+                " samples, or choose a smaller learning rate"
             )
         for flat, _ in self.optimizer.pack():
             if flat.leaves[0].grad is not None:
                 with flat.device.active():
                     buffer = flat.take_gradients()
                     buffer *= samples / sum(weights)
-                    reduce = self.communicator.sum_parts if self.sharded else self.communicator.sum_array
+                    reduce = (
+                        self.communicator.sum_parts if self.sharded else self.communicator.sum_array
+                    )
                     reduce(buffer, flat.device)
 
     def step_between(
         self, backward: Callable[..., tuple[Tensor, Any]], update: Callable[[], Any]
     ) -> Callable[..., Any]:
-        """Return a step of all ranks: `backward`, with random numbers of the rank's own, reduction, and `update`.
+        """Return a step of all ranks: `backward`, with random numbers of the rank's own, reduction,
+        and `update`.
 
         Parameters
         ----------
         backward : callable
-            Called with what the step is called with, inputs and targets first. It returns the mean loss over these
-            samples, and a result of the step.
+            Called with what the step is called with, inputs and targets first. It returns the mean
+            loss over these samples, and a result of the step.
         update : callable
-            The rest of the step, such as ``optimizer.step``. Each of the two may be a captured step.
+            The rest of the step, such as ``optimizer.step``. Each of the two may be a captured
+            step.
         """
         numbers = count(1)
 
@@ -184,13 +213,17 @@ class DataParallel:
 
     @no_grad()
     def clip_grad_norm_(self, max_norm: float) -> float:
-        """Scale reduced gradients down so that their norm is at most `max_norm`, and return the norm before.
+        """Scale reduced gradients down so that their norm is at most `max_norm`, and return the
+        norm before.
 
-        As `xgrad.nn.utils.clip_grad_norm_`, which sees a part of the gradients if the state is sharded.
+        As `xgrad.nn.utils.clip_grad_norm_`, which sees a part of the gradients if the state is
+        sharded.
         """
         flats = [flat for flat, _ in self.optimizer.pack() if flat.leaves[0].grad is not None]
         parts = [flat.updated_arrays()[1] for flat in flats]
-        square = math.fsum(float(flat.device.xp.vecdot(x, x)) for flat, x in zip(flats, parts, strict=True))
+        square = math.fsum(
+            float(flat.device.xp.vecdot(x, x)) for flat, x in zip(flats, parts, strict=True)
+        )
         if self.sharded:
             square = math.fsum(self.communicator.gather_objects(square, "clip_grad_norm_"))
         norm = math.sqrt(square)
@@ -214,6 +247,6 @@ class DataParallel:
         usual = Counter(sums).most_common(1)[0][0]
         if wrong := [f"rank {rank}" for rank, x in enumerate(sums) if x != usual]:
             raise RankError(
-                f"expected equal weights on all ranks, got others on {', '.join(wrong)}: change parameters alike on "
-                "all ranks, or, if nothing changes them, test its memory"
+                f"expected equal weights on all ranks, got others on {', '.join(wrong)}: change"
+                " parameters alike on all ranks, or, if nothing changes them, test its memory"
             )

@@ -21,13 +21,30 @@ _RANK = "--as-rank"  # the first argument of a launched process
 
 def command(arguments: argparse.Namespace) -> list[str]:
     """Return the command that starts all ranks."""
-    rank = [sys.executable, "-m", "xgrad.distributed.launch", _RANK, arguments.target, *arguments.arguments]
+    rank = [
+        sys.executable,
+        "-m",
+        "xgrad.distributed.launch",
+        _RANK,
+        arguments.target,
+        *arguments.arguments,
+    ]
     if arguments.slurm:
-        return ["srun", f"--ntasks={arguments.n}", "--kill-on-bad-exit=1", *arguments.options, *rank]
-    beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent))  # from the wheel of an MPI library
+        return [
+            "srun",
+            f"--ntasks={arguments.n}",
+            "--kill-on-bad-exit=1",
+            *arguments.options,
+            *rank,
+        ]
+    beside = shutil.which(
+        "mpiexec", path=str(Path(sys.executable).parent)
+    )  # from the wheel of an MPI library
     mpiexec = beside or shutil.which("mpiexec")
     if mpiexec is None:
-        raise SystemExit("xgrad.distributed.launch: expected mpiexec, found none: pip install 'xgrad[mpi]'")
+        raise SystemExit(
+            "xgrad.distributed.launch: expected mpiexec, found none: pip install 'xgrad[mpi]'"
+        )
     return [mpiexec, "-n", str(arguments.n), *arguments.options, *rank]
 
 
@@ -35,9 +52,19 @@ def main(argv: Sequence[str]) -> int:
     """Start all ranks, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m xgrad.distributed.launch", description=__doc__)
     parser.add_argument("-n", type=int, default=1, help="number of ranks")
-    parser.add_argument("--slurm", action="store_true", help="start them by srun in place of mpiexec")
-    parser.add_argument("--print", action="store_true", help="write the command instead of running it")
-    parser.add_argument("--option", action="append", default=[], dest="options", help="of mpiexec or srun; repeatable")
+    parser.add_argument(
+        "--slurm", action="store_true", help="start them by srun in place of mpiexec"
+    )
+    parser.add_argument(
+        "--print", action="store_true", help="write the command instead of running it"
+    )
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        dest="options",
+        help="of mpiexec or srun; repeatable",
+    )
     parser.add_argument("target", help="path of a script, or name of a module such as xgrad")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
     arguments = parser.parse_args(argv)
@@ -47,7 +74,9 @@ def main(argv: Sequence[str]) -> int:
     if arguments.print:
         print(shlex.join(line))
         return 0
-    signal.signal(signal.SIGINT, lambda number, frame: None)  # Ctrl-C reaches the command, too, which ends the ranks
+    signal.signal(
+        signal.SIGINT, lambda number, frame: None
+    )  # Ctrl-C reaches the command, too, which ends the ranks
     with subprocess.Popen(line) as process:
         signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
         return process.wait()

@@ -25,26 +25,33 @@ GRACE = 1.0  # seconds for the other ranks to end, too
 
 
 class MPICommunicator(Communicator):
-    """The processes that `mpiexec` or `srun` started. Arrays of other libraries than NumPy pass through the host."""
+    """The processes that `mpiexec` or `srun` started. Arrays of other libraries than NumPy pass
+    through the host.
+    """
 
     def __init__(self) -> None:
         try:
             from mpi4py import MPI
         except (ImportError, RuntimeError) as error:  # without mpi4py; without an MPI library
-            raise ImportError(f"xgrad.distributed: MPI is missing: pip install 'xgrad[mpi]' ({error})") from error
+            raise ImportError(
+                f"xgrad.distributed: MPI is missing: pip install 'xgrad[mpi]' ({error})"
+            ) from error
         self._mpi, self._world = MPI, MPI.COMM_WORLD
         self.rank, self.size = self._world.Get_rank(), self._world.Get_size()
         if (expected := launched(SIZES)) not in (None, self.size):
             raise RuntimeError(
-                f"xgrad.distributed: expected {expected} processes, as the launcher started, got {self.size}: "
-                f"launch with the mpiexec of {MPI.Get_library_version().split(',')[0].splitlines()[0]}"
+                f"xgrad.distributed: expected {expected} processes, as the launcher started, got"
+                f" {self.size}: launch with the mpiexec of"
+                f" {MPI.Get_library_version().split(',')[0].splitlines()[0]}"
             )
 
         self._ends = _channel_of_ends()
         self._header, self._headers = np.empty(2, np.int64), np.empty((self.size, 2), np.int64)
 
     def meet(self, call: str, nbytes: int = 0) -> list[int]:
-        """Return the numbers of bytes of all ranks; RankError on all of them if they are at different calls."""
+        """Return the numbers of bytes of all ranks; RankError on all of them if they are at
+        different calls.
+        """
         self._header[:] = zlib.crc32(call.encode()), nbytes
         self._world.Allgather(self._header, self._headers)
         headers = self._headers.tolist()
@@ -78,7 +85,10 @@ class MPICommunicator(Communicator):
         gathered = bytearray(sum(sizes))
         self._world.Allgatherv([data, self._mpi.BYTE], [gathered, sizes, self._mpi.BYTE])
         stops = accumulate(sizes)
-        return [pickle.loads(memoryview(gathered)[stop - size : stop]) for size, stop in zip(sizes, stops, strict=True)]
+        return [
+            pickle.loads(memoryview(gathered)[stop - size : stop])
+            for size, stop in zip(sizes, stops, strict=True)
+        ]
 
     def sum_array(self, array: Any, device: Device) -> None:
         """Replace an array of one axis or none by its sum over all ranks."""
@@ -86,7 +96,9 @@ class MPICommunicator(Communicator):
         self._sum(array, device)
 
     def sum_parts(self, array: Any, device: Device) -> None:
-        """Replace the rank's part of an array of one axis by its sum over all ranks; other parts become undefined."""
+        """Replace the rank's part of an array of one axis by its sum over all ranks; other parts
+        become undefined.
+        """
         self._meet_for("sum of parts", array)
         self._sum_parts(array, device)
 
@@ -146,7 +158,9 @@ def _call_on_array(call: str, shape: tuple[int, ...], dtype: Any) -> str:
 
 @cache
 def _channel_of_ends() -> Any:
-    """Return a copy of the communicator of all ranks, with messages of its own; made once, by all of them."""
+    """Return a copy of the communicator of all ranks, with messages of its own; made once, by all
+    of them.
+    """
     from mpi4py import MPI
 
     return MPI.COMM_WORLD.Dup()
@@ -155,7 +169,8 @@ def _channel_of_ends() -> Any:
 def _different(calls: list[tuple[str, str]]) -> str:
     """Return the message on different calls of ranks, each with the line of the program.
 
-    At fault are ranks that end something, such as the block of `world`, before the others, else the minority.
+    At fault are ranks that end something, such as the block of `world`, before the others, else the
+    minority.
     """
     ranks: dict[str, list[int]] = {}
     for rank, (call, _) in enumerate(calls):
@@ -169,14 +184,15 @@ def _different(calls: list[tuple[str, str]]) -> str:
     else:
         at_fault = []
     got = [
-        f"{call} on {_names(group)}" + (f" ({calls[group[0]][1]})" if call != END_OF_PROCESS else "")
+        f"{call} on {_names(group)}"
+        + (f" ({calls[group[0]][1]})" if call != END_OF_PROCESS else "")
         for call, group in ranks.items()
     ]
     fault = f"came to {ends[0]} before the others" if ends else "made another call than the others"
     problem = f"{_names(at_fault)} of {len(calls)} {fault}: " if at_fault else ""
     return (
-        f"{problem}expected the same calls on all ranks in the same order, got {' and '.join(got)}: give all ranks "
-        "equal numbers of batches and steps"
+        f"{problem}expected the same calls on all ranks in the same order, got {' and '.join(got)}:"
+        " give all ranks equal numbers of batches and steps"
     )
 
 

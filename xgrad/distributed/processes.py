@@ -1,4 +1,6 @@
-"""The processes of a job: their communicator, and the end of all if one of them ends before the others."""
+"""The processes of a job: their communicator, and the end of all if one of them ends before the
+others.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,18 @@ from xgrad.distributed.supervision import RANKS, SIZES, launched, report
 
 @contextmanager
 def world(device: str | Device = "cpu") -> Iterator[Communicator]:
-    """Connect the processes that a launcher started; if one of them ends before the others, end all, with its rank.
+    """Connect the processes that a launcher started; if one of them ends before the others, end
+    all, with its rank.
 
-    All ranks leave the block together. A rank that leaves it by an exception, or by ``sys.exit`` with a status other
-    than 0 where the others do not, is named, and ends the job. One that leaves it while others make another call is
-    named by a `RankError` on all ranks, which ends them.
+    All ranks leave the block together. A rank that leaves it by an exception, or by ``sys.exit``
+    with a status other than 0 where the others do not, is named, and ends the job. One that leaves
+    it while others make another call is named by a `RankError` on all ranks, which ends them.
 
     Parameters
     ----------
     device : str or Device, default "cpu"
-        The device of the tensors: those of ``cuda`` pass by NCCL (not yet run on a GPU), all others by MPI.
+        The device of the tensors: those of ``cuda`` pass by NCCL (not yet run on a GPU), all others
+        by MPI.
 
     Yields
     ------
@@ -72,7 +76,11 @@ def world(device: str | Device = "cpu") -> Iterator[Communicator]:
         raise SystemExit(1) from error
     except SystemExit as error:
         if not _rank.all_end():
-            fail(communicator, f"ended by SystemExit({error.code!r}) before the others", exit_status(error))
+            fail(
+                communicator,
+                f"ended by SystemExit({error.code!r}) before the others",
+                exit_status(error),
+            )
         raise
     except BaseException as error:
         traceback.print_exc()
@@ -126,7 +134,9 @@ def run_as_rank(function: Callable[[], None]) -> None:
         function()
     except BaseException as error:
         if status := exit_status(error):
-            if _rank.communicator is None:  # the others may wait for it in world(): not to meet them
+            if (
+                _rank.communicator is None
+            ):  # the others may wait for it in world(): not to meet them
                 atexit.unregister(_rank.leave)
             elif not _rank.all_end():
                 if not isinstance(error, SystemExit):

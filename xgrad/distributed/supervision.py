@@ -15,14 +15,21 @@ from types import FrameType
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 
-#: Phases of a rank: before `world`; in its block; after it; at the end, which was reported or is that of all ranks.
+#: Phases of a rank: before `world`; in its block; after it; at the end, which was reported or is
+#: that of all ranks.
 BEFORE, INSIDE, OUTSIDE, ENDED = range(4)
-_PLACES = ("before it entered the block of world()", "in the block of world()", "after the block of world()")
+_PLACES = (
+    "before it entered the block of world()",
+    "in the block of world()",
+    "after the block of world()",
+)
 _phase = mmap.mmap(-1, 1)  # shared with the process that waits
 
 
 def launched(names: tuple[str, ...]) -> int | None:
-    """Return the rank, or the number of ranks, that a launcher gave this process; None without a launcher."""
+    """Return the rank, or the number of ranks, that a launcher gave this process; None without a
+    launcher.
+    """
     return next((int(os.environ[name]) for name in names if name in os.environ), None)
 
 
@@ -32,10 +39,14 @@ def enter(phase: int) -> None:
 
 
 def report(rank: int, size: int, event: str) -> None:
-    """Print what happened to a rank, and wait until a launcher has read it: it may drop output when it ends a job."""
+    """Print what happened to a rank, and wait until a launcher has read it: it may drop output when
+    it ends a job.
+    """
     sys.stderr.write(f"xgrad.distributed: rank {rank} of {size} {event}\n")  # at once, unlike print
     sys.stderr.flush()
-    with suppress(ImportError, OSError, ValueError):  # standard error is no pipe, or its length is not known
+    with suppress(
+        ImportError, OSError, ValueError
+    ):  # standard error is no pipe, or its length is not known
         import fcntl
         import termios
 
@@ -46,10 +57,11 @@ def report(rank: int, size: int, event: str) -> None:
 
 
 def supervise() -> bool:
-    """Continue in a child process, while this one waits for it, and names the rank if it ends without a report.
+    """Continue in a child process, while this one waits for it, and names the rank if it ends
+    without a report.
 
-    To be called before MPI is initialized. Without a launcher, or where processes cannot be forked, it does nothing,
-    and returns False.
+    To be called before MPI is initialized. Without a launcher, or where processes cannot be forked,
+    it does nothing, and returns False.
     """
     rank, size = launched(RANKS), launched(SIZES)
     if rank is None or size is None or size == 1 or not hasattr(os, "fork"):
@@ -86,10 +98,16 @@ def _end_job(status: int) -> None:
 
 
 def _event(status: int, stopped: list[int]) -> str | None:
-    """Return the end of a rank by its exit status and the signals passed on to it; None if it was reported."""
+    """Return the end of a rank by its exit status and the signals passed on to it; None if it was
+    reported.
+    """
     if status < 0:
         name = signal.Signals(-status).name
-        return f"was stopped by {name}, sent to its parent process" if -status in stopped else f"was killed by {name}"
+        return (
+            f"was stopped by {name}, sent to its parent process"
+            if -status in stopped
+            else f"was killed by {name}"
+        )
     if _phase[0] == ENDED:
         return None
     return f"ended with status {status} {_PLACES[_phase[0]]}"
@@ -98,7 +116,8 @@ def _event(status: int, stopped: list[int]) -> str | None:
 def _end_with_parent() -> None:
     """Let the kernel kill this process when its parent ends, such as by the launcher; Linux only.
 
-    A signal to the group of the parent, such as Ctrl-C from a launcher, then reaches this process once, by `forward`.
+    A signal to the group of the parent, such as Ctrl-C from a launcher, then reaches this process
+    once, by `forward`.
     """
     if sys.platform == "linux":
         import ctypes

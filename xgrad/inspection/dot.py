@@ -12,21 +12,35 @@ from xgrad.support.hints import import_optional
 Path = tuple[str, ...]
 
 #: Fill and outline of boxes by kind; dark text on them is legible on light and dark pages.
-COLORS = {"op": ("#dbe8fb", "#3d86e0"), "leaf": ("#e4f4e4", "#4a9a5b"), "module": ("#ece2fa", "#8a5cc9")}
-FRAME = 'labelloc=t; labeljust=l; style=rounded; color="#a9b4c4"; fontcolor="#808a99"; fontsize=10; margin=8'
+COLORS = {
+    "op": ("#dbe8fb", "#3d86e0"),
+    "leaf": ("#e4f4e4", "#4a9a5b"),
+    "module": ("#ece2fa", "#8a5cc9"),
+}
+FRAME = (
+    'labelloc=t; labeljust=l; style=rounded; color="#a9b4c4"; fontcolor="#808a99"; fontsize=10;'
+    " margin=8"
+)
 FONT = 'fontname="DejaVu Sans,Verdana,sans-serif"'
 
 
 def source(boxes: Sequence[Any], classes: Mapping[Path, str]) -> str:
-    """Return the boxes of a graph in DOT, from the leaves at the top to the result; modules are frames around ops."""
+    """Return the boxes of a graph in DOT, from the leaves at the top to the result; modules are
+    frames around ops.
+    """
     numbers = {box: i for i, box in enumerate(boxes)}
     places = [box.place for box in boxes]
     usual = max(dict.fromkeys(places), key=places.count)
     lines = [
         "digraph {",
-        f'  graph [rankdir=TB, bgcolor="transparent", nodesep=0.25, ranksep=0.3, labelloc=b, label="{usual}", {FONT}, '
-        'fontsize=10, fontcolor="#808a99"]',
-        f'  node [shape=box, style="filled,rounded", margin="0.14,0.05", height=0.3, {FONT}, fontsize=11]',
+        (
+            '  graph [rankdir=TB, bgcolor="transparent", nodesep=0.25, ranksep=0.3, labelloc=b,'
+            f' label="{usual}", {FONT}, fontsize=10, fontcolor="#808a99"]'
+        ),
+        (
+            f'  node [shape=box, style="filled,rounded", margin="0.14,0.05", height=0.3, {FONT},'
+            " fontsize=11]"
+        ),
         f'  edge [color="#7d899b", arrowsize=0.6, {FONT}, fontsize=9, fontcolor="#808a99"]',
     ]
     members: dict[Path, list[Any]] = {}
@@ -40,13 +54,20 @@ def source(boxes: Sequence[Any], classes: Mapping[Path, str]) -> str:
             inner[path[:-1]].append(path)
 
     def contents(path: Path, outer: Path, indent: str) -> None:
-        """Write the boxes and frames in a module, by their names within `outer`, the innermost module with a frame."""
+        """Write the boxes and frames in a module, by their names within `outer`, the innermost
+        module with a frame.
+        """
         for box in members[path]:
             fill, line = COLORS[box.kind]
             title = escape(relative(box.title, path))
             about = [box.shape, box.place if box.place != usual else "", box.contents, box.values]
-            small = "".join([f'<br/><font point-size="9">{escape(text)}</font>' for text in about if text])
-            lines.append(f'{indent}{numbers[box]} [label=<{title}{small}>, fillcolor="{fill}", color="{line}"]')
+            small = "".join(
+                [f'<br/><font point-size="9">{escape(text)}</font>' for text in about if text]
+            )
+            lines.append(
+                f'{indent}{numbers[box]} [label=<{title}{small}>, fillcolor="{fill}",'
+                f' color="{line}"]'
+            )
         for p in inner[path]:
             if len(inner[path]) == 1 and not members[path]:
                 contents(p, outer, indent)
@@ -78,20 +99,26 @@ def relative(name: str, path: Path) -> str:
 
 
 def render(text: str) -> str:
-    """Return DOT as SVG; raise ImportError, with what to install, if the package or its program is missing."""
+    """Return DOT as SVG; raise ImportError, with what to install, if the package or its program is
+    missing.
+    """
     graphviz = import_optional("graphviz", "graph", "graph: ")
     try:
         picture: str = graphviz.Source(text).pipe(format="svg", encoding="utf-8")
     except graphviz.ExecutableNotFound as error:
         raise ImportError(
-            "graph: the program dot of Graphviz is missing: install it by the system, as in apt install graphviz, and "
-            "see https://graphviz.org/download"
+            "graph: the program dot of Graphviz is missing: install it by the system, as in apt"
+            " install graphviz, and see https://graphviz.org/download"
         ) from error
-    # The titles of frames go to the end, with an outline in the colour of the page, for edges are drawn over frames.
+    # The titles of frames go to the end, with an outline in the colour of the page, for edges are
+    # drawn over frames.
     frame = re.compile(r'(class="cluster">.*?)(<text.*?</text>\n)', re.DOTALL)
     titles = "".join([title for _, title in frame.findall(picture)])
     head, end, tail = frame.sub(r"\1", picture[picture.index("<svg") :]).rpartition("</g>\n</svg>")
-    return f'{head}<g stroke="Canvas" stroke-width="4" paint-order="stroke">\n{titles}</g>\n{end}{tail}'
+    return (
+        f'{head}<g stroke="Canvas" stroke-width="4"'
+        f' paint-order="stroke">\n{titles}</g>\n{end}{tail}'
+    )
 
 
 def scrollable(picture: str | None, text: str) -> str:

@@ -30,7 +30,8 @@ class Box:
     Attributes
     ----------
     kind, title : str
-        "op", "leaf" or "module"; the name of the op or of the leaf, or the class and path of the module.
+        "op", "leaf" or "module"; the name of the op or of the leaf, or the class and path of the
+        module.
     path : tuple of str
         The path of the module that contains it.
     shape : str
@@ -58,7 +59,10 @@ class Box:
     @property
     def place(self) -> str:
         """The dtype and device of the result."""
-        return f"{self.placement.device.backend.numpy_dtype(self.placement.dtype)} on {self.placement.device}"
+        return (
+            f"{self.placement.device.backend.numpy_dtype(self.placement.dtype)} on"
+            f" {self.placement.device}"
+        )
 
     @property
     def contents(self) -> str:
@@ -71,7 +75,8 @@ class Box:
 class Graph:
     """A recorded graph, as `graph` returns it: text in a terminal, a picture in a notebook.
 
-    `boxes` are its parts in the order of execution, leaves first; `classes` has the class of each module, by path.
+    `boxes` are its parts in the order of execution, leaves first; `classes` has the class of each
+    module, by path.
     """
 
     def __init__(self, boxes: list[Box], classes: dict[Path, str]) -> None:
@@ -85,7 +90,9 @@ class Graph:
         return dot.source(self.boxes, self.classes)
 
     def svg(self) -> str:
-        """Return the graph as SVG; ImportError, with what to install, without the package graphviz or its program."""
+        """Return the graph as SVG; ImportError, with what to install, without the package graphviz
+        or its program.
+        """
         return dot.render(self.dot())
 
     def _repr_svg_(self) -> str | None:
@@ -101,7 +108,12 @@ class Graph:
 
 
 def graph(
-    output: Tensor, module: Any = None, *, depth: int | None = None, values: bool = False, **named: Tensor
+    output: Tensor,
+    module: Any = None,
+    *,
+    depth: int | None = None,
+    values: bool = False,
+    **named: Tensor,
 ) -> Graph:
     """Return the recorded graph behind a tensor, for a terminal, a notebook, or a file.
 
@@ -156,19 +168,27 @@ def graph(
         raise TypeError(f"graph: expected a module after the tensor, got {shown(module)}")
     if isinstance(output._edge, Leaf | None):
         raise ValueError(
-            "graph: expected a tensor computed from leaves that require a gradient, got one without a graph: results "
-            "of captured steps and of no_grad() have none"
+            "graph: expected a tensor computed from leaves that require a gradient, got one without"
+            " a graph: results of captured steps and of no_grad() have none"
         )
     if depth is not None and depth < 1:
-        raise ValueError(f"graph: expected a depth of 1 or more, got {depth}: leave it out for the default")
+        raise ValueError(
+            f"graph: expected a depth of 1 or more, got {depth}: leave it out for the default"
+        )
     parameters = dict(module.named_parameters()) if module is not None else {}
-    classes = {tuple(path.split(".")): type(m).__name__ for path, m in module.named_modules() if path} if module else {}
+    classes = (
+        {tuple(path.split(".")): type(m).__name__ for path, m in module.named_modules() if path}
+        if module
+        else {}
+    )
     names = {x._leaf: name for name, x in (parameters | named).items()}
     owners = {x._leaf: tuple(name.split(".")[:-1]) for name, x in parameters.items()}
     sources = _sources(_node(output._edge))
     paths = _paths(sources, owners)
     boxes: dict[Edge, Box] = {}
-    for level in [depth] if depth is not None else [99, *range(max(map(len, paths.values())), 0, -1)]:
+    for level in (
+        [depth] if depth is not None else [99, *range(max(map(len, paths.values())), 0, -1)]
+    ):
         finer, boxes = boxes, _boxes(sources, names, owners, paths, classes, level)
         count = len(set(boxes.values()))
         if count < 4 and len(set(finer.values())) in range(1, DRAWABLE):  # so few say little
@@ -188,7 +208,9 @@ def _node(edge: Edge) -> Edge:
 
 
 def _sources(root: Edge) -> Sources:
-    """Return the nodes and leaves behind a node with those of their inputs, in the order of execution, leaves first."""
+    """Return the nodes and leaves behind a node with those of their inputs, in the order of
+    execution, leaves first.
+    """
     sources: Sources = {}
     stack = [root]
     while stack:
@@ -211,8 +233,12 @@ def _paths(sources: Sources, owners: dict[Any, Path]) -> dict[Edge, Path]:
         return [last := path if path is not None else last for path in paths]
 
     around = zip(nearest(known), reversed(nearest(reversed(known))), strict=True)
-    pairs = [takewhile(lambda pair: pair[0] == pair[1], zip(*paths, strict=False)) for paths in around]
-    return {node: tuple([name for name, _ in pair]) for node, pair in zip(nodes, pairs, strict=True)}
+    pairs = [
+        takewhile(lambda pair: pair[0] == pair[1], zip(*paths, strict=False)) for paths in around
+    ]
+    return {
+        node: tuple([name for name, _ in pair]) for node, pair in zip(nodes, pairs, strict=True)
+    }
 
 
 def _boxes(
@@ -223,7 +249,9 @@ def _boxes(
     classes: dict[Path, str],
     depth: int,
 ) -> dict[Edge, Box]:
-    """Return the boxes of nodes and leaves. Consecutive ops of a module at `depth` share one, which makes no cycles."""
+    """Return the boxes of nodes and leaves. Consecutive ops of a module at `depth` share one, which
+    makes no cycles.
+    """
     boxes: dict[Edge, Box] = {}
     users: dict[Edge, list[Box]] = {}
     folded: Path = ()
@@ -259,8 +287,15 @@ def _boxes(
 
 def _shape(edge: Edge) -> str:
     """Return the shape of a result, or the shapes of several, as text."""
-    shapes = [str(tuple(shape)) for shape in (edge.shape if isinstance(edge, MultiOutputNode) else [edge.shape])]
-    return ", ".join(shapes) if len(set(shapes)) > 1 or len(shapes) == 1 else f"{len(shapes)} of {shapes[0]}"
+    shapes = [
+        str(tuple(shape))
+        for shape in (edge.shape if isinstance(edge, MultiOutputNode) else [edge.shape])
+    ]
+    return (
+        ", ".join(shapes)
+        if len(set(shapes)) > 1 or len(shapes) == 1
+        else f"{len(shapes)} of {shapes[0]}"
+    )
 
 
 def _values(nodes: Iterable[Any], tensors: list[Tensor]) -> dict[Edge, str]:
@@ -273,7 +308,11 @@ def _values(nodes: Iterable[Any], tensors: list[Tensor]) -> dict[Edge, str]:
             elif type(role) is int and node.edges[role] is not None:
                 arrays[node.edges[role]] = value
     arrays |= {x._edge or x._leaf: x._data for x in tensors}
-    known = [(edge, edge.placement.device.backend.to_host(x)) for edge, x in arrays.items() if edge is not None]
+    known = [
+        (edge, edge.placement.device.backend.to_host(x))
+        for edge, x in arrays.items()
+        if edge is not None
+    ]
     return {edge: _text(x) for edge, x in known}
 
 

@@ -61,12 +61,14 @@ class profile(Scope[Any]):
 
 @dataclass(eq=False)
 class Event:
-    """A call of an op, or of a derivative rule: times are in seconds, from the start of the profile.
+    """A call of an op, or of a derivative rule: times are in seconds, from the start of the
+    profile.
 
     Attributes
     ----------
     op, part, line : str
-        The name of the op; "forward" or "backward"; the line of code that called the op, as ``file:line``.
+        The name of the op; "forward" or "backward"; the line of code that called the op, as
+        ``file:line``.
     device : Device
         The device.
     start, seconds, inner : float
@@ -96,7 +98,9 @@ class Event:
 
 @dataclass
 class Row:
-    """Sums over events: calls and seconds by part, without those of events within; bytes; seconds on the device."""
+    """Sums over events: calls and seconds by part, without those of events within; bytes; seconds
+    on the device.
+    """
 
     calls: dict[str, int] = field(default_factory=lambda: {FORWARD: 0, BACKWARD: 0})
     seconds: dict[str, float] = field(default_factory=lambda: {FORWARD: 0.0, BACKWARD: 0.0})
@@ -110,10 +114,17 @@ class Row:
 
 
 class Profile(RuleInterceptor):
-    """The result of `profile`: `events` in the order of their ends, `seconds` of the block, its `own` among them."""
+    """The result of `profile`: `events` in the order of their ends, `seconds` of the block, its
+    `own` among them.
+    """
 
     def __init__(self) -> None:
-        self.outer, self.events, self.seconds, self.own = intercepting.get(), list[Event](), 0.0, 0.0
+        self.outer, self.events, self.seconds, self.own = (
+            intercepting.get(),
+            list[Event](),
+            0.0,
+            0.0,
+        )
         self._running: list[Event] = []
         self._start = perf_counter()
 
@@ -125,15 +136,20 @@ class Profile(RuleInterceptor):
         return self._rows(lambda event: event.op)
 
     def by_line(self) -> dict[str, Row]:
-        """Return the sums for each line of code, as ``file:line``, those with the most time first."""
+        """Return the sums for each line of code, as ``file:line``, those with the most time
+        first.
+        """
         return self._rows(lambda event: event.line)
 
     def chrome_trace(self) -> str:
-        """Return the events as JSON for ``chrome://tracing`` and https://ui.perfetto.dev, a track for each device."""
+        """Return the events as JSON for ``chrome://tracing`` and https://ui.perfetto.dev, a track
+        for each device.
+        """
         tracks = {"host": 0} | {str(event.device): 0 for event in self.events if event.marks}
         tracks = {name: i for i, name in enumerate(tracks)}
         entries: list[dict[str, Any]] = [
-            {"name": "thread_name", "ph": "M", "pid": 0, "tid": i, "args": {"name": name}} for name, i in tracks.items()
+            {"name": "thread_name", "ph": "M", "pid": 0, "tid": i, "args": {"name": name}}
+            for name, i in tracks.items()
         ]
         first: dict[Device, Any] = {}
         for event in sorted(self.events, key=lambda event: event.start):
@@ -143,8 +159,14 @@ class Profile(RuleInterceptor):
             entries.append(entry | {"tid": 0, "ts": 1e6 * event.start, "dur": 1e6 * event.seconds})
             if event.marks:
                 device = event.device
-                begin = device.backend.elapsed(first.setdefault(device, event.marks[0]), event.marks[0])
-                times = {"tid": tracks[str(device)], "ts": 1e6 * begin, "dur": 1e6 * event.on_device}
+                begin = device.backend.elapsed(
+                    first.setdefault(device, event.marks[0]), event.marks[0]
+                )
+                times = {
+                    "tid": tracks[str(device)],
+                    "ts": 1e6 * begin,
+                    "dur": 1e6 * event.on_device,
+                }
                 entries.append(entry | times)
         return json.dumps({"traceEvents": entries, "displayTimeUnit": "ms"})
 
@@ -160,27 +182,54 @@ class Profile(RuleInterceptor):
 
     def _table(self, title: str, rows: dict[str, Row]) -> str:
         queued, whole = any(event.marks for event in self.events), self.seconds or 1.0
-        lines = [[title, "calls", FORWARD, "calls", BACKWARD, "total", "%", "memory", "on device" * queued, ""]]
+        lines = [
+            [
+                title,
+                "calls",
+                FORWARD,
+                "calls",
+                BACKWARD,
+                "total",
+                "%",
+                "memory",
+                "on device" * queued,
+                "",
+            ]
+        ]
         for name, row in rows.items():
             shown, code = _location(name) if title == "line" else (name, "")
             cells = [shown]
             for part, calls in row.calls.items():
                 cells += [str(calls), duration(row.seconds[part])] if calls else ["", ""]
-            cells += [duration(row.total), f"{100 * row.total / whole:.1f}", size(row.memory) if row.memory else ""]
+            cells += [
+                duration(row.total),
+                f"{100 * row.total / whole:.1f}",
+                size(row.memory) if row.memory else "",
+            ]
             lines.append([*cells, duration(row.on_device) if queued else "", code])
         rest = self.seconds - self.own - sum(row.total for row in rows.values())
-        for name, seconds in (("outside of ops", rest), ("the profile itself", self.own), ("all", self.seconds)):
-            lines.append([name, *[""] * 4, duration(seconds), f"{100 * seconds / whole:.1f}", "", "", ""])
+        for name, seconds in (
+            ("outside of ops", rest),
+            ("the profile itself", self.own),
+            ("all", self.seconds),
+        ):
+            lines.append(
+                [name, *[""] * 4, duration(seconds), f"{100 * seconds / whole:.1f}", "", "", ""]
+            )
         columns = [column for column in zip(*lines, strict=True) if any(column)]
         widths = [max(map(len, column)) for column in columns]
         last = len(columns) - 1 if title == "line" else len(columns)
-        form = "  ".join([f"{{:{'>' if 0 < i < last else '<'}{width}}}" for i, width in enumerate(widths)])
+        form = "  ".join(
+            [f"{{:{'>' if 0 < i < last else '<'}{width}}}" for i, width in enumerate(widths)]
+        )
         return "\n".join(form.format(*line).rstrip() for line in zip(*columns, strict=True))
 
     # Measurement
 
     def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Call a function as an event, and watch the derivative rules of the node that it records."""
+        """Call a function as an event, and watch the derivative rules of the node that it
+        records.
+        """
         entered, tensors = perf_counter(), [x for x in inputs if isinstance(x, Tensor)]
         line = self._running[-1].line if self._running else line_of(user_frame()[0])
 
@@ -188,16 +237,24 @@ class Profile(RuleInterceptor):
             with Scope(intercepting, self.outer):
                 return function(*inputs, **options)
 
-        return self._measured(entered, Event(function.name, FORWARD, line, tensors[0].device), tensors, call)
+        return self._measured(
+            entered, Event(function.name, FORWARD, line, tensors[0].device), tensors, call
+        )
 
     def run_rule(self, watched: WatchedRule, g: Any, xp: Any, saved: Any, into: Any) -> Any:
         """Run a derivative rule as an event."""
         event = Event(watched.op.name, BACKWARD, watched.line or EARLIER, watched.device)
         inputs = [*(g if isinstance(g, tuple) else (g,)), into]
-        return self._measured(perf_counter(), event, inputs, lambda: watched.rule(g, xp, saved, into))
+        return self._measured(
+            perf_counter(), event, inputs, lambda: watched.rule(g, xp, saved, into)
+        )
 
-    def _measured(self, entered: float, event: Event, inputs: list[Any], call: Callable[[], Any]) -> Any:
-        """Return the result of a call, which is an event; the rest of the time since `entered` is the profile's own."""
+    def _measured(
+        self, entered: float, event: Event, inputs: list[Any], call: Callable[[], Any]
+    ) -> Any:
+        """Return the result of a call, which is an event; the rest of the time since `entered` is
+        the profile's own.
+        """
         self._running.append(event)
         self._mark(event)
         event.start = perf_counter() - self._start
@@ -208,8 +265,18 @@ class Profile(RuleInterceptor):
                 event.seconds = perf_counter() - self._start - event.start
                 self._mark(event)
                 self.events.append(self._running.pop())
-            results = [x for x in (result if isinstance(result, (tuple, list)) else (result,)) if x is not None]
-            self._note(event, *[[getattr(x, "_data", x) for x in xs if x is not None] for xs in (results, inputs)])
+            results = [
+                x
+                for x in (result if isinstance(result, (tuple, list)) else (result,))
+                if x is not None
+            ]
+            self._note(
+                event,
+                *[
+                    [getattr(x, "_data", x) for x in xs if x is not None]
+                    for xs in (results, inputs)
+                ],
+            )
             for x in results if event.part == FORWARD else ():
                 self.watch(x._edge, event.line)
             return result
@@ -227,9 +294,13 @@ class Profile(RuleInterceptor):
         """Note shapes and memory of the results of an event."""
         event.shapes = ", ".join(str(tuple(x.shape)) for x in results)
         for x in results:
-            moved = type(x) is not event.device.array_type  # to another device, or a scalar of NumPy
+            moved = (
+                type(x) is not event.device.array_type
+            )  # to another device, or a scalar of NumPy
             backend = ((moved and device_of(x)) or event.device).backend
-            if not any(y is x or (type(y) is type(x) and backend.shares_memory(y, x)) for y in inputs):
+            if not any(
+                y is x or (type(y) is type(x) and backend.shares_memory(y, x)) for y in inputs
+            ):
                 event.memory += math.prod(x.shape) * backend.numpy_dtype(x.dtype).itemsize
 
     def finish(self) -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 
 def text(boxes: Sequence[Any]) -> str:
-    """Return the boxes of a graph, in the order of execution, as lines from the result to the leaves.
+    """Return the boxes of a graph, in the order of execution, as lines from the result to the
+    leaves.
 
-    The input with the most ops behind it continues below an op, and the others are branches. A box with several users
-    is drawn below the first of them that was executed, and has a number, by which the others refer to it.
+    The input with the most ops behind it continues below an op, and the others are branches. A box
+    with several users is drawn below the first of them that was executed, and has a number, by
+    which the others refer to it.
     """
     parents: dict[Any, Any] = {}
     sizes, uses = dict.fromkeys(boxes, 1), dict.fromkeys(boxes, 0)
@@ -21,13 +23,21 @@ def text(boxes: Sequence[Any]) -> str:
     for box in boxes[:-1]:
         sizes[parents[box]] += sizes[box]
     shared = [box for box in reversed(boxes) if uses[box] > 1]
-    titles = {box: box.title for box in boxes} | {box: f"{box.title} #{i}" for i, box in enumerate(shared, 1)}
+    titles = {box: box.title for box in boxes} | {
+        box: f"{box.title} #{i}" for i, box in enumerate(shared, 1)
+    }
 
     def lines(box: Any, start: str, indent: str) -> Iterator[tuple[str, Any]]:
-        """Yield the lines of a box and of all below it. Branches are at most half, so recursion is shallow."""
+        """Yield the lines of a box and of all below it. Branches are at most half, so recursion is
+        shallow.
+        """
         while True:
             yield f"{start}{titles[box]}", box
-            own = [source for _, source in box.inputs if parents[source] is box and source.kind != "leaf"]
+            own = [
+                source
+                for _, source in box.inputs
+                if parents[source] is box and source.kind != "leaf"
+            ]
             trunk = max(own, key=sizes.__getitem__, default=None)
             branches = [(name, source) for name, source in box.inputs if source is not trunk]
             for i, (name, source) in enumerate(branches, 1):
@@ -47,9 +57,17 @@ def text(boxes: Sequence[Any]) -> str:
     left, middle = max(len(text) for text, _ in rows), max(len(box.shape) for box in boxes)
     leaves = sum(box.kind == "leaf" for box in boxes)
     count = sum(box.ops for box in boxes) - leaves
-    written = [f"{count} op{'s' * (count != 1)}, {leaves} lea{'ves' if leaves != 1 else 'f'}; {usual}"]
+    written = [
+        f"{count} op{'s' * (count != 1)}, {leaves} lea{'ves' if leaves != 1 else 'f'}; {usual}"
+    ]
     for text, box in rows:
-        cells = [] if box is None else [box.place if box.place != usual else "", box.contents, box.values]
+        cells = (
+            []
+            if box is None
+            else [box.place if box.place != usual else "", box.contents, box.values]
+        )
         shape = "" if box is None else box.shape
-        written.append("  ".join([f"{text:{left}}", f"{shape:{middle}}", *filter(None, cells)]).rstrip())
+        written.append(
+            "  ".join([f"{text:{left}}", f"{shape:{middle}}", *filter(None, cells)]).rstrip()
+        )
     return "\n".join(written)

@@ -103,29 +103,44 @@ class MultiheadAttention(Module):
         name = type(self).__name__
         for option, value in (("add_bias_kv", add_bias_kv), ("add_zero_attn", add_zero_attn)):
             if value:
-                raise ValueError(f"{name}: expected {option}=False, got {value}: it is not supported")
+                raise ValueError(
+                    f"{name}: expected {option}=False, got {value}: it is not supported"
+                )
         check_probability(name, dropout)
         self.embed_dim = positive_int(name, "embed_dim", embed_dim)
         self.num_heads = positive_int(name, "num_heads", num_heads)
         self.kdim = self.embed_dim if kdim is None else positive_int(name, "kdim", kdim)
         self.vdim = self.embed_dim if vdim is None else positive_int(name, "vdim", vdim)
         if embed_dim % num_heads:
-            raise ValueError(f"{name}: expected num_heads to divide embed_dim, got {num_heads} and {embed_dim}")
+            raise ValueError(
+                f"{name}: expected num_heads to divide embed_dim, got {num_heads} and {embed_dim}"
+            )
         self.dropout, self.batch_first = dropout, batch_first
         self.in_proj_weight = self.q_proj_weight = self.k_proj_weight = self.v_proj_weight = None
         if self.kdim == self.vdim == embed_dim:
-            self.in_proj_weight = Parameter(empty((3 * embed_dim, embed_dim), device=device, dtype=dtype))
+            self.in_proj_weight = Parameter(
+                empty((3 * embed_dim, embed_dim), device=device, dtype=dtype)
+            )
         else:
             for part, length in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
                 weight = Parameter(empty((embed_dim, length), device=device, dtype=dtype))
                 setattr(self, f"{part}_proj_weight", weight)
-        self.in_proj_bias = Parameter(empty(3 * embed_dim, device=device, dtype=dtype)) if bias else None
+        self.in_proj_bias = (
+            Parameter(empty(3 * embed_dim, device=device, dtype=dtype)) if bias else None
+        )
         self.out_proj = Linear(embed_dim, embed_dim, bias, device=device, dtype=dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialize weights and biases again: Xavier's uniform weights of the input, and biases of 0."""
-        for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+        """Initialize weights and biases again: Xavier's uniform weights of the input, and biases of
+        0.
+        """
+        for weight in (
+            self.in_proj_weight,
+            self.q_proj_weight,
+            self.k_proj_weight,
+            self.v_proj_weight,
+        ):
             if weight is not None:
                 init.xavier_uniform_(weight)
         self.out_proj.reset_parameters()
@@ -146,19 +161,23 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Return the output, of the shape of `query`, and the weights of the values.
 
-        The inputs have shape (length, batch, channels), or (batch, length, channels) if `batch_first`, or (length,
-        channels) without a batch. `key_padding_mask` has shape (batch, keys); `attn_mask` has shape (queries, keys), or
-        (batch * heads, queries, keys). In a mask of bools, True excludes a key, unlike in
-        `functional.scaled_dot_product_attention`; a mask of floats is added. `is_causal` excludes the keys after each
-        query, with no need for a mask.
+        The inputs have shape (length, batch, channels), or (batch, length, channels) if
+        `batch_first`, or (length, channels) without a batch. `key_padding_mask` has shape (batch,
+        keys); `attn_mask` has shape (queries, keys), or (batch * heads, queries, keys). In a mask
+        of bools, True excludes a key, unlike in `functional.scaled_dot_product_attention`; a mask
+        of floats is added. `is_causal` excludes the keys after each query, with no need for a mask.
 
-        The weights have shape (batch, queries, keys), the mean of all heads, or (batch, heads, queries, keys) unless
-        `average_attn_weights`. Without `need_weights` they are None, which is faster.
+        The weights have shape (batch, queries, keys), the mean of all heads, or (batch, heads,
+        queries, keys) unless `average_attn_weights`. Without `need_weights` they are None, which is
+        faster.
         """
         batched = query.ndim == 3
         q, k, v = self._heads(query, key, value)
         mask = self._mask(attn_mask, key_padding_mask, q, k)
-        options: dict[str, Any] = {"dropout_p": self.dropout if self.training else 0.0, "is_causal": is_causal}
+        options: dict[str, Any] = {
+            "dropout_p": self.dropout if self.training else 0.0,
+            "is_causal": is_causal,
+        }
         weights = None
         if need_weights:  # those of the rows of the identity are the weights themselves
             one = eye(k.shape[2], device=k.device, dtype=k.dtype)
@@ -175,7 +194,9 @@ class MultiheadAttention(Module):
         return squeeze(out, axis=0), None if weights is None else squeeze(weights, axis=0)
 
     def _heads(self, *inputs: Tensor) -> list[Tensor]:
-        """Return queries, keys and values of all heads, of shape (batch, heads, length, channels)."""
+        """Return queries, keys and values of all heads, of shape (batch, heads, length,
+        channels).
+        """
         checked = self._checked(inputs)
         batched = checked[0].ndim == 3
         order = (0, 2, 1, 3) if self.batch_first or not batched else (1, 2, 0, 3)
@@ -199,9 +220,15 @@ class MultiheadAttention(Module):
         """Return the inputs as tensors of fitting shapes."""
         name, names = type(self).__name__, ("query", "key", "value")
         weight = self.out_proj.weight
-        query, key, value = (of_dtype_of(weight, x, name, which) for x, which in zip(inputs, names, strict=True))
+        query, key, value = (
+            of_dtype_of(weight, x, name, which) for x, which in zip(inputs, names, strict=True)
+        )
         lengths = (self.embed_dim, self.kdim, self.vdim)
-        fits = query.ndim in (2, 3) and query.ndim == key.ndim == value.ndim and key.shape[:-1] == value.shape[:-1]
+        fits = (
+            query.ndim in (2, 3)
+            and query.ndim == key.ndim == value.ndim
+            and key.shape[:-1] == value.shape[:-1]
+        )
         if not fits or tuple([x.shape[-1] for x in (query, key, value)]) != lengths:
             fits = False
         elif query.ndim == 3:
@@ -210,12 +237,14 @@ class MultiheadAttention(Module):
         if not fits:
             axes = "(batch, length, ...)" if self.batch_first else "(length, batch, ...)"
             raise ValueError(
-                f"{name}: expected query, key and value of shape {axes} or (length, ...) that end with {lengths}, got "
-                f"{query.shape}, {key.shape} and {value.shape}"
+                f"{name}: expected query, key and value of shape {axes} or (length, ...) that end"
+                f" with {lengths}, got {query.shape}, {key.shape} and {value.shape}"
             )
         return [query, key, value]
 
-    def _mask(self, mask: Tensor | None, padding: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
+    def _mask(
+        self, mask: Tensor | None, padding: Tensor | None, query: Tensor, key: Tensor
+    ) -> Tensor | None:
         """Return both masks as one to add to the scores, or None."""
         name, (batch, heads, rows, _), columns = type(self).__name__, query.shape, key.shape[2]
         added: Tensor | None = None
@@ -225,13 +254,16 @@ class MultiheadAttention(Module):
                 added = reshape(added, (batch, heads, rows, columns))
             elif added.shape != (rows, columns):
                 raise ValueError(
-                    f"{name}: expected attn_mask of shape {(rows, columns)} or {(batch * heads, rows, columns)}, got "
-                    f"{added.shape}"
+                    f"{name}: expected attn_mask of shape {(rows, columns)} or"
+                    f" {(batch * heads, rows, columns)}, got {added.shape}"
                 )
         if padding is not None:
             of_keys = self._additive("key_padding_mask", padding, query)
             if of_keys.shape not in ((batch, columns), (columns,)[: 2 - batch]):
-                raise ValueError(f"{name}: expected key_padding_mask of shape {(batch, columns)}, got {of_keys.shape}")
+                raise ValueError(
+                    f"{name}: expected key_padding_mask of shape {(batch, columns)}, got"
+                    f" {of_keys.shape}"
+                )
             of_keys = reshape(of_keys, (batch, 1, 1, columns))
             added = of_keys if added is None else added + of_keys
         return added
@@ -240,7 +272,10 @@ class MultiheadAttention(Module):
         name = type(self).__name__
         mask = as_tensor(name, argument, mask)
         if mask.dtype.kind != "b" and mask.dtype != query.dtype and not is_cast(mask, query):
-            raise TypeError(f"{name}: expected {argument} of bools or of {query.dtype}, got {mask.dtype}: use .astype")
+            raise TypeError(
+                f"{name}: expected {argument} of bools or of {query.dtype}, got {mask.dtype}: use"
+                " .astype"
+            )
         return additive_mask(mask, True, query.dtype)
 
     def extra_repr(self) -> str:

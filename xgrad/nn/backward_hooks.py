@@ -1,4 +1,6 @@
-"""Backward hooks of modules: identities around a call, which see the gradients of its outputs and of its inputs."""
+"""Backward hooks of modules: identities around a call, which see the gradients of its outputs and
+of its inputs.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ Gradients = tuple[Tensor | None, ...]
 class BackwardHooks:
     """The backward hooks of one call of a module.
 
-    A pass sees the gradients of the outputs before those of the inputs, with which it calls the hooks. If no input
-    requires a gradient, it calls them with those of the outputs. A gradient that reaches the inputs by another way
-    than through the outputs alone calls none.
+    A pass sees the gradients of the outputs before those of the inputs, with which it calls the
+    hooks. If no input requires a gradient, it calls them with those of the outputs. A gradient that
+    reaches the inputs by another way than through the outputs alone calls none.
     """
 
     def __init__(self, module: Any, hooks: Sequence[Callable[..., Any]]) -> None:
@@ -28,28 +30,34 @@ class BackwardHooks:
         self.grad_output: Gradients | None = None
 
     def inputs(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
-        """Return the inputs of the call, whose gradients call the hooks, and the arrays of those, for `output`."""
+        """Return the inputs of the call, whose gradients call the hooks, and the arrays of those,
+        for `output`.
+        """
         watched = _watched(values, self._call)
         self.count, self.any_input = len(values), watched is not values
-        return watched, [None if x is value else x._data for x, value in zip(watched, values, strict=True)]
+        return watched, [
+            None if x is value else x._data for x, value in zip(watched, values, strict=True)
+        ]
 
     def output(self, output: Any, inputs: tuple[Any, ...], arrays: list[Any]) -> Any:
         """Return the output of the call, whose gradients are passed to the hooks.
 
-        RuntimeError is raised if the call wrote to an input: the tensor of the caller would not have the new values.
+        RuntimeError is raised if the call wrote to an input: the tensor of the caller would not
+        have the new values.
         """
         for i, (x, array) in enumerate(zip(inputs, arrays, strict=True)):
             if array is not None and x._data is not array:
                 raise RuntimeError(
-                    f"{type(self.module).__name__}: expected a call with backward hooks that does not write to its "
-                    f"arguments, got a write to argument {i}: write to a copy of it"
+                    f"{type(self.module).__name__}: expected a call with backward hooks that does"
+                    f" not write to its arguments, got a write to argument {i}: write to a copy"
+                    " of it"
                 )
         if isinstance(output, Tensor):
             return _watched((output,), self._keep)[0]
         if not isinstance(output, tuple):
             warn_user(
-                f"{type(self.module).__name__}: expected a tensor or a tuple of them for backward hooks, got "
-                f"{type(output).__name__}: they are not called",
+                f"{type(self.module).__name__}: expected a tensor or a tuple of them for backward"
+                f" hooks, got {type(output).__name__}: they are not called",
                 UserWarning,
             )
             return output
@@ -75,19 +83,24 @@ class BackwardHooks:
         name = f"{type(self.module).__name__}.register_full_backward_hook"
         if not isinstance(new, (tuple, list)) or len(new) != len(gradients):
             raise TypeError(
-                f"{name}: expected a hook to return None or a tuple of {len(gradients)} gradients, one for each "
-                f"positional argument, got {shown(new)}"
+                f"{name}: expected a hook to return None or a tuple of {len(gradients)} gradients,"
+                f" one for each positional argument, got {shown(new)}"
             )
         for i, (changed, gradient) in enumerate(zip(new, gradients, strict=True)):
             if gradient is not None and changed is not None:
                 gradient._check_gradient(f"{name}, argument {i}", changed)
             elif changed is not None:
-                raise TypeError(f"{name}: expected None for argument {i}, which has no gradient, got {shown(changed)}")
+                raise TypeError(
+                    f"{name}: expected None for argument {i}, which has no gradient, got"
+                    f" {shown(changed)}"
+                )
         return tuple(new)
 
 
 def _watched(values: tuple[Any, ...], see: Callable[[Gradients], Gradients]) -> tuple[Any, ...]:
-    """Return values, with those that require gradients passed through an identity; `see` may replace the gradients."""
+    """Return values, with those that require gradients passed through an identity; `see` may
+    replace the gradients.
+    """
     indices = [i for i, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad]
     if not indices or not grad_enabled.get():
         return values
@@ -101,7 +114,9 @@ def _watched(values: tuple[Any, ...], see: Callable[[Gradients], Gradients]) -> 
         new = see(tuple(gradients))
         return [x if recorded or x is None else x._data for x in (new[i] for i in indices)]
 
-    identity = Function.of("backward_hooks", lambda xp, *xs: xs, [backward], joint=True, holomorphic=False)
+    identity = Function.of(
+        "backward_hooks", lambda xp, *xs: xs, [backward], joint=True, holomorphic=False
+    )
     watched = list(values)
     for i, x in zip(indices, identity(*(values[i] for i in indices)), strict=True):
         watched[i] = x

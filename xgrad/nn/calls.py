@@ -11,7 +11,9 @@ from xgrad.support.hints import shown
 
 
 class Hook(NamedTuple):
-    """A function that is called before or after a module, with or without the keyword arguments of the call."""
+    """A function that is called before or after a module, with or without the keyword arguments of
+    the call.
+    """
 
     function: Callable[..., Any]
     kind: str  # "before", "after" or "backward"
@@ -26,7 +28,9 @@ class ModuleHookHandle:
 
     def remove(self) -> None:
         """Remove the hook; a second call does nothing."""
-        self._module._hooks = tuple([hook for hook in self._module._hooks if hook is not self._hook])
+        self._module._hooks = tuple(
+            [hook for hook in self._module._hooks if hook is not self._hook]
+        )
 
 
 class CallableModule:
@@ -37,7 +41,9 @@ class CallableModule:
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """Return the result of the module: to be defined by each subclass."""
-        raise NotImplementedError(f"{type(self).__name__}: expected a method forward, found none: define it")
+        raise NotImplementedError(
+            f"{type(self).__name__}: expected a method forward, found none: define it"
+        )
 
     def named_modules(self) -> Iterator[tuple[str, Any]]:
         raise NotImplementedError
@@ -47,7 +53,9 @@ class CallableModule:
             if self._hooks:
                 return self._call_with_hooks(inputs, options)
             return self.forward(*inputs, **options)
-        except Exception:  # without a name, which `_note_layer` would find among the locals of this frame: a cycle
+        except (
+            Exception
+        ):  # without a name, which `_note_layer` would find among the locals of this frame: a cycle
             _note_layer(self)
             raise
 
@@ -65,13 +73,17 @@ class CallableModule:
                 inputs, options = changed
             else:
                 raise TypeError(
-                    f"{type(self).__name__}: expected None or a pair (args, kwargs) from a forward pre-hook with "
-                    f"kwargs, got {shown(changed)}"
+                    f"{type(self).__name__}: expected None or a pair (args, kwargs) from a forward"
+                    f" pre-hook with kwargs, got {shown(changed)}"
                 )
         watch = BackwardHooks(self, backward) if backward else None
         inputs, arrays = watch.inputs(inputs) if watch else (inputs, [])
         output = self.forward(*inputs, **options)
-        for function, kind, with_kwargs in self._hooks:  # which may have been added or removed since
+        for (
+            function,
+            kind,
+            with_kwargs,
+        ) in self._hooks:  # which may have been added or removed since
             if kind == "after":
                 args = (self, inputs, options, output) if with_kwargs else (self, inputs, output)
                 changed = function(*args)
@@ -113,7 +125,9 @@ class CallableModule:
         >>> layer(xgrad.ones(2))
         Tensor([2., 2.])
         """
-        return self._register_hook("register_forward_pre_hook", Hook(hook, "before", with_kwargs), prepend)
+        return self._register_hook(
+            "register_forward_pre_hook", Hook(hook, "before", with_kwargs), prepend
+        )
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
@@ -153,9 +167,13 @@ class CallableModule:
         [(5, 4)]
         >>> handle.remove()
         """
-        return self._register_hook("register_forward_hook", Hook(hook, "after", with_kwargs), prepend)
+        return self._register_hook(
+            "register_forward_hook", Hook(hook, "after", with_kwargs), prepend
+        )
 
-    def register_full_backward_hook(self, hook: Callable[..., Any], *, prepend: bool = False) -> ModuleHookHandle:
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False
+    ) -> ModuleHookHandle:
         """Call ``hook(module, grad_input, grad_output)`` when the input gradients are complete.
 
         Both gradients are tuples: `grad_input` has one for each positional argument of the call,
@@ -205,7 +223,9 @@ class CallableModule:
 
     def _register_hook(self, method: str, hook: Hook, prepend: bool) -> ModuleHookHandle:
         if not callable(hook.function):
-            raise TypeError(f"{type(self).__name__}.{method}: expected a function, got {shown(hook.function)}")
+            raise TypeError(
+                f"{type(self).__name__}.{method}: expected a function, got {shown(hook.function)}"
+            )
         self._hooks = (hook, *self._hooks) if prepend else (*self._hooks, hook)
         return ModuleHookHandle(self, hook)
 
@@ -217,7 +237,9 @@ class LayerNote(str):
 
 
 def _note_layer(outer: CallableModule) -> None:
-    """Note the path in a module of the innermost layer in which an error was raised, in place of a shorter path."""
+    """Note the path in a module of the innermost layer in which an error was raised, in place of a
+    shorter path.
+    """
     layer: Any = outer
     error: Any = sys.exception()
     traceback = error.__traceback__
@@ -230,7 +252,9 @@ def _note_layer(outer: CallableModule) -> None:
         return
     notes = getattr(error, "__notes__", [])
     notes[:] = [note for note in notes if not isinstance(note, LayerNote)]
-    error.add_note(LayerNote(f"in layer {path!r} ({type(layer).__name__}) of {type(outer).__name__}"))
+    error.add_note(
+        LayerNote(f"in layer {path!r} ({type(layer).__name__}) of {type(outer).__name__}")
+    )
 
 
 _CALL = CallableModule.__call__.__code__

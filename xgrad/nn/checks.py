@@ -12,16 +12,24 @@ from xgrad.support.hints import shown
 
 
 def of_dtype_of(weight: Tensor, input: Tensor, layer: str, name: str = "input") -> Tensor:
-    """Return the input of a layer as a tensor; TypeError unless it has the dtype of the weight: nothing is promoted.
+    """Return the input of a layer as a tensor; TypeError unless it has the dtype of the weight:
+    nothing is promoted.
 
     In `xgrad.amp.autocast`, it may be float16 beside a weight of float32.
     """
     input = as_tensor(layer, name, input)
-    if input._placement is not weight._placement and input.dtype != weight.dtype and not is_cast(input, weight):
+    if (
+        input._placement is not weight._placement
+        and input.dtype != weight.dtype
+        and not is_cast(input, weight)
+    ):
         hint = f"use {name}.astype(xgrad.{weight.dtype})"
         if input.dtype.kind in "fc":
             hint += f", or model.to(dtype=xgrad.{input.dtype})"
-        raise TypeError(f"{layer}: expected {name} of {weight.dtype}, the dtype of weight, got {input.dtype}: {hint}")
+        raise TypeError(
+            f"{layer}: expected {name} of {weight.dtype}, the dtype of weight, got {input.dtype}:"
+            f" {hint}"
+        )
     return input
 
 

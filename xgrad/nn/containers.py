@@ -18,20 +18,31 @@ class Container(Module, Generic[T]):
     _kinds: ClassVar[str] = "modules"
 
     def _items(self) -> list[tuple[str, T]]:
-        return [(name, value) for name, value in vars(self).items() if isinstance(value, self._kind)]
+        return [
+            (name, value) for name, value in vars(self).items() if isinstance(value, self._kind)
+        ]
 
     def _checked(self, value: Any, key: Any) -> T:
         """Return a value for the collection; TypeError if it is of another kind."""
         if not isinstance(value, self._kind):
             hint = ": call the class to make one" if isinstance(value, type) else ""
-            raise TypeError(f"{type(self).__name__}: expected {self._kinds}, got {shown(value)} at {key!r}{hint}")
+            raise TypeError(
+                f"{type(self).__name__}: expected {self._kinds}, got {shown(value)} at"
+                f" {key!r}{hint}"
+            )
         checked: T = value
         return checked
 
     def _add(self, name: str, value: Any) -> None:
         """Set an attribute that is free, or is in the collection."""
-        checked = self._checked(value, int(name) if isinstance(name, str) and name.isdecimal() else name)
-        self._check_name("", name, isinstance(vars(self).get(name) if isinstance(name, str) else None, self._kind))
+        checked = self._checked(
+            value, int(name) if isinstance(name, str) and name.isdecimal() else name
+        )
+        self._check_name(
+            "",
+            name,
+            isinstance(vars(self).get(name) if isinstance(name, str) else None, self._kind),
+        )
         setattr(self, name, checked)
 
     def __len__(self) -> int:
@@ -46,7 +57,10 @@ class ListContainer(Container[T]):
 
     def _replace(self, items: Iterable[tuple[str, Any]]) -> None:
         """Set the contents; names that are numbers become the new indices."""
-        new = [(str(i) if name.isdecimal() else name, self._checked(value, i)) for i, (name, value) in enumerate(items)]
+        new = [
+            (str(i) if name.isdecimal() else name, self._checked(value, i))
+            for i, (name, value) in enumerate(items)
+        ]
         for name, _ in self._items():
             delattr(self, name)
         for name, value in new:
@@ -57,8 +71,8 @@ class ListContainer(Container[T]):
         i = len(self)
         if str(i) in vars(self):
             raise ValueError(
-                f"{type(self).__name__}: expected the index {i} as a free name, got one of {list(vars(self))}: "
-                "choose names that are not numbers"
+                f"{type(self).__name__}: expected the index {i} as a free name, got one of"
+                f" {list(vars(self))}: choose names that are not numbers"
             )
         self._add(str(i), value)
         return self
@@ -178,7 +192,8 @@ class ModuleList(ListContainer[Module]):
 
 
 class ModuleDict(DictContainer[Module]):
-    """A dictionary of modules, which are registered as attributes are: those in a plain dict are not.
+    """A dictionary of modules, which are registered as attributes are: those in a plain dict are
+    not.
 
     Parameters
     ----------
@@ -267,9 +282,14 @@ class Sequential(ModuleList):
         stack = [iter(self._layers())]
         while stack:
             for module in stack[-1]:
-                if type(module) is Sequential and not (module._hooks or "forward" in vars(module)):  # nested
+                if type(module) is Sequential and not (
+                    module._hooks or "forward" in vars(module)
+                ):  # nested
                     if len(stack) == 10_000:  # without recursion
-                        raise ValueError("Sequential: expected no module in itself, got modules nested 10000 deep")
+                        raise ValueError(
+                            "Sequential: expected no module in itself, got modules nested 10000"
+                            " deep"
+                        )
                     stack.append(iter(module._layers()))
                     break
                 input = module(input)
@@ -315,5 +335,8 @@ class Residual(Module):
         """Return the sum of the input and the result of the module."""
         out = self.fn(input)
         if out.shape != input.shape:
-            raise ValueError(f"Residual: expected a result of the shape of the input {input.shape}, got {out.shape}")
+            raise ValueError(
+                f"Residual: expected a result of the shape of the input {input.shape}, got"
+                f" {out.shape}"
+            )
         return input + out

@@ -43,30 +43,52 @@ class _Convolution(Module):
         name, ndim = type(self).__name__, self.ndim
         self.in_channels, self.out_channels, self.groups = [
             lengths(name, argument, value, 1)[0]
-            for argument, value in (("in_channels", in_channels), ("out_channels", out_channels), ("groups", groups))
+            for argument, value in (
+                ("in_channels", in_channels),
+                ("out_channels", out_channels),
+                ("groups", groups),
+            )
         ]
-        for argument, channels in (("in_channels", self.in_channels), ("out_channels", self.out_channels)):
+        for argument, channels in (
+            ("in_channels", self.in_channels),
+            ("out_channels", self.out_channels),
+        ):
             if channels % self.groups:
-                raise ValueError(f"{name}: expected {argument} divisible by groups, {groups}, got {channels}")
+                raise ValueError(
+                    f"{name}: expected {argument} divisible by groups, {groups}, got {channels}"
+                )
         self.kernel_size = lengths(name, "kernel_size", kernel_size, ndim)
-        self.stride, self.dilation = lengths(name, "stride", stride, ndim), lengths(name, "dilation", dilation, ndim)
-        self.padding = padding if isinstance(padding, str) else lengths(name, "padding", padding, ndim, 0)
+        self.stride, self.dilation = (
+            lengths(name, "stride", stride, ndim),
+            lengths(name, "dilation", dilation, ndim),
+        )
+        self.padding = (
+            padding if isinstance(padding, str) else lengths(name, "padding", padding, ndim, 0)
+        )
         if isinstance(padding, str) and (padding not in ("same", "valid") or self.transposed):
             strings = "" if self.transposed else ", 'same' or 'valid'"
             raise ValueError(f"{name}: expected ints{strings} for padding, got {shown(padding)}")
         if padding == "same" and max(self.stride) > 1:
-            raise ValueError(f"{name}: expected a stride of 1 for padding 'same', got {self.stride}")
+            raise ValueError(
+                f"{name}: expected a stride of 1 for padding 'same', got {self.stride}"
+            )
         self.output_padding = lengths(name, "output_padding", output_padding, ndim, 0)
         if padding_mode not in ("zeros", *(() if self.transposed else PADDING_MODES)):
-            modes = "'zeros'" if self.transposed else "'zeros', 'reflect', 'replicate' or 'circular'"
-            raise ValueError(f"{name}: expected a padding_mode of {modes}, got {shown(padding_mode)}")
+            modes = (
+                "'zeros'" if self.transposed else "'zeros', 'reflect', 'replicate' or 'circular'"
+            )
+            raise ValueError(
+                f"{name}: expected a padding_mode of {modes}, got {shown(padding_mode)}"
+            )
         self.padding_mode = padding_mode
         rows, columns = self.out_channels, self.in_channels
         if self.transposed:
             rows, columns = columns, rows
         shape = (rows, columns // self.groups, *self.kernel_size)
         self.weight = Parameter(empty(shape, device=device, dtype=dtype))
-        self.bias = Parameter(empty(self.out_channels, device=device, dtype=dtype)) if bias else None
+        self.bias = (
+            Parameter(empty(self.out_channels, device=device, dtype=dtype)) if bias else None
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -77,17 +99,31 @@ class _Convolution(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the output, of shape (N, out_channels, ...), or without N if the input has none."""
+        """Return the output, of shape (N, out_channels, ...), or without N if the input has
+        none.
+        """
         name = type(self).__name__
         input = of_dtype_of(self.weight, input, name)
         arrays, ndim, more = (input, self.weight, self.bias), self.ndim, self.output_padding
         if self.transposed and isinstance(self.padding, tuple):
             options = self.stride, self.padding, more
             return convolve_transposed(name, *arrays, *options, self.groups, self.dilation, ndim)
-        return convolve(name, *arrays, self.stride, self.padding, self.dilation, self.groups, ndim, self.padding_mode)
+        return convolve(
+            name,
+            *arrays,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.groups,
+            ndim,
+            self.padding_mode,
+        )
 
     def extra_repr(self) -> str:
-        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        text = (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size},"
+            f" stride={self.stride}"
+        )
         defaults = {
             "padding": (0,) * self.ndim,
             "output_padding": (0,) * self.ndim,

@@ -17,7 +17,8 @@ from xgrad.ops.embedding import front_index
 
 
 class Embedding(Module):
-    """A row of a trained matrix for each number, such as that of a word: see `functional.embedding`.
+    """A row of a trained matrix for each number, such as that of a word: see
+    `functional.embedding`.
 
     The rows are initialized by standard normal numbers, as in PyTorch.
 
@@ -73,7 +74,9 @@ class Embedding(Module):
         self.num_embeddings = positive_int("Embedding", "num_embeddings", num_embeddings)
         self.embedding_dim = positive_int("Embedding", "embedding_dim", embedding_dim)
         self.padding_idx = front_index("Embedding", padding_idx, self.num_embeddings)
-        self.weight = Parameter(empty((self.num_embeddings, self.embedding_dim), device=device, dtype=dtype))
+        self.weight = Parameter(
+            empty((self.num_embeddings, self.embedding_dim), device=device, dtype=dtype)
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

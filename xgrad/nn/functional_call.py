@@ -16,7 +16,10 @@ from xgrad.nn.state_dict import as_state
 
 
 def functional_call(
-    module: Module, params: Mapping[str, Any], args: Any = (), kwargs: Mapping[str, Any] | None = None
+    module: Module,
+    params: Mapping[str, Any],
+    args: Any = (),
+    kwargs: Mapping[str, Any] | None = None,
 ) -> Any:
     """Call a module with other values for its parameters and buffers, as a function of them.
 
@@ -75,20 +78,27 @@ def functional_call(
     for name, value in params.items():
         tensor = as_state("functional_call", name, value)
         if tensor.shape != state[name].shape:
-            raise ValueError(f"functional_call: expected shape {state[name].shape} for {name!r}, got {tensor.shape}")
+            raise ValueError(
+                f"functional_call: expected shape {state[name].shape} for {name!r}, got"
+                f" {tensor.shape}"
+            )
         cls = Parameter if isinstance(state[name], Parameter) else Tensor
-        replacements[id(state[name])] = from_placement(tensor._data, tensor._placement, tensor._edge, cls)
+        replacements[id(state[name])] = from_placement(
+            tensor._data, tensor._placement, tensor._edge, cls
+        )
     try:
         call = _replace(module, replacements)
     except RecursionError:
         raise ValueError(
-            "functional_call: expected modules and containers that are not nested hundreds deep, and no list in itself"
+            "functional_call: expected modules and containers that are not nested hundreds deep,"
+            " and no list in itself"
         ) from None
     return call(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
 
 
 def _replace(value: Any, done: dict[int, Any]) -> Any:
-    """Return the value of an attribute with replacements, by the id of the replaced object; without any, the value.
+    """Return the value of an attribute with replacements, by the id of the replaced object; without
+    any, the value.
 
     Modules, containers and functions are copied. `done` gets the copies, by the id of the original.
     """
@@ -116,7 +126,9 @@ def _replace(value: Any, done: dict[int, Any]) -> Any:
 
 def _copied(buffer: Tensor | None) -> Tensor | None:
     """Return a tensor that shares the array until one of the two is written to."""
-    return buffer if buffer is None else from_placement(buffer._data, buffer._placement, buffer._edge)
+    return (
+        buffer if buffer is None else from_placement(buffer._data, buffer._placement, buffer._edge)
+    )
 
 
 def _parts(container: Any) -> list[Any]:
@@ -140,8 +152,13 @@ def _replace_closure(function: FunctionType, done: dict[int, Any]) -> FunctionTy
     """Return a copy of a function with replacements in its closure, such as of ``self``."""
     closure = function.__closure__ or ()
     cells = tuple([CellType() for _ in closure])
-    new = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, cells)
-    new.__kwdefaults__, done[id(function)] = function.__kwdefaults__, new  # first, for it may use itself
+    new = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, cells
+    )
+    new.__kwdefaults__, done[id(function)] = (
+        function.__kwdefaults__,
+        new,
+    )  # first, for it may use itself
     for cell, old in zip(cells, closure, strict=True):
         with suppress(ValueError):  # of an empty one
             cell.cell_contents = _replace(old.cell_contents, done)
@@ -151,9 +168,12 @@ def _replace_closure(function: FunctionType, done: dict[int, Any]) -> FunctionTy
 def _check_hidden(value: Any, done: dict[int, Any]) -> None:
     """Raise a TypeError if an object that is not copied has an attribute that was replaced."""
     for name, part in getattr(value, "__dict__", {}).items():
-        state = [tensor for _, tensor in part._named_state()] if isinstance(part, Module) else [part]
+        state = (
+            [tensor for _, tensor in part._named_state()] if isinstance(part, Module) else [part]
+        )
         if any(isinstance(tensor, Tensor) and id(tensor) in done for tensor in state):
             raise TypeError(
-                "functional_call: expected modules and parameters in attributes of modules, lists, tuples, sets and "
-                f"dicts, got one in {name!r} of a {type(value).__name__}, which is not copied: make that a module"
+                "functional_call: expected modules and parameters in attributes of modules, lists,"
+                f" tuples, sets and dicts, got one in {name!r} of a {type(value).__name__}, which"
+                " is not copied: make that a module"
             )

@@ -1,4 +1,5 @@
-"""Initialization: functions that fill a tensor in place, without a record in the graph, and return it.
+"""Initialization: functions that fill a tensor in place, without a record in the graph, and return
+it.
 
 Equal seeds give equal numbers on every device.
 """
@@ -39,7 +40,8 @@ _GAINS = {
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """Return the factor of weights before a nonlinearity that keeps the variance from layer to layer.
+    """Return the factor of weights before a nonlinearity that keeps the variance from layer to
+    layer.
 
     Parameters
     ----------
@@ -67,15 +69,21 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     1.0
     """
     if nonlinearity not in _GAINS:
-        raise ValueError(f"calculate_gain: expected one of {list(_GAINS)}, got {hints.shown(nonlinearity)}")
+        raise ValueError(
+            f"calculate_gain: expected one of {list(_GAINS)}, got {hints.shown(nonlinearity)}"
+        )
     if nonlinearity == "leaky_relu" and param is not None:
         if not isinstance(param, Real):
-            raise TypeError(f"calculate_gain: expected a real number for param, got {hints.shown(param)}")
+            raise TypeError(
+                f"calculate_gain: expected a real number for param, got {hints.shown(param)}"
+            )
         return math.sqrt(2 / (1 + float(param) ** 2))
     return _GAINS[nonlinearity]
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+def uniform_(
+    tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Fill a tensor from the uniform distribution between `a` and `b`.
 
     Parameters
@@ -106,11 +114,15 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
     Tensor([3., 3.])
     """
     check_tensor("uniform_", "tensor", tensor)
-    tensor.data = uniform(tensor.shape, a, b, dtype=tensor.dtype, device=tensor.device, generator=generator)
+    tensor.data = uniform(
+        tensor.shape, a, b, dtype=tensor.dtype, device=tensor.device, generator=generator
+    )
     return tensor
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
+def normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Fill a tensor from a normal distribution.
 
     Parameters
@@ -141,7 +153,9 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
     Tensor([3., 3.])
     """
     check_tensor("normal_", "tensor", tensor)
-    tensor.data = normal(tensor.shape, mean, std, dtype=tensor.dtype, device=tensor.device, generator=generator)
+    tensor.data = normal(
+        tensor.shape, mean, std, dtype=tensor.dtype, device=tensor.device, generator=generator
+    )
     return tensor
 
 
@@ -195,7 +209,9 @@ def ones_(tensor: Tensor) -> Tensor:
     return constant_(tensor, 1)
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+def xavier_uniform_(
+    tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Fill a weight uniformly over ±gain √(6 / (in + out)).
 
     This keeps the variance, forward and backward.
@@ -267,7 +283,9 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
     >>> xgrad.nn.init.xavier_normal_(xgrad.ones((1, 2)), gain=0.0)
     Tensor([[0., 0.]])
     """
-    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans("xavier_normal_", tensor))), generator)
+    return normal_(
+        tensor, 0.0, gain * math.sqrt(2 / sum(_fans("xavier_normal_", tensor))), generator
+    )
 
 
 def kaiming_uniform_(
@@ -360,12 +378,16 @@ def kaiming_normal_(
     >>> xgrad.nn.init.kaiming_normal_(xgrad.zeros((2, 6))).shape
     (2, 6)
     """
-    return normal_(tensor, 0.0, _kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity), generator)
+    return normal_(
+        tensor, 0.0, _kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity), generator
+    )
 
 
 def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
     if check_tensor(name, "tensor", tensor).ndim < 2:
-        raise ValueError(f"{name}: expected a weight of shape (out, in, ...), got shape {tensor.shape}")
+        raise ValueError(
+            f"{name}: expected a weight of shape (out, in, ...), got shape {tensor.shape}"
+        )
     fan_out, fan_in, *rest = tensor.shape
     # At least 1, for an empty weight, which has no values to scale.
     return max(1, fan_in * math.prod(rest)), max(1, fan_out * math.prod(rest))
@@ -374,5 +396,7 @@ def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
 def _kaiming_std(name: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     fans = dict(zip(("fan_in", "fan_out"), _fans(name, tensor), strict=True))
     if mode not in fans:
-        raise ValueError(f"{name}: expected a mode of 'fan_in' or 'fan_out', got {hints.shown(mode)}")
+        raise ValueError(
+            f"{name}: expected a mode of 'fan_in' or 'fan_out', got {hints.shown(mode)}"
+        )
     return calculate_gain(nonlinearity, a) / math.sqrt(fans[mode])

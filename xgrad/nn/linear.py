@@ -82,8 +82,13 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the output, of shape (..., out_features), for an input of shape (..., in_features)."""
+        """Return the output, of shape (..., out_features), for an input of shape (...,
+        in_features).
+        """
         return linear(of_dtype_of(self.weight, input, type(self).__name__), self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features},"
+            f" bias={self.bias is not None}"
+        )

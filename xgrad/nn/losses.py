@@ -12,7 +12,9 @@ from xgrad.ops.loss_reductions import check_options
 
 
 class _Loss(Module):
-    """A function of tensors and of options, which are attributes of their names; weights among them are buffers."""
+    """A function of tensors and of options, which are attributes of their names; weights among them
+    are buffers.
+    """
 
     function: ClassVar[Callable[..., Tensor]]
     options: tuple[str, ...]
@@ -32,7 +34,9 @@ class _Loss(Module):
     def forward(self, *inputs: Tensor, **named_inputs: Tensor) -> Tensor:
         """Return the value of the function for its tensors."""
         named = vars(self)
-        return type(self).function(*inputs, **named_inputs, **{name: named[name] for name in self.options})
+        return type(self).function(
+            *inputs, **named_inputs, **{name: named[name] for name in self.options}
+        )
 
 
 class CrossEntropyLoss(_Loss):
@@ -77,7 +81,12 @@ class CrossEntropyLoss(_Loss):
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
+        super().__init__(
+            weight=weight,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            label_smoothing=label_smoothing,
+        )
 
 
 class NLLLoss(_Loss):
@@ -109,7 +118,11 @@ class NLLLoss(_Loss):
     function = staticmethod(F.nll_loss)
 
     def __init__(
-        self, weight: Tensor | None = None, *, ignore_index: int | None = None, reduction: str = "mean"
+        self,
+        weight: Tensor | None = None,
+        *,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
     ) -> None:
         super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction)
 
@@ -259,7 +272,11 @@ class BCEWithLogitsLoss(_Loss):
     function = staticmethod(F.binary_cross_entropy_with_logits)
 
     def __init__(
-        self, weight: Tensor | None = None, *, reduction: str = "mean", pos_weight: Tensor | None = None
+        self,
+        weight: Tensor | None = None,
+        *,
+        reduction: str = "mean",
+        pos_weight: Tensor | None = None,
     ) -> None:
         super().__init__(weight=weight, reduction=reduction, pos_weight=pos_weight)
 
@@ -355,7 +372,12 @@ class PoissonNLLLoss(_Loss):
     function = staticmethod(F.poisson_nll_loss)
 
     def __init__(
-        self, log_input: bool = True, full: bool = False, *, eps: float = 1e-8, reduction: str = "mean"
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        *,
+        eps: float = 1e-8,
+        reduction: str = "mean",
     ) -> None:
         super().__init__(log_input=log_input, full=full, eps=eps, reduction=reduction)
 
@@ -547,7 +569,13 @@ class TripletMarginLoss(_Loss):
     function = staticmethod(F.triplet_margin_loss)
 
     def __init__(
-        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, *, reduction: str = "mean"
+        self,
+        margin: float = 1.0,
+        p: float = 2.0,
+        eps: float = 1e-6,
+        swap: bool = False,
+        *,
+        reduction: str = "mean",
     ) -> None:
         super().__init__(margin=margin, p=p, eps=eps, swap=swap, reduction=reduction)
 
@@ -583,7 +611,12 @@ class MultiMarginLoss(_Loss):
     function = staticmethod(F.multi_margin_loss)
 
     def __init__(
-        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, *, reduction: str = "mean"
+        self,
+        p: int = 1,
+        margin: float = 1.0,
+        weight: Tensor | None = None,
+        *,
+        reduction: str = "mean",
     ) -> None:
         super().__init__(p=p, margin=margin, weight=weight, reduction=reduction)
 

@@ -71,12 +71,19 @@ class MLP(Sequential):
         dtype: Any = None,
     ) -> None:
         if not isinstance(sizes, Sequence) or len(sizes) < 2:
-            raise ValueError(f"MLP: expected a list of at least two sizes, such as [784, 128, 10], got {shown(sizes)}")
+            raise ValueError(
+                "MLP: expected a list of at least two sizes, such as [784, 128, 10], got"
+                f" {shown(sizes)}"
+            )
         make = _ACTIVATIONS.get(activation.lower()) if isinstance(activation, str) else activation
         if make is None:
-            raise ValueError(f"MLP: expected an activation of {list(_ACTIVATIONS)}, got {shown(activation)}")
+            raise ValueError(
+                f"MLP: expected an activation of {list(_ACTIVATIONS)}, got {shown(activation)}"
+            )
         if isinstance(make, Module) or not callable(make):
-            raise TypeError(f"MLP: expected a class of activations, such as nn.ReLU, got {shown(activation)}")
+            raise TypeError(
+                f"MLP: expected a class of activations, such as nn.ReLU, got {shown(activation)}"
+            )
         check_probability("MLP", dropout)
         layers: list[Module] = []
         for inputs, outputs in pairwise(sizes):

@@ -18,7 +18,9 @@ from xgrad.support.hints import shown
 
 
 class Edits:
-    """The number of times that attributes of modules were set or deleted: caches that depend on them compare it."""
+    """The number of times that attributes of modules were set or deleted: caches that depend on
+    them compare it.
+    """
 
     number = 0
 
@@ -76,15 +78,21 @@ class Module(CallableModule):
         state = vars(self)
         if "_buffers" not in state:
             raise AttributeError(
-                f"{type(self).__name__}: expected super().__init__() before attributes are set, got {shown(name)}: "
-                "call it first in __init__"
+                f"{type(self).__name__}: expected super().__init__() before attributes are set, got"
+                f" {shown(name)}: call it first in __init__"
             )
-        kind = Parameter if isinstance(state.get(name), Parameter) else Tensor if name in self._buffers else None
+        kind = (
+            Parameter
+            if isinstance(state.get(name), Parameter)
+            else Tensor
+            if name in self._buffers
+            else None
+        )
         if kind is not None and not (value is None or isinstance(value, kind)):
             role = "parameter" if kind is Parameter else "buffer"
             raise TypeError(
-                f"{type(self).__name__}.{name}: expected a {kind.__name__} or None for a {role}, got "
-                f"{type(value).__name__}: to change its values, assign to .data"
+                f"{type(self).__name__}.{name}: expected a {kind.__name__} or None for a {role},"
+                f" got {type(value).__name__}: to change its values, assign to .data"
             )
         edits.number += 1
         super().__setattr__(name, value)
@@ -97,10 +105,19 @@ class Module(CallableModule):
             self._non_persistent -= {name}
 
     def _check_name(self, method: str, name: Any, known: bool) -> None:
-        """Raise a ValueError unless a name is free, or known to be of the same kind, and has no dot."""
-        if not isinstance(name, str) or not name or "." in name or (hasattr(self, name) and not known):
+        """Raise a ValueError unless a name is free, or known to be of the same kind, and has no
+        dot.
+        """
+        if (
+            not isinstance(name, str)
+            or not name
+            or "." in name
+            or (hasattr(self, name) and not known)
+        ):
             title = method or type(self).__name__
-            raise ValueError(f"{title}: expected a name that is free and has no dot, got {shown(name)}")
+            raise ValueError(
+                f"{title}: expected a name that is free and has no dot, got {shown(name)}"
+            )
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Set an attribute that is part of the state but not trained, such as a running mean.
@@ -132,7 +149,9 @@ class Module(CallableModule):
         """
         self._check_name("register_buffer", name, name in self._buffers)
         self._buffers.add(name)
-        self._non_persistent = self._non_persistent - {name} if persistent else self._non_persistent | {name}
+        self._non_persistent = (
+            self._non_persistent - {name} if persistent else self._non_persistent | {name}
+        )
         setattr(self, name, tensor)
 
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
@@ -163,8 +182,8 @@ class Module(CallableModule):
         self._check_name("register_parameter", name, isinstance(vars(self).get(name), Parameter))
         if not isinstance(parameter, (Parameter, type(None))):
             raise TypeError(
-                f"register_parameter: expected a Parameter or None, got {type(parameter).__name__}: "
-                "use nn.Parameter(tensor)"
+                f"register_parameter: expected a Parameter or None, got {type(parameter).__name__}:"
+                " use nn.Parameter(tensor)"
             )
         setattr(self, name, parameter)
 
@@ -215,7 +234,8 @@ class Module(CallableModule):
         return (child for _, child in self.named_children())
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """Return this module, named "", and all modules in it at any depth, each once, with their names.
+        """Return this module, named "", and all modules in it at any depth, each once, with their
+        names.
 
         Examples
         --------
@@ -232,7 +252,9 @@ class Module(CallableModule):
             seen.add(id(module))
             yield name, module
             prefix = f"{name}." if name else ""
-            stack += [(prefix + key, child) for key, child in reversed(list(module.named_children()))]
+            stack += [
+                (prefix + key, child) for key, child in reversed(list(module.named_children()))
+            ]
 
     def modules(self) -> Iterator[Module]:
         """Return this module and all modules in it at any depth, each once."""
@@ -261,11 +283,16 @@ class Module(CallableModule):
         Linear(in_features=3, out_features=2, bias=True)
         """
         if not isinstance(path, str):
-            raise TypeError(f"{type(self).__name__}: expected the path of a module as a str, got {shown(path)}")
+            raise TypeError(
+                f"{type(self).__name__}: expected the path of a module as a str, got {shown(path)}"
+            )
         module = self._at(path) if path else self
         if not isinstance(module, Module):
             known = [name for name, _ in self.named_modules()]
-            raise AttributeError(f"{type(self).__name__}: expected the path of a module of {known}, got {shown(path)}")
+            raise AttributeError(
+                f"{type(self).__name__}: expected the path of a module of {known}, got"
+                f" {shown(path)}"
+            )
         return module
 
     def _at(self, path: str) -> Any:
@@ -276,7 +303,8 @@ class Module(CallableModule):
         return value
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """Return the parameters of all modules, by name; one that is shared, once, by its first name.
+        """Return the parameters of all modules, by name; one that is shared, once, by its first
+        name.
 
         Examples
         --------
@@ -284,7 +312,9 @@ class Module(CallableModule):
         >>> [(name, p.shape) for name, p in xgrad.nn.MLP([3, 2]).named_parameters()]
         [('0.weight', (2, 3)), ('0.bias', (2,))]
         """
-        return ((name, tensor) for name, tensor in self._named_state() if isinstance(tensor, Parameter))
+        return (
+            (name, tensor) for name, tensor in self._named_state() if isinstance(tensor, Parameter)
+        )
 
     def parameters(self) -> Iterator[Parameter]:
         """Return the parameters of all modules, each once."""
@@ -292,7 +322,11 @@ class Module(CallableModule):
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
         """Return the buffers of all modules, each once, with their first names."""
-        return ((name, tensor) for name, tensor in self._named_state() if not isinstance(tensor, Parameter))
+        return (
+            (name, tensor)
+            for name, tensor in self._named_state()
+            if not isinstance(tensor, Parameter)
+        )
 
     def buffers(self) -> Iterator[Tensor]:
         """Return the buffers of all modules, each once."""
@@ -307,7 +341,9 @@ class Module(CallableModule):
             if module._buffers:  # after the parameters, as in PyTorch
                 items = sorted(items, key=lambda item: item[0] in module._buffers)
             for name, value in items:
-                registered = isinstance(value, Parameter) or (name in module._buffers and value is not None)
+                registered = isinstance(value, Parameter) or (
+                    name in module._buffers and value is not None
+                )
                 if registered and id(value) not in seen:
                     seen.add(id(value))
                     yield f"{prefix}.{name}" if prefix else name, value
@@ -319,7 +355,9 @@ class Module(CallableModule):
     # Changes of all modules, parameters and buffers
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode, or evaluation mode, for this module and all in it, and return this module."""
+        """Set training mode, or evaluation mode, for this module and all in it, and return this
+        module.
+        """
         for module in self.modules():
             module.training = mode
         return self
@@ -426,7 +464,10 @@ class Module(CallableModule):
         >>> list(xgrad.nn.MLP([3, 2]).state_dict())
         ['0.weight', '0.bias']
         """
-        return {name: asarray(x._without_history(), copy=True) for name, x in self._persistent_state().items()}
+        return {
+            name: asarray(x._without_history(), copy=True)
+            for name, x in self._persistent_state().items()
+        }
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
         """Set parameters and buffers from a `state_dict`: all of them, or none if one is wrong.
@@ -504,7 +545,9 @@ class Module(CallableModule):
         return summarize(self, inputs, options)
 
     def extra_repr(self) -> str:
-        """Return the part of the representation besides the name and the modules, by default nothing."""
+        """Return the part of the representation besides the name and the modules, by default
+        nothing.
+        """
         return ""
 
     def __repr__(self) -> str:
@@ -512,7 +555,9 @@ class Module(CallableModule):
 
 
 def _text(module: Module, outer: tuple[Module, ...]) -> str:
-    """Return the representation of a module; with "..." for one that is nested 50 deep, or in itself."""
+    """Return the representation of a module; with "..." for one that is nested 50 deep, or in
+    itself.
+    """
     name = type(module).__name__
     if module in outer or len(outer) == 50:
         return f"{name}(...)"

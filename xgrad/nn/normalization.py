@@ -25,7 +25,12 @@ class _Normalization(Module):
     bias: Parameter | None
 
     def _make_parameters(
-        self, shape: tuple[int, ...], weight: bool, bias: bool, device: str | Device | None, dtype: Any
+        self,
+        shape: tuple[int, ...],
+        weight: bool,
+        bias: bool,
+        device: str | Device | None,
+        dtype: Any,
     ) -> None:
         self.weight = Parameter(empty(shape, device=device, dtype=dtype)) if weight else None
         self.bias = Parameter(empty(shape, device=device, dtype=dtype)) if bias else None
@@ -40,7 +45,11 @@ class _Normalization(Module):
 
     def _checked(self, input: Tensor) -> Tensor:
         name = type(self).__name__
-        return as_tensor(name, "input", input) if self.weight is None else of_dtype_of(self.weight, input, name)
+        return (
+            as_tensor(name, "input", input)
+            if self.weight is None
+            else of_dtype_of(self.weight, input, name)
+        )
 
 
 class _OverLast(_Normalization):
@@ -51,14 +60,21 @@ class _OverLast(_Normalization):
     def __init__(self, normalized_shape: int | tuple[int, ...], affine: bool) -> None:
         super().__init__()
         name = type(self).__name__
-        lengths = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+        lengths = (
+            normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+        )
         self.normalized_shape = tuple([positive_int(name, "normalized_shape", n) for n in lengths])
         if not self.normalized_shape:
-            raise ValueError(f"{name}: expected a normalized_shape of at least one axis, got {shown(normalized_shape)}")
+            raise ValueError(
+                f"{name}: expected a normalized_shape of at least one axis, got"
+                f" {shown(normalized_shape)}"
+            )
         self.elementwise_affine = bool(affine)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
 
 
 class LayerNorm(_OverLast):
@@ -124,7 +140,9 @@ class LayerNorm(_OverLast):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return a tensor of the shape of `input`, ``(..., *normalized_shape)``."""
-        return layer_norm(self._checked(input), self.normalized_shape, self.weight, self.bias, self.eps)
+        return layer_norm(
+            self._checked(input), self.normalized_shape, self.weight, self.bias, self.eps
+        )
 
 
 class RMSNorm(_OverLast):
@@ -237,7 +255,8 @@ class GroupNorm(_Normalization):
         self.num_channels = positive_int("GroupNorm", "num_channels", num_channels)
         if self.num_channels % self.num_groups:
             raise ValueError(
-                f"GroupNorm: expected num_groups that divides num_channels, got {num_groups} and {num_channels}"
+                f"GroupNorm: expected num_groups that divides num_channels, got {num_groups} and"
+                f" {num_channels}"
             )
         self.eps, self.affine = eps, bool(affine)
         self._make_parameters((self.num_channels,), self.affine, self.affine, device, dtype)
@@ -247,7 +266,8 @@ class GroupNorm(_Normalization):
         input = self._checked(input)
         if input.ndim < 2 or input.shape[1] != self.num_channels:
             raise ValueError(
-                f"GroupNorm: expected an input of shape (batch, {self.num_channels}, ...), got {input.shape}"
+                f"GroupNorm: expected an input of shape (batch, {self.num_channels}, ...), got"
+                f" {input.shape}"
             )
         return group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
@@ -278,13 +298,21 @@ class _Running(_Normalization):
         name = type(self).__name__
         self.num_features = positive_int(name, "num_features", num_features)
         if momentum is not None and not (isinstance(momentum, (int, float)) and 0 <= momentum <= 1):
-            raise ValueError(f"{name}: expected momentum from 0 to 1, or None, got {shown(momentum)}")
+            raise ValueError(
+                f"{name}: expected momentum from 0 to 1, or None, got {shown(momentum)}"
+            )
         self.eps, self.momentum, self.affine = eps, momentum, bool(affine)
         self.track_running_stats = bool(track_running_stats)
         shape, tracked = (self.num_features,), self.track_running_stats
-        self.register_buffer("running_mean", zeros(shape, device=device, dtype=dtype) if tracked else None)
-        self.register_buffer("running_var", ones(shape, device=device, dtype=dtype) if tracked else None)
-        self.register_buffer("num_batches_tracked", zeros((), device=device, dtype=int64) if tracked else None)
+        self.register_buffer(
+            "running_mean", zeros(shape, device=device, dtype=dtype) if tracked else None
+        )
+        self.register_buffer(
+            "running_var", ones(shape, device=device, dtype=dtype) if tracked else None
+        )
+        self.register_buffer(
+            "num_batches_tracked", zeros((), device=device, dtype=int64) if tracked else None
+        )
         self._make_parameters(shape, self.affine, self.affine, device, dtype)
 
     def reset_parameters(self) -> None:
@@ -294,7 +322,11 @@ class _Running(_Normalization):
 
     def reset_running_stats(self) -> None:
         """Set the running mean to 0, the running variance to 1, and the number of batches to 0."""
-        for buffer, value in ((self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0)):
+        for buffer, value in (
+            (self.running_mean, 0),
+            (self.running_var, 1),
+            (self.num_batches_tracked, 0),
+        ):
             if buffer is not None:
                 init.constant_(buffer, value)
 
@@ -303,15 +335,23 @@ class _Running(_Normalization):
         for axes in self.shapes:
             if len(axes) == input.ndim and input.shape[axes.index("channels")] == self.num_features:
                 return input
-        texts = [f"({', '.join(axes)})".replace("channels", str(self.num_features)) for axes in self.shapes]
-        raise ValueError(f"{type(self).__name__}: expected an input of shape {' or '.join(texts)}, got {input.shape}")
+        texts = [
+            f"({', '.join(axes)})".replace("channels", str(self.num_features))
+            for axes in self.shapes
+        ]
+        raise ValueError(
+            f"{type(self).__name__}: expected an input of shape {' or '.join(texts)}, got"
+            f" {input.shape}"
+        )
 
     def _momentum(self) -> float | Tensor:
         """Return the weight of the next batch in the running statistics."""
         assert self.num_batches_tracked is not None and self.running_mean is not None
         if self.momentum is not None:
             return self.momentum
-        return 1 / (self.num_batches_tracked + 1).astype(self.running_mean.dtype)  # the mean of all batches
+        return 1 / (self.num_batches_tracked + 1).astype(
+            self.running_mean.dtype
+        )  # the mean of all batches
 
     def extra_repr(self) -> str:
         return (

@@ -38,10 +38,19 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
-    _out_of_place_updates = False  # `p -= step` under no_grad() updates in place, whether a gradient is required or not
+    _out_of_place_updates = (
+        False  # `p -= step` under no_grad() updates in place, whether a gradient is required or not
+    )
 
     def __init__(
-        self, data: Any, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = True
+        self,
+        data: Any,
+        *,
+        dtype: Any = None,
+        device: str | Device | None = None,
+        requires_grad: bool = True,
     ) -> None:
-        data = data._without_history() if isinstance(data, Tensor) else data  # a parameter is a leaf
+        data = (
+            data._without_history() if isinstance(data, Tensor) else data
+        )  # a parameter is a leaf
         super().__init__(data, dtype=dtype, device=device, requires_grad=requires_grad)

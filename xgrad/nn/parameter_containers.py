@@ -20,7 +20,10 @@ class _ParameterContainer(Container[Parameter]):
         return super()._checked(value, key)
 
     def extra_repr(self) -> str:
-        lines = [f"({name}): Parameter of shape {p.shape}, {p.dtype}, on {p.device}" for name, p in self._items()]
+        lines = [
+            f"({name}): Parameter of shape {p.shape}, {p.dtype}, on {p.device}"
+            for name, p in self._items()
+        ]
         return "\n".join(lines)
 
 
@@ -84,6 +87,8 @@ class ParameterDict(_ParameterContainer, DictContainer[Parameter]):
     (Parameter([0.], requires_grad=True), ['left', 'right'])
     """
 
-    def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] = ()) -> None:
+    def __init__(
+        self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] = ()
+    ) -> None:
         super().__init__()
         self.update(parameters)

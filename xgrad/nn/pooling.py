@@ -17,7 +17,9 @@ class _Pool(Module):
     ndim: ClassVar[int]
     options: ClassVar[tuple[str, ...]]
 
-    def __init__(self, kernel_size: Lengths, stride: Lengths | None, padding: Lengths, ceil_mode: bool) -> None:
+    def __init__(
+        self, kernel_size: Lengths, stride: Lengths | None, padding: Lengths, ceil_mode: bool
+    ) -> None:
         super().__init__()
         name, ndim = type(self).__name__, self.ndim
         lengths(name, "kernel_size", kernel_size, ndim)
@@ -28,7 +30,10 @@ class _Pool(Module):
 
     def extra_repr(self) -> str:
         options = ", ".join([f"{name}={getattr(self, name)}" for name in self.options])
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, {options}"
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding},"
+            f" {options}"
+        )
 
 
 class _MaxPool(_Pool):
@@ -72,7 +77,13 @@ class _AvgPool(_Pool):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the average of each window."""
-        options = self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
+        options = (
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+        )
         return pool_average(type(self).__name__, input, *options, self.ndim)
 
 

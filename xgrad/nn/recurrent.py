@@ -42,11 +42,24 @@ class _Layers(RecurrentWeights):
         self.num_layers = positive_int(layer, "num_layers", num_layers)
         check_probability(layer, dropout)
         if dropout and num_layers == 1:
-            warn(f"{layer}: dropout acts between layers, and there is only one: raise num_layers", stacklevel=2)
-        self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
+            warn(
+                f"{layer}: dropout acts between layers, and there is only one: raise num_layers",
+                stacklevel=2,
+            )
+        self.bias, self.batch_first, self.dropout, self.bidirectional = (
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+        )
         for k in range(num_layers):
             for suffix in self._suffixes(k):
-                self._add_weights(input_size if k == 0 else hidden_size * (1 + bidirectional), suffix, device, dtype)
+                self._add_weights(
+                    input_size if k == 0 else hidden_size * (1 + bidirectional),
+                    suffix,
+                    device,
+                    dtype,
+                )
         self.reset_parameters()
 
     def _suffixes(self, layer: int) -> list[str]:
@@ -60,7 +73,9 @@ class _Layers(RecurrentWeights):
         x = input if input.ndim == 3 else expand_dims(input, axis=1)
         x = permute_dims(x, (1, 0, 2)) if batch_axis == 0 else x
         if not x.shape[0]:
-            raise ValueError(f"{type(self).__name__}: expected at least one time step, got shape {input.shape}")
+            raise ValueError(
+                f"{type(self).__name__}: expected at least one time step, got shape {input.shape}"
+            )
         count = self.num_layers * (1 + self.bidirectional)
         batch = () if input.ndim == 2 else (x.shape[1],)
         states = self._states(hx, (count, *batch, self.hidden_size), x)
@@ -85,7 +100,11 @@ class _Layers(RecurrentWeights):
     def extra_repr(self) -> str:
         names = ("num_layers", "bias", "batch_first", "dropout", "bidirectional")
         defaults = (1, True, False, 0.0, False)
-        changed = [f"{n}={getattr(self, n)}" for n, d in zip(names, defaults, strict=True) if getattr(self, n) != d]
+        changed = [
+            f"{n}={getattr(self, n)}"
+            for n, d in zip(names, defaults, strict=True)
+            if getattr(self, n) != d
+        ]
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *changed])
 
 
@@ -165,16 +184,19 @@ class RNN(PlainUnit, _Layers):
         dtype: Any = None,
     ) -> None:
         sizes = input_size, hidden_size, num_layers
-        super().__init__(*sizes, bias, batch_first, dropout, bidirectional, device=device, dtype=dtype)
+        super().__init__(
+            *sizes, bias, batch_first, dropout, bidirectional, device=device, dtype=dtype
+        )
         self.nonlinearity = nonlinearity
         self._check_nonlinearity()
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return the hidden states of the last layer, and those of all layers after the last step.
 
-        `input` has shape (time, batch, in), or (time, in) without a batch, and the first result (time, batch, hidden);
-        `hx`, by default zeros, and the second result have shape (layers, batch, hidden). Two directions count as two
-        layers, and double the last axis of the first result.
+        `input` has shape (time, batch, in), or (time, in) without a batch, and the first result
+        (time, batch, hidden); `hx`, by default zeros, and the second result have shape (layers,
+        batch, hidden). Two directions count as two layers, and double the last axis of the first
+        result.
         """
         out, (h,) = self._forward(input, hx)
         return out, h
@@ -345,16 +367,22 @@ class LSTM(LongShortUnit, _Layers):
     ) -> None:
         if proj_size:
             raise ValueError(
-                f"LSTM: expected proj_size of 0, got {shown(proj_size)}: projections are not supported; apply a Linear "
-                "to the output"
+                f"LSTM: expected proj_size of 0, got {shown(proj_size)}: projections are not"
+                " supported; apply a Linear to the output"
             )
         sizes = input_size, hidden_size, num_layers
-        super().__init__(*sizes, bias, batch_first, dropout, bidirectional, device=device, dtype=dtype)
+        super().__init__(
+            *sizes, bias, batch_first, dropout, bidirectional, device=device, dtype=dtype
+        )
 
-    def forward(self, input: Tensor, hx: Sequence[Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Return the hidden states of the last layer, and the pair of hidden states and cells after the last step.
+    def forward(
+        self, input: Tensor, hx: Sequence[Tensor] | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Return the hidden states of the last layer, and the pair of hidden states and cells after
+        the last step.
 
-        `hx` is the pair before the first step, by default zeros; the shapes are those of `RNN.forward`.
+        `hx` is the pair before the first step, by default zeros; the shapes are those of
+        `RNN.forward`.
         """
         out, (h, c) = self._forward(input, hx)
         return out, (h, c)

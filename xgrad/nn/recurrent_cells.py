@@ -28,9 +28,14 @@ class RecurrentWeights(Module):
     hidden_size: int
     bias: bool
 
-    def _add_weights(self, inputs: int, suffix: str, device: str | Device | None, dtype: Any) -> None:
+    def _add_weights(
+        self, inputs: int, suffix: str, device: str | Device | None, dtype: Any
+    ) -> None:
         rows = self.gates * self.hidden_size
-        shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs), "weight_hh": (rows, self.hidden_size)}
+        shapes: dict[str, tuple[int, ...]] = {
+            "weight_ih": (rows, inputs),
+            "weight_hh": (rows, self.hidden_size),
+        }
         if self.bias:
             shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
         for name, shape in shapes.items():
@@ -42,10 +47,18 @@ class RecurrentWeights(Module):
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
 
-    def _run(self, x: Tensor, states: States, suffix: str = "", reverse: bool = False) -> tuple[Tensor, States]:
-        """Return the hidden states of all steps, and the last states, for an input of shape (time, batch, in)."""
+    def _run(
+        self, x: Tensor, states: States, suffix: str = "", reverse: bool = False
+    ) -> tuple[Tensor, States]:
+        """Return the hidden states of all steps, and the last states, for an input of shape (time,
+        batch, in).
+        """
         weights = [getattr(self, f"weight_{part}{suffix}") for part in ("ih", "hh")]
-        biases = [getattr(self, f"bias_{part}{suffix}") for part in ("ih", "hh")] if self.bias else [None, None]
+        biases = (
+            [getattr(self, f"bias_{part}{suffix}") for part in ("ih", "hh")]
+            if self.bias
+            else [None, None]
+        )
         out, *others = self._steps(x, weights, biases, states, reverse)
         return out, [out[0 if reverse else -1, ...], *others]
 
@@ -84,7 +97,8 @@ class PlainUnit(RecurrentWeights):
     def _check_nonlinearity(self) -> None:
         if self.nonlinearity not in ("tanh", "relu"):
             raise ValueError(
-                f"{type(self).__name__}: expected a nonlinearity of 'tanh' or 'relu', got {shown(self.nonlinearity)}"
+                f"{type(self).__name__}: expected a nonlinearity of 'tanh' or 'relu', got"
+                f" {shown(self.nonlinearity)}"
             )
 
     def _steps(
@@ -102,7 +116,11 @@ class GatedUnit(RecurrentWeights):
     def _steps(
         self, x: Tensor, weights: list[Tensor], biases: list[Any], states: States, reverse: bool
     ) -> tuple[Tensor, ...]:
-        return (gru(linear(x, weights[0], biases[0]), weights[1], states[0], biases[1], reverse=reverse),)
+        return (
+            gru(
+                linear(x, weights[0], biases[0]), weights[1], states[0], biases[1], reverse=reverse
+            ),
+        )
 
 
 class LongShortUnit(RecurrentWeights):
@@ -121,7 +139,9 @@ class LongShortUnit(RecurrentWeights):
         if given is None:
             return [*super()._states(None, shape, x)] * 2
         if not isinstance(given, (tuple, list)) or len(given) != 2:
-            raise TypeError(f"{type(self).__name__}: expected a pair (h, c) for hx, got {shown(given)}")
+            raise TypeError(
+                f"{type(self).__name__}: expected a pair (h, c) for hx, got {shown(given)}"
+            )
         return [self._state(f"hx[{i}]", state, shape, x) for i, state in enumerate(given)]
 
 
@@ -153,7 +173,10 @@ class _Cell(RecurrentWeights):
         if input.ndim == 2:
             return self._run(expand_dims(input, axis=0), states)[1]
         states = [expand_dims(state, axis=0) for state in states]
-        return [squeeze(state, axis=0) for state in self._run(expand_dims(input, axis=(0, 1)), states)[1]]
+        return [
+            squeeze(state, axis=0)
+            for state in self._run(expand_dims(input, axis=(0, 1)), states)[1]
+        ]
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
@@ -219,7 +242,8 @@ class RNNCell(PlainUnit, _Cell):
         self._check_nonlinearity()
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """Return the state of shape (batch, hidden) after an input of shape (batch, in), both also without a batch.
+        """Return the state of shape (batch, hidden) after an input of shape (batch, in), both also
+        without a batch.
 
         `hx` is the state before, by default zeros.
         """
@@ -313,6 +337,8 @@ class LSTMCell(LongShortUnit, _Cell):
     """
 
     def forward(self, input: Tensor, hx: Sequence[Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """Return hidden state and cell after an input: see `RNNCell.forward`; `hx` is a pair of these."""
+        """Return hidden state and cell after an input: see `RNNCell.forward`; `hx` is a pair of
+        these.
+        """
         h, c = self._forward(input, hx)
         return h, c

@@ -61,7 +61,8 @@ class Flatten(Module):
             start, end = 1, 0
         if start >= end:
             raise ValueError(
-                f"Flatten: expected axes {self.start_axis} to {self.end_axis}, got an input of shape {shape}"
+                f"Flatten: expected axes {self.start_axis} to {self.end_axis}, got an input of"
+                f" shape {shape}"
             )
         return input.reshape((*shape[:start], math.prod(shape[start:end]), *shape[end:]))
 
@@ -101,11 +102,17 @@ class Unflatten(Module):
         super().__init__()
         self.axis = as_int("Unflatten", "axis", axis)
         if not isinstance(unflattened_size, (tuple, list)) or not unflattened_size:
-            raise TypeError(f"Unflatten: expected a tuple of ints for unflattened_size, got {shown(unflattened_size)}")
-        self.unflattened_size = tuple([as_int("Unflatten", "unflattened_size", n) for n in unflattened_size])
+            raise TypeError(
+                "Unflatten: expected a tuple of ints for unflattened_size, got"
+                f" {shown(unflattened_size)}"
+            )
+        self.unflattened_size = tuple(
+            [as_int("Unflatten", "unflattened_size", n) for n in unflattened_size]
+        )
         if min(self.unflattened_size) < -1 or self.unflattened_size.count(-1) > 1:
             raise ValueError(
-                f"Unflatten: expected lengths of at least 0, and at most one of -1, got {self.unflattened_size}"
+                "Unflatten: expected lengths of at least 0, and at most one of -1, got"
+                f" {self.unflattened_size}"
             )
 
     def forward(self, input: Tensor) -> Tensor:
@@ -116,7 +123,10 @@ class Unflatten(Module):
         known = math.prod([n for n in sizes if n != -1])
         missing = length // known if known else 0
         if known * (missing if -1 in sizes else 1) != length:
-            raise ValueError(f"Unflatten: expected an axis of length {sizes}, got {length} in shape {input.shape}")
+            raise ValueError(
+                f"Unflatten: expected an axis of length {sizes}, got {length} in shape"
+                f" {input.shape}"
+            )
         inner = tuple([missing if n == -1 else n for n in sizes])
         return input.reshape((*input.shape[:axis], *inner, *input.shape[axis + 1 :]))
 

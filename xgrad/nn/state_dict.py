@@ -33,19 +33,33 @@ class IncompatibleKeys(NamedTuple):
 
 
 def load_state(
-    title: str, own: Mapping[str, Tensor], first_name: Callable[[str], str | None], state: Any, strict: bool
+    title: str,
+    own: Mapping[str, Tensor],
+    first_name: Callable[[str], str | None],
+    state: Any,
+    strict: bool,
 ) -> IncompatibleKeys:
-    """Set the values of tensors by name; `first_name` returns the name in `own` of a tensor with several names."""
+    """Set the values of tensors by name; `first_name` returns the name in `own` of a tensor with
+    several names.
+    """
     if not isinstance(state, Mapping):
         raise TypeError(
-            f"{title}: expected a mapping of names to tensors, got {type(state).__name__}: of a file, give "
-            "what xgrad.load returns"
+            f"{title}: expected a mapping of names to tensors, got {type(state).__name__}: of a"
+            " file, give what xgrad.load returns"
         )
     others = {name: first for name in state if name not in own and (first := first_name(str(name)))}
-    state = {others.get(name, name): value for name, value in state.items() if others.get(name) not in state}
-    result = IncompatibleKeys([n for n in own if n not in state], [n for n in state if n not in own])
+    state = {
+        others.get(name, name): value
+        for name, value in state.items()
+        if others.get(name) not in state
+    }
+    result = IncompatibleKeys(
+        [n for n in own if n not in state], [n for n in state if n not in own]
+    )
     wrong = [f"{name!r}: missing" for name in result.missing_keys if strict]
-    wrong += [f"{name!r}: unexpected{_nearest(name, own)}" for name in result.unexpected_keys if strict]
+    wrong += [
+        f"{name!r}: unexpected{_nearest(name, own)}" for name in result.unexpected_keys if strict
+    ]
     new = {name: as_state(title, name, state[name]) for name in own if name in state}
     for name, value in new.items():
         if value.shape != own[name].shape:
@@ -55,7 +69,9 @@ def load_state(
     if wrong:
         raise ValueError("\n  ".join([f"{title}: nothing was loaded, because of", *wrong]))
     for name, value in new.items():
-        own[name].data = Tensor(value._without_history(), dtype=own[name].dtype, device=own[name].device)
+        own[name].data = Tensor(
+            value._without_history(), dtype=own[name].dtype, device=own[name].device
+        )
     return result
 
 

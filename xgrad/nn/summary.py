@@ -27,11 +27,11 @@ class LayerSummary:
     calls : int
         The number of calls.
     parameters, trainable : int
-        The number of elements of its own parameters, without those of its layers, and of those that require gradients.
-        A shared parameter is counted at the first layer that has it.
+        The number of elements of its own parameters, without those of its layers, and of those that
+        require gradients. A shared parameter is counted at the first layer that has it.
     parameter_bytes, buffer_bytes, output_bytes : int
-        The memory of its parameters, of its buffers, and of new tensors that it returned: without views, inputs, and
-        outputs of its layers.
+        The memory of its parameters, of its buffers, and of new tensors that it returned: without
+        views, inputs, and outputs of its layers.
     """
 
     path: str
@@ -49,12 +49,19 @@ class LayerSummary:
         shapes = ", ".join(map(str, self.outputs)) if self.calls else "not called"
         times = f" x {self.calls}" if self.calls > 1 else ""
         numbers = [f"{self.parameters:,}", size(self.parameter_bytes), size(self.output_bytes)]
-        return [self.path, self.kind, shapes + times, *[text if text[0] != "0" else "" for text in numbers]]
+        return [
+            self.path,
+            self.kind,
+            shapes + times,
+            *[text if text[0] != "0" else "" for text in numbers],
+        ]
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The layers of a model in the order of `Module.named_modules`; the text is a table with totals."""
+    """The layers of a model in the order of `Module.named_modules`; the text is a table with
+    totals.
+    """
 
     layers: list[LayerSummary]
 
@@ -66,7 +73,9 @@ class Summary:
         head = ["layer", "class", "output", "parameters", "memory", "activations"]
         rows = [head, *[layer.cells() for layer in self.layers]]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        form = "  ".join([f"{{:{side}{width}}}" for side, width in zip("<<<>>>", widths, strict=True)])
+        form = "  ".join(
+            [f"{{:{side}{width}}}" for side, width in zip("<<<>>>", widths, strict=True)]
+        )
         lines = [form.format(*row).rstrip() for row in rows]
         count, trainable = self.total("parameters"), self.total("trainable")
         frozen = "" if trainable == count else f" ({trainable:,} trainable)"
@@ -80,15 +89,22 @@ class Summary:
 
 
 def summarize(model: CallableModule, inputs: tuple[Any, ...], options: dict[str, Any]) -> Summary:
-    """Call a model in evaluation mode without gradients, and return its summary; the model is not changed."""
+    """Call a model in evaluation mode without gradients, and return its summary; the model is not
+    changed.
+    """
     modules = list(model.named_modules())
     rows = {id(module): LayerSummary(path, type(module).__name__, []) for path, module in modules}
-    counted: dict[int, Any] = {id(x): x for _, x in trees.leaves([inputs, options])}  # held, so that ids stay theirs
+    counted: dict[int, Any] = {
+        id(x): x for _, x in trees.leaves([inputs, options])
+    }  # held, so that ids stay theirs
     for _, module in modules:
         _count_state(module, rows[id(module)], counted)
 
     def note_output(module: CallableModule, args: Any, output: Any) -> None:
-        row, tensors = rows[id(module)], [x for _, x in trees.leaves(output) if isinstance(x, Tensor)]
+        row, tensors = (
+            rows[id(module)],
+            [x for _, x in trees.leaves(output) if isinstance(x, Tensor)],
+        )
         row.calls += 1
         row.outputs = [x.shape for x in tensors]
         for x in tensors:
@@ -115,9 +131,13 @@ def summarize(model: CallableModule, inputs: tuple[Any, ...], options: dict[str,
 
 
 def _count_state(module: Any, row: LayerSummary, counted: dict[int, Any]) -> None:
-    """Add the parameters and buffers of a module itself to its row, without those that are counted already."""
+    """Add the parameters and buffers of a module itself to its row, without those that are counted
+    already.
+    """
     for name, x in vars(module).items():
-        if id(x) in counted or not (isinstance(x, Parameter) or (name in module._buffers and x is not None)):
+        if id(x) in counted or not (
+            isinstance(x, Parameter) or (name in module._buffers and x is not None)
+        ):
             continue
         counted[id(x)] = x
         if isinstance(x, Parameter):

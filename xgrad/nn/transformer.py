@@ -109,9 +109,13 @@ class TransformerEncoderLayer(Module):
             positive_int(name, argument, value)
         function = _ACTIVATIONS.get(activation) if isinstance(activation, str) else activation
         if not callable(function):
-            raise ValueError(f"{name}: expected an activation of {list(_ACTIVATIONS)}, got {shown(activation)}")
+            raise ValueError(
+                f"{name}: expected an activation of {list(_ACTIVATIONS)}, got {shown(activation)}"
+            )
         self.activation, self.norm_first = function, norm_first
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **on)
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout, bias, batch_first=batch_first, **on
+        )
         self.linear1 = Linear(d_model, dim_feedforward, bias, **on)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **on)
@@ -126,7 +130,9 @@ class TransformerEncoderLayer(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        """Return a tensor of the shape of `src`; the masks are those of `MultiheadAttention.forward`."""
+        """Return a tensor of the shape of `src`; the masks are those of
+        `MultiheadAttention.forward`.
+        """
         masks: dict[str, Any] = {"attn_mask": src_mask, "key_padding_mask": src_key_padding_mask}
         masks["is_causal"] = is_causal
         x = src
@@ -183,7 +189,9 @@ class TransformerEncoder(Module):
         super().__init__()
         name = type(self).__name__
         if not isinstance(encoder_layer, Module):
-            raise TypeError(f"{name}: expected a module for encoder_layer, got {shown(encoder_layer)}")
+            raise TypeError(
+                f"{name}: expected a module for encoder_layer, got {shown(encoder_layer)}"
+            )
         self.num_layers = positive_int(name, "num_layers", num_layers)
         self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
         self.norm = norm
@@ -195,9 +203,13 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        """Return a tensor of the shape of `src`; the masks are those of `MultiheadAttention.forward`."""
+        """Return a tensor of the shape of `src`; the masks are those of
+        `MultiheadAttention.forward`.
+        """
         for layer in self.layers:
-            src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=is_causal)
+            src = layer(
+                src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=is_causal
+            )
         return src if self.norm is None else self.norm(src)
 
 
@@ -273,19 +285,23 @@ class PositionalEncoding(Module):
         if learned:
             self.encoding = Parameter(init.normal_(encoding, std=0.02))
         else:
-            waves = asarray(_waves(d_model, max_length), device=encoding.device, dtype=encoding.dtype)
+            waves = asarray(
+                _waves(d_model, max_length), device=encoding.device, dtype=encoding.dtype
+            )
             self.register_buffer("encoding", waves, persistent=False)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return a tensor of the shape of `input`: (length, batch, d_model) as `batch_first`, or (length, d_model)."""
+        """Return a tensor of the shape of `input`: (length, batch, d_model) as `batch_first`, or
+        (length, d_model).
+        """
         name = type(self).__name__
         x = of_dtype_of(self.encoding, input, name)
         axis = 1 if self.batch_first and x.ndim == 3 else 0
         if x.ndim not in (2, 3) or x.shape[-1] != self.d_model or x.shape[axis] > self.max_length:
             axes = "(batch, length, d_model)" if self.batch_first else "(length, batch, d_model)"
             raise ValueError(
-                f"{name}: expected input of shape {axes} or (length, d_model), a length up to {self.max_length} and "
-                f"d_model = {self.d_model}, got {x.shape}"
+                f"{name}: expected input of shape {axes} or (length, d_model), a length up to"
+                f" {self.max_length} and d_model = {self.d_model}, got {x.shape}"
             )
         encoding = self.encoding[: x.shape[axis], :]
         encoding = expand_dims(encoding, axis=1) if x.ndim == 3 and axis == 0 else encoding

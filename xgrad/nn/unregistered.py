@@ -10,7 +10,9 @@ from xgrad.nn.parameter import Parameter
 
 
 def warn_of_unregistered(name: str, container: Any, seen: set[int]) -> None:
-    """Warn of modules and parameters in a container, at any depth, that are not among those `seen`, by id."""
+    """Warn of modules and parameters in a container, at any depth, that are not among those `seen`,
+    by id.
+    """
     members, visited, stack = list[CallableModule | Parameter](), set[int](), [container]
     while stack:
         part = stack.pop()
@@ -22,9 +24,12 @@ def warn_of_unregistered(name: str, container: Any, seen: set[int]) -> None:
             stack += part.values() if isinstance(part, dict) else part
     if members:
         of_modules = all(isinstance(x, CallableModule) for x in members)
-        what, hint = ("modules", "nn.ModuleList") if of_modules else ("parameters", "an attribute for each")
+        what, hint = (
+            ("modules", "nn.ModuleList") if of_modules else ("parameters", "an attribute for each")
+        )
         message = (
-            f"{name}: expected modules and parameters as attributes, got {what} in a {type(container).__name__}, "
-            f"which parameters(), to() and state_dict() do not find: use {hint}"
+            f"{name}: expected modules and parameters as attributes, got {what} in a"
+            f" {type(container).__name__}, which parameters(), to() and state_dict() do not find:"
+            f" use {hint}"
         )
         warn_user(message, UserWarning)

@@ -32,7 +32,13 @@ from xgrad.ops import (
 )
 from xgrad.support import hints
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "functional_call", "parameters_to_vector", "vector_to_parameters"]
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "functional_call",
+    "parameters_to_vector",
+    "vector_to_parameters",
+]
 hints.install(__name__)
 
 
@@ -41,7 +47,10 @@ Parameters = Tensor | Iterable[Tensor]
 
 @no_grad()
 def clip_grad_norm_(
-    parameters: Parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+    parameters: Parameters,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
 ) -> Tensor:
     """Scale gradients down so that their norm, as one vector, is at most `max_norm` [1]_.
 
@@ -105,10 +114,14 @@ def clip_grad_norm_(
 
 
 def _norm(arrays: list[Tensor], order: float) -> Tensor:
-    """Return the norm of several arrays, as one vector; of float16 in float32, for squares above 65504 overflow."""
+    """Return the norm of several arrays, as one vector; of float16 in float32, for squares above
+    65504 overflow.
+    """
     arrays = [astype(x, float32) if x.dtype == float16 else x for x in arrays]
     if order == math.inf:
-        return functools.reduce(maximum, [max(abs(x)) if x.size else zeros((), device=x.device) for x in arrays])
+        return functools.reduce(
+            maximum, [max(abs(x)) if x.size else zeros((), device=x.device) for x in arrays]
+        )
     powers = [square(x) if order == 2 else abs(x) ** order for x in arrays]
     total = functools.reduce(operator.add, map(sum, powers))
     return sqrt(total) if order == 2 else total ** (1 / order)
@@ -147,21 +160,32 @@ def clip_grad_value_(parameters: Parameters, clip_value: float) -> None:
 
 
 class Gradients:
-    """The gradients of parameters, to be read and updated: as one array, if they fill the buffer of an optimizer.
+    """The gradients of parameters, to be read and updated: as one array, if they fill the buffer of
+    an optimizer.
 
     attribute arrays : list of Tensor -- The gradients, or the one buffer with all of them.
     """
 
     def __init__(self, name: str, parameters: Parameters) -> None:
         tensors = check_tensors(name, "parameters", parameters)
-        self._leaves = [leaf for p in tensors if (leaf := p._leaf) is not None and leaf.grad is not None]
+        self._leaves = [
+            leaf for p in tensors if (leaf := p._leaf) is not None and leaf.grad is not None
+        ]
         self._buffer = _common_buffer(self._leaves) if self._leaves else None
-        self.arrays = [leaf.grad for leaf in self._leaves] if self._buffer is None else [self._buffer]
+        self.arrays = (
+            [leaf.grad for leaf in self._leaves] if self._buffer is None else [self._buffer]
+        )
 
     def scale(self, factor: Tensor) -> None:
         """Multiply the gradients by a scalar."""
         if self._buffer is None or self._buffer.dtype == float16:
-            self.update(lambda g: (g * factor).astype(g.dtype) if g.dtype == float16 else g * factor.astype(g.dtype))
+            self.update(
+                lambda g: (
+                    (g * factor).astype(g.dtype)
+                    if g.dtype == float16
+                    else g * factor.astype(g.dtype)
+                )
+            )
             return
         with self._buffer.device.active():
             factor = factor.astype(self._buffer.dtype)
@@ -171,7 +195,9 @@ class Gradients:
         """Replace the gradients by a function of them."""
         if self._buffer is not None:
             with self._buffer.device.active():
-                run_array_code(self._buffer.device, assign, self._buffer._data, function(self._buffer)._data)
+                run_array_code(
+                    self._buffer.device, assign, self._buffer._data, function(self._buffer)._data
+                )
             return
         for leaf in self._leaves:
             leaf.grad = function(leaf.grad)
@@ -244,17 +270,28 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     tensors, start = check_tensors("vector_to_parameters", "parameters", parameters), 0
     size = math.fsum([p.size for p in tensors])
     if vec.shape != (size,):
-        raise ValueError(f"vector_to_parameters: expected vec of shape ({size:.0f},), got {vec.shape}")
+        raise ValueError(
+            f"vector_to_parameters: expected vec of shape ({size:.0f},), got {vec.shape}"
+        )
     for p in tensors:
         p.data = astype(reshape(vec[start : start + p.size], p.shape), p.dtype)
         start += p.size
 
 
 def _common_buffer(leaves: list[Any]) -> Tensor | None:
-    """Return the buffer of an optimizer that has just the gradients of some leaves, which no user has seen; or None."""
+    """Return the buffer of an optimizer that has just the gradients of some leaves, which no user
+    has seen; or None.
+    """
     packed = leaves[0].slot.gradients if leaves[0].slot is not None else None
-    if packed is None or packed.exposed or not len(packed.views) == len(leaves) == len({id(leaf) for leaf in leaves}):
+    if (
+        packed is None
+        or packed.exposed
+        or not len(packed.views) == len(leaves) == len({id(leaf) for leaf in leaves})
+    ):
         return None
     slots = [(leaf.slot, leaf.grad) for leaf in leaves]
-    here = all(slot is not None and slot.gradients is packed and slot.contains(gradient) for slot, gradient in slots)
+    here = all(
+        slot is not None and slot.gradients is packed and slot.contains(gradient)
+        for slot, gradient in slots
+    )
     return packed.buffer if here else None

@@ -25,6 +25,10 @@ __all__ = [
     "getitem", "index_add", "linear", "log_softmax", "put", "scatter", "setitem", "softmax",
 ]  # fmt: skip
 #: The functions of the namespace that are loaded with it.
-STANDARD = [name for name, value in globals().items() if callable(value) and name[0] != "_" and name not in __all__]
+STANDARD = [
+    name
+    for name, value in globals().items()
+    if callable(value) and name[0] != "_" and name not in __all__
+]
 __all__ += STANDARD
 hints.install(__name__, lazy="xgrad.ops.nn")

@@ -1,4 +1,5 @@
-"""Activations under PyTorch's names; those of the standard's style, `relu` and `sigmoid`, are in `elementwise`.
+"""Activations under PyTorch's names; those of the standard's style, `relu` and `sigmoid`, are in
+`elementwise`.
 
 At kinks the derivatives are PyTorch's.
 """
@@ -60,7 +61,8 @@ def silu(xp: Any, x: Any, /) -> Any:
 
 
 def _mish_rule(g: Any, xp: Any, x: Any) -> Any:
-    # tanh(softplus(x)) + x * (1 - tanh(softplus(x))**2) * sigmoid(x), with exp(x) = a / b: here no terms cancel near -1
+    # tanh(softplus(x)) + x * (1 - tanh(softplus(x))**2) * sigmoid(x), with exp(x) = a / b: here no
+    # terms cancel near -1
     a, b = xp.exp(xp.minimum(x, 0)), xp.exp(-xp.maximum(x, 0))
     p = 2 * a * b
     q = p + 2 * b * b
@@ -99,7 +101,9 @@ def _elu_rule(g: Any, xp: Any, x: Any, alpha: float, scale: float, slope: float)
 
 @derivative(_elu_rule, **REAL)
 def _elu(xp: Any, x: Any, /, alpha: float, scale: float, slope: float) -> Any:
-    """Return ``scale * x`` of positive numbers, and ``scale * alpha * (exp(slope * x) - 1)`` of others."""
+    """Return ``scale * x`` of positive numbers, and ``scale * alpha * (exp(slope * x) - 1)`` of
+    others.
+    """
     return xp.where(x <= 0, xp.expm1(xp.minimum(x, 0) * slope) * (alpha * scale), x * scale)
 
 
@@ -262,7 +266,10 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
     """
     x, weight = as_tensor("prelu", "x", x), as_tensor("prelu", "weight", weight)
     if weight.ndim > 1 or (weight.size != 1 and (x.ndim < 2 or x.shape[1] != weight.size)):
-        raise ValueError(f"prelu: expected one weight, or one for each channel of {x.shape}, got shape {weight.shape}")
+        raise ValueError(
+            f"prelu: expected one weight, or one for each channel of {x.shape}, got shape"
+            f" {weight.shape}"
+        )
     if weight.size != 1 and x.ndim > 2:
         weight = reshape(weight, (-1,) + (1,) * (x.ndim - 2))
     elif not x.ndim:
@@ -270,7 +277,9 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
     return _prelu(x, weight)
 
 
-@derivative(lambda g, xp, x, min_val, max_val: xp.where((x <= min_val) | (x >= max_val), 0, g), **REAL)
+@derivative(
+    lambda g, xp, x, min_val, max_val: xp.where((x <= min_val) | (x >= max_val), 0, g), **REAL
+)
 def _hardtanh(xp: Any, x: Any, /, min_val: float, max_val: float) -> Any:
     return xp.minimum(xp.maximum(x, min_val), max_val)
 
@@ -302,7 +311,9 @@ def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     Tensor([-1. ,  0.5,  1. ])
     """
     if not as_number("hardtanh", "min_val", min_val) < as_number("hardtanh", "max_val", max_val):
-        raise ValueError(f"hardtanh: expected min_val < max_val, got {shown(min_val)} and {shown(max_val)}")
+        raise ValueError(
+            f"hardtanh: expected min_val < max_val, got {shown(min_val)} and {shown(max_val)}"
+        )
     return _hardtanh(x, min_val, max_val)
 
 
@@ -408,7 +419,9 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
         raise ValueError("softplus: expected a beta other than 0, got 0")
     x = _floating("softplus", x)
     out = elementwise.softplus(x) if beta == 1 else elementwise.softplus(x * beta) / beta
-    return out if threshold == 20 else where(x * beta > threshold, x, out)  # at 20 the two are equal in float32
+    return (
+        out if threshold == 20 else where(x * beta > threshold, x, out)
+    )  # at 20 the two are equal in float32
 
 
 @derivative(lambda g, xp, x: g / xp.square(1 + xp.abs(x)), **REAL, upcast=True)
@@ -567,7 +580,11 @@ def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
     Tensor([7. , 7. , 1.5])
     """
     x = _floating("threshold", x)
-    return where(x <= as_number("threshold", "threshold", threshold), as_number("threshold", "value", value), x)
+    return where(
+        x <= as_number("threshold", "threshold", threshold),
+        as_number("threshold", "value", value),
+        x,
+    )
 
 
 def glu(x: Tensor, axis: int = -1) -> Tensor:
@@ -607,5 +624,7 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
     axis = front_axis("glu", x, axis)
     half, odd = divmod(x.shape[axis], 2)
     if odd:
-        raise ValueError(f"glu: expected an axis of even length, got {x.shape[axis]} in shape {x.shape}")
+        raise ValueError(
+            f"glu: expected an axis of even length, got {x.shape[axis]} in shape {x.shape}"
+        )
     return x[slice_axis(axis, 0, half)] * sigmoid(x[slice_axis(axis, half)])

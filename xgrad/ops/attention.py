@@ -16,7 +16,9 @@ from xgrad.random.generator import next_call
 
 
 def _exponentials(xp: Any, query: Any, key: Any, mask: Any, causal: bool) -> tuple[Any, Any]:
-    """Return the weights of the values up to a factor for each query, and their sums; where all are masked, 1."""
+    """Return the weights of the values up to a factor for each query, and their sums; where all are
+    masked, 1.
+    """
     scores = _as_single(xp, xp.matmul(query, xp.matrix_transpose(key)))
     if mask is not None:
         scores = scores + mask
@@ -31,7 +33,9 @@ def _exponentials(xp: Any, query: Any, key: Any, mask: Any, causal: bool) -> tup
 
 
 def _as_single(xp: Any, x: Any) -> Any:
-    """Return an array, of float16 in float32: a softmax of float16 loses digits, and its sums overflow."""
+    """Return an array, of float16 in float32: a softmax of float16 loses digits, and its sums
+    overflow.
+    """
     return xp.astype(x, xp.float32) if is_half(x.dtype) else x
 
 
@@ -50,7 +54,9 @@ def _attention_values(
 ) -> Any:  # fmt: skip
     """Return the means of the values, and the weights up to a factor, with their sums."""
     exponentials, total = _exponentials(xp, query * scale, key, mask, causal)
-    kept = exponentials * dropout_mask(xp, exponentials, seed, call, device, p) if p else exponentials
+    kept = (
+        exponentials * dropout_mask(xp, exponentials, seed, call, device, p) if p else exponentials
+    )
     if is_half(value.dtype):
         return xp.matmul(xp.astype(kept / total, value.dtype), value), (exponentials, total)
     return xp.matmul(kept, value) / total, (exponentials, total)
@@ -63,10 +69,14 @@ def _attention_gradient(
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return the gradients of the query, the key, the value, and the mask."""
     query = query * scale
-    exponentials, total = _exponentials(xp, query, key, mask, causal) if weights is None else weights
+    exponentials, total = (
+        _exponentials(xp, query, key, mask, causal) if weights is None else weights
+    )
     kept = dropout_mask(xp, exponentials, seed, call, device, p) if p else None
     if is_half(g.dtype):
-        return _half_gradients(g, xp, query, key, value, mask, out, exponentials / total, kept, scale)
+        return _half_gradients(
+            g, xp, query, key, value, mask, out, exponentials / total, kept, scale
+        )
     g = g / total
     dropped = exponentials if kept is None else exponentials * kept
     dv = xp.matmul(xp.matrix_transpose(dropped), g)
@@ -78,9 +88,20 @@ def _attention_gradient(
 
 
 def _half_gradients(
-    g: Any, xp: Any, query: Any, key: Any, value: Any, mask: Any, out: Any, weights: Any, kept: Any, scale: float
+    g: Any,
+    xp: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    mask: Any,
+    out: Any,
+    weights: Any,
+    kept: Any,
+    scale: float,
 ) -> tuple[Any, ...]:
-    """Return the gradients in float16, for products of which a device is fast, with sums and differences in float32."""
+    """Return the gradients in float16, for products of which a device is fast, with sums and
+    differences in float32.
+    """
     dropped = weights if kept is None else weights * kept
     dv = xp.matmul(xp.matrix_transpose(xp.astype(dropped, g.dtype)), g)
     dw = _as_single(xp, xp.matmul(g, xp.matrix_transpose(value)))
@@ -100,7 +121,13 @@ def _attention_rule(
 
 
 @derivative(
-    _attention_rule, kind=FLOATING, highest=FLOATING, residual="weights", joint=True, autocast="narrow", upcast=True
+    _attention_rule,
+    kind=FLOATING,
+    highest=FLOATING,
+    residual="weights",
+    joint=True,
+    autocast="narrow",
+    upcast=True,
 )
 def _attention(
     xp: Any, query: Any, key: Any, value: Any, mask: Any = None, *,
@@ -181,12 +208,14 @@ def scaled_dot_product_attention(
     query, key, value = (as_tensor(name, argument, x) for argument, x in inputs.items())
     for argument, x in zip(inputs, (query, key, value), strict=True):
         if x.dtype.kind != "f":
-            raise TypeError(f"{name}: expected a floating {argument}, got {x.dtype}: use .astype(float32)")
+            raise TypeError(
+                f"{name}: expected a floating {argument}, got {x.dtype}: use .astype(float32)"
+            )
     fit = query.shape[-1:] == key.shape[-1:] and key.shape[-2:-1] == value.shape[-2:-1]
     if min(query.ndim, key.ndim, value.ndim) < 2 or not fit:
         raise ValueError(
-            f"{name}: expected query (..., queries, channels), key (..., keys, channels) and value (..., keys, out), "
-            f"got {query.shape}, {key.shape} and {value.shape}"
+            f"{name}: expected query (..., queries, channels), key (..., keys, channels) and value"
+            f" (..., keys, out), got {query.shape}, {key.shape} and {value.shape}"
         )
     if not key.shape[-2]:
         raise ValueError(f"{name}: expected at least one key, got shape {key.shape}")

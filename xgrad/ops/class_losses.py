@@ -29,11 +29,15 @@ from xgrad.ops.tensor_conversion import astype
 def _one_hot(xp: Any, target: Any, x: Any) -> Any:
     """Return where along the class axis of `x` the target is."""
     axis, ndim = _class_axis(x), len(x.shape)
-    target = xp.astype(target, xp.int64, copy=False)  # the range of uint8 may be too short for the classes
+    target = xp.astype(
+        target, xp.int64, copy=False
+    )  # the range of uint8 may be too short for the classes
     classes = xp.arange(x.shape[axis], dtype=xp.int64, device=x.device)
     if axis == ndim - 1:
         return xp.expand_dims(target, axis=-1) == classes
-    return xp.expand_dims(target, axis=axis) == xp.reshape(classes, (-1,) + (1,) * (ndim - axis - 1))
+    return xp.expand_dims(target, axis=axis) == xp.reshape(
+        classes, (-1,) + (1,) * (ndim - axis - 1)
+    )
 
 
 def _class_axis(x: Any) -> int:
@@ -53,14 +57,24 @@ def _cross_entropy_gradient(
         g = g / math.prod(target.shape)
     elif reduction == "none":
         g = xp.expand_dims(g, axis=axis)
-    probabilities = softmax(input, axis=axis) if scale is None else xp.exp(input - scale[0]) / scale[1]
+    probabilities = (
+        softmax(input, axis=axis) if scale is None else xp.exp(input - scale[0]) / scale[1]
+    )
     return (probabilities - wanted) * g
 
 
 @derivative(
-    _cross_entropy_gradient, None, kind=FLOATING, highest=FLOATING, residual="scale", autocast="wide", upcast=True
+    _cross_entropy_gradient,
+    None,
+    kind=FLOATING,
+    highest=FLOATING,
+    residual="scale",
+    autocast="wide",
+    upcast=True,
 )
-def _cross_entropy(xp: Any, input: Any, target: Any, *, reduction: str, label_smoothing: float) -> Any:
+def _cross_entropy(
+    xp: Any, input: Any, target: Any, *, reduction: str, label_smoothing: float
+) -> Any:
     axis = _class_axis(input)
     if not input.shape[axis] and 0 not in target.shape:
         raise IndexError("expected classes, got none")
@@ -70,7 +84,9 @@ def _cross_entropy(xp: Any, input: Any, target: Any, *, reduction: str, label_sm
     if len(x.shape) == 2:
         chosen = x[xp.arange(x.shape[0], device=x.device), xp.astype(target, xp.int64, copy=False)]
     else:
-        chosen = xp.squeeze(xp.take_along_axis(x, xp.expand_dims(target, axis=axis), axis=axis), axis=axis)
+        chosen = xp.squeeze(
+            xp.take_along_axis(x, xp.expand_dims(target, axis=axis), axis=axis), axis=axis
+        )
     logs = xp.log(xp.squeeze(total, axis=axis))
     losses = logs - chosen
     if label_smoothing:
@@ -79,10 +95,15 @@ def _cross_entropy(xp: Any, input: Any, target: Any, *, reduction: str, label_sm
 
 
 def _plain(input: Tensor, target: Tensor, reduction: str, label_smoothing: float) -> Tensor | None:
-    """Return the cross-entropy of classes by one op; None if some classes are negative, which may be -100."""
+    """Return the cross-entropy of classes by one op; None if some classes are negative, which may
+    be -100.
+    """
     raw, shape, placement = target._data, input._data.shape, target._placement
     device, signed = placement.device, placement.kind == "i"
-    checked, last = device.backend.asynchronous or 0 in raw.shape, shape[0 if len(shape) == 1 else 1] - 1
+    checked, last = (
+        device.backend.asynchronous or 0 in raw.shape,
+        shape[0 if len(shape) == 1 else 1] - 1,
+    )
     with device.active():
         # Negative classes would count from the end; unsigned ones, cast to int64, may wrap around.
         if signed:
@@ -92,7 +113,9 @@ def _plain(input: Tensor, target: Tensor, reduction: str, label_smoothing: float
             wrong = not checked and not run_array_code(device, is_below, raw, last + 1)
     try:
         if not wrong:
-            return _cross_entropy(input, target, reduction=reduction, label_smoothing=label_smoothing)
+            return _cross_entropy(
+                input, target, reduction=reduction, label_smoothing=label_smoothing
+            )
     except IndexError:
         if checked:
             raise
@@ -102,7 +125,8 @@ def _plain(input: Tensor, target: Tensor, reduction: str, label_smoothing: float
         low, high = device.xp.min(raw), device.xp.max(raw)
         got = "others" if device.level else int(low) if low < 0 else int(high)
     raise IndexError(
-        f"cross_entropy: expected target from 0 to {last}, got {got}: the input has {last + 1} classes"
+        f"cross_entropy: expected target from 0 to {last}, got {got}: the input has {last + 1}"
+        " classes"
     ) from None
 
 
@@ -161,7 +185,9 @@ def cross_entropy(
     check_reduction(op, reduction)
     input, target = as_tensor(op, "input", input), as_tensor(op, "target", target)
     if not 0 <= as_number(op, "label_smoothing", label_smoothing) <= 1:
-        raise ValueError(f"cross_entropy: expected label_smoothing from 0 to 1, got {label_smoothing}")
+        raise ValueError(
+            f"cross_entropy: expected label_smoothing from 0 to 1, got {label_smoothing}"
+        )
     if target._placement.kind == "f":
         return _of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing)
     _check_classes(op, input, target)
@@ -200,11 +226,13 @@ def _of_weights(
 def _check_classes(op: str, input: Tensor, target: Tensor) -> None:
     shape, classes = input._data.shape, target._data.shape
     if target._placement.kind not in "iu":
-        raise TypeError(f"{op}: expected target of integers, got {target.dtype}: use argmax or astype")
+        raise TypeError(
+            f"{op}: expected target of integers, got {target.dtype}: use argmax or astype"
+        )
     if not shape or classes != (shape[1:] if len(shape) == 1 else shape[:1] + shape[2:]):
         raise ValueError(
-            f"{op}: expected input of shape (batch, classes, ...) and target of shape (batch, ...), got "
-            f"{input.shape} and {target.shape}"
+            f"{op}: expected input of shape (batch, classes, ...) and target of shape (batch, ...),"
+            f" got {input.shape} and {target.shape}"
         )
 
 
@@ -215,13 +243,19 @@ def _along(weight: Tensor, x: Tensor, axis: int) -> Tensor:
 def _targets(
     op: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return where the target is ignored, its classes, 0 where it is, and its weights, 0 where it is."""
+    """Return where the target is ignored, its classes, 0 where it is, and its weights, 0 where it
+    is.
+    """
     count = input.shape[_class_axis(input)]
     target = astype(target, int64, copy=False)
     ignored = target == (-100 if ignore_index is None else as_int(op, "ignore_index", ignore_index))
     classes = where(ignored, 0, target)
     check_numbers(op, "target", classes, count)
-    weights = ones_like(classes, dtype=input.dtype) if weight is None else _weights(op, weight, classes, count)
+    weights = (
+        ones_like(classes, dtype=input.dtype)
+        if weight is None
+        else _weights(op, weight, classes, count)
+    )
     return ignored, classes, where(ignored, 0, weights)
 
 
@@ -283,13 +317,20 @@ def nll_loss(
     Tensor(2.5)
     """
     check_reduction("nll_loss", reduction)
-    input, target = widened(as_tensor("nll_loss", "input", input), as_tensor("nll_loss", "target", target))
+    input, target = widened(
+        as_tensor("nll_loss", "input", input), as_tensor("nll_loss", "target", target)
+    )
     _check_classes("nll_loss", input, target)
     return _of_logarithms("nll_loss", input, target, weight, ignore_index, reduction)
 
 
 def _of_logarithms(
-    op: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int | None, reduction: str
+    op: str,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int | None,
+    reduction: str,
 ) -> Tensor:
     ignored, classes, weights = _targets(op, input, target, weight, ignore_index)
     axis = _class_axis(input)
@@ -313,8 +354,8 @@ def _of_probabilities(
         raise ValueError("cross_entropy: expected no ignore_index for a target of probabilities")
     if not input.ndim or target.shape != input.shape:
         raise ValueError(
-            f"cross_entropy: expected a target of probabilities of the shape of input, got {input.shape} and "
-            f"{target.shape}"
+            "cross_entropy: expected a target of probabilities of the shape of input, got"
+            f" {input.shape} and {target.shape}"
         )
     axis = _class_axis(input)
     count = input.shape[axis]
@@ -390,4 +431,6 @@ def multi_margin_loss(
     right = expand_dims(target, axis=-1)
     losses = relu(margin - take_along_axis(input, right, axis=-1) + input) ** p
     losses = mean(where(right == arange(count, device=input.device), 0, losses), axis=-1)
-    return reduce_losses(losses, reduction, None if weight is None else _weights(op, weight, target, count))
+    return reduce_losses(
+        losses, reduction, None if weight is None else _weights(op, weight, target, count)
+    )

@@ -61,23 +61,35 @@ def isclose(
     Tensor([ True, False])
     """
     tensors = [
-        x if isinstance(x, (np.generic, *SCALARS)) else as_tensor("isclose", n, x) for n, x in (("x1", x1), ("x2", x2))
+        x if isinstance(x, (np.generic, *SCALARS)) else as_tensor("isclose", n, x)
+        for n, x in (("x1", x1), ("x2", x2))
     ]
     like = next((x for x in tensors if isinstance(x, Tensor)), None)
     if like is None:
-        raise TypeError("isclose: expected at least one tensor for x1 and x2: make one with xgrad.asarray")
+        raise TypeError(
+            "isclose: expected at least one tensor for x1 and x2: make one with xgrad.asarray"
+        )
     xp, dtype = namespace, namespace.result_type(*tensors)
     dtype = dtype if dtype.kind in "fc" else xp.float64
     a, b = [
-        xp.astype(x.detach(), dtype) if isinstance(x, Tensor) else xp.full((), x, dtype=dtype, device=like.device)
+        (
+            xp.astype(x.detach(), dtype)
+            if isinstance(x, Tensor)
+            else xp.full((), x, dtype=dtype, device=like.device)
+        )
         for x in tensors
     ]
     if a.device.root is not b.device.root:
-        raise DeviceError(f"isclose: expected tensors of one device, got {a.device} and {b.device}: use .to(device)")
+        raise DeviceError(
+            f"isclose: expected tensors of one device, got {a.device} and {b.device}: use"
+            " .to(device)"
+        )
     try:
         np.broadcast_shapes(a.shape, b.shape)
     except ValueError:
-        raise ValueError(f"isclose: expected shapes that broadcast, got {a.shape} and {b.shape}") from None
+        raise ValueError(
+            f"isclose: expected shapes that broadcast, got {a.shape} and {b.shape}"
+        ) from None
     finite = xp.isfinite(b)
     limit = xp.where(finite, b, 0)  # inf - inf would be NaN, with a warning
     near = finite & (xp.abs(a - limit) <= atol + rtol * xp.abs(limit)) | (a == b)

@@ -70,17 +70,23 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     """
     if not isinstance(subscripts, str):
         got = type(subscripts).__name__
-        raise TypeError(f"einsum: expected a string of subscripts first, such as 'ij,jk->ik', got {got}")
+        raise TypeError(
+            f"einsum: expected a string of subscripts first, such as 'ij,jk->ik', got {got}"
+        )
     tensors = on_one_device("einsum", "operands", operands)
     shapes = tuple([x.shape for x in tensors])
     terms, result, sizes = _parse_subscripts(subscripts, shapes)
     dtype = namespace.result_type(*tensors)
     dtype = namespace.int64 if dtype.kind == "b" else dtype
     parts = [
-        _diagonals(namespace.astype(x, dtype, copy=False), term, sizes) for x, term in zip(tensors, terms, strict=True)
+        _diagonals(namespace.astype(x, dtype, copy=False), term, sizes)
+        for x, term in zip(tensors, terms, strict=True)
     ]
     for i, (x, term) in enumerate(parts):
-        others = {*result, *(letter for j, part in enumerate(parts) if j != i for letter in part[1])}
+        others = {
+            *result,
+            *(letter for j, part in enumerate(parts) if j != i for letter in part[1]),
+        }
         if summed := tuple([axis for axis, letter in enumerate(term) if letter not in others]):
             parts[i] = namespace.sum(x, axis=summed, dtype=dtype), _drop_letters(term, summed)
     for step in _path(tuple([labels for _, labels in parts]), result, tuple(sizes.items())):
@@ -95,18 +101,26 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
 
 
 @lru_cache(256)
-def _parse_subscripts(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[list[str], str, dict[str, int]]:
-    """Return letters for all axes of each operand and of the result, those of ``...`` among them, and their lengths."""
+def _parse_subscripts(
+    subscripts: str, shapes: tuple[tuple[int, ...], ...]
+) -> tuple[list[str], str, dict[str, int]]:
+    """Return letters for all axes of each operand and of the result, those of ``...`` among them,
+    and their lengths.
+    """
 
     def wrong(what: str) -> ValueError:
-        return ValueError(f"einsum: {what}, in subscripts {subscripts!r} of operands of shapes {list(shapes)}")
+        return ValueError(
+            f"einsum: {what}, in subscripts {subscripts!r} of operands of shapes {list(shapes)}"
+        )
 
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     for term in (*terms, right):
         if not all(letter in ascii_letters for letter in term.replace("...", "", 1)):
-            raise wrong(f"expected letters, commas, one '...' a term and one '->', got {shown(term)}")
+            raise wrong(
+                f"expected letters, commas, one '...' a term and one '->', got {shown(term)}"
+            )
     if len(terms) != len(shapes) or not shapes:
         raise wrong(f"expected as many operands as terms, {len(terms)}, got {len(shapes)}")
     spare = [letter for letter in ascii_letters if letter not in text]
@@ -121,7 +135,9 @@ def _parse_subscripts(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> t
     broadcast = "".join(spare[:extra])
     if not arrow:
         counts = Counter(left)
-        right = "..." + "".join(sorted([x for x in counts if x in ascii_letters and counts[x] == 1]))
+        right = "..." + "".join(
+            sorted([x for x in counts if x in ascii_letters and counts[x] == 1])
+        )
     elif extra and "..." not in right:
         raise wrong("expected '...' in the result, too: sum over its axes afterwards")
     result = right.replace("...", broadcast)
@@ -135,7 +151,9 @@ def _parse_subscripts(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> t
                 raise wrong(f"expected one length for {axis}, got {sizes[letter]} and {n}")
             sizes[letter] = n if sizes.get(letter, 1) == 1 else sizes[letter]
             if any(other == letter and m != n for other, m in zip(term, shape, strict=True)):
-                raise wrong(f"expected one length for {letter!r}, which is repeated, got shape {shape}")
+                raise wrong(
+                    f"expected one length for {letter!r}, which is repeated, got shape {shape}"
+                )
     for letter in result:
         if letter not in sizes:
             raise wrong(f"the result has {letter!r}, which no operand has")
@@ -148,7 +166,10 @@ def _diagonals(x: Tensor, term: str, sizes: dict[str, int]) -> Labelled:
     """Take the diagonals of axes that share a letter, and drop axes of length 1 that broadcast."""
     while repeated := [letter for letter in term if term.count(letter) > 1]:
         pair = term.index(repeated[0]), term.rindex(repeated[0])
-        x, term = diagonal(namespace.moveaxis(x, pair, (-2, -1))), _drop_letters(term, pair) + repeated[0]
+        x, term = (
+            diagonal(namespace.moveaxis(x, pair, (-2, -1))),
+            _drop_letters(term, pair) + repeated[0],
+        )
     dropped = tuple([i for i, letter in enumerate(term) if x.shape[i] == 1 != sizes[letter]])
     return namespace.squeeze(x, axis=dropped) if dropped else x, _drop_letters(term, dropped)
 
@@ -158,18 +179,30 @@ def _drop_letters(term: str, positions: Sequence[int]) -> str:
 
 
 @lru_cache(256)
-def _path(terms: tuple[str, ...], result: str, sizes: tuple[tuple[str, int], ...]) -> list[tuple[int, ...]]:
-    """Return the indices of the operands of each contraction, whose result is appended to the remaining ones."""
+def _path(
+    terms: tuple[str, ...], result: str, sizes: tuple[tuple[str, int], ...]
+) -> list[tuple[int, ...]]:
+    """Return the indices of the operands of each contraction, whose result is appended to the
+    remaining ones.
+    """
     if len(terms) < 3:
         return [tuple(range(len(terms)))]
     lengths, search = dict(sizes), "optimal" if len(terms) <= 4 else "greedy"
-    views = [np.broadcast_to(np.zeros(()), [lengths[letter] for letter in term]) for term in terms]  # of no memory
-    path: list[tuple[int, ...]] = np.einsum_path(f"{','.join(terms)}->{result}", *views, optimize=search)[0][1:]
+    views = [
+        np.broadcast_to(np.zeros(()), [lengths[letter] for letter in term]) for term in terms
+    ]  # of no memory
+    path: list[tuple[int, ...]] = np.einsum_path(
+        f"{','.join(terms)}->{result}", *views, optimize=search
+    )[0][1:]
     return path
 
 
-def _contract_pair(first: Labelled, second: Labelled, kept: set[str], sizes: dict[str, int]) -> Labelled:
-    """Multiply two operands, and sum over their common axes that are not kept, in one matrix product."""
+def _contract_pair(
+    first: Labelled, second: Labelled, kept: set[str], sizes: dict[str, int]
+) -> Labelled:
+    """Multiply two operands, and sum over their common axes that are not kept, in one matrix
+    product.
+    """
     (x1, term1), (x2, term2) = first, second
     shared = [letter for letter in term1 if letter in term2]
     batch, summed = [x for x in shared if x in kept], [x for x in shared if x not in kept]

@@ -1,7 +1,9 @@
-"""Convolution, and its two gradients: three bilinear ops, each of which has the other two as derivatives.
+"""Convolution, and its two gradients: three bilinear ops, each of which has the other two as
+derivatives.
 
-For any number of spatial axes, they are one matrix product each, of the weight, the gradient and the columns of the
-input: a matrix with the elements under the kernel as rows, and all positions of all images as columns.
+For any number of spatial axes, they are one matrix product each, of the weight, the gradient and
+the columns of the input: a matrix with the elements under the kernel as rows, and all positions of
+all images as columns.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from xgrad.support.hints import shown
 
 
 def _matrix(xp: Any, x: Any, groups: int, axes: int = 1) -> Any:
-    """Return an array with channels first as a matrix with its first axes as rows, or as one for each group."""
+    """Return an array with channels first as a matrix with its first axes as rows, or as one for
+    each group.
+    """
     shape = (math.prod(x.shape[:axes]) // groups, math.prod(x.shape[axes:]))
     return xp.reshape(x, shape if groups == 1 else (groups, *shape))
 
@@ -37,7 +41,9 @@ def _by_channel(xp: Any, bias: Any, out: Any) -> Any:
 
 
 def _columns(xp: Any, x: Any, window: Window, groups: int) -> Any:
-    """Return the elements under the kernel: of shape (channels · kernel, images · positions), by groups."""
+    """Return the elements under the kernel: of shape (channels · kernel, images · positions), by
+    groups.
+    """
     x = pad(xp, _swapped(xp, x), window, 0)
     return _matrix(xp, xp.stack([x[key] for key in window.taps], axis=1), groups, axes=2)
 
@@ -55,8 +61,12 @@ def _bias_rule(g: Any, xp: Any) -> Any:
 
 
 @derivative(_input_rule, _weight_rule, _bias_rule, kind=FLOATING, autocast="narrow")
-def convolution(xp: Any, input: Any, weight: Any, bias: Any = None, *, window: Window, groups: int) -> Any:
-    """Return the cross-correlation of an input of shape (N, C, ...) and a weight of shape (O, C / groups, ...)."""
+def convolution(
+    xp: Any, input: Any, weight: Any, bias: Any = None, *, window: Window, groups: int
+) -> Any:
+    """Return the cross-correlation of an input of shape (N, C, ...) and a weight of shape (O, C /
+    groups, ...).
+    """
     out = xp.matmul(_matrix(xp, weight, groups), _columns(xp, input, window, groups))
     out = xp.reshape(out, (weight.shape[0], input.shape[0], *window.out))
     if bias is not None:
@@ -69,14 +79,20 @@ def _weight_rule_of_input(g: Any, xp: Any, grad: Any, window: Window, groups: in
 
 
 @derivative(
-    lambda g, xp, weight, window, groups: call_op(convolution, xp, g, weight, window=window, groups=groups),
+    lambda g, xp, weight, window, groups: call_op(
+        convolution, xp, g, weight, window=window, groups=groups
+    ),
     _weight_rule_of_input,
     kind=FLOATING,
     autocast="narrow",
 )
 def convolution_input(xp: Any, grad: Any, weight: Any, *, window: Window, groups: int) -> Any:
-    """Return the gradient of a convolution for its input, which is the transposed convolution of `grad`."""
-    columns = xp.matmul(xp.matrix_transpose(_matrix(xp, weight, groups)), _matrix(xp, _swapped(xp, grad), groups))
+    """Return the gradient of a convolution for its input, which is the transposed convolution of
+    `grad`.
+    """
+    columns = xp.matmul(
+        xp.matrix_transpose(_matrix(xp, weight, groups)), _matrix(xp, _swapped(xp, grad), groups)
+    )
     images, channels = grad.shape[0], groups * weight.shape[1]
     columns = xp.reshape(columns, (channels, math.prod(window.kernel), images, *window.out))
     out = xp.zeros((channels, images, *window.padded), dtype=columns.dtype, device=columns.device)
@@ -86,8 +102,12 @@ def convolution_input(xp: Any, grad: Any, weight: Any, *, window: Window, groups
 
 
 @derivative(
-    lambda g, xp, grad, window, groups: call_op(convolution_input, xp, grad, g, window=window, groups=groups),
-    lambda g, xp, input, window, groups: call_op(convolution, xp, input, g, window=window, groups=groups),
+    lambda g, xp, grad, window, groups: call_op(
+        convolution_input, xp, grad, g, window=window, groups=groups
+    ),
+    lambda g, xp, input, window, groups: call_op(
+        convolution, xp, input, g, window=window, groups=groups
+    ),
     kind=FLOATING,
 )
 def convolution_weight(xp: Any, input: Any, grad: Any, *, window: Window, groups: int) -> Any:
@@ -100,36 +120,56 @@ def convolution_weight(xp: Any, input: Any, grad: Any, *, window: Window, groups
 # Functions
 
 
-PADDING_MODES: dict[str, Any] = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}  # of `xgrad.pad`
+PADDING_MODES: dict[str, Any] = {
+    "reflect": "reflect",
+    "replicate": "edge",
+    "circular": "wrap",
+}  # of `xgrad.pad`
 
 
-def _pairs(name: str, padding: Lengths | str, span: tuple[int, ...], stride: tuple[int, ...]) -> Pairs:
+def _pairs(
+    name: str, padding: Lengths | str, span: tuple[int, ...], stride: tuple[int, ...]
+) -> Pairs:
     """Return the numbers of elements that are added before and after each spatial axis."""
     if not isinstance(padding, str):
         return tuple([(n, n) for n in lengths(name, "padding", padding, len(span), 0)])
     if padding == "valid":
         return ((0, 0),) * len(span)
     if padding != "same":
-        raise ValueError(f"{name}: expected ints, 'same' or 'valid' for padding, got {shown(padding)}")
+        raise ValueError(
+            f"{name}: expected ints, 'same' or 'valid' for padding, got {shown(padding)}"
+        )
     if max(stride) > 1:
         raise ValueError(f"{name}: expected a stride of 1 for padding 'same', got {stride}")
     return tuple([((n - 1) // 2, n // 2) for n in span])
 
 
 def _checked(
-    name: str, input: Tensor, weight: Tensor, bias: Tensor | None, ndim: int, groups: int, transposed: bool
+    name: str,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    ndim: int,
+    groups: int,
+    transposed: bool,
 ) -> tuple[Tensor, Tensor | None]:
     """Return weight and bias as tensors; ValueError if their shapes do not fit the input."""
     weight = as_tensor(name, "weight", weight)
     bias = None if bias is None else as_tensor(name, "bias", bias)
     if not isinstance(groups, Integral) or isinstance(groups, bool) or groups < 1:
         raise ValueError(f"{name}: expected an int above 0 for groups, got {shown(groups)}")
-    expected = f"(in, out / groups, {AXES[ndim]})" if transposed else f"(out, in / groups, {AXES[ndim]})"
+    expected = (
+        f"(in, out / groups, {AXES[ndim]})" if transposed else f"(out, in / groups, {AXES[ndim]})"
+    )
     if weight.ndim != ndim + 2 or 0 in weight.shape or weight.shape[0] % groups:
-        raise ValueError(f"{name}: expected weight of shape {expected} with {groups=}, got shape {weight.shape}")
+        raise ValueError(
+            f"{name}: expected weight of shape {expected} with {groups=}, got shape {weight.shape}"
+        )
     channels = weight.shape[0] if transposed else weight.shape[1] * groups
     if input.shape[1] != channels:
-        raise ValueError(f"{name}: expected input with {channels} channels, got shape {input.shape}")
+        raise ValueError(
+            f"{name}: expected input with {channels} channels, got shape {input.shape}"
+        )
     out = weight.shape[1] * groups if transposed else weight.shape[0]
     if bias is not None and bias.shape != (out,):
         raise ValueError(f"{name}: expected bias of shape ({out},), got shape {bias.shape}")
@@ -148,10 +188,15 @@ def convolve(
     ndim: int,
     padding_mode: str = "zeros",
 ) -> Tensor:
-    """Return a convolution over `ndim` spatial axes; errors begin with `name`, the function or layer."""
+    """Return a convolution over `ndim` spatial axes; errors begin with `name`, the function or
+    layer.
+    """
     input, of_batch = batched(name, input, ndim)
     weight, bias = _checked(name, input, weight, bias, ndim, groups, transposed=False)
-    stride, dilation = lengths(name, "stride", stride, ndim), lengths(name, "dilation", dilation, ndim)
+    stride, dilation = (
+        lengths(name, "stride", stride, ndim),
+        lengths(name, "dilation", dilation, ndim),
+    )
     kernel = weight.shape[2:]
     span = tuple([d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)])
     pairs = _pairs(name, padding, span, stride)
@@ -160,7 +205,9 @@ def convolve(
         pairs = ((0, 0),) * ndim
     window = Window(input.shape[2:], kernel, stride, pairs, dilation)
     if min(window.out) < 1:
-        raise ValueError(f"{name}: expected an input not shorter than the kernel, {span}, got {window.padded}")
+        raise ValueError(
+            f"{name}: expected an input not shorter than the kernel, {span}, got {window.padded}"
+        )
     out = convolution(input, weight, bias, window=window, groups=groups)
     return out if of_batch else out[0, ...]
 
@@ -177,24 +224,36 @@ def convolve_transposed(
     dilation: Lengths,
     ndim: int,
 ) -> Tensor:
-    """Return a transposed convolution over `ndim` spatial axes; errors begin with `name`, the function or layer."""
+    """Return a transposed convolution over `ndim` spatial axes; errors begin with `name`, the
+    function or layer.
+    """
     input, of_batch = batched(name, input, ndim)
     weight, bias = _checked(name, input, weight, bias, ndim, groups, transposed=True)
-    stride, dilation = lengths(name, "stride", stride, ndim), lengths(name, "dilation", dilation, ndim)
+    stride, dilation = (
+        lengths(name, "stride", stride, ndim),
+        lengths(name, "dilation", dilation, ndim),
+    )
     before = lengths(name, "padding", padding, ndim, 0)
     more = lengths(name, "output_padding", output_padding, ndim, 0)
     if any(m >= max(s, d) for m, s, d in zip(more, stride, dilation, strict=True)):
-        raise ValueError(f"{name}: expected output_padding below stride or dilation, got {output_padding}")
+        raise ValueError(
+            f"{name}: expected output_padding below stride or dilation, got {output_padding}"
+        )
     sizes, rests, pairs = [], [], []
-    for n, k, s, p, d, m in zip(input.shape[2:], weight.shape[2:], stride, before, dilation, more, strict=True):
-        last = (n - 1) * s + d * (k - 1) + 1 - p  # the first element after those that a window covers
+    for n, k, s, p, d, m in zip(
+        input.shape[2:], weight.shape[2:], stride, before, dilation, more, strict=True
+    ):
+        last = (
+            (n - 1) * s + d * (k - 1) + 1 - p
+        )  # the first element after those that a window covers
         size = last - p + m
         sizes.append(min(size, last))
         rests.append((0, size - sizes[-1]))
         pairs.append((p, last - sizes[-1]))
     if min(sizes) < 1:
         raise ValueError(
-            f"{name}: expected an output with elements, got input of shape {input.shape}: use less padding"
+            f"{name}: expected an output with elements, got input of shape {input.shape}: use less"
+            " padding"
         )
     window = Window(tuple(sizes), weight.shape[2:], stride, tuple(pairs), dilation)
     out = convolution_input(input, weight, window=window, groups=groups)
@@ -354,7 +413,16 @@ def conv_transpose1d(
     Tensor([[1., 1., 2., 2.]])
     """
     return convolve_transposed(
-        "conv_transpose1d", input, weight, bias, stride, padding, output_padding, groups, dilation, 1
+        "conv_transpose1d",
+        input,
+        weight,
+        bias,
+        stride,
+        padding,
+        output_padding,
+        groups,
+        dilation,
+        1,
     )
 
 
@@ -409,5 +477,14 @@ def conv_transpose2d(
     (1, 3, 28, 28)
     """
     return convolve_transposed(
-        "conv_transpose2d", input, weight, bias, stride, padding, output_padding, groups, dilation, 2
+        "conv_transpose2d",
+        input,
+        weight,
+        bias,
+        stride,
+        padding,
+        output_padding,
+        groups,
+        dilation,
+        2,
     )

@@ -24,9 +24,21 @@ from xgrad.ops.tensor_conversion import asarray, astype, check_cast, check_range
 from xgrad.support.hints import explained, shown
 
 __all__ = [
-    "arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "tril",
-    "triu", "zeros", "zeros_like",
-]  # fmt: skip
+    "arange",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tril",
+    "triu",
+    "zeros",
+    "zeros_like",
+]
 
 Number = bool | int | float | complex | Tensor
 
@@ -36,11 +48,19 @@ def _call(device: Device, name: str, args: tuple[Any, ...], options: dict[str, A
 
 
 def _create(
-    name: str, *args: Any, dtype: Any, device: str | Device | None, requires_grad: bool, **options: Any
+    name: str,
+    *args: Any,
+    dtype: Any,
+    device: str | Device | None,
+    requires_grad: bool,
+    **options: Any,
 ) -> Tensor:
     """Call the creation function of a device's namespace, with the device as the current one."""
     target = current_device() if device is None else Device(device)
-    options |= {"dtype": native_dtype(get_default_dtype() if dtype is None else dtype, target), "device": target.native}
+    options |= {
+        "dtype": native_dtype(get_default_dtype() if dtype is None else dtype, target),
+        "device": target.native,
+    }
     try:
         with target.active():
             raw = run_array_code(target, _call, name, args, options)
@@ -55,7 +75,9 @@ def _create(
 
 def _lengths(shape: Any) -> tuple[int, ...]:
     """Return a shape as a tuple of ints; it may be one length, and lengths may be 0-d tensors."""
-    return tuple([_integer("shape", n) for n in (shape if isinstance(shape, (tuple, list)) else [shape])])
+    return tuple(
+        [_integer("shape", n) for n in (shape if isinstance(shape, (tuple, list)) else [shape])]
+    )
 
 
 def _integer(name: str, n: Any) -> int:
@@ -67,7 +89,11 @@ def _integer(name: str, n: Any) -> int:
 
 @explained
 def zeros(
-    shape: int | tuple[int, ...], *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+    shape: int | tuple[int, ...],
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return zeros.
 
@@ -104,12 +130,18 @@ def zeros(
     >>> xgrad.zeros((1, 2))
     Tensor([[0., 0.]])
     """
-    return _create("zeros", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
+    return _create(
+        "zeros", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad
+    )
 
 
 @explained
 def ones(
-    shape: int | tuple[int, ...], *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+    shape: int | tuple[int, ...],
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return ones.
 
@@ -151,7 +183,11 @@ def ones(
 
 @explained
 def empty(
-    shape: int | tuple[int, ...], *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+    shape: int | tuple[int, ...],
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return uninitialized memory.
 
@@ -188,7 +224,9 @@ def empty(
     >>> xgrad.empty((1, 2)).shape
     (1, 2)
     """
-    return _create("empty", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad)
+    return _create(
+        "empty", _lengths(shape), dtype=dtype, device=device, requires_grad=requires_grad
+    )
 
 
 @explained
@@ -241,7 +279,10 @@ def full(
     """
     if isinstance(fill_value, Tensor):
         if fill_value.ndim:
-            raise ValueError(f"full: expected a number or a 0-d tensor, got shape {fill_value.shape}: see broadcast_to")
+            raise ValueError(
+                f"full: expected a number or a 0-d tensor, got shape {fill_value.shape}: see"
+                " broadcast_to"
+            )
         value = asarray(fill_value, dtype=dtype, device=device, copy=True)
         filled = unlink(broadcast_to(value, _lengths(shape)))
         return filled.detach().requires_grad_() if requires_grad else filled
@@ -251,13 +292,22 @@ def full(
     check_cast("full", value_dtype, dtype)
     if isinstance(fill_value, int):  # which NumPy before 2.1 would cut off
         target = current_device() if device is None else Device(device)
-        check_range("full", np.asarray(fill_value), target.backend.numpy_dtype(native_dtype(dtype, target)))
-    return _create("full", _lengths(shape), fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
+        check_range(
+            "full", np.asarray(fill_value), target.backend.numpy_dtype(native_dtype(dtype, target))
+        )
+    return _create(
+        "full", _lengths(shape), fill_value, dtype=dtype, device=device, requires_grad=requires_grad
+    )
 
 
 @explained
 def zeros_like(
-    x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+    x: Tensor,
+    /,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return zeros, in the shape of another tensor.
 
@@ -300,7 +350,12 @@ def zeros_like(
 
 @explained
 def ones_like(
-    x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+    x: Tensor,
+    /,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return ones, in the shape of another tensor.
 
@@ -343,7 +398,12 @@ def ones_like(
 
 @explained
 def empty_like(
-    x: Tensor, /, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+    x: Tensor,
+    /,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return uninitialized memory, in the shape of another tensor.
 
@@ -572,17 +632,23 @@ def linspace(
     if not recorded or requires_grad:
         options = {"endpoint": endpoint, "requires_grad": requires_grad}
         return _create("linspace", *numbers, num, dtype=dtype, device=device, **options)
-    part = _create("linspace", 0, 1, num, dtype=dtype, device=device, endpoint=endpoint, requires_grad=False)
+    part = _create(
+        "linspace", 0, 1, num, dtype=dtype, device=device, endpoint=endpoint, requires_grad=False
+    )
     return astype(start * (1 - part) + stop * part, dtype, copy=False)
 
 
 def _parse_bounds(
     bounds: Sequence[Number], dtype: Any, device: str | Device | None, lowest: int = INTEGER
 ) -> tuple[list[Any], Any, str | Device | None, bool]:
-    """Return bounds as numbers, the dtype and device of the range, and whether they are in a graph."""
+    """Return bounds as numbers, the dtype and device of the range, and whether they are in a
+    graph.
+    """
     tensors = [x for x in bounds if isinstance(x, Tensor)]
     if any(x.ndim for x in tensors):
-        raise ValueError(f"expected numbers and 0-d tensors as bounds, got shapes {[x.shape for x in tensors]}")
+        raise ValueError(
+            f"expected numbers and 0-d tensors as bounds, got shapes {[x.shape for x in tensors]}"
+        )
     if dtype is None:
         dtype = result_type("bool", *bounds)
         dtype = defaults()[lowest] if KINDS[dtype.kind] < lowest else dtype
@@ -646,7 +712,9 @@ def eye(
     >>> xgrad.eye(1, 2)
     Tensor([[1., 0.]])
     """
-    return _create("eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k)
+    return _create(
+        "eye", n_rows, n_cols, dtype=dtype, device=device, requires_grad=requires_grad, k=k
+    )
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
@@ -692,13 +760,17 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
         raise ValueError(f"meshgrid: expected an indexing of 'xy' or 'ij', got {shown(indexing)}")
     tensors = on_one_device("meshgrid", "arrays", arrays)
     if any(x.ndim != 1 for x in tensors):
-        raise ValueError(f"meshgrid: expected arrays with one axis, got shapes {[x.shape for x in tensors]}")
+        raise ValueError(
+            f"meshgrid: expected arrays with one axis, got shapes {[x.shape for x in tensors]}"
+        )
     axes = list(range(len(tensors)))
     if indexing == "xy":
         axes[:2] = axes[1::-1]
     shape = tuple([tensors[axis].size for axis in axes])
     copies = [asarray(x, copy=True) for x in tensors]
-    grids = [reshape(x, tuple([-1 if axis == i else 1 for axis in axes])) for i, x in enumerate(copies)]
+    grids = [
+        reshape(x, tuple([-1 if axis == i else 1 for axis in axes])) for i, x in enumerate(copies)
+    ]
     return tuple([unlink(broadcast_to(x, shape)) for x in grids])
 
 

@@ -39,13 +39,15 @@ def derivative(
     of_bools: str | None = None,
     instead_for_bools: str = "",
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
-    """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are given here.
+    """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are
+    given here.
 
-    `rules` has for each of the first parameters after `xp` the rule of its gradient, or None. The names of a rule's
-    parameters choose what is saved: see `Function`. Where the forward rule takes ``*arrays``, one rule returns the
-    gradients of all; with `joint`, one rule returns those of all inputs, as a tuple, and its `g` has those of all
-    results. `kind` is the lowest kind of dtype (`dtypes.INTEGER`, ...) that the op works on; arrays of several
-    kinds are promoted, unless it is None. The other options are attributes of `Op`.
+    `rules` has for each of the first parameters after `xp` the rule of its gradient, or None. The
+    names of a rule's parameters choose what is saved: see `Function`. Where the forward rule takes
+    ``*arrays``, one rule returns the gradients of all; with `joint`, one rule returns those of all
+    inputs, as a tuple, and its `g` has those of all results. `kind` is the lowest kind of dtype
+    (`dtypes.INTEGER`, ...) that the op works on; arrays of several kinds are promoted, unless it is
+    None. The other options are attributes of `Op`.
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
@@ -79,13 +81,16 @@ def elementwise(
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare a function that works element by element: see `derivative`, which has the options.
 
-    The namespace of each backend has a function of the same name, and the forward rule is that function.
+    The namespace of each backend has a function of the same name, and the forward rule is that
+    function.
     """
     return derivative(*rules, kind=kind, broadcasts=True, native=True, **options)
 
 
 def make_callable(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:
-    """Return a function's callable with the name, signature and documentation that users look up."""
+    """Return a function's callable with the name, signature and documentation that users look
+    up.
+    """
     f, count = function, len(function.inputs)
     one = count == 1 and "dtype" not in f.positional
     two = count == 2 and f.lowest is not None and not f.options
@@ -108,11 +113,19 @@ def make_callable(function: Function, doc: str | None, module: str) -> Callable[
 
 
 def call_op(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
-    """Call an op of the library in a rule: on tensors the op, which is recorded; on arrays its kernel or rule."""
+    """Call an op of the library in a rule: on tensors the op, which is recorded; on arrays its
+    kernel or rule.
+    """
     if isinstance(inputs[0], Tensor):
         return op(*inputs, **options)
-    kernel = xp.__dict__.get("kernels", {}).get(op.function.name)  # its own: a failed lookup in a namespace is slow
-    return op.function.forward(xp, *inputs, **options) if kernel is None else kernel(*inputs, **options)
+    kernel = xp.__dict__.get("kernels", {}).get(
+        op.function.name
+    )  # its own: a failed lookup in a namespace is slow
+    return (
+        op.function.forward(xp, *inputs, **options)
+        if kernel is None
+        else kernel(*inputs, **options)
+    )
 
 
 def as_arrays(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
@@ -126,7 +139,11 @@ def normalize_axes(ndim: int, axis: Axis) -> tuple[int, ...]:
     """Return the axes that are reduced, counted from the front."""
     if axis is None:
         return tuple(range(ndim))
-    return tuple(sorted(a % ndim for a in (axis if isinstance(axis, tuple) else (axis,)))) if ndim else ()
+    return (
+        tuple(sorted(a % ndim for a in (axis if isinstance(axis, tuple) else (axis,))))
+        if ndim
+        else ()
+    )
 
 
 def axis_of_reals(op: str, x: Tensor, axis: int | None) -> int:
@@ -146,7 +163,9 @@ def count(shape: tuple[int, ...], axis: Axis) -> int:
 
 
 def restore_axes(xp: Any, reduced: Any, shape: tuple[int, ...], axis: Axis) -> Any:
-    """Restore reduced axes with length 1, so that the array broadcasts against the input of the reduction."""
+    """Restore reduced axes with length 1, so that the array broadcasts against the input of the
+    reduction.
+    """
     axes = normalize_axes(len(shape), axis)
     return xp.reshape(reduced, tuple(1 if a in axes else n for a, n in enumerate(shape)))
 
@@ -157,7 +176,9 @@ def broadcast_back(xp: Any, g: Any, shape: tuple[int, ...], axis: Axis) -> Any:
 
 
 def slice_axis(axis: int, start: int | None, stop: int | None = None) -> tuple[Any, ...]:
-    """Return the key that selects from `start` to `stop` along an axis that is counted from the front."""
+    """Return the key that selects from `start` to `stop` along an axis that is counted from the
+    front.
+    """
     return (*(slice(None),) * axis, slice(start, stop), ...)
 
 

@@ -1,10 +1,11 @@
 """Cholesky, QR and singular value decompositions, and their derivatives.
 
-After M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
-differentiation" (2008); S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with
-application in optimum experimental design" (2010), for QR; J. Townsend, "Differentiating the singular value
-decomposition" (2016). Singular vectors are determined up to a sign, or a phase where they are complex: derivatives
-are defined for losses that do not depend on it.
+After M. Giles, "An extended collection of matrix derivative results for forward and reverse mode
+algorithmic differentiation" (2008); S. Walter and L. Lehmann, "Algorithmic differentiation of
+linear algebra functions with application in optimum experimental design" (2010), for QR; J.
+Townsend, "Differentiating the singular value decomposition" (2016). Singular vectors are determined
+up to a sign, or a phase where they are complex: derivatives are defined for losses that do not
+depend on it.
 """
 
 from __future__ import annotations
@@ -42,13 +43,16 @@ def _hermitian(xp: Any, x: Any) -> Any:
 
 
 def _leading_columns(xp: Any, q: Any, g: Any, count: int) -> tuple[Any, Any]:
-    """Return the first columns of a unitary matrix, and their gradient with that of the others in it.
+    """Return the first columns of a unitary matrix, and their gradient with that of the others in
+    it.
 
     The others span what the first leave, and turn with them.
     """
     if q.shape[-1] == count:
         return q, g
-    return q[..., :count], g[..., :count] - q[..., count:] @ (adjoint(xp, g[..., count:]) @ q[..., :count])
+    return q[..., :count], g[..., :count] - q[..., count:] @ (
+        adjoint(xp, g[..., count:]) @ q[..., :count]
+    )
 
 
 def _cholesky_rule(g: Any, xp: Any, out: Any, upper: bool) -> Any:
@@ -186,7 +190,11 @@ def _svd_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
     if u.shape[-2] > s.shape[-1]:
         left = left + safe_divide(xp, gu - u @ by_u, row)
     gx = left @ adjoint(xp, v)
-    return gx if v.shape[-2] == s.shape[-1] else gx + u @ adjoint(xp, safe_divide(xp, gv - v @ by_v, row))
+    return (
+        gx
+        if v.shape[-2] == s.shape[-1]
+        else gx + u @ adjoint(xp, safe_divide(xp, gv - v @ by_v, row))
+    )
 
 
 @derivative(_svd_rule, kind=FLOATING, holomorphic=False)

@@ -51,9 +51,14 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     x = as_tensor("diagonal", "x", x)
     if x.ndim < 2:
         raise ValueError(f"diagonal: expected x with two axes or more, got shape {x.shape}")
-    rows, columns = front_axis("diagonal", x, axis1, "axis1"), front_axis("diagonal", x, axis2, "axis2")
+    rows, columns = (
+        front_axis("diagonal", x, axis1, "axis1"),
+        front_axis("diagonal", x, axis2, "axis2"),
+    )
     if rows == columns:
-        raise ValueError(f"diagonal: expected two different axes, got axis1 {axis1} and axis2 {axis2}")
+        raise ValueError(
+            f"diagonal: expected two different axes, got axis1 {axis1} and axis2 {axis2}"
+        )
     last = (x.ndim - 2, x.ndim - 1)
     matrices = x if (rows, columns) == last else namespace.moveaxis(x, (rows, columns), last)
     return linalg.diagonal(matrices, offset=as_int("diagonal", "offset", offset))
@@ -98,7 +103,10 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     if x.ndim == 2:
         return namespace.asarray(linalg.diagonal(x, offset=k), copy=True)
     if x.ndim != 1:
-        raise ValueError(f"diag: expected a vector or a matrix, got shape {x.shape}: see linalg.diagonal for stacks")
+        raise ValueError(
+            f"diag: expected a vector or a matrix, got shape {x.shape}: see linalg.diagonal for"
+            " stacks"
+        )
     n = x.shape[0] + abs(k)
     start = k if k >= 0 else -k * n
     zeros = namespace.zeros(n * n, dtype=x.dtype, device=x.device)

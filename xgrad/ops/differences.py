@@ -1,4 +1,6 @@
-"""Differences between neighbours, and derivatives of sampled functions by them: `diff` and `gradient`."""
+"""Differences between neighbours, and derivatives of sampled functions by them: `diff` and
+`gradient`.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,13 @@ __all__ = ["diff", "gradient"]
 
 
 def _diff_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int, n: int) -> Any:
-    """The transpose of a difference is a difference: of `g` between zeros, with its sign changed n times."""
+    """The transpose of a difference is a difference: of `g` between zeros, with its sign changed n
+    times.
+    """
     axis %= len(x_shape)
-    before, after = ((*g.shape[:axis], k, *g.shape[axis + 1 :]) for k in (n, x_shape[axis] - g.shape[axis]))
+    before, after = (
+        (*g.shape[:axis], k, *g.shape[axis + 1 :]) for k in (n, x_shape[axis] - g.shape[axis])
+    )
     like = {"dtype": g.dtype, "device": getattr(g, "device", None)}
     padded = xp.concat([xp.zeros(before, **like), g, xp.zeros(after, **like)], axis=axis)
     return (-1) ** n * xp.diff(padded, axis=axis, n=n)
@@ -36,7 +42,13 @@ def _diff(xp: Any, x: Any, /, *, axis: int, n: int) -> Any:
 
 @explained
 def diff(
-    x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
+    x: Tensor,
+    /,
+    *,
+    axis: int = -1,
+    n: int = 1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
 ) -> Tensor:
     """Return the differences between neighbours along an axis, n times over.
 
@@ -142,15 +154,24 @@ def gradient(
     if axis is not None and (error := axis_error("gradient", "axis", axis, x.shape)):
         raise error
     axes = [
-        a % x.ndim for a in (range(x.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,))
+        a % x.ndim
+        for a in (
+            range(x.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+        )
     ]
     if edge_order not in (1, 2):
         raise ValueError(f"gradient: expected an edge_order of 1 or 2, got {shown(edge_order)}")
-    spacings = [s if type(s) in SCALARS else namespace.asarray(s, device=x.device) for s in spacing or (1.0,)]
+    spacings = [
+        s if type(s) in SCALARS else namespace.asarray(s, device=x.device)
+        for s in spacing or (1.0,)
+    ]
     if len(spacings) == 1 and not getattr(spacings[0], "shape", ()):
         spacings *= len(axes)
     if len(spacings) != len(axes):
-        raise TypeError(f"gradient: expected one spacing, or one for each of {len(axes)} axes, got {len(spacings)}")
+        raise TypeError(
+            f"gradient: expected one spacing, or one for each of {len(axes)} axes, got"
+            f" {len(spacings)}"
+        )
     out = tuple([_gradient_along(x, a, h, edge_order) for a, h in zip(axes, spacings, strict=True)])
     return out[0] if len(out) == 1 else out
 
@@ -159,18 +180,25 @@ def _gradient_along(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tens
     n = x.shape[axis]
     if n <= edge_order:
         raise ValueError(
-            f"gradient: expected {edge_order + 1} or more points along axis {axis} for edge_order {edge_order}, got "
-            f"shape {x.shape}"
+            f"gradient: expected {edge_order + 1} or more points along axis {axis} for edge_order"
+            f" {edge_order}, got shape {x.shape}"
         )
     first, last = slice_axis(axis, 0, 1), slice_axis(axis, -1)
     if getattr(spacing, "shape", ()):
         if spacing.shape != (n,):
-            raise ValueError(f"gradient: expected coordinates of shape ({n},) along axis {axis}, got {spacing.shape}")
-        steps = namespace.reshape(namespace.diff(spacing), tuple([n - 1 if a == axis else 1 for a in range(x.ndim)]))
+            raise ValueError(
+                f"gradient: expected coordinates of shape ({n},) along axis {axis}, got"
+                f" {spacing.shape}"
+            )
+        steps = namespace.reshape(
+            namespace.diff(spacing), tuple([n - 1 if a == axis else 1 for a in range(x.ndim)])
+        )
         before, after = steps[slice_axis(axis, None, -1)], steps[slice_axis(axis, 1)]
         share = before / (before + after)  # of the slope after a point in the slope there
         slopes = namespace.diff(x, axis=axis) / steps
-        inner = slopes[slice_axis(axis, None, -1)] * (1 - share) + slopes[slice_axis(axis, 1)] * share
+        inner = (
+            slopes[slice_axis(axis, None, -1)] * (1 - share) + slopes[slice_axis(axis, 1)] * share
+        )
         shares: Any = share[first], 1 - share[last]
     else:
         slopes = namespace.diff(x, axis=axis) / spacing
@@ -179,5 +207,8 @@ def _gradient_along(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tens
     ends = slopes[first], slopes[last]
     if edge_order == 2:
         inside = slopes[slice_axis(axis, 1, 2)], slopes[slice_axis(axis, -2, -1)]
-        ends = ends[0] + (ends[0] - inside[0]) * shares[0], ends[1] + (ends[1] - inside[1]) * shares[1]
+        ends = (
+            ends[0] + (ends[0] - inside[0]) * shares[0],
+            ends[1] + (ends[1] - inside[1]) * shares[1],
+        )
     return namespace.concat([ends[0], inner, ends[1]], axis=axis)

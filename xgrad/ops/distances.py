@@ -53,7 +53,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
 
 @upcast
 @explained
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, *, keepdims: bool = False) -> Tensor:
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, *, keepdims: bool = False
+) -> Tensor:
     """Return the norm of ``x1 - x2 + eps`` along the last axis.
 
     Parameters
@@ -124,4 +126,6 @@ def normalize(input: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12) 
     """
     input = as_tensor("normalize", "input", input)
     axis, eps = front_axis("normalize", input, axis, of="input"), as_number("normalize", "eps", eps)
-    return input / clip(vector_norm(input, axis=axis, keepdims=True, ord=as_number("normalize", "p", p)), eps)
+    return input / clip(
+        vector_norm(input, axis=axis, keepdims=True, ord=as_number("normalize", "p", p)), eps
+    )

@@ -17,7 +17,9 @@ _CPU = 1
 _DEVICE_TYPES = {_CPU: "cpu", 3: "cpu", 2: "cuda", 13: "cuda"}
 
 
-def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(
+    x: Any, /, *, device: str | Device | None = None, copy: bool | None = None
+) -> Tensor:
     """Return a tensor of the array of another library, in the same memory if possible.
 
     Parameters
@@ -63,7 +65,9 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
     """
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         got = type(x).__name__
-        raise AttributeError(f"from_dlpack: expected an array with __dlpack__ and __dlpack_device__, got {got}")
+        raise AttributeError(
+            f"from_dlpack: expected an array with __dlpack__ and __dlpack_device__, got {got}"
+        )
     kind, number = map(int, x.__dlpack_device__())
     if isinstance(x, Tensor):
         _check_no_gradient(x)
@@ -79,13 +83,19 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None, copy: bool | N
                 raise
     if raw is None:
         if kind not in _DEVICE_TYPES:
-            raise BufferError(f"from_dlpack: expected memory of the host or of CUDA, got DLPack's device {kind}")
+            raise BufferError(
+                f"from_dlpack: expected memory of the host or of CUDA, got DLPack's device {kind}"
+            )
         source = x.device if isinstance(x, Tensor) else Device(f"{_DEVICE_TYPES[kind]}:{number}")
         target = source if target is None else target
         made = target is not source
         if made and copy is False:
-            raise BufferError(f"from_dlpack: copy=False, but to get from {source} to {target} needs a copy")
-        raw = transfer(x._data if isinstance(x, Tensor) else _import_array(x, source), source, target)
+            raise BufferError(
+                f"from_dlpack: copy=False, but to get from {source} to {target} needs a copy"
+            )
+        raw = transfer(
+            x._data if isinstance(x, Tensor) else _import_array(x, source), source, target
+        )
     assert target is not None
     native_dtype(raw.dtype, target)
     if copy and not made:
@@ -103,33 +113,54 @@ def _import_array(x: Any, device: Device) -> Any:
 def _dlpack_device(device: Device) -> tuple[int, int]:
     """Return the DLPack device of a device."""
     with device.active():
-        kind, number = device.xp.empty((0,), dtype=device.floats[0], device=device.native).__dlpack_device__()
+        kind, number = device.xp.empty(
+            (0,), dtype=device.floats[0], device=device.native
+        ).__dlpack_device__()
     return int(kind), int(number)
 
 
 def _check_no_gradient(x: Tensor) -> None:
     if x.requires_grad:
-        raise BufferError("DLPack: this tensor needs a gradient, which would be lost: use .detach()")
+        raise BufferError(
+            "DLPack: this tensor needs a gradient, which would be lost: use .detach()"
+        )
 
 
 def export(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
     """Return the capsule of a tensor, read-only for consumers of DLPack 1.0 and later."""
     _check_no_gradient(x)
-    if dl_device is not None and tuple(map(int, dl_device)) != tuple(map(int, x.__dlpack_device__())):
+    if dl_device is not None and tuple(map(int, dl_device)) != tuple(
+        map(int, x.__dlpack_device__())
+    ):
         if int(dl_device[0]) != _CPU:
-            raise BufferError(f"__dlpack__: expected where the tensor is, or the host, got dl_device={dl_device}")
+            raise BufferError(
+                f"__dlpack__: expected where the tensor is, or the host, got dl_device={dl_device}"
+            )
         if copy is False:
-            raise BufferError(f"__dlpack__: copy=False, but to get from {x.device} to the host needs a copy")
+            raise BufferError(
+                f"__dlpack__: copy=False, but to get from {x.device} to the host needs a copy"
+            )
         x, stream, copy = x.to("cpu"), None, None
     backend, raw = x.device.backend, x._data
     refuse("the value of a tensor is read")
     signals = max_version is not None and max_version[0] >= 1
     with x.device.active():
         copied = x.device.xp.asarray(raw, copy=True) if copy else None
-        exported = backend.export_buffer(raw, read_only=signals, copy=copy is None) if copied is None else copied
+        exported = (
+            backend.export_buffer(raw, read_only=signals, copy=copy is None)
+            if copied is None
+            else copied
+        )
         if max_version is not None:
             try:
                 return exported.__dlpack__(stream=stream, max_version=max_version)
-            except (TypeError, NotImplementedError):  # of a library from before DLPack 1.0, such as NumPy 2.0
-                exported = backend.export_buffer(raw, read_only=False, copy=copy is None) if copied is None else copied
+            except (
+                TypeError,
+                NotImplementedError,
+            ):  # of a library from before DLPack 1.0, such as NumPy 2.0
+                exported = (
+                    backend.export_buffer(raw, read_only=False, copy=copy is None)
+                    if copied is None
+                    else copied
+                )
         return exported.__dlpack__(stream=stream)

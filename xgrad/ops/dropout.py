@@ -15,7 +15,8 @@ from xgrad.random.generator import Generator, next_call
 
 
 def dropout_scale(p: float) -> tuple[int, float]:
-    """Return the least 16 random bits, as a signed integer, that keep an element in `dropout`, and its scale.
+    """Return the least 16 random bits, as a signed integer, that keep an element in `dropout`, and
+    its scale.
 
     16 bits for an element cost half of a float: `p` is rounded to a multiple of 2**-16.
     """
@@ -28,16 +29,22 @@ def _random_bits(device: Device, seed: Any, call: Any, count: int) -> Any:
 
 
 def dropout_mask(xp: Any, x: Any, seed: Any, call: Any, device: Device, p: float) -> Any:
-    """Return the factors of `dropout` for an array or a tensor: 0 with probability `p`, else ``1 / (1 - p)``."""
+    """Return the factors of `dropout` for an array or a tensor: 0 with probability `p`, else ``1 /
+    (1 - p)``.
+    """
     threshold, scale = dropout_scale(p)
     count = math.prod(x.shape)
     bits = run_array_code(device, _random_bits, seed, call, count)
-    mask = xp.astype((from_array(bits, device) if isinstance(x, Tensor) else bits) >= threshold, x.dtype)
+    mask = xp.astype(
+        (from_array(bits, device) if isinstance(x, Tensor) else bits) >= threshold, x.dtype
+    )
     mask *= scale
     return xp.reshape(mask, x.shape)
 
 
-def _dropout_rule(g: Any, xp: Any, mask: Any, seed: Any, call: Any, device: Device, p: float) -> Any:
+def _dropout_rule(
+    g: Any, xp: Any, mask: Any, seed: Any, call: Any, device: Device, p: float
+) -> Any:
     return g * (dropout_mask(xp, g, seed, call, device, p) if mask is None else mask)
 
 
@@ -47,7 +54,9 @@ def _dropout(xp: Any, x: Any, *, seed: Any, call: Any, device: Device, p: float)
     return x * mask, mask
 
 
-def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
+def dropout(
+    x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None
+) -> Tensor:
     """Replace elements by 0, each with probability `p`, and divide the others by ``1 - p``.
 
     The mean is preserved, so that evaluation needs no scaling. Equal seeds drop the same elements
@@ -97,11 +106,18 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Gene
 
 
 def _channel_dropout(
-    name: str, x: Tensor, p: float, training: bool, generator: Generator | None, shapes: dict[int, str]
+    name: str,
+    x: Tensor,
+    p: float,
+    training: bool,
+    generator: Generator | None,
+    shapes: dict[int, str],
 ) -> Tensor:
     x = as_tensor(name, "x", x)
     if x.ndim not in shapes:
-        raise ValueError(f"{name}: expected x of shape {' or '.join(shapes.values())}, got {x.shape}")
+        raise ValueError(
+            f"{name}: expected x of shape {' or '.join(shapes.values())}, got {x.shape}"
+        )
     check_probability(name, p)
     if x.dtype.kind != "f":
         raise TypeError(f"{name}: expected a floating x, got {x.dtype}: use .astype(float32)")
@@ -112,7 +128,9 @@ def _channel_dropout(
     return x * dropout(kept, p, generator=generator)
 
 
-def dropout1d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
+def dropout1d(
+    x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None
+) -> Tensor:
     """Replace whole channels of sequences by 0, each with probability `p`.
 
     The other channels are divided by ``1 - p``.
@@ -151,7 +169,9 @@ def dropout1d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Ge
     return _channel_dropout("dropout1d", x, p, training, generator, shapes)
 
 
-def dropout2d(x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
+def dropout2d(
+    x: Tensor, p: float = 0.5, training: bool = True, *, generator: Generator | None = None
+) -> Tensor:
     """Replace whole channels of images by 0, each with probability `p`.
 
     The other channels are divided by ``1 - p``.

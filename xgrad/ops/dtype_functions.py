@@ -46,7 +46,9 @@ class IntegerLimits(NamedTuple):
 
 def _dtype(x: Any) -> np.dtype:
     """Return the dtype that is meant by a dtype, its name, or an array."""
-    return x.dtype if isinstance(x, Tensor) else standard(x.dtype if isinstance(x, np.ndarray) else x)
+    return (
+        x.dtype if isinstance(x, Tensor) else standard(x.dtype if isinstance(x, np.ndarray) else x)
+    )
 
 
 def finfo(type: Any, /) -> FloatLimits:
@@ -82,7 +84,9 @@ def finfo(type: Any, /) -> FloatLimits:
     if dtype.kind not in "fc":
         raise TypeError(f"finfo: expected a floating dtype, got {dtype}: see iinfo")
     limits = np.finfo(dtype)
-    eps, largest, smallest, normal = (float(x) for x in (limits.eps, limits.max, limits.min, limits.smallest_normal))
+    eps, largest, smallest, normal = (
+        float(x) for x in (limits.eps, limits.max, limits.min, limits.smallest_normal)
+    )
     return FloatLimits(int(limits.bits), eps, largest, smallest, normal, np.dtype(limits.dtype))
 
 
@@ -193,15 +197,26 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     >>> xgrad.result_type(xgrad.ones(2), 1j)
     dtype('complex64')
     """
-    arrays_and_dtypes = tuple([x.item() if isinstance(x, np.generic) else x for x in arrays_and_dtypes])
+    arrays_and_dtypes = tuple(
+        [x.item() if isinstance(x, np.generic) else x for x in arrays_and_dtypes]
+    )
     dtypes = [_dtype(x) for x in arrays_and_dtypes if type(x) not in SCALARS]
     if not dtypes:
-        raise ValueError("result_type: expected at least one tensor or dtype, got Python scalars only")
+        raise ValueError(
+            "result_type: expected at least one tensor or dtype, got Python scalars only"
+        )
     kinds = [KINDS[dtype.kind] for dtype in dtypes]
     highest = max(kinds)
-    lowest = FLOATING if highest == COMPLEX else highest  # complex numbers are as precise as floats beside them
-    result = reduce(np.promote_types, [dtype for dtype, kind in zip(dtypes, kinds, strict=True) if kind >= lowest])
-    scalar = max([SCALAR_KINDS[type(x)] for x in arrays_and_dtypes if type(x) in SCALARS], default=0)
+    lowest = (
+        FLOATING if highest == COMPLEX else highest
+    )  # complex numbers are as precise as floats beside them
+    result = reduce(
+        np.promote_types,
+        [dtype for dtype, kind in zip(dtypes, kinds, strict=True) if kind >= lowest],
+    )
+    scalar = max(
+        [SCALAR_KINDS[type(x)] for x in arrays_and_dtypes if type(x) in SCALARS], default=0
+    )
     if scalar <= highest:
         return result
     return np.promote_types(result, complex64) if highest == FLOATING else defaults()[scalar]

@@ -1,9 +1,10 @@
 """Eigenvalues and eigenvectors, and their derivatives.
 
-After M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
-differentiation" (2008), and C. Boeddeker et al., "On the computation of complex-valued gradients with application to
-statistically optimum beamforming" (2017), for `eig`. Eigenvectors are determined up to a sign, or a phase where they
-are complex: derivatives are defined for losses that do not depend on it.
+After M. Giles, "An extended collection of matrix derivative results for forward and reverse mode
+algorithmic differentiation" (2008), and C. Boeddeker et al., "On the computation of complex-valued
+gradients with application to statistically optimum beamforming" (2017), for `eig`. Eigenvectors are
+determined up to a sign, or a phase where they are complex: derivatives are defined for losses that
+do not depend on it.
 """
 
 from __future__ import annotations
@@ -39,25 +40,33 @@ def minus_adjoint(xp: Any, x: Any) -> Any:
 
 
 def safe_divide(xp: Any, a: Any, b: Any) -> Any:
-    """Divide, 0 by 0 giving 0: a vector without a derivative does not matter where nothing depends on it."""
+    """Divide, 0 by 0 giving 0: a vector without a derivative does not matter where nothing depends
+    on it.
+    """
     return a / xp.where((a == 0) & (b == 0), 1, b)
 
 
 def check_phases(op: str, xp: Any, device: Device, *pairs: tuple[Any, Any]) -> None:
-    """Raise RuntimeError if a loss depends on the phases of complex columns, given pairs of columns and gradients.
+    """Raise RuntimeError if a loss depends on the phases of complex columns, given pairs of columns
+    and gradients.
 
-    Corresponding columns of several pairs share a phase. As in PyTorch, a dependence within rounding is tolerated.
+    Corresponding columns of several pairs share a phase. As in PyTorch, a dependence within
+    rounding is tolerated.
     """
     slopes = sum(xp.imag(xp.sum(xp.conj(columns) * g, axis=-2)) for columns, g in pairs)
     sizes = sum(xp.sum(xp.abs(g), axis=-2) for _, g in pairs)
     wrong = xp.any(xp.abs(slopes) > 0.01 + 0.01 * sizes)
-    for holder in ("_data", "array"):  # of a tensor, and of a proxy: of a captured step, the recorded call is checked
+    for holder in (
+        "_data",
+        "array",
+    ):  # of a tensor, and of a proxy: of a captured step, the recorded call is checked
         wrong = getattr(wrong, holder, wrong)
     wrong = not device.backend.check_true(~wrong) if device.level else wrong
     if not device.backend.asynchronous and bool(wrong):
         raise RuntimeError(
-            f"{op}: expected a loss that does not depend on the phases of the vectors, which are arbitrary, got one "
-            "that does: take abs(vectors), or divide each vector by the phase of one of its elements"
+            f"{op}: expected a loss that does not depend on the phases of the vectors, which are"
+            " arbitrary, got one that does: take abs(vectors), or divide each vector by the phase"
+            " of one of its elements"
         )
 
 
@@ -83,7 +92,9 @@ def _eigvals(xp: Any, x: Any, /) -> Any:
 
 
 def _complex(xp: Any, solve: Callable[[Any], tuple[Any, ...]], x: Any) -> tuple[Any, ...]:
-    """Return the results of a solver as complex numbers; NumPy's are real if all eigenvalues are."""
+    """Return the results of a solver as complex numbers; NumPy's are real if all eigenvalues
+    are.
+    """
     check_square(x)
     dtype = xp.complex64 if x.dtype in (xp.float32, xp.complex64) else xp.complex128
     return tuple([part if is_complex(part.dtype) else xp.astype(part, dtype) for part in solve(x)])

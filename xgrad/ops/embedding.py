@@ -15,7 +15,9 @@ from xgrad.ops.tensor_conversion import astype
 
 
 def check_numbers(op: str, name: str, numbers: Tensor, count: int) -> None:
-    """Raise IndexError unless all integers are from 0 to ``count - 1``; on a GPU, which would synchronize, they may."""
+    """Raise IndexError unless all integers are from 0 to ``count - 1``; on a GPU, which would
+    synchronize, they may.
+    """
     raw, backend, xp = numbers._data, numbers.device.backend, numbers.device.xp
     if backend.asynchronous or 0 in raw.shape:
         return
@@ -75,12 +77,18 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     """
     input, weight = as_tensor("embedding", "input", input), as_tensor("embedding", "weight", weight)
     if input.dtype.kind not in "iu":
-        raise TypeError(f"embedding: expected input of integers, got {input.dtype}: use .astype(int64)")
+        raise TypeError(
+            f"embedding: expected input of integers, got {input.dtype}: use .astype(int64)"
+        )
     if weight.ndim != 2:
-        raise ValueError(f"embedding: expected weight of shape (rows, features), got {weight.shape}")
+        raise ValueError(
+            f"embedding: expected weight of shape (rows, features), got {weight.shape}"
+        )
     count, features = weight.shape
     padding = front_index("embedding", padding_idx, count)
-    numbers = astype(reshape(input, (math.prod(input.shape),)), int64, copy=False)  # uint8 may be too short
+    numbers = astype(
+        reshape(input, (math.prod(input.shape),)), int64, copy=False
+    )  # uint8 may be too short
     check_numbers("embedding", "input", numbers, count)
     rows = take(weight, numbers, axis=0)
     if padding is not None:

@@ -56,16 +56,27 @@ def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1
     x = as_tensor("one_hot", "x", x)
     if x.dtype.kind not in "iu":
         raise TypeError(f"one_hot: expected x of integers, got {x.dtype}: use .astype(int64)")
-    num_classes, axis = as_int("one_hot", "num_classes", num_classes), front_axis("one_hot", x, axis, added=1)
+    num_classes, axis = (
+        as_int("one_hot", "num_classes", num_classes),
+        front_axis("one_hot", x, axis, added=1),
+    )
     if num_classes < 0:
         raise ValueError(f"one_hot: expected num_classes of 0 or more, got {num_classes}")
-    x = namespace.astype(x, namespace.int64, copy=False)  # the range of uint8 may be too short for the classes
+    x = namespace.astype(
+        x, namespace.int64, copy=False
+    )  # the range of uint8 may be too short for the classes
     backend = x.device.backend
     inside = namespace.all((x >= 0) & (x < num_classes))
     if not backend.asynchronous and not check_true(inside.device, inside._data):
         bounds = [namespace.min(x), namespace.max(x)]
-        got = "others" if x.device.level else "values from {} to {}".format(*[bound.item() for bound in bounds])
+        got = (
+            "others"
+            if x.device.level
+            else "values from {} to {}".format(*[bound.item() for bound in bounds])
+        )
         raise IndexError(f"one_hot: expected x below {num_classes}, and not below 0, got {got}")
     classes = namespace.arange(num_classes, dtype=namespace.int64, device=x.device)
     hits = namespace.expand_dims(x, axis=-1) == classes
-    return namespace.astype(namespace.moveaxis(hits, -1, axis), namespace.float32 if dtype is None else dtype)
+    return namespace.astype(
+        namespace.moveaxis(hits, -1, axis), namespace.float32 if dtype is None else dtype
+    )

@@ -1,4 +1,6 @@
-"""Logarithmic products and entropies under SciPy's names, as compositions of the standard's functions."""
+"""Logarithmic products and entropies under SciPy's names, as compositions of the standard's
+functions.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ def _xlog_by_y(g: Any, xp: Any, x: Any, y: Any, pole: int) -> Any:
     return g * (x / xp.where((x == 0) & (y == pole), 1, y - pole))
 
 
-@kernel(lambda g, xp, x, y: _xlog_by_x(g, xp, x, y, xp.log, 0), lambda g, xp, x, y: _xlog_by_y(g, xp, x, y, 0))
+@kernel(
+    lambda g, xp, x, y: _xlog_by_x(g, xp, x, y, xp.log, 0),
+    lambda g, xp, x, y: _xlog_by_y(g, xp, x, y, 0),
+)
 def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
     """Return x * log(y), which is 0 where `x` is 0, for any `y` but NaN.
 
@@ -61,9 +66,13 @@ def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
     return _xlog(xp, x, y, xp.log, 0)
 
 
-@kernel(lambda g, xp, x, y: _xlog_by_x(g, xp, x, y, xp.log1p, -1), lambda g, xp, x, y: _xlog_by_y(g, xp, x, y, -1))
+@kernel(
+    lambda g, xp, x, y: _xlog_by_x(g, xp, x, y, xp.log1p, -1),
+    lambda g, xp, x, y: _xlog_by_y(g, xp, x, y, -1),
+)
 def xlog1py(xp: Any, x: Any, y: Any, /) -> Any:
-    """Return x * log(1 + y), which is 0 where `x` is 0, for any `y` but NaN, and exact for small `y`.
+    """Return x * log(1 + y), which is 0 where `x` is 0, for any `y` but NaN, and exact for small
+    `y`.
 
     Parameters
     ----------
@@ -133,14 +142,18 @@ def entr(xp: Any, x: Any, /) -> Any:
 
 
 def _log_ratio(xp: Any, x: Any, y: Any) -> Any:
-    """log(x / y) of positive numbers, exact also where they are close, and where their ratio overflows."""
+    """log(x / y) of positive numbers, exact also where they are close, and where their ratio
+    overflows.
+    """
     distance = (x - y) / y
     close = xp.abs(distance) < 0.5
     return xp.where(close, xp.log1p(xp.where(close, distance, 0)), xp.log(x) - xp.log(y))
 
 
 def _in_domain(xp: Any, x: Any, y: Any, inside: Any, at_zero: Any, outside: Any) -> Any:
-    """Return ``inside(x, y)`` for positive numbers, ``at_zero(x, y)`` for an `x` of 0, and elsewhere a number."""
+    """Return ``inside(x, y)`` for positive numbers, ``at_zero(x, y)`` for an `x` of 0, and
+    elsewhere a number.
+    """
     x, y = as_arrays(xp, x, y)
     both, zero = (x > 0) & (y > 0), (x == 0) & (y >= 0)
     # Elsewhere 1 takes part, so that no NaN enters a gradient.
@@ -159,7 +172,9 @@ def _x_gradient(g: Any, xp: Any, x: Any, y: Any, constant: int) -> Any:
 
 
 def _rel_entr_y(g: Any, xp: Any, x: Any, y: Any) -> Any:
-    return g * _in_domain(xp, x, y, lambda x, y: -x / y, lambda x, y: xp.zeros_like(x + y), math.nan)
+    return g * _in_domain(
+        xp, x, y, lambda x, y: -x / y, lambda x, y: xp.zeros_like(x + y), math.nan
+    )
 
 
 @kernel(lambda g, xp, x, y: _x_gradient(g, xp, x, y, 1), _rel_entr_y)
@@ -197,11 +212,15 @@ def rel_entr(xp: Any, x: Any, y: Any, /) -> Any:
     >>> special.rel_entr(asarray([0.0, 0.5]), asarray([0.5, 0.25]))
     Tensor([0.       , 0.346...])
     """
-    return _in_domain(xp, x, y, lambda x, y: x * _log_ratio(xp, x, y), lambda x, y: xp.zeros_like(x + y), math.inf)
+    return _in_domain(
+        xp, x, y, lambda x, y: x * _log_ratio(xp, x, y), lambda x, y: xp.zeros_like(x + y), math.inf
+    )
 
 
 def _kl_div_y(g: Any, xp: Any, x: Any, y: Any) -> Any:
-    return g * _in_domain(xp, x, y, lambda x, y: (y - x) / y, lambda x, y: xp.ones_like(x + y), math.nan)
+    return g * _in_domain(
+        xp, x, y, lambda x, y: (y - x) / y, lambda x, y: xp.ones_like(x + y), math.nan
+    )
 
 
 @kernel(lambda g, xp, x, y: _x_gradient(g, xp, x, y, 0), _kl_div_y)
@@ -242,7 +261,9 @@ def kl_div(xp: Any, x: Any, y: Any, /) -> Any:
     >>> special.kl_div(asarray([0.0, 0.5]), asarray([0.5, 0.25]))
     Tensor([0.5      , 0.096...])
     """
-    return _in_domain(xp, x, y, lambda x, y: x * _log_ratio(xp, x, y) - x + y, lambda x, y: x + y, math.inf)
+    return _in_domain(
+        xp, x, y, lambda x, y: x * _log_ratio(xp, x, y) - x + y, lambda x, y: x + y, math.inf
+    )
 
 
 @kernel(lambda g, xp, x: g / (1 + xp.exp(x)))

@@ -1,9 +1,9 @@
 """Discrete Fourier transforms: linear maps, whose derivative rules are their transposes.
 
-A transform crops or zero-pads its input and multiplies it by a symmetric matrix: its transpose is the same transform,
-followed by padding or cropping. Transforms of real numbers to half a spectrum are the first part of a whole one. Those
-from half a spectrum are linear in real and imaginary parts alone: their rules follow PyTorch's convention themselves
-(see `Function`).
+A transform crops or zero-pads its input and multiplies it by a symmetric matrix: its transpose is
+the same transform, followed by padding or cropping. Transforms of real numbers to half a spectrum
+are the first part of a whole one. Those from half a spectrum are linear in real and imaginary parts
+alone: their rules follow PyTorch's convention themselves (see `Function`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,17 @@ from xgrad.support.hints import shown
 _OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
-def _lengths(shape: Sequence[int], s: Sequence[int] | None, axes: Sequence[int] | None) -> dict[int, int]:
-    """Return by axis, counted from the front, how many points are transformed; the input's own where `s` says -1."""
+def _lengths(
+    shape: Sequence[int], s: Sequence[int] | None, axes: Sequence[int] | None
+) -> dict[int, int]:
+    """Return by axis, counted from the front, how many points are transformed; the input's own
+    where `s` says -1.
+    """
     if axes is None:
         if s is not None and len(s) > len(shape):
             raise ValueError(
-                f"expected as many lengths in s as the input has axes, {len(shape)}, or less, got {tuple(s)}"
+                f"expected as many lengths in s as the input has axes, {len(shape)}, or less, got"
+                f" {tuple(s)}"
             )
         axes = range(len(shape) - (len(shape) if s is None else len(s)), len(shape))
     if s is not None and len(s) != len(axes):
@@ -43,7 +48,9 @@ def _lengths(shape: Sequence[int], s: Sequence[int] | None, axes: Sequence[int] 
 
 
 def _resize(xp: Any, x: Any, shape: Sequence[int], axes: Iterable[int]) -> Any:
-    """Cut axes of `x`, or fill them up with zeros, to their lengths in `shape`: the transpose of itself."""
+    """Cut axes of `x`, or fill them up with zeros, to their lengths in `shape`: the transpose of
+    itself.
+    """
     for axis in axes:
         axis, have, want = axis % len(shape), x.shape[axis], shape[axis]
         if want < have:
@@ -55,7 +62,9 @@ def _resize(xp: Any, x: Any, shape: Sequence[int], axes: Iterable[int]) -> Any:
 
 
 def _double_mirrored(xp: Any, spectrum: Any, n: int, axis: int) -> Any:
-    """Double the mirrored numbers of half a spectrum of `n` points: all but the first, and a middle one."""
+    """Double the mirrored numbers of half a spectrum of `n` points: all but the first, and a middle
+    one.
+    """
     k = xp.arange(spectrum.shape[axis], device=spectrum.device)
     k = xp.reshape(k, (-1,) + (1,) * (len(spectrum.shape) - 1 - axis % len(spectrum.shape)))
     return xp.where((k == 0) | (2 * k == n), spectrum, 2 * spectrum)
@@ -64,20 +73,30 @@ def _double_mirrored(xp: Any, spectrum: Any, n: int, axis: int) -> Any:
 # The rules call the ops, not the namespace, for the sake of arrays without elements.
 
 
-def _transpose(xp: Any, transform: Any, g: Any, x_shape: Any, n: int | None, axis: int, norm: str) -> Any:
-    """Return the transpose of a transform, or of its first half: of the other half the gradient is zeros."""
+def _transpose(
+    xp: Any, transform: Any, g: Any, x_shape: Any, n: int | None, axis: int, norm: str
+) -> Any:
+    """Return the transpose of a transform, or of its first half: of the other half the gradient is
+    zeros.
+    """
     g = call_op(transform, xp, g, n=x_shape[axis] if n is None else n, axis=axis, norm=norm)
     return _resize(xp, g, x_shape, (axis,))
 
 
-def _transpose_many(xp: Any, transform: Any, g: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> Any:
+def _transpose_many(
+    xp: Any, transform: Any, g: Any, x_shape: Any, s: Any, axes: Any, norm: str
+) -> Any:
     lengths = _lengths(x_shape, s, axes)
     g = call_op(transform, xp, g, s=tuple(lengths.values()), axes=tuple(lengths), norm=norm)
     return _resize(xp, g, x_shape, lengths)
 
 
-def _transpose_from_half(xp: Any, transform: Any, g: Any, x_shape: Any, axis: int, norm: str) -> Any:
-    """Return the transpose of a transform from half a spectrum, given the one to half a spectrum."""
+def _transpose_from_half(
+    xp: Any, transform: Any, g: Any, x_shape: Any, axis: int, norm: str
+) -> Any:
+    """Return the transpose of a transform from half a spectrum, given the one to half a
+    spectrum.
+    """
     half = call_op(transform, xp, g, axis=axis, norm=_OPPOSITE[norm])
     return _resize(xp, _double_mirrored(xp, half, g.shape[axis], axis), x_shape, (axis,))
 
@@ -92,18 +111,29 @@ def _check(norm: str, lengths: dict[int, int]) -> None:
     if norm not in _OPPOSITE:
         raise ValueError(f"expected a norm of 'backward', 'ortho' or 'forward', got {shown(norm)}")
     if any(n < 1 for n in lengths.values()):
-        raise ValueError(f"expected at least one point along each axis, got {tuple(lengths.values())}")
+        raise ValueError(
+            f"expected at least one point along each axis, got {tuple(lengths.values())}"
+        )
 
 
 _OF_REALS = ("rfft", "rfftn", "ihfft")
-_OF_HALVES = ("irfft", "irfftn", "hfft")  # from the length of half a spectrum, that of the whole does not follow
+_OF_HALVES = (
+    "irfft",
+    "irfftn",
+    "hfft",
+)  # from the length of half a spectrum, that of the whole does not follow
 
 
 def _as_input(xp: Any, x: Any, name: str) -> Any:
-    """Return the input, checked for its dtype, as complex numbers where the transform takes them."""
+    """Return the input, checked for its dtype, as complex numbers where the transform takes
+    them.
+    """
     if xp.isdtype(x.dtype, "complex floating"):
         if name in _OF_REALS:
-            raise TypeError(f"expected real numbers, got {x.dtype}: use {'ifft' if name == 'ihfft' else name[1:]}")
+            raise TypeError(
+                f"expected real numbers, got {x.dtype}: use"
+                f" {'ifft' if name == 'ihfft' else name[1:]}"
+            )
         return x
     return x if name in _OF_REALS else x + 0j
 
@@ -129,7 +159,9 @@ def _along_one(xp: Any, name: str, x: Any, n: int | None, axis: int, norm: str) 
     return getattr(xp.fft, name)(x, n=points, axis=axis, norm=norm)
 
 
-def _along_many(xp: Any, name: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str) -> Any:
+def _along_many(
+    xp: Any, name: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str
+) -> Any:
     """Return a transform along several axes, of `s` points."""
     lengths = _lengths(x.shape, s, axes)
     if not lengths and name in _OF_REALS + _OF_HALVES:
@@ -199,7 +231,9 @@ def _ifft_rule(g: Any, xp: Any, x_shape: Any, n: Any, axis: Any, norm: str) -> A
 
 
 @derivative(_ifft_rule, kind=FLOATING)
-def ifft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+def ifft(
+    xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
+) -> Any:
     """Return the inverse of `fft`.
 
     Parameters
@@ -250,7 +284,13 @@ def _fftn_rule(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> A
 
 @derivative(_fftn_rule, kind=FLOATING)
 def fftn(
-    xp: Any, x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    xp: Any,
+    x: Any,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str = "backward",
 ) -> Any:
     """Return the discrete Fourier transform along several axes.
 
@@ -303,7 +343,13 @@ def _ifftn_rule(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> 
 
 @derivative(_ifftn_rule, kind=FLOATING)
 def ifftn(
-    xp: Any, x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    xp: Any,
+    x: Any,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str = "backward",
 ) -> Any:
     """Return the inverse of `fftn`.
 
@@ -350,8 +396,13 @@ def ifftn(
     return _along_many(xp, "ifftn", x, s, axes, norm)
 
 
-@derivative(lambda g, xp, x_shape, n, axis, norm: _transpose(xp, fft, g, x_shape, n, axis, norm), kind=FLOATING)
-def rfft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+@derivative(
+    lambda g, xp, x_shape, n, axis, norm: _transpose(xp, fft, g, x_shape, n, axis, norm),
+    kind=FLOATING,
+)
+def rfft(
+    xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
+) -> Any:
     """Return the first half of the discrete Fourier transform of real numbers.
 
     Parameters
@@ -403,7 +454,9 @@ def rfft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str 
     kind=FLOATING,
     holomorphic=False,
 )
-def irfft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+def irfft(
+    xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
+) -> Any:
     """Return the inverse of `rfft`.
 
     Parameters
@@ -449,9 +502,18 @@ def irfft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str
     return _along_one(xp, "irfft", x, n, axis, norm)
 
 
-@derivative(lambda g, xp, x_shape, s, axes, norm: _transpose_many(xp, fftn, g, x_shape, s, axes, norm), kind=FLOATING)
+@derivative(
+    lambda g, xp, x_shape, s, axes, norm: _transpose_many(xp, fftn, g, x_shape, s, axes, norm),
+    kind=FLOATING,
+)
 def rfftn(
-    xp: Any, x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    xp: Any,
+    x: Any,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str = "backward",
 ) -> Any:
     """Return the first half of the discrete Fourier transform of real numbers along several axes.
 
@@ -502,7 +564,13 @@ def rfftn(
 
 @derivative(_irfftn, kind=FLOATING, holomorphic=False)
 def irfftn(
-    xp: Any, x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward"
+    xp: Any,
+    x: Any,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str = "backward",
 ) -> Any:
     """Return the inverse of `rfftn`.
 
@@ -560,7 +628,9 @@ def _hfft_rule(g: Any, xp: Any, x_shape: Any, axis: int, norm: str) -> Any:
     kind=FLOATING,
     holomorphic=False,
 )
-def hfft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+def hfft(
+    xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
+) -> Any:
     """Return the discrete Fourier transform, which is real, of half a signal.
 
     Parameters
@@ -606,8 +676,13 @@ def hfft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str 
     return _along_one(xp, "hfft", x, n, axis, norm)
 
 
-@derivative(lambda g, xp, x_shape, n, axis, norm: _transpose(xp, ifft, g, x_shape, n, axis, norm), kind=FLOATING)
-def ihfft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+@derivative(
+    lambda g, xp, x_shape, n, axis, norm: _transpose(xp, ifft, g, x_shape, n, axis, norm),
+    kind=FLOATING,
+)
+def ihfft(
+    xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
+) -> Any:
     """Return the inverse of `hfft`.
 
     Parameters
@@ -716,7 +791,9 @@ def ifftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) ->
     return xp.fft.ifftshift(x, axes=axes)
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Device | None = None) -> Tensor:
+def fftfreq(
+    n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Device | None = None
+) -> Tensor:
     """Return the frequencies of `fft`: those from 0 on first, then the negative ones.
 
     Parameters
@@ -755,7 +832,9 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Devic
     return _frequencies("fftfreq", np.fft.fftfreq, n, d, dtype, device)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Device | None = None) -> Tensor:
+def rfftfreq(
+    n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Device | None = None
+) -> Tensor:
     """Return the frequencies of `rfft`.
 
     Parameters
@@ -795,7 +874,12 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Devi
 
 
 def _frequencies(
-    name: str, function: Callable[[int, float], Any], n: int, d: float, dtype: Any, device: str | Device | None
+    name: str,
+    function: Callable[[int, float], Any],
+    n: int,
+    d: float,
+    dtype: Any,
+    device: str | Device | None,
 ) -> Tensor:
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
         raise TypeError(f"{name}: expected an int for n, got {shown(n)}")
@@ -803,4 +887,6 @@ def _frequencies(
         raise ValueError(f"{name}: expected a positive n, got {n}")
     if dtype is not None and standard(dtype).kind != "f":
         raise TypeError(f"{name}: expected a real floating dtype, got {dtype}")
-    return asarray(function(int(n), d), dtype=get_default_dtype() if dtype is None else dtype, device=device)
+    return asarray(
+        function(int(n), d), dtype=get_default_dtype() if dtype is None else dtype, device=device
+    )

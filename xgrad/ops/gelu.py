@@ -11,21 +11,55 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import call_op, derivative
 from xgrad.support.hints import shown
 
-# Coefficients of polynomials in t = 1 - 2 c / (z + c), of degree n, highest first: Chebyshev interpolants on [-1, 1] of
-# (z + c) * P(X > z) / exp(-z**2 / 2) for a standard normal X and z >= 0. Relative errors: 6e-8 and 2e-18.
-_TAIL_32 = (3.125, (
-    0.0001319771261, 7.704097695e-06, -0.00111144958, -8.081320384e-05, 0.007988796399, -0.005319897471, -0.0638251056,
-    0.2526604764, -0.5249630382, 0.7334536553,
-))  # fmt: skip
-_TAIL_64 = (5.0, (
-    3.739586020518108e-11, 1.2454987689223563e-10, -3.668771848230918e-10, -1.5327446792134331e-09,
-    1.914301602439945e-09, 1.1236740394470787e-08, -7.963852408411641e-09, -7.037494441348362e-08,
-    3.961291147506015e-08, 4.36305279754606e-07, -3.342510524929374e-07, -2.770665289718086e-06,
-    3.97968779625356e-06, 1.6681605367626834e-05, -4.976242894253767e-05, -5.937579705100071e-05,
-    0.0005448989888059025, -0.0007978693910589953, -0.0029933767615333666, 0.020795066799429305,
-    -0.06911863870689271, 0.165020366170399, -0.3135331566712872, 0.49530561596997624, -0.6653825028900568,
-    0.769193049750063,
-))  # fmt: skip
+# Coefficients of polynomials in t = 1 - 2 c / (z + c), of degree n, highest first: Chebyshev
+# interpolants on [-1, 1] of (z + c) * P(X > z) / exp(-z**2 / 2) for a standard normal X and z >= 0.
+# Relative errors: 6e-8 and 2e-18.
+_TAIL_32 = (
+    3.125,
+    (
+        0.0001319771261,
+        7.704097695e-06,
+        -0.00111144958,
+        -8.081320384e-05,
+        0.007988796399,
+        -0.005319897471,
+        -0.0638251056,
+        0.2526604764,
+        -0.5249630382,
+        0.7334536553,
+    ),
+)
+_TAIL_64 = (
+    5.0,
+    (
+        3.739586020518108e-11,
+        1.2454987689223563e-10,
+        -3.668771848230918e-10,
+        -1.5327446792134331e-09,
+        1.914301602439945e-09,
+        1.1236740394470787e-08,
+        -7.963852408411641e-09,
+        -7.037494441348362e-08,
+        3.961291147506015e-08,
+        4.36305279754606e-07,
+        -3.342510524929374e-07,
+        -2.770665289718086e-06,
+        3.97968779625356e-06,
+        1.6681605367626834e-05,
+        -4.976242894253767e-05,
+        -5.937579705100071e-05,
+        0.0005448989888059025,
+        -0.0007978693910589953,
+        -0.0029933767615333666,
+        0.020795066799429305,
+        -0.06911863870689271,
+        0.165020366170399,
+        -0.3135331566712872,
+        0.49530561596997624,
+        -0.6653825028900568,
+        0.769193049750063,
+    ),
+)
 
 
 _DENSITY_AT_0 = 1 / math.sqrt(2 * math.pi)
@@ -59,9 +93,12 @@ def _probability(xp: Any, x: Any, relative: Any) -> Any:
     return xp.where(x >= 0, 1 - tail, tail)
 
 
-@derivative(lambda g, xp, x: g * (_relative_density(xp, x) * _DENSITY_AT_0), kind=FLOATING, highest=FLOATING)
+@derivative(
+    lambda g, xp, x: g * (_relative_density(xp, x) * _DENSITY_AT_0), kind=FLOATING, highest=FLOATING
+)
 def _normal_probability(xp: Any, x: Any, /) -> Any:
-    """Return the probability that a standard normal number is below each element, exact where it is small.
+    """Return the probability that a standard normal number is below each element, exact where it is
+    small.
 
     `special.ndtr` is a kernel of SciPy, which is optional.
     """
@@ -154,5 +191,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     Tensor([-0.1586...,  0.        ,  0.8413... ])
     """
     if approximate not in ("none", "tanh"):
-        raise ValueError(f"gelu: expected approximate of 'none' or 'tanh', got {shown(approximate)}")
+        raise ValueError(
+            f"gelu: expected approximate of 'none' or 'tanh', got {shown(approximate)}"
+        )
     return _gelu_tanh(x) if approximate == "tanh" else _gelu(x)

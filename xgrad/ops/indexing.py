@@ -30,7 +30,9 @@ _NUMBERS = (np.number, np.bool_, *SCALARS)
 def _native_key(key: Any, device: Device) -> Any:
     """Return a key with arrays of the device instead of tensors, NumPy arrays and sequences."""
     if isinstance(key, tuple):
-        return tuple([part if type(part) in _PLAIN else _native_key_part(part, device) for part in key])
+        return tuple(
+            [part if type(part) in _PLAIN else _native_key_part(part, device) for part in key]
+        )
     return key if type(key) in _PLAIN else _native_key_part(key, device)
 
 
@@ -42,19 +44,25 @@ def _native_key_part(key: Any, device: Device) -> Any:
     if isinstance(key, (np.integer, np.bool_)):
         return key.item()
     if isinstance(key, (list, tuple, range)):
-        numbers = namespace.asarray(list(key), device=None if any(isinstance(part, Tensor) for part in key) else device)
+        numbers = namespace.asarray(
+            list(key), device=None if any(isinstance(part, Tensor) for part in key) else device
+        )
         key = numbers if numbers.size else namespace.astype(numbers, np.int64)
     if isinstance(key, Tensor):
         if key.device is not device and device.level > key.device.level:
             key = device.lift(key)  # type: ignore[attr-defined]
         if key.device is not device:
             raise DeviceError(
-                f"indexing: expected a key on {device}, where the tensor is, got one on {key.device}: move it with "
-                ".to(device)"
+                f"indexing: expected a key on {device}, where the tensor is, got one on"
+                f" {key.device}: move it with .to(device)"
             )
         return _indices(key._data, device)
     # Copies: the user's may change before the backward pass.
-    if isinstance(key, np.ndarray) and (recorder := active_recorder()) is not None and not recorder.knows(key):
+    if (
+        isinstance(key, np.ndarray)
+        and (recorder := active_recorder()) is not None
+        and not recorder.knows(key)
+    ):
         recorder.refuse("an array of NumPy is used as an index: pass a tensor as an argument")
     if isinstance(key, device.array_type):
         key = run_array_code(device, copy_of, key)
@@ -64,7 +72,9 @@ def _native_key_part(key: Any, device: Device) -> Any:
 
 
 def _indices(key: Any, device: Device) -> Any:
-    """Return an index array as bools or int64: PyTorch takes uint8 for bools, and refuses other integers."""
+    """Return an index array as bools or int64: PyTorch takes uint8 for bools, and refuses other
+    integers.
+    """
     dtype = device.backend.numpy_dtype(key.dtype)
     if dtype.kind not in "biu":
         raise IndexError(f"indexing: expected integers or bools, got an array of {dtype}")
@@ -74,7 +84,9 @@ def _indices(key: Any, device: Device) -> Any:
 
 
 def _lifted(x: Tensor, key: Any, value: Any = None) -> Tensor:
-    """Return a tensor as one of a `vmap`, the same for the whole batch, if the key or the value is of one."""
+    """Return a tensor as one of a `vmap`, the same for the whole batch, if the key or the value is
+    of one.
+    """
     for part in (*(key if type(key) is tuple else (key,)), value):
         if isinstance(part, Tensor) and part.device.level > x.device.level:
             x = part.device.lift(x)  # type: ignore[attr-defined]
@@ -88,7 +100,9 @@ def _slice_bound(part: Any) -> int | None:
 
 
 def _native_device(x: Any) -> Any:
-    """Return the device of an array; scalars of NumPy, used as 0-d arrays, have none before NumPy 2.1."""
+    """Return the device of an array; scalars of NumPy, used as 0-d arrays, have none before NumPy
+    2.1.
+    """
     return getattr(x, "device", None)
 
 
@@ -151,10 +165,14 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
 
 def as_element(x: Tensor, made: Tensor) -> None:
-    """Make an element of `x` a value of its own; NumPy's are, those of other libraries may be views."""
+    """Make an element of `x` a value of its own; NumPy's are, those of other libraries may be
+    views.
+    """
     made._view = None
     device = made._placement.device
-    if getattr(made._data, "base", made) is not None and device.backend.shares_memory(x._data, made._data):
+    if getattr(made._data, "base", made) is not None and device.backend.shares_memory(
+        x._data, made._data
+    ):
         with device.active():
             made._data = run_array_code(device, copy_of, made._data)
 
@@ -198,14 +216,21 @@ def _zero_assigned(g: Any, xp: Any, key: Any) -> Any:
 
 
 def _assigned_gradient(g: Any, xp: Any, key: Any) -> Any:
-    """Return the gradient of the assigned value: where an index repeats, that of the one which stayed."""
+    """Return the gradient of the assigned value: where an index repeats, that of the one which
+    stayed.
+    """
     selected = g[key]
     parts = key if isinstance(key, tuple) else (key,)
     if not any("int" in str(getattr(part, "dtype", "")) for part in parts):
         return selected
-    numbers = xp.reshape(xp.arange(math.prod(selected.shape), dtype=xp.int64, device=_native_device(g)), selected.shape)
+    numbers = xp.reshape(
+        xp.arange(math.prod(selected.shape), dtype=xp.int64, device=_native_device(g)),
+        selected.shape,
+    )
     unassigned = xp.full(g.shape, -1, dtype=xp.int64, device=_native_device(g))
-    return xp.where(call_op(_setitem, xp, unassigned, numbers, key=key)[key] == numbers, selected, 0)
+    return xp.where(
+        call_op(_setitem, xp, unassigned, numbers, key=key)[key] == numbers, selected, 0
+    )
 
 
 def _assign_to_copy(xp: Any, x: Any, value: Any, key: Any) -> Any:
@@ -264,12 +289,16 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     Tensor([0., 1., 1.])
     """
     x, raw, value = assignment_operands(x, key, value)
-    made: Tensor = (_setitem if x.is_leaf or not _selects_all(raw, x) else _assign_all)(x, value, key=raw)
+    made: Tensor = (_setitem if x.is_leaf or not _selects_all(raw, x) else _assign_all)(
+        x, value, key=raw
+    )
     return made
 
 
 def assignment_operands(x: Any, key: Any, value: Any) -> tuple[Tensor, Any, Any]:
-    """Return the operands of an assignment as kernels take them, the key with arrays for tensors."""
+    """Return the operands of an assignment as kernels take them, the key with arrays for
+    tensors.
+    """
     x = as_tensor("setitem", "x", x)
     if batching.get() is not None:
         x = _lifted(x, key, value)
@@ -277,7 +306,9 @@ def assignment_operands(x: Any, key: Any, value: Any) -> tuple[Tensor, Any, Any]
 
 
 def as_value(op: str, x: Tensor, value: Any) -> Any:
-    """Return a value for elements of `x`, a scalar or a tensor; TypeError if it is of a higher kind."""
+    """Return a value for elements of `x`, a scalar or a tensor; TypeError if it is of a higher
+    kind.
+    """
     if not isinstance(value, _NUMBERS):
         value = as_tensor(op, "value", value)
         kind = KINDS[value._placement.kind]
@@ -285,7 +316,9 @@ def as_value(op: str, x: Tensor, value: Any) -> Any:
         kind = KINDS[value.dtype.kind] if hasattr(value, "dtype") else SCALAR_KINDS[type(value)]
     if kind > KINDS[x._placement.kind]:
         got = getattr(value, "dtype", type(value).__name__)
-        raise TypeError(f"{op}: expected {NAMES[KINDS[x.dtype.kind]]} for x of {x.dtype}, got {got}: cast first")
+        raise TypeError(
+            f"{op}: expected {NAMES[KINDS[x.dtype.kind]]} for x of {x.dtype}, got {got}: cast first"
+        )
     return int(value) if type(value) is bool and x.dtype.kind != "b" else value
 
 
@@ -317,7 +350,9 @@ def _selects_all(key: Any, x: Tensor) -> bool:
     """Return whether a key selects every element."""
     if isinstance(key, (slice, tuple, type(Ellipsis))):
         parts = key if isinstance(key, tuple) else (key,)
-        return all(part is Ellipsis or (type(part) is slice and part == slice(None)) for part in parts)
+        return all(
+            part is Ellipsis or (type(part) is slice and part == slice(None)) for part in parts
+        )
     mask = hasattr(key, "dtype") and x.device.backend.numpy_dtype(key.dtype).kind == "b"
     return mask and run_array_code(x.device, _all_true, key)
 
@@ -361,7 +396,9 @@ def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
     x = _lifted(as_tensor("index_add", "x", x), key, value)
     key, value = _native_key(key, x.device), as_operand("index_add", "value", value, x)
     value = x.device.lift(value) if value.device.level < x.device.level else value  # type: ignore[attr-defined]
-    return x + _scatter(namespace.broadcast_to(value, _getitem(x.detach(), key=key).shape), key=key, shape=x.shape)
+    return x + _scatter(
+        namespace.broadcast_to(value, _getitem(x.detach(), key=key).shape), key=key, shape=x.shape
+    )
 
 
 def _as_int64(xp: Any, indices: Any) -> Any:
@@ -379,7 +416,9 @@ def _scatter_add(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[in
 
 
 def _take_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: int | None) -> Any:
-    return call_op(_scatter_add, xp, g, indices, axis=0 if axis is None else axis % len(x_shape), shape=x_shape)
+    return call_op(
+        _scatter_add, xp, g, indices, axis=0 if axis is None else axis % len(x_shape), shape=x_shape
+    )
 
 
 @derivative(_take_rule, None)
@@ -424,10 +463,13 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
 
 @derivative(lambda g, xp, indices, axis: xp.take_along_axis(g, indices, axis=axis), None)
 def put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
-    """Return zeros with elements added at indices along an axis: the derivative of `take_along_axis`."""
+    """Return zeros with elements added at indices along an axis: the derivative of
+    `take_along_axis`.
+    """
     key = [
         xp.reshape(
-            xp.arange(n, dtype=xp.int64, device=_native_device(x)), (1,) * a + (n,) + (1,) * (len(shape) - 1 - a)
+            xp.arange(n, dtype=xp.int64, device=_native_device(x)),
+            (1,) * a + (n,) + (1,) * (len(shape) - 1 - a),
         )
         for a, n in enumerate(shape)
     ]
@@ -435,7 +477,9 @@ def put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[
     return xp.index_add(xp.zeros(shape, dtype=x.dtype, device=_native_device(x)), tuple(key), x)
 
 
-def _take_along_axis_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: int) -> Any:
+def _take_along_axis_rule(
+    g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: int
+) -> Any:
     return call_op(put_along_axis, xp, g, indices, axis=axis % len(x_shape), shape=x_shape)
 
 

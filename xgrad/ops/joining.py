@@ -185,7 +185,9 @@ def _repeat_rule(g: Any, xp: Any, x_shape: tuple[int, ...], repeats: int, axis: 
     """Sum the copies of each element, along an axis of their own."""
     shape = (math.prod(x_shape),) if axis is None else x_shape
     axis = (axis or 0) % len(shape) + 1
-    return xp.reshape(xp.sum(xp.reshape(g, (*shape[:axis], repeats, *shape[axis:])), axis=axis), x_shape)
+    return xp.reshape(
+        xp.sum(xp.reshape(g, (*shape[:axis], repeats, *shape[axis:])), axis=axis), x_shape
+    )
 
 
 @derivative(_repeat_rule)
@@ -254,7 +256,9 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     axis = front_axis("repeat", x, axis)
     n = x.shape[axis]
     if repeats.shape not in ((n,), (1,)):
-        raise ValueError(f"repeat: expected repeats of shape ({n},), one an element, got {repeats.shape}")
+        raise ValueError(
+            f"repeat: expected repeats of shape ({n},), one an element, got {repeats.shape}"
+        )
     return take(x, _repeated(repeats, count=n), axis=axis)
 
 

@@ -72,12 +72,17 @@ def lstsq(x1: Tensor, x2: Tensor, /, *, rcond: float | None = None) -> LstsqResu
     vector = x2.ndim == 1
     if x1.ndim < 2 or not x2.ndim or x2.shape[-1 if vector else -2] != x1.shape[-2]:
         raise ValueError(
-            "lstsq: expected matrices of shape (..., m, n) for x1, and a vector of shape (m,) or matrices of shape "
-            f"(..., m, k) for x2, got {x1.shape} and {x2.shape}"
+            "lstsq: expected matrices of shape (..., m, n) for x1, and a vector of shape (m,) or"
+            f" matrices of shape (..., m, k) for x2, got {x1.shape} and {x2.shape}"
         )
     x2 = x2[:, None] if vector else x2
     solution = namespace.linalg.pinv(x1, rtol=rcond) @ x2
     residuals = namespace.sum(namespace.square(namespace.abs(x1 @ solution - x2)), axis=-2)
     if vector:
         solution, residuals = solution[..., 0], residuals[..., 0]
-    return LstsqResult(solution, residuals, namespace.linalg.matrix_rank(x1, rtol=rcond), namespace.linalg.svdvals(x1))
+    return LstsqResult(
+        solution,
+        residuals,
+        namespace.linalg.matrix_rank(x1, rtol=rcond),
+        namespace.linalg.svdvals(x1),
+    )

@@ -123,8 +123,12 @@ def gaussian_nll_loss(
     var = as_tensor(op, "var", var)
     if var.ndim != input.ndim and var.shape == input.shape[:-1]:
         var = expand_dims(var, axis=-1)
-    if var.ndim != input.ndim or any(m not in (1, n) for m, n in zip(var.shape, input.shape, strict=True)):
-        raise ValueError(f"{op}: expected var of the shape of input, {input.shape}, got {var.shape}")
+    if var.ndim != input.ndim or any(
+        m not in (1, n) for m, n in zip(var.shape, input.shape, strict=True)
+    ):
+        raise ValueError(
+            f"{op}: expected var of the shape of input, {input.shape}, got {var.shape}"
+        )
     backend, valid = var.device.backend, all(~(var < 0))
     if not backend.asynchronous and not check_true(valid.device, valid._data):
         raise ValueError(f"{op}: expected var of 0 or more, got negative numbers")

@@ -107,17 +107,23 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 
 
 def _leave_out_products(xp: Any, s: Any) -> tuple[Any, Any]:
-    """Return the products of all numbers but one, and those of all but two, 0 where the two are one; no division."""
+    """Return the products of all numbers but one, and those of all but two, 0 where the two are
+    one; no division.
+    """
     before = exclusive_cumprod(xp, s)
     after = xp.flip(exclusive_cumprod(xp, xp.flip(s, axis=-1)), axis=-1)
     ones = xp.ones_like(s[..., None, :] + s[..., :, None])
-    later = xp.triu(ones * s[..., None, :], k=1) + xp.tril(ones)  # in each row, the numbers after its own
+    later = xp.triu(ones * s[..., None, :], k=1) + xp.tril(
+        ones
+    )  # in each row, the numbers after its own
     pairs = xp.triu(before[..., :, None] * exclusive_cumprod(xp, later) * after[..., None, :], k=1)
     return before * after, pairs + xp.matrix_transpose(pairs)
 
 
 def _svd_and_phase(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
-    """Return U conjugated, S, Vh conjugated, and the determinant of U @ Vh, of length 1, as matrices."""
+    """Return U conjugated, S, Vh conjugated, and the determinant of U @ Vh, of length 1, as
+    matrices.
+    """
     u, s, vh = xp.linalg.svd(x, full_matrices=False)
     phase = xp.linalg.det(u) * xp.linalg.det(vh)
     return conjugate(xp, u), s, conjugate(xp, vh), phase[..., None, None]
@@ -134,7 +140,9 @@ def _cofactors_rule(g: Any, xp: Any, x: Any) -> Any:
 
 @derivative(_cofactors_rule)
 def _cofactors(xp: Any, x: Any, /) -> Any:
-    """Return the derivative of the determinant by each element, made of products of all singular values but one."""
+    """Return the derivative of the determinant by each element, made of products of all singular
+    values but one.
+    """
     u, s, vh, phase = _svd_and_phase(xp, x)
     without, _ = _leave_out_products(xp, s)
     return phase * ((u * without[..., None, :]) @ vh)
@@ -237,7 +245,9 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 # Inverses
 
 
-@derivative(lambda g, xp, out: -(xp.matrix_transpose(out) @ g @ xp.matrix_transpose(out)), kind=FLOATING)
+@derivative(
+    lambda g, xp, out: -(xp.matrix_transpose(out) @ g @ xp.matrix_transpose(out)), kind=FLOATING
+)
 def inv(xp: Any, x: Any, /) -> Any:
     """Return the inverses.
 
@@ -285,7 +295,9 @@ def _solve_left(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], out: Any) -
     if len(x2_shape) == 1:
         g, out = g[..., None], out[..., None]
     adjoint_solution = call_op(solve, xp, xp.matrix_transpose(x1), g)
-    if len(x1.shape) == 2 < len(out.shape):  # the sum of gradients of a batch, without computing each
+    if (
+        len(x1.shape) == 2 < len(out.shape)
+    ):  # the sum of gradients of a batch, without computing each
         summed = (*range(len(out.shape) - 2), len(out.shape) - 1)
         return -xp.tensordot(adjoint_solution, out, axes=(summed, summed))
     return -(adjoint_solution @ xp.matrix_transpose(out))

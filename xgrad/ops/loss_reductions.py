@@ -16,7 +16,9 @@ from xgrad.support.hints import shown
 
 def reduced(xp: Any, losses: Any, reduction: str) -> Any:
     """Return the mean or the sum of losses, or the losses."""
-    return xp.mean(losses) if reduction == "mean" else xp.sum(losses) if reduction == "sum" else losses
+    return (
+        xp.mean(losses) if reduction == "mean" else xp.sum(losses) if reduction == "sum" else losses
+    )
 
 
 def reduce_losses(losses: Tensor, reduction: str, weight: Tensor | None = None) -> Tensor:
@@ -29,10 +31,13 @@ def check_reduction(name: str, reduction: str, *others: str) -> None:
     """Raise ValueError unless there is a reduction of this name."""
     if not isinstance(reduction, str) or reduction not in ("mean", "sum", "none", *others):
         known = ", ".join(map(repr, (*others, "mean", "sum")))
-        raise ValueError(f"{name}: expected a reduction of {known} or 'none', got {shown(reduction)}")
+        raise ValueError(
+            f"{name}: expected a reduction of {known} or 'none', got {shown(reduction)}"
+        )
 
 
-#: Ranges of numbers among the options of losses, by the option, or by the loss and the option; others are not NaN.
+#: Ranges of numbers among the options of losses, by the option, or by the loss and the option;
+#: others are not NaN.
 _RANGES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "beta": (">= 0", lambda x: x >= 0),
     "delta": ("> 0", lambda x: x > 0),
@@ -45,7 +50,9 @@ _FLAGS = ("full", "log_input", "log_target", "swap")
 
 
 def check_options(op: str, title: str = "", /, **options: Any) -> None:
-    """Raise TypeError for options of a loss of another type, ValueError for others; `title` is its name in errors."""
+    """Raise TypeError for options of a loss of another type, ValueError for others; `title` is its
+    name in errors.
+    """
     title = title or op
     for name, value in options.items():
         if name == "reduction":
@@ -57,13 +64,19 @@ def check_options(op: str, title: str = "", /, **options: Any) -> None:
                 raise TypeError(f"{title}: expected a bool for {name}, got {shown(value)}")
         else:
             as_number(title, name, value)
-            text, holds = _RANGES.get(name) or _RANGES.get(f"{op} {name}") or ("other than NaN", lambda x: x == x)
+            text, holds = (
+                _RANGES.get(name)
+                or _RANGES.get(f"{op} {name}")
+                or ("other than NaN", lambda x: x == x)
+            )
             if not holds(value):
                 raise ValueError(f"{title}: expected {name} {text}, got {value}")
 
 
 def loss_inputs(op: str, reduction: str, **inputs: Any) -> list[Tensor]:
-    """Return the inputs of a loss as tensors; ValueError unless they have one shape, and the reduction exists."""
+    """Return the inputs of a loss as tensors; ValueError unless they have one shape, and the
+    reduction exists.
+    """
     check_reduction(op, reduction)
     tensors = [as_tensor(op, name, x) for name, x in inputs.items()]
     shapes = [x.shape for x in tensors]

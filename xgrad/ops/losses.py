@@ -13,7 +13,13 @@ from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
 from xgrad.ops.elementwise import abs
-from xgrad.ops.loss_reductions import check_options, check_reduction, loss_inputs, reduce_losses, reduced
+from xgrad.ops.loss_reductions import (
+    check_options,
+    check_reduction,
+    loss_inputs,
+    reduce_losses,
+    reduced,
+)
 
 
 def _mse_rule(g: Any, xp: Any, a: Any, b: Any, reduction: str) -> Any:
@@ -60,10 +66,15 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     >>> xgrad.nn.functional.mse_loss(xgrad.asarray([1.0, 2.0]), xgrad.asarray([1.0, 4.0]))
     Tensor(2.)
     """
-    check_reduction("mse_loss", reduction)  # not by `loss_inputs`, which takes several times as long
+    check_reduction(
+        "mse_loss", reduction
+    )  # not by `loss_inputs`, which takes several times as long
     input, target = as_tensor("mse_loss", "input", input), as_tensor("mse_loss", "target", target)
     if input.shape != target.shape:
-        raise ValueError(f"mse_loss: expected input and target of one shape, got {input.shape} and {target.shape}")
+        raise ValueError(
+            f"mse_loss: expected input and target of one shape, got {input.shape} and"
+            f" {target.shape}"
+        )
     return _mse(input, target, reduction=reduction)
 
 
@@ -111,7 +122,9 @@ def _huber(xp: Any, x: Any, /, delta: float, scale: float) -> Any:
 
 
 @upcast
-def huber_loss(input: Tensor, target: Tensor, *, delta: float = 1.0, reduction: str = "mean") -> Tensor:
+def huber_loss(
+    input: Tensor, target: Tensor, *, delta: float = 1.0, reduction: str = "mean"
+) -> Tensor:
     """Return half the squared error up to `delta`, and ``delta * (error - delta / 2)`` beyond.
 
     Parameters
@@ -145,7 +158,9 @@ def huber_loss(input: Tensor, target: Tensor, *, delta: float = 1.0, reduction: 
 
 
 @upcast
-def smooth_l1_loss(input: Tensor, target: Tensor, *, beta: float = 1.0, reduction: str = "mean") -> Tensor:
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, *, beta: float = 1.0, reduction: str = "mean"
+) -> Tensor:
     """Return `huber_loss` over `beta`: the absolute error, smooth near 0.
 
     Parameters
@@ -184,7 +199,9 @@ def _bce_rule(g: Any, xp: Any, input: Any, target: Any) -> Any:
 
 
 def _logarithms(xp: Any, x: Any) -> tuple[Any, Any]:
-    """Return the logarithms of x and 1 - x, at least -100, without NumPy's warnings of the logarithm of 0."""
+    """Return the logarithms of x and 1 - x, at least -100, without NumPy's warnings of the
+    logarithm of 0.
+    """
     zero, one = x == 0, x == 1
     log = xp.maximum(xp.log(xp.where(zero, 1, x)), -100)
     return xp.where(zero, -100, log), xp.where(one, -100, xp.log1p(xp.where(one, 0, -x)))
@@ -292,14 +309,18 @@ def binary_cross_entropy_with_logits(
     >>> xgrad.nn.functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
     Tensor([  0.6931472, 100.       ])
     """
-    input, target = loss_inputs("binary_cross_entropy_with_logits", reduction, input=input, target=target)
+    input, target = loss_inputs(
+        "binary_cross_entropy_with_logits", reduction, input=input, target=target
+    )
     positive = target if pos_weight is None else target * pos_weight
     losses = (1 - target) * namespace.softplus(input) + positive * namespace.softplus(-input)
     return reduce_losses(losses, reduction, weight)
 
 
 @upcast
-def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
+def kl_div(
+    input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False
+) -> Tensor:
     """Return the Kullback-Leibler divergence: terms ``target * (log(target) - input)``.
 
     The terms are returned as they are, or as their mean or sum.

@@ -1,4 +1,6 @@
-"""The standard's manipulation functions: shapes, broadcasting and the order of axes and elements."""
+"""The standard's manipulation functions: shapes, broadcasting and the order of axes and
+elements.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,18 @@ from xgrad.ops.declare import derivative
 from xgrad.support.hints import shown
 
 __all__ = [
-    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "expand_dims", "flip", "matrix_transpose", "moveaxis",
-    "permute_dims", "reshape", "roll", "squeeze",
-]  # fmt: skip
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "expand_dims",
+    "flip",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "reshape",
+    "roll",
+    "squeeze",
+]
 
 Axes = int | tuple[int, ...]
 
@@ -65,10 +76,15 @@ def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = N
     try:
         return xp.reshape(x, shape, copy=False)
     except AttributeError:  # of CuPy and array-api-strict
-        raise ValueError(f"copy=False, but shape {shape} of elements in this order needs a copy") from None
+        raise ValueError(
+            f"copy=False, but shape {shape} of elements in this order needs a copy"
+        ) from None
 
 
-@derivative(lambda g, xp, axes: xp.permute_dims(g, tuple(np.argsort(np.mod(axes, len(axes))).tolist())), views=True)
+@derivative(
+    lambda g, xp, axes: xp.permute_dims(g, tuple(np.argsort(np.mod(axes, len(axes))).tolist())),
+    views=True,
+)
 def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
     """Return `x` with its axes in another order.
 
@@ -259,7 +275,10 @@ def on_one_device(op: str, name: str, arrays: Sequence[Any]) -> list[Tensor]:
     """Return arguments as tensors; DeviceError if they are on several devices."""
     tensors = [as_tensor(op, f"{name}[{i}]", x) for i, x in enumerate(arrays)]
     if len(devices := dict.fromkeys(str(x.device) for x in tensors)) > 1:
-        raise DeviceError(f"{op}: expected tensors of one device, got {', '.join(devices)}: move them with .to(device)")
+        raise DeviceError(
+            f"{op}: expected tensors of one device, got {', '.join(devices)}: move them with"
+            " .to(device)"
+        )
     return tensors
 
 
@@ -302,7 +321,8 @@ def _common_shape(op: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]
     except (TypeError, ValueError) as error:
         got = ", ".join(map(str, shapes))
         raise type(error)(
-            f"{op}: expected shapes that broadcast, got {got}, which could not be broadcast together"
+            f"{op}: expected shapes that broadcast, got {got}, which could not be broadcast"
+            " together"
         ) from None
 
 
@@ -383,7 +403,8 @@ def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
 
 @derivative(lambda g, xp, shift, axis: xp.roll(g, _shifts(shift, axis, -1), axis=axis))
 def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
-    """Return `x` with its elements shifted along axes; those that leave at one end enter at the other.
+    """Return `x` with its elements shifted along axes; those that leave at one end enter at the
+    other.
 
     Parameters
     ----------
@@ -417,7 +438,9 @@ def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
     Tensor([3, 0, 1, 2])
     """
     axis = tuple(axis) if isinstance(axis, list) else axis
-    if isinstance(shift, (tuple, list)) and len(shift) != (len(axis) if isinstance(axis, tuple) else 1):
+    if isinstance(shift, (tuple, list)) and len(shift) != (
+        len(axis) if isinstance(axis, tuple) else 1
+    ):
         raise ValueError(f"expected as many axes as shifts, got shift {shift} and axis {axis}")
     return xp.roll(x, _shifts(shift, axis), axis=axis)
 
@@ -468,7 +491,8 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
     ):
         raise error
     source, destination = (
-        tuple(axes) if isinstance(axes, (tuple, list)) else (axes,) for axes in (source, destination)
+        tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
+        for axes in (source, destination)
     )
     if len(source) != len(destination):
         got = f"{shown(source)} to {shown(destination)}"

@@ -14,8 +14,11 @@ from xgrad.ops.statistical import mean
 
 
 @upcast
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
-    """Return the distances of similar pairs, and of others how far the distance is below the margin.
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean"
+) -> Tensor:
+    """Return the distances of similar pairs, and of others how far the distance is below the
+    margin.
 
     Parameters
     ----------
@@ -91,8 +94,8 @@ def cosine_embedding_loss(
     target = as_tensor(op, "target", target)
     if input1.ndim not in (1, 2) or target.shape != input1.shape[:-1]:
         raise ValueError(
-            f"{op}: expected inputs of shape (batch, features) and target of shape (batch,), got {input1.shape} and "
-            f"{target.shape}"
+            f"{op}: expected inputs of shape (batch, features) and target of shape (batch,), got"
+            f" {input1.shape} and {target.shape}"
         )
     cosine = cosine_similarity(input1, input2, axis=-1)
     losses = where(target == 1, 1 - cosine, 0) + where(target == -1, clip(cosine - margin, 0), 0)
@@ -134,7 +137,9 @@ def margin_ranking_loss(
     Tensor(1.)
     """
     check_options("margin_ranking_loss", margin=margin)
-    input1, input2, target = loss_inputs("margin_ranking_loss", reduction, input1=input1, input2=input2, target=target)
+    input1, input2, target = loss_inputs(
+        "margin_ranking_loss", reduction, input1=input1, input2=input2, target=target
+    )
     return reduce_losses(clip(margin - target * (input1 - input2), 0), reduction)
 
 
@@ -224,8 +229,13 @@ def triplet_margin_loss(
     """
     op = "triplet_margin_loss"
     check_options(op, margin=margin, p=p, eps=eps, swap=swap)
-    anchor, positive, negative = loss_inputs(op, reduction, anchor=anchor, positive=positive, negative=negative)
-    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    anchor, positive, negative = loss_inputs(
+        op, reduction, anchor=anchor, positive=positive, negative=negative
+    )
+    near, far = (
+        pairwise_distance(anchor, positive, p, eps),
+        pairwise_distance(anchor, negative, p, eps),
+    )
     if swap:
         far = minimum(far, pairwise_distance(positive, negative, p, eps))
     return reduce_losses(clip(margin + near - far, 0), reduction)

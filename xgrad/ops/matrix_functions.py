@@ -101,7 +101,9 @@ def sqrtm(x: Tensor, /) -> Tensor:
     if not x.size:
         return x
     unit, rest, distance = identity(xp, x), x, math.inf
-    converged = 8 * x.shape[-1] * float(np.finfo(x.dtype).eps) ** 0.75  # after one step more, derivatives are, too
+    converged = (
+        8 * x.shape[-1] * float(np.finfo(x.dtype).eps) ** 0.75
+    )  # after one step more, derivatives are, too
     for _ in range(64):
         last = distance < converged
         try:
@@ -119,5 +121,6 @@ def sqrtm(x: Tensor, /) -> Tensor:
         if math.isnan(distance):
             break
     raise np.linalg.LinAlgError(
-        f"sqrtm: expected matrices without eigenvalues that are 0 or negative, found no root of x of shape {x.shape}"
+        "sqrtm: expected matrices without eigenvalues that are 0 or negative, found no root of x"
+        f" of shape {x.shape}"
     )

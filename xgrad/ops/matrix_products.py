@@ -27,21 +27,30 @@ def adjoint(xp: Any, x: Any) -> Any:
 
 
 def identity(xp: Any, x: Any) -> Any:
-    """Return the identity matrix, as long as the last axis of `x`, of its dtype and on its device."""
+    """Return the identity matrix, as long as the last axis of `x`, of its dtype and on its
+    device.
+    """
     return xp.eye(x.shape[-1], dtype=x.dtype, device=getattr(x, "device", None))
 
 
 def as_floating(op: str, x: Any) -> Tensor:
-    """Return an argument as a tensor of floating or complex numbers, integers as the default dtype."""
+    """Return an argument as a tensor of floating or complex numbers, integers as the default
+    dtype.
+    """
     x = as_tensor(op, "x", x)
     return x if x.dtype.kind in "fc" else namespace.astype(x, get_default_dtype())
 
 
 def as_square_matrices(op: str, name: str, x: Any) -> Tensor:
-    """Return an argument as floating or complex numbers; ValueError unless it holds square matrices."""
+    """Return an argument as floating or complex numbers; ValueError unless it holds square
+    matrices.
+    """
     matrices = as_floating(op, x)
     if matrices.ndim < 2 or matrices.shape[-1] != matrices.shape[-2]:
-        raise ValueError(f"{op}: expected square matrices, of shape (..., n, n), for {name}, got {matrices.shape}")
+        raise ValueError(
+            f"{op}: expected square matrices, of shape (..., n, n), for {name}, got"
+            f" {matrices.shape}"
+        )
     return matrices
 
 
@@ -57,8 +66,12 @@ def check_square(x: Any) -> None:
         raise ValueError("expected square matrices, of shape (..., n, n)")
 
 
-def _as_matrices(g: Any, xp: Any, x1: Any, x2: Any, vectors: tuple[bool, bool]) -> tuple[Any, Any, Any]:
-    """Give vectors the axis of length 1 that they have in a product: a row on the left, a column on the right."""
+def _as_matrices(
+    g: Any, xp: Any, x1: Any, x2: Any, vectors: tuple[bool, bool]
+) -> tuple[Any, Any, Any]:
+    """Give vectors the axis of length 1 that they have in a product: a row on the left, a column on
+    the right.
+    """
     if vectors[1]:
         g, x2 = xp.expand_dims(g, axis=-1), x2 if x2 is None else xp.expand_dims(x2, axis=-1)
     if vectors[0]:
@@ -67,7 +80,9 @@ def _as_matrices(g: Any, xp: Any, x1: Any, x2: Any, vectors: tuple[bool, bool]) 
 
 
 def matmul_into(xp: Any, a: Any, b: Any, into: Any) -> Any:
-    """Return the product of two matrices, computed transposed in the given array, if there is one."""
+    """Return the product of two matrices, computed transposed in the given array, if there is
+    one.
+    """
     if into is None or into.dtype != a.dtype or into.dtype != b.dtype:
         return xp.matmul(a, b)
     xp.matmul(xp.matrix_transpose(b), xp.matrix_transpose(a), out=xp.matrix_transpose(into))
@@ -77,7 +92,9 @@ def matmul_into(xp: Any, a: Any, b: Any, into: Any) -> Any:
 def _matmul_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any, into: Any) -> Any:
     if len(x1_shape) == len(x2.shape) == 2:
         return matmul_into(xp, g, xp.matrix_transpose(x2), into)
-    if len(x1_shape) < 3 <= len(x2.shape):  # one matrix for a batch: the sum of gradients, without computing each
+    if (
+        len(x1_shape) < 3 <= len(x2.shape)
+    ):  # one matrix for a batch: the sum of gradients, without computing each
         batch = tuple(range(len(x2.shape) - 2))
         return xp.tensordot(g, x2, axes=((*batch, len(g.shape) - 1), (*batch, len(x2.shape) - 1)))
     vector = len(x1_shape) == 1
@@ -140,14 +157,20 @@ def _summed_axes(
     """Return the axes of each input that are summed over, counted from the front."""
     if isinstance(axes, int):
         if not 0 <= axes <= min(ndim1, ndim2):
-            raise ValueError(f"expected axes from 0 to {min(ndim1, ndim2)}, as many as both have, got {axes}")
+            raise ValueError(
+                f"expected axes from 0 to {min(ndim1, ndim2)}, as many as both have, got {axes}"
+            )
         return list(range(ndim1 - axes, ndim1)), list(range(axes))
     pair = axes if isinstance(axes, (tuple, list)) and len(axes) == 2 else (None, None)
-    if not all(isinstance(part, Sequence) and all(hasattr(a, "__index__") for a in part) for part in pair):
+    if not all(
+        isinstance(part, Sequence) and all(hasattr(a, "__index__") for a in part) for part in pair
+    ):
         raise TypeError(f"expected an int or two sequences of ints for axes, got {shown(axes)}")
     for name, ndim, part in (("x1", ndim1, axes[0]), ("x2", ndim2, axes[1])):
         if any(not -ndim <= a < ndim for a in part):
-            raise IndexError(f"expected axes from {-ndim} to {ndim - 1} for {name}, got {shown(part)}")
+            raise IndexError(
+                f"expected axes from {-ndim} to {ndim - 1} for {name}, got {shown(part)}"
+            )
     return [a % ndim1 for a in axes[0]], [a % ndim2 for a in axes[1]]
 
 
@@ -173,7 +196,9 @@ def _tensordot_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], axes: 
 
 
 @derivative(_tensordot_left, _tensordot_right, kind=INTEGER, autocast="narrow")
-def tensordot(xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Any:
+def tensordot(
+    xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
+) -> Any:
     """Multiply and sum over some axes of each.
 
     Parameters
@@ -259,7 +284,9 @@ def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 
 def _check_vectors(x1: Any, x2: Any, axis: int, length: int | None = None) -> None:
-    """Raise an error unless both have the axis, as long in one as in the other; `length` says how long."""
+    """Raise an error unless both have the axis, as long in one as in the other; `length` says how
+    long.
+    """
     depths = len(x1.shape), len(x2.shape)
     if not hasattr(axis, "__index__"):
         raise TypeError(f"expected an int for axis, got {shown(axis)}")
@@ -267,7 +294,9 @@ def _check_vectors(x1: Any, x2: Any, axis: int, length: int | None = None) -> No
         raise ValueError(f"expected an axis that both have, counted from the end, got {axis}")
     lengths = {x1.shape[axis], x2.shape[axis]}
     if len(lengths) > 1 or length not in (None, *lengths):
-        raise ValueError(f"expected {'one length' if length is None else f'length {length}'} along axis {axis}")
+        raise ValueError(
+            f"expected {'one length' if length is None else f'length {length}'} along axis {axis}"
+        )
 
 
 @derivative(lambda g, xp, x2: xp.matmul(g, x2), lambda g, xp, x1: xp.matmul(x1, g), kind=INTEGER)
@@ -342,7 +371,9 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     ndim = max(x1.ndim, x2.ndim)
     shapes = [(1,) * (ndim - x.ndim) + x.shape for x in (x1, x2)]
     outer, inner = [n for m in shapes[0] for n in (m, 1)], [n for m in shapes[1] for n in (1, m)]
-    product = namespace.multiply(namespace.reshape(x1, tuple(outer)), namespace.reshape(x2, tuple(inner)))
+    product = namespace.multiply(
+        namespace.reshape(x1, tuple(outer)), namespace.reshape(x2, tuple(inner))
+    )
     return namespace.reshape(product, tuple([m * n for m, n in zip(*shapes, strict=True)]))
 
 

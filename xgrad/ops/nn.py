@@ -1,4 +1,6 @@
-"""Ops of neural networks with derivatives in closed form, which are faster or more accurate than compositions."""
+"""Ops of neural networks with derivatives in closed form, which are faster or more accurate than
+compositions.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,13 @@ def _multiply_add(xp: Any, x: Any, y: Any, added: Any) -> Any:
     return out
 
 
-@derivative(lambda g, xp, weight: xp.matmul(g, weight), _linear_weight, _linear_bias, kind=INTEGER, autocast="narrow")
+@derivative(
+    lambda g, xp, weight: xp.matmul(g, weight),
+    _linear_weight,
+    _linear_bias,
+    kind=INTEGER,
+    autocast="narrow",
+)
 def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     """Return ``input @ weight.T + bias``.
 

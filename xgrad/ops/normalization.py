@@ -1,4 +1,6 @@
-"""Normalization to mean 0 and variance 1: by layer, group, batch and instance, and by the root mean square."""
+"""Normalization to mean 0 and variance 1: by layer, group, batch and instance, and by the root mean
+square.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ Shape = tuple[int, ...]
 
 @overridable
 def _sum_products(xp: Any, x: Any, y: Any, axes: Axes) -> Any:
-    """Return the sums of ``x * y``, or of ``x`` if there is no ``y``, over axes, which stay with length 1."""
+    """Return the sums of ``x * y``, or of ``x`` if there is no ``y``, over axes, which stay with
+    length 1.
+    """
     return xp.sum(x if y is None else x * y, axis=axes, keepdims=True)
 
 
@@ -44,7 +48,8 @@ def _sum(xp: Any, x: Any, axes: Axes) -> Any:
 
 
 def _center(xp: Any, x: Any, axes: Axes, eps: float, centered: bool) -> tuple[Any, Any, Any, Any]:
-    """Return centered values, the mean, the factor, and the variance; in two passes, for the sake of large means.
+    """Return centered values, the mean, the factor, and the variance; in two passes, for the sake
+    of large means.
 
     Without `centered` the mean is 0, and the variance the mean of the squares.
     """
@@ -59,8 +64,12 @@ def _count(x: Any, axes: Axes) -> int:
 
 
 def _is_factor(x: Any, weight: Any, axes: Axes) -> bool:
-    """Return whether a weight is None or constant along axes: then it is one factor with that of the variance."""
-    return weight is None or all(weight.shape[a - len(x.shape)] == 1 for a in axes if a >= len(x.shape) - weight.ndim)
+    """Return whether a weight is None or constant along axes: then it is one factor with that of
+    the variance.
+    """
+    return weight is None or all(
+        weight.shape[a - len(x.shape)] == 1 for a in axes if a >= len(x.shape) - weight.ndim
+    )
 
 
 def _affine(x: Any, weight: Any, bias: Any) -> Any:
@@ -73,11 +82,18 @@ def _affine(x: Any, weight: Any, bias: Any) -> Any:
 
 
 @overridable
-def _standardize(xp: Any, x: Any, weight: Any, bias: Any, axes: Axes, eps: float, centered: bool) -> tuple[Any, ...]:
+def _standardize(
+    xp: Any, x: Any, weight: Any, bias: Any, axes: Axes, eps: float, centered: bool
+) -> tuple[Any, ...]:
     """Return standardized values, scaled and shifted, the mean, the factor, and the variance."""
     x, average, scale, variance = _center(xp, x, axes, eps, centered)
     if _is_factor(x, weight, axes):
-        return _affine(x, scale if weight is None else scale * weight, bias), average, scale, variance
+        return (
+            _affine(x, scale if weight is None else scale * weight, bias),
+            average,
+            scale,
+            variance,
+        )
     x *= scale
     return _affine(x, weight, bias), average, scale, variance
 
@@ -86,7 +102,9 @@ def _standardize(xp: Any, x: Any, weight: Any, bias: Any, axes: Axes, eps: float
 def _normalization_gradient(
     xp: Any, g: Any, x: Any, weight: Any, saved: Any, axes: Axes, eps: float, centered: bool
 ) -> tuple[Any, Any, Any]:
-    """Return the gradients: that of the input is projected on what the statistics leave free, and scaled."""
+    """Return the gradients: that of the input is projected on what the statistics leave free, and
+    scaled.
+    """
     if saved is None:  # in a recorded pass
         x, _, scale, _ = _center(xp, x, axes, eps, centered)
     else:
@@ -105,7 +123,8 @@ def _normalization_gradient(
     total: Any = _sum(xp, g, axes) if centered else None
     if one_factor:  # a bias without a weight may vary along the axes: the engine sums its gradient
         of_weight, of_bias = dots, g if weight is None else total
-    # The statistics of each group are divided first, so that all that follows can be fused into one loop.
+    # The statistics of each group are divided first, so that all that follows can be fused into one
+    # loop.
     slopes, shifts = dots / -count, total / count if centered else None
     x *= slopes
     x += g
@@ -130,29 +149,44 @@ def _rule(
 
 @derivative(_rule, kind=FLOATING, highest=FLOATING, residual="saved", joint=True)
 def _normalize(
-    xp: Any, x: Any, weight: Any = None, bias: Any = None, *, axes: Axes, eps: float, centered: bool = True
+    xp: Any,
+    x: Any,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    axes: Axes,
+    eps: float,
+    centered: bool = True,
 ) -> Any:
     """Standardize over axes, counted from the front, then scale and shift."""
     x, average, scale, _ = _standardize(xp, x, weight, bias, axes, eps, centered)
     return x, (average, scale)
 
 
-def _batch_rule(g: Any, xp: Any, x: Any, weight: Any, saved: Any, axes: Axes, eps: float) -> tuple[Any, Any, Any]:
+def _batch_rule(
+    g: Any, xp: Any, x: Any, weight: Any, saved: Any, axes: Axes, eps: float
+) -> tuple[Any, Any, Any]:
     return _normalization_gradient(xp, g[0], x, weight, saved, axes, eps, True)
 
 
 @derivative(_batch_rule, kind=FLOATING, highest=FLOATING, residual="saved", joint=True)
-def _normalize_batch(xp: Any, x: Any, weight: Any = None, bias: Any = None, *, axes: Axes, eps: float) -> Any:
+def _normalize_batch(
+    xp: Any, x: Any, weight: Any = None, bias: Any = None, *, axes: Axes, eps: float
+) -> Any:
     """Return what `_normalize` does, and the mean and variance, through which no gradient flows."""
     x, average, scale, variance = _standardize(xp, x, weight, bias, axes, eps, True)
     return (x, average, variance), (average, scale)
 
 
-def _checked(op: str, input: Any, weight: Any, bias: Any, shape: Shape | None, eps: float) -> list[Any]:
+def _checked(
+    op: str, input: Any, weight: Any, bias: Any, shape: Shape | None, eps: float
+) -> list[Any]:
     """Return the input, weight and bias as tensors, those that there are of a shape."""
     tensors: list[Any] = [as_tensor(op, "input", input)]
     if tensors[0].dtype.kind != "f":
-        raise TypeError(f"{op}: expected a floating input, got {tensors[0].dtype}: use .astype(float32)")
+        raise TypeError(
+            f"{op}: expected a floating input, got {tensors[0].dtype}: use .astype(float32)"
+        )
     for name, x in (("weight", weight), ("bias", bias)):
         tensors.append(x if x is None else as_tensor(op, name, x))
         if x is not None and shape is not None and tensors[-1].shape != shape:
@@ -166,26 +200,43 @@ def _run(op: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, **optio
     """Apply an op; to float16 in float32, for the squares of numbers above 255 overflow."""
     if x.dtype.itemsize > 2:
         return op(x, weight, bias, **options)
-    out = op(*[part if part is None else astype(part, np.float32) for part in (x, weight, bias)], **options)
-    return tuple([astype(part, x.dtype) for part in out]) if isinstance(out, tuple) else astype(out, x.dtype)
+    out = op(
+        *[part if part is None else astype(part, np.float32) for part in (x, weight, bias)],
+        **options,
+    )
+    return (
+        tuple([astype(part, x.dtype) for part in out])
+        if isinstance(out, tuple)
+        else astype(out, x.dtype)
+    )
 
 
 def _reshaped(parameter: Tensor | None, shape: Shape) -> Tensor | None:
     return parameter if parameter is None or parameter.shape == shape else reshape(parameter, shape)
 
 
-def _over_last(op: str, input: Any, shape: Any, weight: Any, bias: Any, eps: float | None, centered: bool) -> Tensor:
+def _over_last(
+    op: str, input: Any, shape: Any, weight: Any, bias: Any, eps: float | None, centered: bool
+) -> Tensor:
     """Normalize over the last axes, which have this shape."""
     lengths = shape if isinstance(shape, (tuple, list)) else (shape,)
     shape = tuple([as_int(op, "normalized_shape", n) for n in lengths])
-    x, weight, bias = widened(*_checked(op, input, weight, bias, shape, 0.0 if eps is None else eps))
+    x, weight, bias = widened(
+        *_checked(op, input, weight, bias, shape, 0.0 if eps is None else eps)
+    )
     if not shape or x.shape[-len(shape) :] != shape:
-        raise ValueError(f"{op}: expected an input whose last axes have the shape {shape}, got {x.shape}")
+        raise ValueError(
+            f"{op}: expected an input whose last axes have the shape {shape}, got {x.shape}"
+        )
     full, count = x.shape, math.prod(shape)
     if not x.size:
         return _affine(+x, weight, bias)  # type: ignore[no-any-return]
     if len(shape) > 1:  # as one axis
-        x, weight, bias = reshape(x, (-1, count)), _reshaped(weight, (count,)), _reshaped(bias, (count,))
+        x, weight, bias = (
+            reshape(x, (-1, count)),
+            _reshaped(weight, (count,)),
+            _reshaped(bias, (count,)),
+        )
     eps = float(np.finfo(x.dtype).eps) if eps is None else eps
     out: Tensor = _run(_normalize, x, weight, bias, axes=(x.ndim - 1,), eps=eps, centered=centered)
     return reshape(out, full) if len(shape) > 1 else out
@@ -241,7 +292,10 @@ def layer_norm(
 
 
 def rms_norm(
-    input: Tensor, normalized_shape: int | Shape, weight: Tensor | None = None, eps: float | None = None
+    input: Tensor,
+    normalized_shape: int | Shape,
+    weight: Tensor | None = None,
+    eps: float | None = None,
 ) -> Tensor:
     """Return ``input / sqrt(mean(input**2) + eps) * weight``, with means over the last axes.
 
@@ -288,7 +342,11 @@ def _channels(op: str, input: Any, weight: Any, bias: Any, eps: float) -> list[A
 
 
 def group_norm(
-    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
 ) -> Tensor:
     """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
 
@@ -328,7 +386,9 @@ def group_norm(
     x, weight, bias = widened(*_channels("group_norm", input, weight, bias, eps))
     full, channels = x.shape, x.shape[1]
     if as_int("group_norm", "num_groups", num_groups) < 1 or channels % num_groups:
-        raise ValueError(f"group_norm: expected num_groups that divides {channels} channels, got {num_groups}")
+        raise ValueError(
+            f"group_norm: expected num_groups that divides {channels} channels, got {num_groups}"
+        )
     inner = (num_groups, channels // num_groups)
     rest = () if x.ndim == 2 else (math.prod(full[2:]),)
     x = reshape(x, (full[0], *inner, *rest))
@@ -399,7 +459,9 @@ def batch_norm(
     >>> mean, var
     (Tensor([0.2]), Tensor([1.1]))
     """
-    return _over_batch("batch_norm", input, running_mean, running_var, weight, bias, training, momentum, eps, True)
+    return _over_batch(
+        "batch_norm", input, running_mean, running_var, weight, bias, training, momentum, eps, True
+    )
 
 
 def instance_norm(
@@ -458,8 +520,12 @@ def instance_norm(
     """
     op = "instance_norm"
     if as_tensor(op, "input", input).ndim < 3:
-        raise ValueError(f"{op}: expected an input of shape (batch, channels, length, ...), got {input.shape}")
-    return _over_batch(op, input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps, False)
+        raise ValueError(
+            f"{op}: expected an input of shape (batch, channels, length, ...), got {input.shape}"
+        )
+    return _over_batch(
+        op, input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps, False
+    )
 
 
 def _over_batch(
@@ -479,9 +545,14 @@ def _over_batch(
     full, channels = x.shape, x.shape[1]
     for name, running in (("running_mean", running_mean), ("running_var", running_var)):
         if running is None and not training:
-            raise ValueError(f"{op}: expected {name}, got None: it is needed where statistics are not of the input")
+            raise ValueError(
+                f"{op}: expected {name}, got None: it is needed where statistics are not of the"
+                " input"
+            )
         if running is not None and check_tensor(op, name, running).shape != (channels,):
-            raise ValueError(f"{op}: expected {name} of shape {(channels,)}, got {shown(running.shape)}")
+            raise ValueError(
+                f"{op}: expected {name} of shape {(channels,)}, got {shown(running.shape)}"
+            )
     per_channel = (channels, *(1,) * (x.ndim - 2))
     weight, bias = _reshaped(weight, per_channel), _reshaped(bias, per_channel)
     axes = (*((0,) if across else ()), *range(2, x.ndim))
@@ -490,20 +561,26 @@ def _over_batch(
         assert running_mean is not None and running_var is not None
         scale = 1 / sqrt(running_var + eps)
         scale = scale if weight is None else scale * reshape(weight, (channels,))
-        out: Tensor = _affine(x - reshape(running_mean, per_channel), reshape(scale, per_channel), bias)
+        out: Tensor = _affine(
+            x - reshape(running_mean, per_channel), reshape(scale, per_channel), bias
+        )
     elif not x.size:
         out = _affine(+x, weight, bias)
     elif count == 1:
         raise ValueError(
-            f"{op}: expected more than 1 value for each channel {'in training' if across else 'of a sample'}, got an "
-            f"input of shape {full}: the variance of one is 0"
+            f"{op}: expected more than 1 value for each channel"
+            f" {'in training' if across else 'of a sample'}, got an input of shape {full}: the"
+            " variance of one is 0"
         )
     elif running_mean is None or running_var is None:
         out = _run(_normalize, x, weight, bias, axes=axes, eps=eps)
     else:
         out, average, variance = _run(_normalize_batch, x, weight, bias, axes=axes, eps=eps)
         with no_grad():
-            for running, new in ((running_mean, average), (running_var, variance * (count / (count - 1)))):
+            for running, new in (
+                (running_mean, average),
+                (running_var, variance * (count / (count - 1))),
+            ):
                 new = reshape(new if across else mean(new, axis=0), (channels,))
                 running[...] = running + (new - running) * momentum
     return out

@@ -17,7 +17,9 @@ from xgrad.support.hints import explained, shown
 
 @upcast
 @explained
-def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] = "fro") -> Tensor:
+def matrix_norm(
+    x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] = "fro"
+) -> Tensor:
     """Return norms of matrices.
 
     Parameters
@@ -62,7 +64,9 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["f
     if ord == "fro":
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
-        raise ValueError(f"matrix_norm: expected ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {shown(ord)}")
+        raise ValueError(
+            f"matrix_norm: expected ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {shown(ord)}"
+        )
     if ord in ("nuc", 2, -2):
         sizes = namespace.linalg.svdvals(x)
     else:
@@ -90,12 +94,19 @@ def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float)
     share = size / some
     if ord > 1:
         return g * xp.sign(x) * share ** (ord - 1)
-    # At 0 the power is infinite, and the derivative 0. A negative order has a norm of 0 beside an element of 0.
-    return xp.where(out == 0, 0, g) * xp.sign(x) * xp.where((size == 0) & ~xp.isnan(out), 1, share) ** (ord - 1)
+    # At 0 the power is infinite, and the derivative 0. A negative order has a norm of 0 beside an
+    # element of 0.
+    return (
+        xp.where(out == 0, 0, g)
+        * xp.sign(x)
+        * xp.where((size == 0) & ~xp.isnan(out), 1, share) ** (ord - 1)
+    )
 
 
 @derivative(_vector_norm_rule, kind=FLOATING, holomorphic=False, upcast=True)
-def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Any:
+def vector_norm(
+    xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2
+) -> Any:
     """Return norms of vectors.
 
     Parameters
@@ -142,7 +153,9 @@ def vector_norm(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False
         raise TypeError(f"expected an int or a tuple of ints for axis, got {axis}")
     if math.isinf(ord) and not count(x.shape, axis):
         raise ValueError(f"expected elements to choose from, got none along axis {axis}")
-    if -math.inf < ord < 0 and 0 not in x.shape:  # 0 beside an element of 0, without a warning of its power
+    if (
+        -math.inf < ord < 0 and 0 not in x.shape
+    ):  # 0 beside an element of 0, without a warning of its power
         size = xp.abs(x)
         zero = size == 0
         total = xp.sum(xp.where(zero, 1, size) ** ord, axis=axis, keepdims=keepdims)

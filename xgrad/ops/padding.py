@@ -74,15 +74,21 @@ def pad(
     x = as_tensor("pad", "x", x)
     widths = _widths(pad_width, x.shape)
     if mode not in _MODES:
-        raise ValueError(f"pad: expected a mode of {', '.join(map(repr, _MODES))}, got {shown(mode)}")
+        raise ValueError(
+            f"pad: expected a mode of {', '.join(map(repr, _MODES))}, got {shown(mode)}"
+        )
     if mode == "constant":
         return _with_constant(x, widths, constant_values)
     if constant_values != 0:
-        raise ValueError(f"pad: expected constant_values with mode 'constant' alone, got them with {mode!r}")
+        raise ValueError(
+            f"pad: expected constant_values with mode 'constant' alone, got them with {mode!r}"
+        )
     for axis, (before, after) in enumerate(widths):
         if (before, after) != (0, 0):
             if not x.shape[axis]:
-                raise ValueError(f"pad: expected elements to repeat along axis {axis}, got shape {x.shape}")
+                raise ValueError(
+                    f"pad: expected elements to repeat along axis {axis}, got shape {x.shape}"
+                )
             x = namespace.take(x, _indices(x, axis, before, after, mode), axis=axis)
     return x if any(map(any, widths)) else namespace.asarray(x, copy=True)
 
@@ -93,13 +99,15 @@ def _widths(pad_width: Any, shape: tuple[int, ...]) -> list[tuple[int, int]]:
         pairs = np.broadcast_to(widths, (len(shape), 2)).tolist()
     except ValueError:
         raise ValueError(
-            "pad: expected an int, a pair (before, after), or such a pair for each axis for pad_width, got "
-            f"{pad_width!r} for shape {shape}"
+            "pad: expected an int, a pair (before, after), or such a pair for each axis for"
+            f" pad_width, got {pad_width!r} for shape {shape}"
         ) from None
     if widths.dtype.kind not in "iu" and widths.size:
         raise TypeError(f"pad: expected ints for pad_width, got {shown(pad_width)}")
     if widths.size and widths.min() < 0:
-        raise ValueError(f"pad: expected no negative pad_width, got {shown(pad_width)}: slice the tensor")
+        raise ValueError(
+            f"pad: expected no negative pad_width, got {shown(pad_width)}: slice the tensor"
+        )
     return [(before, after) for before, after in pairs]
 
 
@@ -111,11 +119,16 @@ def _with_constant(x: Tensor, widths: list[tuple[int, int]], value: Any) -> Tens
         raise TypeError(f"pad: expected a number for constant_values, got {shown(value)}")
     if kind > KINDS[x.dtype.kind]:
         raise TypeError(
-            f"pad: expected constant_values of {NAMES[KINDS[x.dtype.kind]]} for {x.dtype}, got {shown(value)}"
+            f"pad: expected constant_values of {NAMES[KINDS[x.dtype.kind]]} for {x.dtype}, got"
+            f" {shown(value)}"
         )
     shape = tuple([before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)])
-    inner = tuple([slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)])
-    return namespace.ops.setitem(namespace.full(shape, value, dtype=x.dtype, device=x.device), inner, x)
+    inner = tuple(
+        [slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)]
+    )
+    return namespace.ops.setitem(
+        namespace.full(shape, value, dtype=x.dtype, device=x.device), inner, x
+    )
 
 
 def _indices(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:

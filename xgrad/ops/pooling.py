@@ -29,7 +29,9 @@ def _choice(xp: Any, x: Any, window: Window) -> Any:
     choice = xp.zeros(best.shape, dtype=xp.int32, device=x.device)
     padded = window.padded != window.size
     if padded:  # what is added is not chosen, even if all elements are minus infinity
-        elements = pad(xp, xp.ones((1, 1, *window.size), dtype=xp.bool, device=x.device), window, False)
+        elements = pad(
+            xp, xp.ones((1, 1, *window.size), dtype=xp.bool, device=x.device), window, False
+        )
         inside, *others_inside = [elements[key] for key in window.taps]
     for i, tap in enumerate(others, 1):
         better = (tap > best) | xp.isnan(tap)
@@ -75,7 +77,9 @@ def maximum_pool_gradient(xp: Any, grad: Any, x: Any, *, window: Window) -> Any:
 def maximum_pool_choice(xp: Any, values: Any, x: Any, *, window: Window) -> Any:
     """Return for each window the element of `values` where the first largest element of `x` is."""
     choice, values = _choice(xp, x, window), pad(xp, values, window, 0)
-    return reduce(operator.add, [xp.where(choice == i, values[key], 0) for i, key in enumerate(window.taps)])
+    return reduce(
+        operator.add, [xp.where(choice == i, values[key], 0) for i, key in enumerate(window.taps)]
+    )
 
 
 # Sums
@@ -114,7 +118,9 @@ def _window(
     dilation: Lengths,
     ceil_mode: bool,
 ) -> Window:
-    """Return the window of a pooling function; with `ceil_mode`, the last one may end after the padded input."""
+    """Return the window of a pooling function; with `ceil_mode`, the last one may end after the
+    padded input.
+    """
     size = input.shape[2:]
     kernel = lengths(name, "kernel_size", kernel_size, len(size))
     strides = kernel if stride is None else lengths(name, "stride", stride, len(size))
@@ -124,17 +130,27 @@ def _window(
     )
     window = Window(size, kernel, strides, tuple([(p, p) for p in before]), dilations)
     if any(2 * p > n for p, n in zip(before, window.span, strict=True)):
-        raise ValueError(f"{name}: expected padding of at most half the window, {window.span}, got {shown(padding)}")
+        raise ValueError(
+            f"{name}: expected padding of at most half the window, {window.span}, got"
+            f" {shown(padding)}"
+        )
     if ceil_mode:
         parts = zip(size, before, window.padded, window.span, strides, strict=True)
-        window = replace(window, padding=tuple([(p, p + _excess(n + p, *rest)) for n, p, *rest in parts]))
+        window = replace(
+            window, padding=tuple([(p, p + _excess(n + p, *rest)) for n, p, *rest in parts])
+        )
     if min(window.out) < 1:
-        raise ValueError(f"{name}: expected an input not shorter than the window, {window.span}, got {window.padded}")
+        raise ValueError(
+            f"{name}: expected an input not shorter than the window, {window.span}, got"
+            f" {window.padded}"
+        )
     return window
 
 
 def _excess(end: int, padded: int, span: int, stride: int) -> int:
-    """Return by how much one more window exceeds the padded input; 0 if it would not begin before `end`."""
+    """Return by how much one more window exceeds the padded input; 0 if it would not begin before
+    `end`.
+    """
     full, rest = divmod(padded - span, stride)
     start = (full + 1) * stride
     return start + span - padded if rest and start < end else 0
@@ -150,9 +166,13 @@ def pool_maximum(
     ceil_mode: bool,
     ndim: int,
 ) -> Tensor:
-    """Return the largest elements of windows over `ndim` axes; errors begin with `name`, the function or layer."""
+    """Return the largest elements of windows over `ndim` axes; errors begin with `name`, the
+    function or layer.
+    """
     input, of_batch = batched(name, input, ndim)
-    out = maximum_pool(input, window=_window(name, input, kernel_size, stride, padding, dilation, ceil_mode))
+    out = maximum_pool(
+        input, window=_window(name, input, kernel_size, stride, padding, dilation, ceil_mode)
+    )
     return out if of_batch else out[0, ...]
 
 
@@ -167,11 +187,15 @@ def pool_average(
     count_include_pad: bool,
     ndim: int,
 ) -> Tensor:
-    """Return the averages of windows over `ndim` axes; errors begin with `name`, the function or layer."""
+    """Return the averages of windows over `ndim` axes; errors begin with `name`, the function or
+    layer.
+    """
     input, of_batch = batched(name, input, ndim)
     window = _window(name, input, kernel_size, stride, padding, 1, ceil_mode)
     before = tuple([p for p, _ in window.padding])
-    if (count_include_pad and window.padding == tuple([(p, p) for p in before])) or window.padded == window.size:
+    if (
+        count_include_pad and window.padding == tuple([(p, p) for p in before])
+    ) or window.padded == window.size:
         out = sum_pool(input, window=window) / math.prod(window.kernel)
     else:
         counted = window
@@ -188,7 +212,9 @@ def _adaptive(name: str, input: Tensor, output_size: Any, ndim: int) -> tuple[in
     """Return the number of bins along each spatial axis; None stands for that of the elements."""
     sizes: Any = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * ndim
     if len(sizes) == ndim:
-        sizes = [n if size is None else size for n, size in zip(input.shape[2:], sizes, strict=True)]
+        sizes = [
+            n if size is None else size for n, size in zip(input.shape[2:], sizes, strict=True)
+        ]
     bins = lengths(name, "output_size", sizes, ndim)
     if 0 in input.shape[2:]:
         raise ValueError(f"{name}: expected an input with elements, got shape {input.shape}")
@@ -197,23 +223,31 @@ def _adaptive(name: str, input: Tensor, output_size: Any, ndim: int) -> tuple[in
 
 @upcast
 def adapt_average(name: str, input: Tensor, output_size: Any, ndim: int) -> Tensor:
-    """Return the averages of bins of nearly equal length; errors begin with `name`, the function or layer."""
+    """Return the averages of bins of nearly equal length; errors begin with `name`, the function or
+    layer.
+    """
     out, of_batch = batched(name, input, ndim)
     bins, size = _adaptive(name, out, output_size, ndim), out.shape[2:]
     if set(bins) == {1}:
         out = mean(out, axis=tuple(range(2, ndim + 2)), keepdims=True)
     elif not any(n % count for n, count in zip(size, bins, strict=True)):
-        window = _side_by_side(size, tuple([n // count for n, count in zip(size, bins, strict=True)]))
+        window = _side_by_side(
+            size, tuple([n // count for n, count in zip(size, bins, strict=True)])
+        )
         out = sum_pool(out, window=window) / math.prod(window.kernel)
     else:
         for axis, count in enumerate(bins, 2):
-            keys = [(*[slice(None)] * axis, slice(*ends), ...) for ends in _bins(out.shape[axis], count)]
+            keys = [
+                (*[slice(None)] * axis, slice(*ends), ...) for ends in _bins(out.shape[axis], count)
+            ]
             out = concat([mean(out[key], axis=axis, keepdims=True) for key in keys], axis=axis)
     return out if of_batch else out[0, ...]
 
 
 def adapt_maximum(name: str, input: Tensor, output_size: Any, ndim: int) -> Tensor:
-    """Return the largest elements of bins of nearly equal length; errors begin with `name`, the function or layer."""
+    """Return the largest elements of bins of nearly equal length; errors begin with `name`, the
+    function or layer.
+    """
     out, of_batch = batched(name, input, ndim)
     kernel = []
     for axis, count in enumerate(_adaptive(name, out, output_size, ndim), 2):
@@ -324,7 +358,9 @@ def avg_pool1d(
     >>> xgrad.nn.functional.avg_pool1d(xgrad.asarray([[1.0, 3.0, 2.0, 0.0]]), 2)
     Tensor([[2., 1.]])
     """
-    return pool_average("avg_pool1d", input, kernel_size, stride, padding, ceil_mode, count_include_pad, 1)
+    return pool_average(
+        "avg_pool1d", input, kernel_size, stride, padding, ceil_mode, count_include_pad, 1
+    )
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: int | None) -> Tensor:
@@ -480,7 +516,9 @@ def avg_pool2d(
     >>> xgrad.nn.functional.avg_pool2d(xgrad.asarray([[[1.0, 3.0], [2.0, 0.0]]]), 2)
     Tensor([[[1.5]]])
     """
-    return pool_average("avg_pool2d", input, kernel_size, stride, padding, ceil_mode, count_include_pad, 2)
+    return pool_average(
+        "avg_pool2d", input, kernel_size, stride, padding, ceil_mode, count_include_pad, 2
+    )
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...] | None) -> Tensor:

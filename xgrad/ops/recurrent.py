@@ -1,7 +1,7 @@
 """Recurrent layers over all time steps, with derivatives in closed form.
 
-The first axis is time. The input is projected before, in one product for all steps; the backward pass collects the
-gradients of all steps, so that those of the weights are one product, too.
+The first axis is time. The input is projected before, in one product for all steps; the backward
+pass collects the gradients of all steps, so that those of the weights are one product, too.
 """
 
 from __future__ import annotations
@@ -47,12 +47,18 @@ def _logistic(xp: Any, x: Any) -> Any:
 
 @overridable
 def _lstm_steps(xp: Any, x: Any, weight: Any, h: Any, c: Any, reverse: bool) -> Any:
-    """Return the hidden states, the cells and the gates of all steps, those of shape (time, 4, batch, hidden)."""
+    """Return the hidden states, the cells and the gates of all steps, those of shape (time, 4,
+    batch, hidden).
+    """
     weight, n = xp.matrix_transpose(weight), h.shape[-1]
     states, cells, gates = [], [], []
     for t in _times(x, reverse):
         z = x[t, ...] + h @ weight
-        both, g, o = _logistic(xp, z[:, : 2 * n]), xp.tanh(z[:, 2 * n : 3 * n]), _logistic(xp, z[:, 3 * n :])
+        both, g, o = (
+            _logistic(xp, z[:, : 2 * n]),
+            xp.tanh(z[:, 2 * n : 3 * n]),
+            _logistic(xp, z[:, 3 * n :]),
+        )
         c = both[:, n:] * c + both[:, :n] * g
         h = o * xp.tanh(c)
         states.append(h)
@@ -65,7 +71,9 @@ def _lstm_steps(xp: Any, x: Any, weight: Any, h: Any, c: Any, reverse: bool) -> 
 def _lstm_gradient(
     xp: Any, g_states: Any, g_cell: Any, weight: Any, c: Any, cells: Any, gates: Any, reverse: bool
 ) -> Any:
-    """Return the gradients of the projected input, of the first hidden state, and of the first cell."""
+    """Return the gradients of the projected input, of the first hidden state, and of the first
+    cell.
+    """
     before, gradients = _before(xp, c, cells, reverse), []
     dh, dc = xp.zeros_like(g_cell), g_cell
     for t in _times(cells, not reverse):
@@ -87,12 +95,20 @@ def _lstm_rule(
     return dx, _weight_gradient(xp, dx, h, out[0], reverse), dh, dc
 
 
-@derivative(_lstm_rule, kind=FLOATING, highest=FLOATING, residual="steps", joint=True, autocast="narrow", upcast=True)
+@derivative(
+    _lstm_rule,
+    kind=FLOATING,
+    highest=FLOATING,
+    residual="steps",
+    joint=True,
+    autocast="narrow",
+    upcast=True,
+)
 def lstm(xp: Any, x: Any, weight: Any, h: Any, c: Any, *, reverse: bool = False) -> Any:
     """Return the hidden states of all steps, and the last cell, of an LSTM.
 
-    `x` is the projected input of shape (time, batch, 4 hidden), for the input gate, the forget gate, the cell and the
-    output gate; `weight` has shape (4 hidden, hidden).
+    `x` is the projected input of shape (time, batch, 4 hidden), for the input gate, the forget
+    gate, the cell and the output gate; `weight` has shape (4 hidden, hidden).
     """
     states, cells, gates = _lstm_steps(xp, x, weight, h, c, reverse)
     return (states, cells[0 if reverse else -1, ...]), (cells, gates)
@@ -117,8 +133,12 @@ def _gru_steps(xp: Any, x: Any, weight: Any, h: Any, bias: Any, reverse: bool) -
 
 
 @overridable
-def _gru_gradient(xp: Any, g: Any, weight: Any, h: Any, states: Any, gates: Any, reverse: bool) -> Any:
-    """Return the gradients of the projected input, of the projected states, and of the first state."""
+def _gru_gradient(
+    xp: Any, g: Any, weight: Any, h: Any, states: Any, gates: Any, reverse: bool
+) -> Any:
+    """Return the gradients of the projected input, of the projected states, and of the first
+    state.
+    """
     before, of_input, of_state = _before(xp, h, states, reverse), [], []
     dh = xp.zeros_like(h)
     for t in _times(states, not reverse):
@@ -129,7 +149,11 @@ def _gru_gradient(xp: Any, g: Any, weight: Any, h: Any, states: Any, gates: Any,
         of_input.append(xp.concat([*both, dn], axis=-1))
         of_state.append(xp.concat([*both, dn * r], axis=-1))
         dh = dh * z + of_state[-1] @ weight
-    return _in_order_of_time(xp, of_input, not reverse), _in_order_of_time(xp, of_state, not reverse), dh
+    return (
+        _in_order_of_time(xp, of_input, not reverse),
+        _in_order_of_time(xp, of_state, not reverse),
+        dh,
+    )
 
 
 def _gru_rule(
@@ -142,12 +166,21 @@ def _gru_rule(
     return dx, _weight_gradient(xp, ds, h, out, reverse), dh, db
 
 
-@derivative(_gru_rule, kind=FLOATING, highest=FLOATING, residual="gates", joint=True, autocast="narrow", upcast=True)
+@derivative(
+    _gru_rule,
+    kind=FLOATING,
+    highest=FLOATING,
+    residual="gates",
+    joint=True,
+    autocast="narrow",
+    upcast=True,
+)
 def gru(xp: Any, x: Any, weight: Any, h: Any, bias: Any = None, *, reverse: bool = False) -> Any:
     """Return the hidden states of all steps of a GRU.
 
-    `x` is the projected input of shape (time, batch, 3 hidden), for the reset gate, the update gate and the candidate;
-    `weight` has shape (3 hidden, hidden), and `bias` is added to the product of the states.
+    `x` is the projected input of shape (time, batch, 3 hidden), for the reset gate, the update gate
+    and the candidate; `weight` has shape (3 hidden, hidden), and `bias` is added to the product of
+    the states.
     """
     return _gru_steps(xp, x, weight, h, bias, reverse)
 
@@ -162,26 +195,34 @@ def _rnn_steps(xp: Any, x: Any, weight: Any, h: Any, nonlinearity: str, reverse:
     return _in_order_of_time(xp, states, reverse)
 
 
-def _rnn_gradient(xp: Any, g: Any, weight: Any, h: Any, states: Any, nonlinearity: str, reverse: bool) -> Any:
+def _rnn_gradient(
+    xp: Any, g: Any, weight: Any, h: Any, states: Any, nonlinearity: str, reverse: bool
+) -> Any:
     """Return the gradients of the projected input, and of the first state."""
     dh, gradients = xp.zeros_like(h), []
     for t in _times(states, not reverse):
         dh, state = dh + g[t, ...], states[t, ...]
-        gradients.append(dh * (1 - state * state) if nonlinearity == "tanh" else xp.where(state <= 0, 0, dh))
+        gradients.append(
+            dh * (1 - state * state) if nonlinearity == "tanh" else xp.where(state <= 0, 0, dh)
+        )
         dh = xp.matmul(gradients[-1], weight)
     return _in_order_of_time(xp, gradients, not reverse), dh
 
 
-def _rnn_rule(g: Any, xp: Any, weight: Any, h: Any, out: Any, nonlinearity: str, reverse: bool) -> tuple[Any, ...]:
+def _rnn_rule(
+    g: Any, xp: Any, weight: Any, h: Any, out: Any, nonlinearity: str, reverse: bool
+) -> tuple[Any, ...]:
     dx, dh = _rnn_gradient(xp, g, weight, h, out, nonlinearity, reverse)
     return dx, _weight_gradient(xp, dx, h, out, reverse), dh
 
 
 @derivative(_rnn_rule, kind=FLOATING, highest=FLOATING, joint=True, autocast="narrow", upcast=True)
-def rnn(xp: Any, x: Any, weight: Any, h: Any, *, nonlinearity: str = "tanh", reverse: bool = False) -> Any:
+def rnn(
+    xp: Any, x: Any, weight: Any, h: Any, *, nonlinearity: str = "tanh", reverse: bool = False
+) -> Any:
     """Return the hidden states of all steps of a recurrent layer without gates.
 
-    `x` is the projected input of shape (time, batch, hidden), `weight` has shape (hidden, hidden), and the nonlinearity
-    is ``"tanh"`` or ``"relu"``.
+    `x` is the projected input of shape (time, batch, hidden), `weight` has shape (hidden, hidden),
+    and the nonlinearity is ``"tanh"`` or ``"relu"``.
     """
     return _rnn_steps(xp, x, weight, h, nonlinearity, reverse)

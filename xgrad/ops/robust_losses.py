@@ -115,5 +115,7 @@ def pseudo_huber(xp: Any, delta: Any, r: Any, /) -> Any:
     Tensor([0.       , 1.236...])
     """
     delta, r = as_arrays(xp, delta, r)
-    loss = delta * r * (r / (xp.abs(delta) + _root(xp, delta, r)))  # the definition's difference, without cancellation
+    loss = (
+        delta * r * (r / (xp.abs(delta) + _root(xp, delta, r)))
+    )  # the definition's difference, without cancellation
     return xp.where(delta < 0, math.inf, loss)

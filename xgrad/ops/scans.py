@@ -1,4 +1,6 @@
-"""Running maxima, minima and log-sum-exps along an axis, in log2(n) steps: `cummax`, `cummin`, `logcumsumexp`."""
+"""Running maxima, minima and log-sum-exps along an axis, in log2(n) steps: `cummax`, `cummin`,
+`logcumsumexp`.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +26,24 @@ def _associative_scan(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis:
     return xp.moveaxis(x, -1, axis)
 
 
-def _running_extremum(name: str, x: Any, axis: int | None, combine: Callable[[Any, Any], Any]) -> Tensor:
+def _running_extremum(
+    name: str, x: Any, axis: int | None, combine: Callable[[Any, Any], Any]
+) -> Tensor:
     """Return for each element the last one up to it that equals the extremum, or is NaN."""
     xp, x = namespace, as_tensor(name, "x", x)
     axis, known = axis_of_reals(name, x, axis), x.detach()
     shape = tuple([n if a == axis else 1 for a, n in enumerate(x.shape)])
     indices = xp.reshape(xp.arange(x.shape[axis], dtype=xp.int64, device=x.device), shape)
     is_extremum = (known == _associative_scan(xp, combine, known, axis)) | (known != known)
-    return xp.take_along_axis(x, _associative_scan(xp, xp.maximum, xp.where(is_extremum, indices, 0), axis), axis=axis)
+    return xp.take_along_axis(
+        x, _associative_scan(xp, xp.maximum, xp.where(is_extremum, indices, 0), axis), axis=axis
+    )
 
 
 def _logaddexp_or_infinity(x1: Any, x2: Any) -> Any:
-    """Return logaddexp, but with the derivative 0 where both are minus infinity, which have none."""
+    """Return logaddexp, but with the derivative 0 where both are minus infinity, which have
+    none.
+    """
     nothing = namespace.maximum(x1, x2) == -math.inf
     total = namespace.logaddexp(namespace.where(nothing, 0, x1), namespace.where(nothing, 0, x2))
     return namespace.where(nothing, -math.inf, total)
@@ -153,5 +161,7 @@ def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     Tensor([-1.000000e+04,  0.000000e+00,  6.931472e-01])
     """
     x = as_floating("logcumsumexp", x)
-    out: Tensor = _associative_scan(namespace, _logaddexp_or_infinity, x, axis_of_reals("logcumsumexp", x, axis))
+    out: Tensor = _associative_scan(
+        namespace, _logaddexp_or_infinity, x, axis_of_reals("logcumsumexp", x, axis)
+    )
     return out

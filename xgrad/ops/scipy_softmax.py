@@ -80,7 +80,11 @@ def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
 @upcast
 @explained
 def logsumexp(
-    a: Tensor, axis: Axis = None, b: Tensor | float | None = None, keepdims: bool = False, return_sign: bool = False
+    a: Tensor,
+    axis: Axis = None,
+    b: Tensor | float | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Return the logarithm of the sum of exponentials along axes, optionally weighted.
 
@@ -127,14 +131,19 @@ def logsumexp(
     b = b if b is None or type(b) in SCALARS else as_tensor("logsumexp", "b", b)
     dtypes = [x.dtype for x in (a, b) if isinstance(x, Tensor)]
     a = xp.astype(
-        a, np.result_type(*dtypes) if any(t.kind in "fc" for t in dtypes) else get_default_dtype(), copy=False
+        a,
+        np.result_type(*dtypes) if any(t.kind in "fc" for t in dtypes) else get_default_dtype(),
+        copy=False,
     )
     if b is None and not return_sign:
         return statistical.logsumexp(a, axis=axis, keepdims=keepdims)
     weights = xp.ones_like(a) if b is None else b if isinstance(b, Tensor) else xp.full_like(a, b)
-    if weights.device.root is not a.device.root:  # within a vmap, tensors of one device may be on two levels
+    if (
+        weights.device.root is not a.device.root
+    ):  # within a vmap, tensors of one device may be on two levels
         raise DeviceError(
-            f"logsumexp: expected b on {a.device}, where a is, got it on {weights.device}: use .to(device)"
+            f"logsumexp: expected b on {a.device}, where a is, got it on {weights.device}: use"
+            " .to(device)"
         )
     exponents = xp.real(a) if a.dtype.kind == "c" else a
     counted = xp.where(weights == 0, -math.inf, exponents.detach())

@@ -16,7 +16,16 @@ from xgrad.ops.indexing import as_value, put_along_axis, take
 from xgrad.ops.tensor_conversion import astype, check_range
 from xgrad.support.hints import shown
 
-__all__ = ["argmax", "argmin", "argsort", "count_nonzero", "nonzero", "searchsorted", "sort", "where"]
+__all__ = [
+    "argmax",
+    "argmin",
+    "argsort",
+    "count_nonzero",
+    "nonzero",
+    "searchsorted",
+    "sort",
+    "where",
+]
 
 
 @derivative(None, kind=INTEGER, highest=FLOATING, native=True)
@@ -160,7 +169,12 @@ def _searchsorted(xp: Any, x1: Any, x2: Any, /, *, side: str) -> Any:
 
 
 def searchsorted(
-    x1: Tensor, x2: Tensor | float, /, *, side: Literal["left", "right"] = "left", sorter: Tensor | None = None
+    x1: Tensor,
+    x2: Tensor | float,
+    /,
+    *,
+    side: Literal["left", "right"] = "left",
+    sorter: Tensor | None = None,
 ) -> Tensor:
     """Return the indices at which elements would be inserted to preserve order; not differentiable.
 
@@ -257,7 +271,9 @@ def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
     if type(x1) in SCALARS and type(x2) in SCALARS:
         raise TypeError("expected at least one tensor for x1 and x2: make one with xgrad.asarray")
     if getattr(condition, "dtype", xp.bool) != xp.bool:
-        raise TypeError(f"expected bools for condition, got {condition.dtype}: compare, as in condition != 0")
+        raise TypeError(
+            f"expected bools for condition, got {condition.dtype}: compare, as in condition != 0"
+        )
     return xp.where(condition, x1, x2)
 
 
@@ -268,7 +284,9 @@ def _sort_rule(g: Any, xp: Any, x: Any, axis: int, descending: bool) -> Any:
 
 
 @derivative(_sort_rule, kind=BOOLEAN, highest=FLOATING)
-def sort(xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+def sort(
+    xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> Any:
     """Return the elements in order along an axis.
 
     The first of equal elements has the gradient of the first place.
@@ -312,7 +330,9 @@ def sort(xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable
 
 
 @derivative(None, kind=INTEGER, highest=FLOATING)
-def argsort(xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+def argsort(
+    xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> Any:
     """Return the indices that sort the elements.
 
     Parameters
@@ -356,7 +376,8 @@ def argsort(xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, sta
 def masked_fill(x: Tensor, mask: Any, value: Any) -> Tensor:
     """Return `x` with a value where a mask is true, in the dtype of `x`.
 
-    TypeError for a value of a higher kind, and OverflowError for a number that the dtype cannot hold.
+    TypeError for a value of a higher kind, and OverflowError for a number that the dtype cannot
+    hold.
     """
     op = "masked_fill"
     value = as_value(op, x, value)
@@ -364,6 +385,10 @@ def masked_fill(x: Tensor, mask: Any, value: Any) -> Tensor:
         return where(mask, astype(value, x.dtype, copy=False), x)
     value = value.item() if hasattr(value, "item") else value
     check_range(op, np.asarray(value), x.dtype)
-    if x.dtype.kind in "fc" and math.isfinite(abs(value)) and abs(value) > float(np.finfo(x.dtype).max):
+    if (
+        x.dtype.kind in "fc"
+        and math.isfinite(abs(value))
+        and abs(value) > float(np.finfo(x.dtype).max)
+    ):
         raise OverflowError(f"{op}: expected a number that {x.dtype} holds, got {value}")
     return where(mask, value, x)

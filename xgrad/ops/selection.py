@@ -64,7 +64,10 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
     axis = axis_of_reals("topk", x, axis)
     k = as_int("topk", "k", k)
     if not 0 <= k <= x.shape[axis]:
-        raise ValueError(f"topk: expected k from 0 to {x.shape[axis]} along axis {axis} of shape {x.shape}, got {k}")
+        raise ValueError(
+            f"topk: expected k from 0 to {x.shape[axis]} along axis {axis} of shape {x.shape},"
+            f" got {k}"
+        )
     order = namespace.argsort(x, axis=axis, descending=largest)
     indices = order[slice_axis(axis, None, k)]
     return TopKResult(namespace.take_along_axis(x, indices, axis=axis), indices)
@@ -113,9 +116,12 @@ def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tenso
     x = as_tensor("partition", "x", x)
     axis = axis_of_reals("partition", x, axis)
     n = x.shape[axis]
-    for index in [as_int("partition", "kth", index) for index in (kth if isinstance(kth, tuple) else (kth,))]:
+    for index in [
+        as_int("partition", "kth", index) for index in (kth if isinstance(kth, tuple) else (kth,))
+    ]:
         if not -n <= index < n:
             raise ValueError(
-                f"partition: expected kth from {-n} to {n - 1} along axis {axis} of shape {x.shape}, got {index}"
+                f"partition: expected kth from {-n} to {n - 1} along axis {axis} of shape"
+                f" {x.shape}, got {index}"
             )
     return namespace.sort(x, axis=axis)

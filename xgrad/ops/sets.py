@@ -1,8 +1,9 @@
 """The standard's set functions: membership, and the unique values of a tensor.
 
-Unique values are in ascending order. One op finds the first index of each; the values are taken from there, which gives
-them a gradient. Without a gradient they are found without indices, which is faster. NaNs differ from one another. The
-shapes of the results depend on values, which synchronizes with a GPU.
+Unique values are in ascending order. One op finds the first index of each; the values are taken
+from there, which gives them a gradient. Without a gradient they are found without indices, which is
+faster. NaNs differ from one another. The shapes of the results depend on values, which synchronizes
+with a GPU.
 """
 
 from typing import Any, NamedTuple
@@ -105,11 +106,15 @@ def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> 
         x1 = as_operand("isin", "x1", x1, x2)
     x1 = as_tensor("isin", "x1", x1)
     members = _isin(x1, as_operand("isin", "x2", x2, x1))
-    return namespace.logical_not(members) if invert else members  # array-api-strict's isin ignores invert
+    return (
+        namespace.logical_not(members) if invert else members
+    )  # array-api-strict's isin ignores invert
 
 
 def _needs_first_indices(x: Tensor) -> bool:
-    """Return whether it matters where values are first; PyTorch cannot put complex ones in order by itself."""
+    """Return whether it matters where values are first; PyTorch cannot put complex ones in order by
+    itself.
+    """
     return x.requires_grad or x.dtype.kind == "c"
 
 

@@ -1,4 +1,6 @@
-"""Reductions: the standard's statistical functions, running sums and products, and `all` and `any`."""
+"""Reductions: the standard's statistical functions, running sums and products, and `all` and
+`any`.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,24 @@ from xgrad.ops.declare import (
 )
 
 __all__ = [
-    "all", "any", "cumulative_prod", "cumulative_sum", "logsumexp", "max", "mean", "min", "prod", "std", "sum", "var",
-]  # fmt: skip
+    "all",
+    "any",
+    "cumulative_prod",
+    "cumulative_sum",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "std",
+    "sum",
+    "var",
+]
 
 
-@derivative(lambda g, xp, x_shape, axis: broadcast_back(xp, g, x_shape, axis), kind=INTEGER, native=True)
+@derivative(
+    lambda g, xp, x_shape, axis: broadcast_back(xp, g, x_shape, axis), kind=INTEGER, native=True
+)
 def sum(xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """Return the sum along axes; 0 where there is nothing to sum.
 
@@ -184,18 +199,26 @@ def exclusive_cumprod(xp: Any, x: Any) -> Any:
 
 
 def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
-    """The derivative by an element is the product of all the others: of those before and after it."""
+    """The derivative by an element is the product of all the others: of those before and after
+    it.
+    """
     shape, axes = tuple(x.shape), normalize_axes(len(x.shape), axis)
     kept = tuple(a for a in range(len(shape)) if a not in axes)
-    rows = xp.reshape(xp.permute_dims(x, kept + axes), (*(shape[a] for a in kept), count(shape, axis)))
-    others = exclusive_cumprod(xp, rows) * xp.flip(exclusive_cumprod(xp, xp.flip(rows, axis=-1)), axis=-1)
+    rows = xp.reshape(
+        xp.permute_dims(x, kept + axes), (*(shape[a] for a in kept), count(shape, axis))
+    )
+    others = exclusive_cumprod(xp, rows) * xp.flip(
+        exclusive_cumprod(xp, xp.flip(rows, axis=-1)), axis=-1
+    )
     others = xp.reshape(others, tuple(shape[a] for a in kept + axes))
     inverse = tuple((kept + axes).index(a) for a in range(len(shape)))
     return restore_axes(xp, g, shape, axis) * xp.permute_dims(others, inverse)
 
 
 @derivative(_prod_rule, kind=INTEGER, upcast=True, native=True)
-def prod(xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Any:
+def prod(
+    xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
+) -> Any:
     """Return the product along axes; 1 where there is nothing to multiply.
 
     Parameters
@@ -237,12 +260,16 @@ def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
 
 
 @derivative(
-    lambda g, xp, x, axis, correction: restore_axes(xp, g, x.shape, axis) * (2 * _deviation(xp, x, axis, correction)),
+    lambda g, xp, x, axis, correction: (
+        restore_axes(xp, g, x.shape, axis) * (2 * _deviation(xp, x, axis, correction))
+    ),
     kind=FLOATING,
     upcast=True,
     native=True,
 )
-def var(xp: Any, x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Any:
+def var(
+    xp: Any, x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+) -> Any:
     """Return the variance along axes.
 
     Parameters
@@ -282,8 +309,11 @@ def _std_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, correction: float) 
 
 
 @derivative(_std_rule, kind=FLOATING, upcast=True, native=True)
-def std(xp: Any, x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Any:
-    """Return the standard deviation along axes; where it is 0, and has a kink, so is its derivative.
+def std(
+    xp: Any, x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+) -> Any:
+    """Return the standard deviation along axes; where it is 0, and has a kink, so is its
+    derivative.
 
     Parameters
     ----------
@@ -353,7 +383,9 @@ def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) 
     return total if keepdims else xp.squeeze(total, axis=normalize_axes(len(x.shape), axis))
 
 
-def _cumulative_sum_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int | None, include_initial: bool) -> Any:
+def _cumulative_sum_rule(
+    g: Any, xp: Any, x_shape: tuple[int, ...], axis: int | None, include_initial: bool
+) -> Any:
     axis = (axis or 0) % len(x_shape)
     g = g[slice_axis(axis, 1)] if include_initial else g
     return xp.flip(xp.cumulative_sum(xp.flip(g, axis=axis), axis=axis), axis=axis)
@@ -407,7 +439,8 @@ def cumulative_sum(
 def _reverse_linear_scan(xp: Any, g: Any, x: Any) -> Any:
     """Return s with ``s[i] = g[i] + x[i + 1] * s[i + 1]`` along the last axis.
 
-    By doubling, in log2(n) steps: no division, so zeros do no harm, and differentiable like any product.
+    By doubling, in log2(n) steps: no division, so zeros do no harm, and differentiable like any
+    product.
     """
     n, step, factors = x.shape[-1], 1, x
     while step < n:  # factors[i] carries s[i + step] to s[i]
@@ -418,7 +451,9 @@ def _reverse_linear_scan(xp: Any, g: Any, x: Any) -> Any:
 
 
 def _cumulative_prod_rule(g: Any, xp: Any, x: Any, axis: int | None, include_initial: bool) -> Any:
-    """The derivative by an element is the product of those before it, times what the later ones make of `g`."""
+    """The derivative by an element is the product of those before it, times what the later ones
+    make of `g`.
+    """
     axis = (axis or 0) % len(x.shape)
     g = g[slice_axis(axis, 1)] if include_initial else g
     g, x = xp.moveaxis(g, axis, -1), xp.moveaxis(x, axis, -1)

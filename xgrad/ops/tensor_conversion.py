@@ -75,7 +75,9 @@ def asarray(
     if isinstance(obj, (list, tuple)) and (tensors := _tensors(obj)):
         if copy is False:
             raise ValueError("asarray: copy=False, but tensors must be copied to be put together")
-        stacked = _stacked(obj, result_type(*_leaves(obj)) if dtype is None else dtype, tensors[0].device)
+        stacked = _stacked(
+            obj, result_type(*_leaves(obj)) if dtype is None else dtype, tensors[0].device
+        )
         stacked = stacked if device is None else to_device(stacked, device)
         return stacked.detach().requires_grad_() if requires_grad else stacked
     if isinstance(obj, Tensor) and not requires_grad:
@@ -89,9 +91,14 @@ def asarray(
 
 
 def _leaves(values: Any, depth: int = 1) -> Iterator[Any]:
-    """Yield the leaves of nested sequences; ValueError if they are nested deeper than NumPy's arrays, or cyclic."""
+    """Yield the leaves of nested sequences; ValueError if they are nested deeper than NumPy's
+    arrays, or cyclic.
+    """
     if depth > 64:
-        raise ValueError("Tensor: expected at most 64 axes, got sequences nested deeper, or one that contains itself")
+        raise ValueError(
+            "Tensor: expected at most 64 axes, got sequences nested deeper, or one that contains"
+            " itself"
+        )
     for value in values:
         if isinstance(value, (list, tuple)):
             yield from _leaves(value, depth + 1)
@@ -100,7 +107,9 @@ def _leaves(values: Any, depth: int = 1) -> Iterator[Any]:
 
 
 def _tensors(values: Sequence[Any]) -> list[Tensor]:
-    """Return the tensors in nested sequences; long lists of numbers are recognized by their types alone."""
+    """Return the tensors in nested sequences; long lists of numbers are recognized by their types
+    alone.
+    """
     kinds = set(map(type, values))
     if any(issubclass(kind, (Tensor, list, tuple)) for kind in kinds):
         return [value for value in _leaves(values) if isinstance(value, Tensor)]
@@ -113,7 +122,10 @@ def _stacked(values: Any, dtype: Any, device: Device) -> Tensor:
         return asarray(values, dtype=dtype, device=None if isinstance(values, Tensor) else device)
     parts = [_stacked(value, dtype, device) for value in values]
     if len({part.shape for part in parts}) > 1:
-        raise ValueError(f"Tensor: expected numbers of a regular shape, got shapes {[part.shape for part in parts]}")
+        raise ValueError(
+            "Tensor: expected numbers of a regular shape, got shapes"
+            f" {[part.shape for part in parts]}"
+        )
     return stack(parts) if parts else asarray([], dtype=dtype, device=device)
 
 
@@ -127,7 +139,9 @@ def _to_array(
         arrays = [x for x in leaves if getattr(x, "shape", ())]
         if not arrays:
             return recorder.constant(lambda: _to_array(data, dtype=dtype, device=device, copy=copy))
-        recorder.refuse(f"a {type(arrays[0]).__name__} becomes a tensor: pass a tensor as an argument")
+        recorder.refuse(
+            f"a {type(arrays[0]).__name__} becomes a tensor: pass a tensor as an argument"
+        )
     host = type(data) in SCALARS or isinstance(data, (list, tuple))
     if given_tensor:
         raw, source = data._data, data.device
@@ -171,20 +185,32 @@ def check_range(name: str, values: np.ndarray, dtype: np.dtype) -> None:
     if values.size and values.dtype.kind in "iu" and dtype.kind in "iu":
         least, most, limits = int(values.min()), int(values.max()), np.iinfo(dtype)
         if least < limits.min or most > limits.max:
-            raise OverflowError(f"{name}: expected integers that {dtype} holds, got {least} to {most}")
+            raise OverflowError(
+                f"{name}: expected integers that {dtype} holds, got {least} to {most}"
+            )
 
 
 def _host_array(data: Any, dtype: Any) -> np.ndarray:
-    """Return values other than backend arrays as a NumPy array, with floats of Python in the default dtype."""
+    """Return values other than backend arrays as a NumPy array, with floats of Python in the
+    default dtype.
+    """
     if type(data) is np.ndarray and is_standard(data.dtype):
         return data
     try:
         host = np.asarray(data)
     except (ValueError, TypeError) as error:
-        raise type(error)(f"Tensor: expected numbers of a regular shape, got {type(data).__name__}: {error}") from error
+        raise type(error)(
+            f"Tensor: expected numbers of a regular shape, got {type(data).__name__}: {error}"
+        ) from error
     if host.dtype.kind not in "biufc" or hasattr(data, "mask"):
-        raise TypeError(f"Tensor: expected numbers, got {type(data).__name__} of dtype {host.dtype}")
-    if dtype is None and host.dtype.kind in "fc" and (type(data) in SCALARS or isinstance(data, (list, tuple))):
+        raise TypeError(
+            f"Tensor: expected numbers, got {type(data).__name__} of dtype {host.dtype}"
+        )
+    if (
+        dtype is None
+        and host.dtype.kind in "fc"
+        and (type(data) in SCALARS or isinstance(data, (list, tuple)))
+    ):
         return host.astype(defaults()[KINDS[host.dtype.kind]])
     host = host.astype(host.dtype.newbyteorder("="), copy=False)
     check_standard(host.dtype)
@@ -196,7 +222,9 @@ def _astype(xp: Any, x: Any, /, *, dtype: Any) -> Any:
     return xp.astype(x, dtype)
 
 
-def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device | None = None) -> Tensor:
+def astype(
+    x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device | None = None
+) -> Tensor:
     """Return the elements in another dtype.
 
     Parameters
@@ -245,7 +273,9 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device 
 def check_cast(name: str, dtype: Any, target: Any) -> None:
     """Raise TypeError where complex numbers would become real."""
     if is_complex(dtype) and not (is_complex(target) or "bool" in str(target)):
-        raise TypeError(f"{name}: expected a complex dtype for {dtype}, got {target}: take xgrad.real first")
+        raise TypeError(
+            f"{name}: expected a complex dtype for {dtype}, got {target}: take xgrad.real first"
+        )
 
 
 def native_dtype(dtype: Any, device: Device) -> Any:
@@ -255,13 +285,19 @@ def native_dtype(dtype: Any, device: Device) -> Any:
         check_standard(device.backend.numpy_dtype(native))
     except (TypeError, KeyError) as error:
         lacks = f", which {device.backend.library} lacks" if isinstance(error, KeyError) else ""
-        raise TypeError(f"dtype: expected one such as xgrad.float32, got {shown(dtype)}{lacks}") from error
+        raise TypeError(
+            f"dtype: expected one such as xgrad.float32, got {shown(dtype)}{lacks}"
+        ) from error
     return native
 
 
 def _move_gradient(g: Any, x_device: Device, device: Device) -> Any:
-    """Transfer a gradient to the device of its tensor; outside a recorded pass it is an array, not a tensor."""
-    return _to_device(g, device=x_device) if isinstance(g, Tensor) else transfer(g, device, x_device)
+    """Transfer a gradient to the device of its tensor; outside a recorded pass it is an array, not
+    a tensor.
+    """
+    return (
+        _to_device(g, device=x_device) if isinstance(g, Tensor) else transfer(g, device, x_device)
+    )
 
 
 class _ToDevice(Function):

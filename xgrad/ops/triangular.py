@@ -12,7 +12,9 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops.matrix_products import adjoint, as_square_matrices, identity
 
 
-def solve_triangular(x1: Tensor, x2: Tensor, /, *, upper: bool, unitriangular: bool = False) -> Tensor:
+def solve_triangular(
+    x1: Tensor, x2: Tensor, /, *, upper: bool, unitriangular: bool = False
+) -> Tensor:
     """Return the solutions X of ``x1 @ X = x2`` for triangular matrices.
 
     Parameters
@@ -59,12 +61,16 @@ def solve_triangular(x1: Tensor, x2: Tensor, /, *, upper: bool, unitriangular: b
     diagonal = int(bool(unitriangular))
     x1 = namespace.triu(x1, k=diagonal) if upper else namespace.tril(x1, k=-diagonal)
     x1 = x1 + identity(namespace, x1) if unitriangular else x1
-    if not upper:  # in an upper triangle there is nothing to eliminate, and rows stay in their order
+    if (
+        not upper
+    ):  # in an upper triangle there is nothing to eliminate, and rows stay in their order
         x1, x2 = namespace.flip(x1, axis=(-2, -1)), namespace.flip(x2, axis=-2)
     try:
         out = namespace.linalg.solve(x1, x2)
     except np.linalg.LinAlgError:
-        message = f"solve_triangular: expected no 0 on the diagonals of x1, of shape {x1.shape}, got one"
+        message = (
+            f"solve_triangular: expected no 0 on the diagonals of x1, of shape {x1.shape}, got one"
+        )
         raise np.linalg.LinAlgError(message) from None
     out = out if upper else namespace.flip(out, axis=-2)
     return out[..., 0] if vector else out
@@ -112,18 +118,24 @@ def cholesky_solve(x: Tensor, factor: Tensor, /, *, upper: bool = False) -> Tens
     Tensor([1., 1.])
     """
     factor, x, vector = _system("cholesky_solve", "factor", factor, "x", x)
-    lower, higher = (adjoint(namespace, factor), factor) if upper else (factor, adjoint(namespace, factor))
+    lower, higher = (
+        (adjoint(namespace, factor), factor) if upper else (factor, adjoint(namespace, factor))
+    )
     out = solve_triangular(higher, solve_triangular(lower, x, upper=False), upper=True)
     return out[..., 0] if vector else out
 
 
-def _system(op: str, left: str, matrices: Any, right: str, columns: Any) -> tuple[Tensor, Tensor, bool]:
-    """Return the two sides of a system as tensors, a vector on the right as a column, and whether there is one."""
+def _system(
+    op: str, left: str, matrices: Any, right: str, columns: Any
+) -> tuple[Tensor, Tensor, bool]:
+    """Return the two sides of a system as tensors, a vector on the right as a column, and whether
+    there is one.
+    """
     a, b = as_square_matrices(op, left, matrices), as_tensor(op, right, columns)
     vector = b.ndim == 1
     if not b.ndim or b.shape[-1 if vector else -2] != a.shape[-1]:
         raise ValueError(
-            f"{op}: expected a vector of shape (n,) or matrices of shape (..., n, k) for {right}, got {b.shape} for "
-            f"{left} of shape {a.shape}"
+            f"{op}: expected a vector of shape (n,) or matrices of shape (..., n, k) for {right},"
+            f" got {b.shape} for {left} of shape {a.shape}"
         )
     return a, b[:, None] if vector else b, vector

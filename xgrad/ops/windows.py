@@ -69,17 +69,27 @@ class Window:
 
     @cached_property
     def taps(self) -> tuple[tuple[Any, ...], ...]:
-        """The keys of the elements of all windows in the padded input, for each element of a window in row order."""
+        """The keys of the elements of all windows in the padded input, for each element of a window
+        in row order.
+        """
         axes = zip(self.kernel, self.dilation, self.stride, self.out, strict=True)
-        slices = [[slice(d * i, d * i + s * (n - 1) + 1, s) for i in range(k)] for k, d, s, n in axes]
+        slices = [
+            [slice(d * i, d * i + s * (n - 1) + 1, s) for i in range(k)] for k, d, s, n in axes
+        ]
         return tuple([(slice(None), slice(None), *key) for key in itertools.product(*slices)])
 
     def planar(self) -> Window:
-        """Return a window over two axes, the first of length 1 if this has one; others are unchanged."""
+        """Return a window over two axes, the first of length 1 if this has one; others are
+        unchanged.
+        """
         if len(self.size) != 1:
             return self
         return Window(
-            (1, *self.size), (1, *self.kernel), (1, *self.stride), ((0, 0), *self.padding), (1, *self.dilation)
+            (1, *self.size),
+            (1, *self.kernel),
+            (1, *self.stride),
+            ((0, 0), *self.padding),
+            (1, *self.dilation),
         )
 
 
@@ -96,20 +106,27 @@ def pad(xp: Any, x: Any, window: Window, value: float) -> Any:
 
 
 def lengths(name: str, argument: str, value: Any, ndim: int, least: int = 1) -> tuple[int, ...]:
-    """Return an argument for each spatial axis; ValueError names the function unless it has ints from `least`."""
+    """Return an argument for each spatial axis; ValueError names the function unless it has ints
+    from `least`.
+    """
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * ndim
     ints = [int(x) for x in values if isinstance(x, Integral) and not isinstance(x, bool)]
     if not len(values) == len(ints) == ndim or min(ints) < least:
         several = f"an int or {ndim} ints" if ndim > 1 else "an int"
-        raise ValueError(f"{name}: expected {several} of at least {least} for {argument}, got {shown(value)}")
+        raise ValueError(
+            f"{name}: expected {several} of at least {least} for {argument}, got {shown(value)}"
+        )
     return tuple(ints)
 
 
 def batched(name: str, x: Any, ndim: int) -> tuple[Tensor, bool]:
-    """Return an input of shape (N, C, ...), given one of that shape or (C, ...), and whether it had the batch axis."""
+    """Return an input of shape (N, C, ...), given one of that shape or (C, ...), and whether it had
+    the batch axis.
+    """
     x = as_tensor(name, "input", x)
     if x.ndim not in (ndim + 1, ndim + 2):
         raise ValueError(
-            f"{name}: expected input of shape (N, C, {AXES[ndim]}) or (C, {AXES[ndim]}), got shape {x.shape}"
+            f"{name}: expected input of shape (N, C, {AXES[ndim]}) or (C, {AXES[ndim]}), got shape"
+            f" {x.shape}"
         )
     return (x, True) if x.ndim == ndim + 2 else (expand_dims(x, axis=0), False)

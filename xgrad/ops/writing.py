@@ -1,4 +1,6 @@
-"""Writes to tensors: in place where memory is exclusive, and through views to all tensors that share it."""
+"""Writes to tensors: in place where memory is exclusive, and through views to all tensors that
+share it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,17 @@ from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf, RetainedGradient, clock
 from xgrad.core.lost_gradients import user_location
 from xgrad.core.tensor import Tensor
-from xgrad.core.views import base_of, family_of, has_family, layout, link, taken_by, unlink, views_of, with_views
+from xgrad.core.views import (
+    base_of,
+    family_of,
+    has_family,
+    layout,
+    link,
+    taken_by,
+    unlink,
+    views_of,
+    with_views,
+)
 from xgrad.ops.declare import call_op, derivative, diagonal_key
 from xgrad.ops.indexing import assign_to, assignment_operands, setitem
 from xgrad.ops.manipulation import reshape
@@ -32,8 +44,15 @@ def _zero_view(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
 
 @derivative(_zero_view, _take_view, holomorphic=False)
 def _put(xp: Any, x: Any, value: Any, /, *, view: Function, options: dict[str, Any]) -> Any:
-    if view.name in ("reshape", "broadcast_to"):  # the result may have other memory, or be read-only
-        return xp.asarray(xp.reshape(value, x.shape), copy=True) if hasattr(value, "shape") else xp.zeros_like(x)
+    if view.name in (
+        "reshape",
+        "broadcast_to",
+    ):  # the result may have other memory, or be read-only
+        return (
+            xp.asarray(xp.reshape(value, x.shape), copy=True)
+            if hasattr(value, "shape")
+            else xp.zeros_like(x)
+        )
     if view.name == "diagonal":  # read-only in NumPy
         key = diagonal_key(x.shape, **options)
         flat = xp.asarray(xp.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1])), copy=True)
@@ -93,10 +112,12 @@ def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
     function: Function = getattr(view, "function", view)
     if function.name == "broadcast_to" and value.size != x.size:
         raise ValueError(
-            f"in place: x was made by broadcast_to, and its elements share their memory: write to a copy of it, "
-            f"xgrad.asarray(x, copy=True), at {user_location()}"
+            "in place: x was made by broadcast_to, and its elements share their memory: write to a"
+            f" copy of it, xgrad.asarray(x, copy=True), at {user_location()}"
         )
-    made: Tensor = (_put if x.is_leaf or value.size < x.size else _put_all)(x, value, view=function, options=options)
+    made: Tensor = (_put if x.is_leaf or value.size < x.size else _put_all)(
+        x, value, view=function, options=options
+    )
     return made
 
 
@@ -104,11 +125,15 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     """Assign to ``x[key]``."""
     if getattr(x, "_view", x) is None:
         raise TypeError(
-            "in place: x is an element that was taken by integers, a value of its own: assign to the tensor that it "
-            "was taken from"
+            "in place: x is an element that was taken by integers, a value of its own: assign to"
+            " the tensor that it was taken from"
         )
     recorded = grad_enabled.get() and getattr(value, "_edge", None) is not None
-    if x._edge is None and not recorded and _is_exclusive(x, value, *(key if isinstance(key, tuple) else (key,))):
+    if (
+        x._edge is None
+        and not recorded
+        and _is_exclusive(x, value, *(key if isinstance(key, tuple) else (key,)))
+    ):
         target, raw, new = assignment_operands(x, key, value)
         device = x._placement.device
         try:
@@ -133,17 +158,21 @@ def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
 
 
 def view(x: Tensor, shape: Any) -> Tensor:
-    """Return a view of a tensor in another shape; ValueError if its elements do not lie in that order."""
+    """Return a view of a tensor in another shape; ValueError if its elements do not lie in that
+    order.
+    """
     out = reshape(x, shape)
     linked = base_of(out) is x
     if not out.size or (linked and base_of(x) is None):
         return out
-    # Whether it is a view must not depend on the order in which an optimizer or a kernel stores the elements.
+    # Whether it is a view must not depend on the order in which an optimizer or a kernel stores the
+    # elements.
     array = layout(x)
     if not np.may_share_memory(array, array.reshape(out.shape)):
         raise ValueError(
-            f"view: expected a shape that x of shape {x.shape} has a view of, got {shown(shape)}: x is itself a view, "
-            f"with its elements in another order; use .reshape(...), which copies, or .contiguous().view(...)"
+            f"view: expected a shape that x of shape {x.shape} has a view of, got {shown(shape)}: x"
+            " is itself a view, with its elements in another order; use .reshape(...), which"
+            " copies, or .contiguous().view(...)"
         )
     if not linked:
         link(x, out, reshape.function, {"shape": out.shape, "copy": None})  # type: ignore[attr-defined]
@@ -159,27 +188,30 @@ def _checked_result(x: Tensor, compute: Callable[..., Tensor], *operands: Any) -
     if new._data.dtype != x._data.dtype:
         if "buifc".index(new.dtype.kind) > "buifc".index(x.dtype.kind):
             raise TypeError(
-                f"in place: expected a result of a dtype that {x.dtype} can hold, got {new.dtype}: write x = x + y"
+                f"in place: expected a result of a dtype that {x.dtype} can hold, got {new.dtype}:"
+                " write x = x + y"
             )
         new = new.astype(x.dtype)
     if new._data.shape != x._data.shape:
-        raise ValueError(f"in place: expected a result of shape {x.shape}, got {new.shape}: write x = x + y")
+        raise ValueError(
+            f"in place: expected a result of shape {x.shape}, got {new.shape}: write x = x + y"
+        )
     return new
 
 
 def _check_leaf(x: Tensor) -> None:
     if type(x._edge) is Leaf and grad_enabled.get():
         raise RuntimeError(
-            "in place: x is a leaf that requires a gradient, or a view of one, and would not stay one: write x -= y "
-            "and x[key] = y under no_grad(), or x = x - y for another tensor"
+            "in place: x is a leaf that requires a gradient, or a view of one, and would not stay"
+            " one: write x -= y and x[key] = y under no_grad(), or x = x - y for another tensor"
         )
 
 
 def as_new_value(x: Tensor, new: Tensor, name: str = "in place") -> Tensor:
     """Return a new value of `x` as a tensor of the same level of nested calls of `vmap`.
 
-    Raises RuntimeError where it may differ among the elements of the batch, and `x`, or what it is a view of, is from
-    outside of the `vmap`.
+    Raises RuntimeError where it may differ among the elements of the batch, and `x`, or what it is
+    a view of, is from outside of the `vmap`.
     """
     level = x._placement.device.level
     if new._placement.device.level < level:
@@ -194,10 +226,10 @@ def as_new_value(x: Tensor, new: Tensor, name: str = "in place") -> Tensor:
         if member is None:
             return new
         raise RuntimeError(
-            f"{name}: a tensor of a vmap is written to one of shape {x.shape} from outside of it, which all elements "
-            "of the batch share: write to a copy that the function makes, as y = xgrad.asarray(x, copy=True), and "
-            "return it; call eval() of layers with running statistics, or give them track_running_stats=False: at "
-            f"{user_location()}"
+            f"{name}: a tensor of a vmap is written to one of shape {x.shape} from outside of it,"
+            " which all elements of the batch share: write to a copy that the function makes, as y"
+            " = xgrad.asarray(x, copy=True), and return it; call eval() of layers with running"
+            f" statistics, or give them track_running_stats=False: at {user_location()}"
         )
     return new
 
@@ -221,7 +253,9 @@ def _with_view_history(x: Tensor) -> Tensor:
 
 
 def _is_exclusive(x: Tensor, *operands: Any) -> bool:
-    """Return whether only the base of a constant and its views use its memory, and none of them is an operand."""
+    """Return whether only the base of a constant and its views use its memory, and none of them is
+    an operand.
+    """
     if active_recorder() is not None:  # a replay does not know who else sees the memory
         return False
     family = family_of(x)
@@ -252,34 +286,42 @@ def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
         if function is None:  # of .data
             hidden = True
         else:
-            new = put(base._without_history() if hidden else _with_view_history(base), new, function, **options)
+            new = put(
+                base._without_history() if hidden else _with_view_history(base),
+                new,
+                function,
+                **options,
+            )
         x = base
     _rebind(x, new, hidden)
 
 
 _SHARED = (
-    "a tensor is assigned to that shares its memory with another argument, as views of one that is none: pass that "
-    "too, or name it in state="
+    "a tensor is assigned to that shares its memory with another argument, as views of one that is"
+    " none: pass that too, or name it in state="
 )
 
 
 def _write_outside(recorder: Any, x: Tensor, new: Tensor, hidden: bool) -> None:
     """Assign to a tensor of a recorded step that is a view of one from outside of it.
 
-    The new value is recorded. Its way to the base and that one's other views is not: a replay takes it after the step.
-    The capture is refused where that would be too late: where another tensor of the step is a view of that base, where
-    the write is recorded, where the tensor has other strides than its value, on which views of it and sums depend, and
-    where the write is an error.
+    The new value is recorded. Its way to the base and that one's other views is not: a replay takes
+    it after the step. The capture is refused where that would be too late: where another tensor of
+    the step is a view of that base, where the write is recorded, where the tensor has other strides
+    than its value, on which views of it and sums depend, and where the write is an error.
     """
     own = set(map(id, with_views(x)))
     if any(recorder.knows(member._data) and id(member) not in own for member in family_of(x)):
         recorder.refuse(_SHARED)
     elif _is_computed(new):
-        recorder.refuse("a write that is recorded reaches a tensor that is neither an argument nor found from the step")
+        recorder.refuse(
+            "a write that is recorded reaches a tensor that is neither an argument nor found from"
+            " the step"
+        )
     elif not _is_contiguous(x):
         recorder.refuse(
-            "a tensor is assigned to that is a view, with strides, of one that is no argument: pass that, or name it "
-            "in state="
+            "a tensor is assigned to that is a view, with strides, of one that is no argument: pass"
+            " that, or name it in state="
         )
     elif _overlaps(x):
         recorder.refuse("a tensor is assigned to that broadcast_to made: write to a copy of it")
@@ -296,7 +338,9 @@ def _is_computed(x: Tensor) -> bool:
 
 
 def _is_contiguous(x: Tensor) -> bool:
-    """Return whether the elements of a tensor lie one after the other, as far as the device tells."""
+    """Return whether the elements of a tensor lie one after the other, as far as the device
+    tells.
+    """
     strides, expected = getattr(x._data, "strides", None), x.dtype.itemsize
     for n, stride in zip(reversed(x.shape), reversed(strides or ()), strict=False):
         if n > 1 and stride != expected:
@@ -306,7 +350,9 @@ def _is_contiguous(x: Tensor) -> bool:
 
 
 def _overlaps(x: Tensor) -> bool:
-    """Return whether `broadcast_to` made a tensor or one of its bases: writing to it is an error, if it repeats any."""
+    """Return whether `broadcast_to` made a tensor or one of its bases: writing to it is an error,
+    if it repeats any.
+    """
     while (base := base_of(x)) is not None and x._view:
         if getattr(x._view[1], "name", "") == "broadcast_to":
             return True
@@ -329,17 +375,30 @@ def set_data(x: Tensor, new: Tensor) -> None:
 def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
     """Assign a new value to a tensor, and recompute its views."""
     device = new._placement.device
-    if device is not x._placement.device and device.level and not x.is_leaf:  # its graph is now around the vmap
+    if (
+        device is not x._placement.device and device.level and not x.is_leaf
+    ):  # its graph is now around the vmap
         lifted = device.lift(x)  # type: ignore[attr-defined]
         x._data, x._placement, x._edge = lifted._data, lifted._placement, lifted._edge
     edge = x._edge or x._leaf
-    known = edge is not None or not x._out_of_place_updates or (device.level > 0 and x._is_differentiated)
+    known = (
+        edge is not None
+        or not x._out_of_place_updates
+        or (device.level > 0 and x._is_differentiated)
+    )
     if hidden or (known and (type(edge) is Leaf or not grad_enabled.get())):
         replace(x, new._data, new._placement)
     else:
         x._data, x._placement, x._edge = new._data, new._placement, new._edge
-        if edge is not None and edge.hooks and new._edge is not None and RetainedGradient in edge.hooks:
-            new._edge.hooks = {RetainedGradient: edge.hooks[RetainedGradient]}  # of the value from now on
+        if (
+            edge is not None
+            and edge.hooks
+            and new._edge is not None
+            and RetainedGradient in edge.hooks
+        ):
+            new._edge.hooks = {
+                RetainedGradient: edge.hooks[RetainedGradient]
+            }  # of the value from now on
             del edge.hooks[RetainedGradient]
     if new._placement.device.backend.lazy:
         new._placement.device.backend.wrote(new._data)
@@ -351,7 +410,9 @@ def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
 
 
 def replace(x: Tensor, raw: Any, placement: Any) -> None:
-    """Replace the array of a tensor, bypassing autograd, and record the time, which the graph checks."""
+    """Replace the array of a tensor, bypassing autograd, and record the time, which the graph
+    checks.
+    """
     edge, when, device = x._edge or x._leaf, clock.change(), x._placement.device
     if edge is not None:
         edge.change(raw.shape, placement, when)  # which may refuse
@@ -363,7 +424,9 @@ def replace(x: Tensor, raw: Any, placement: Any) -> None:
 
 
 def move(x: Tensor, raw: Any) -> None:
-    """Move the values of a tensor and of its views to an array that has equal ones: nothing has changed."""
+    """Move the values of a tensor and of its views to an array that has equal ones: nothing has
+    changed.
+    """
     x._data = raw
     for view in views_of(x) if has_family(x) else ():
         function, options = taken_by(view)

@@ -85,7 +85,12 @@ class Adam(Optimizer):
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of all parameters."""
-        lr, eps, decay, (beta1, beta2) = options["lr"], options["eps"], options["weight_decay"], options["betas"]
+        lr, eps, decay, (beta1, beta2) = (
+            options["lr"],
+            options["eps"],
+            options["weight_decay"],
+            options["betas"],
+        )
         if not state:
             state["step"] = 0
             state["exp_avg"], state["exp_avg_sq"] = xp.zeros_like(p), xp.zeros_like(p)
@@ -95,9 +100,15 @@ class Adam(Optimizer):
         # lr m̂ / (√v̂ + ε), with one scalar factor: two passes over the array fewer.
         root = (1 - beta2 ** state["step"]) ** 0.5
         rate = lr * root / (1 - beta1 ** state["step"])
-        moments = state["exp_avg"], state["exp_avg_sq"], state["max_exp_avg_sq"] if options["amsgrad"] else None
+        moments = (
+            state["exp_avg"],
+            state["exp_avg_sq"],
+            state["max_exp_avg_sq"] if options["amsgrad"] else None,
+        )
         shrink, decay = (1 - lr * decay, 0.0) if self.decoupled else (1.0, decay)
-        adam_step(xp, p, g, *moments, beta1, beta2, shrink, decay, eps * root, rate, options["maximize"])
+        adam_step(
+            xp, p, g, *moments, beta1, beta2, shrink, decay, eps * root, rate, options["maximize"]
+        )
         return p
 
 
@@ -119,7 +130,8 @@ def adam_step(
 ) -> None:
     """Update `p`, its moments `m` and `v`, and the `largest` v unless it is None, in place.
 
-    ``p = shrink p - rate m / (√v + eps)``: see `Adam`. Kernels accept the factors as numbers, or as arrays of no axes.
+    ``p = shrink p - rate m / (√v + eps)``: see `Adam`. Kernels accept the factors as numbers, or as
+    arrays of no axes.
     """
     if maximize:
         g = -g
@@ -134,7 +146,9 @@ def adam_step(
     square *= 1 - beta2
     v += square
     if largest is not None:
-        largest[...] = v = xp.asarray(xp.maximum(largest, v))  # asarray: of 0-d arrays NumPy's is a scalar
+        largest[...] = v = xp.asarray(
+            xp.maximum(largest, v)
+        )  # asarray: of 0-d arrays NumPy's is a scalar
     divisor = xp.sqrt(v)
     divisor += eps
     step = m / divisor

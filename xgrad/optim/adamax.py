@@ -70,18 +70,30 @@ class Adamax(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+        }
         super().__init__(params, defaults)
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of all parameters."""
         beta1, beta2 = options["betas"]
         if not state:
-            state["step"], state["exp_avg"], state["exp_inf"] = 0, xp.zeros_like(p), xp.zeros_like(p)
+            state["step"], state["exp_avg"], state["exp_inf"] = (
+                0,
+                xp.zeros_like(p),
+                xp.zeros_like(p),
+            )
         state["step"] += 1
         g = penalized(p, g, options)
         m = state["exp_avg"]
         average(m, g, beta1)
-        state["exp_inf"] = largest = xp.maximum(beta2 * state["exp_inf"], xp.abs(g) + options["eps"])
+        state["exp_inf"] = largest = xp.maximum(
+            beta2 * state["exp_inf"], xp.abs(g) + options["eps"]
+        )
         p -= options["lr"] / (1 - beta1 ** state["step"]) * (m / largest)
         return p

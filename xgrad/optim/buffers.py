@@ -21,10 +21,11 @@ _ALIGNED = 8  # elements: 16 bytes in float16
 class BufferLayout:
     """The layout of arrays of some shapes in a buffer: one after the other, matrices transposed.
 
-    The weight of a linear layer lies in memory as (in, out), with which BLAS is fastest. The fastest kernels of cuBLAS
-    need rows at multiples of 16 bytes, so sizes that are multiples of 8 come first, then those of 4, and so on: arrays
-    whose rows are multiples of 16 bytes begin at one. There are no gaps: an update by NaN, or a division by an ``eps``
-    of zero, would turn their zeros into NaN, which sums over the buffer would count.
+    The weight of a linear layer lies in memory as (in, out), with which BLAS is fastest. The
+    fastest kernels of cuBLAS need rows at multiples of 16 bytes, so sizes that are multiples of 8
+    come first, then those of 4, and so on: arrays whose rows are multiples of 16 bytes begin at
+    one. There are no gaps: an update by NaN, or a division by an ``eps`` of zero, would turn their
+    zeros into NaN, which sums over the buffer would count.
     """
 
     def __init__(self, shapes: Sequence[tuple[int, ...]], placement: Placement) -> None:
@@ -70,13 +71,15 @@ class BufferLayout:
 class GradientBuffer:
     """The gradients of some leaves, packed.
 
-    Leaves hold the `tensors`; their arrays are those of `views`. Once a user has seen a gradient, the buffer is
-    `exposed`: the next backward pass takes another one.
+    Leaves hold the `tensors`; their arrays are those of `views`. Once a user has seen a gradient,
+    the buffer is `exposed`: the next backward pass takes another one.
     """
 
     def __init__(self, layout: BufferLayout) -> None:
         self.layout = layout
-        self.buffer, *self.views = [from_placement(None, layout.placement) for _ in (None, *layout.shapes)]
+        self.buffer, *self.views = [
+            from_placement(None, layout.placement) for _ in (None, *layout.shapes)
+        ]
         self.reallocate()
 
     def reallocate(self) -> None:
@@ -90,7 +93,8 @@ class GradientBuffer:
 
 
 class GradientSlot:
-    """The position of a leaf's gradient in a buffer, and a weak reference to the `FlatParameters` that have the leaf.
+    """The position of a leaf's gradient in a buffer, and a weak reference to the `FlatParameters`
+    that have the leaf.
 
     Without one to the leaf, which would be a cycle.
     """
@@ -99,7 +103,9 @@ class GradientSlot:
 
     def __init__(self, flat: Any, gradients: GradientBuffer, index: int) -> None:
         self.flat, self.gradients, self.index = ref(flat), gradients, index
-        self.reserved: Sequence[bool] = ()  # not empty while a backward pass may write to the gradient
+        self.reserved: Sequence[
+            bool
+        ] = ()  # not empty while a backward pass may write to the gradient
 
     def contains(self, gradient: Tensor) -> bool:
         """Return whether a gradient is the one in the buffer, not an array from elsewhere."""
@@ -107,7 +113,8 @@ class GradientSlot:
         return gradient is own and own._data is self.gradients.views[self.index]._data
 
     def write(self, array: Any) -> Any:
-        """Write a new value of the leaf to the buffer of parameters, and return the leaf's array there.
+        """Write a new value of the leaf to the buffer of parameters, and return the leaf's array
+        there.
 
         The array itself is returned where parameters are no longer packed.
         """
@@ -115,7 +122,9 @@ class GradientSlot:
         return array if flat is None else flat.write(self.index, array)
 
     def reserve(self, leaf: Leaf, running: Sequence[bool]) -> Any:
-        """Return the array of the gradient for a backward pass to write to until `running` is empty, or None."""
+        """Return the array of the gradient for a backward pass to write to until `running` is
+        empty, or None.
+        """
         if self.reserved or leaf.grad is not None or not leaf.placement.device.backend.supports_out:
             return None
         if self.gradients.exposed:
@@ -126,7 +135,9 @@ class GradientSlot:
     def receive(self, leaf: Leaf, g: Any) -> None:
         """Add an array to the gradient of the leaf."""
         gradients, index = self.gradients, self.index
-        if g is gradients.views[index]._data and leaf.grad is None and not gradients.exposed:  # a rule wrote it here
+        if (
+            g is gradients.views[index]._data and leaf.grad is None and not gradients.exposed
+        ):  # a rule wrote it here
             leaf.grad = gradients.tensors[index]
             return
         context = leaf.placement.device.device_context

@@ -1,7 +1,9 @@
-"""Parameters, their gradients and the optimizer's state, each packed into one buffer that they are views of.
+"""Parameters, their gradients and the optimizer's state, each packed into one buffer that they are
+views of.
 
-An update is then a few array calls, however many parameters there are. It writes to the buffer, whatever else shares
-that memory: tensors and arrays that were taken of a parameter follow it, as in PyTorch.
+An update is then a few array calls, however many parameters there are. It writes to the buffer,
+whatever else shares that memory: tensors and arrays that were taken of a parameter follow it, as in
+PyTorch.
 """
 
 from __future__ import annotations
@@ -31,11 +33,19 @@ def plain_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return tuple(map(_plain, value)) if type(value) is tuple else value.item() if hasattr(value, "item") else value
+    return (
+        tuple(map(_plain, value))
+        if type(value) is tuple
+        else value.item()
+        if hasattr(value, "item")
+        else value
+    )
 
 
 class State(dict[str, Any]):
-    """The state of a parameter, or of several: numbers, and arrays of the device and dtype of the parameters."""
+    """The state of a parameter, or of several: numbers, and arrays of the device and dtype of the
+    parameters.
+    """
 
     __slots__ = ("device", "dtype")
 
@@ -61,7 +71,9 @@ class State(dict[str, Any]):
     def tensors(self) -> dict[str, Any]:
         """Return a copy, with tensors for arrays."""
         return {
-            key: astype(from_array(value, self.device), value.dtype) if self.is_array(key) else value
+            key: astype(from_array(value, self.device), value.dtype)
+            if self.is_array(key)
+            else value
             for key, value in self.items()
         }
 
@@ -69,24 +81,33 @@ class State(dict[str, Any]):
 class FlatParameters:
     """Parameters of one device and dtype that have always been updated together, with their state.
 
-    All states have the same numbers and keys. If the rule is `elementwise`, it takes all parameters, and all arrays of
-    their states, as one array each; else there is one parameter. The state counts once they have `stepped`.
+    All states have the same numbers and keys. If the rule is `elementwise`, it takes all
+    parameters, and all arrays of their states, as one array each; else there is one parameter. The
+    state counts once they have `stepped`.
     """
 
-    def __init__(self, params: Sequence[Tensor], states: Sequence[State], elementwise: bool, stepped: bool) -> None:
+    def __init__(
+        self, params: Sequence[Tensor], states: Sequence[State], elementwise: bool, stepped: bool
+    ) -> None:
         self.params, self.elementwise, self.stepped = params, elementwise, stepped
         self.leaves: list[Any] = [p._leaf for p in params]
         self.layout = BufferLayout([p.shape for p in params], params[0]._placement)
         with self.device.active():
             self.gradients = GradientBuffer(self.layout)
             # The common state, with arrays as the update rule takes them
-            self.numbers = {key: value for key, value in states[0].items() if not states[0].is_array(key)}
+            self.numbers = {
+                key: value for key, value in states[0].items() if not states[0].is_array(key)
+            }
             self.arrays: dict[str, Tensor] = {}
             for key in [key for key in states[0] if key not in self.numbers]:
                 packed = self.layout.packed([state[key] for state in states])
-                self.arrays[key] = from_array(packed if elementwise else self.layout.views(packed)[0], self.device)
+                self.arrays[key] = from_array(
+                    packed if elementwise else self.layout.views(packed)[0], self.device
+                )
             # All parameters, and each of them in the buffer
-            self.buffer, *self.segments = [from_placement(None, self.layout.placement) for _ in (None, *params)]
+            self.buffer, *self.segments = [
+                from_placement(None, self.layout.placement) for _ in (None, *params)
+            ]
             self.changed = 0  # the time of the last update
             self._take_memory()
             updated[id(self)] = self
@@ -101,22 +122,36 @@ class FlatParameters:
     # Layout of the parameters
 
     def packs(self, index: int) -> bool:
-        """Return whether a parameter is still packed here: not moved to another device, dtype, shape or buffer."""
+        """Return whether a parameter is still packed here: not moved to another device, dtype,
+        shape or buffer.
+        """
         leaf = self.leaves[index]
         slot = leaf.slot
-        return self.params[index]._leaf is leaf and slot is not None and slot.gradients is self.gradients
+        return (
+            self.params[index]._leaf is leaf
+            and slot is not None
+            and slot.gradients is self.gradients
+        )
 
     def intact(self) -> bool:
         """Return whether all parameters are still packed here."""
         gradients = self.gradients
-        for p, leaf in zip(self.params, self.leaves, strict=True):  # in place of calls of `packs`, at each step
+        for p, leaf in zip(
+            self.params, self.leaves, strict=True
+        ):  # in place of calls of `packs`, at each step
             slot = leaf.slot
-            if (p._edge is not leaf and p._leaf is not leaf) or slot is None or slot.gradients is not gradients:
+            if (
+                (p._edge is not leaf and p._leaf is not leaf)
+                or slot is None
+                or slot.gradients is not gradients
+            ):
                 return False
         return True
 
     def _take_memory(self) -> None:
-        """Move the parameters to a new buffer; they stay where they are if they are already packed alike."""
+        """Move the parameters to a new buffer; they stay where they are if they are already packed
+        alike.
+        """
         former = self._packed_alike()
         if former is not None:
             memory, views = former.buffer._data, [segment._data for segment in former.segments]
@@ -132,7 +167,9 @@ class FlatParameters:
                 move(p, view)
 
     def _packed_alike(self) -> FlatParameters | None:
-        """Return what has the same parameters, in the same order, packed now; None if nothing has."""
+        """Return what has the same parameters, in the same order, packed now; None if nothing
+        has.
+        """
         slot = self.leaves[0].slot
         flat: FlatParameters | None = slot and slot.flat()
         if flat is None or len(flat.params) != len(self.params) or not flat.intact():
@@ -167,7 +204,11 @@ class FlatParameters:
             for key, array in self.arrays.items()
         }
         return [
-            State(self.device, self.layout.placement.dtype, self.numbers | {key: x[i] for key, x in arrays.items()})
+            State(
+                self.device,
+                self.layout.placement.dtype,
+                self.numbers | {key: x[i] for key, x in arrays.items()},
+            )
             for i in range(len(self.params))
         ]
 
@@ -210,22 +251,32 @@ class FlatParameters:
             self.gather_parameters()
             viewed = self._note_change()
             try:
-                numbers, given, recorder = plain_numbers(self.numbers), plain_numbers(options), active_recorder()
+                numbers, given, recorder = (
+                    plain_numbers(self.numbers),
+                    plain_numbers(options),
+                    active_recorder(),
+                )
                 if recorder is not None:
                     numbers = recorder.update_numbers(self.numbers, numbers)
                     given = recorder.update_numbers(options, given)
                 state = self._update(update, numbers, given)
-                self._store(state if recorder is None else recorder.updated_numbers(self.numbers, state))
+                self._store(
+                    state if recorder is None else recorder.updated_numbers(self.numbers, state)
+                )
             finally:  # also of an update that raises
                 for param in viewed:
                     refresh(param)
 
-    def _update(self, update: Update, numbers: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    def _update(
+        self, update: Update, numbers: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Return the state after an update."""
         arrays = {key: x._data for key, x in self.arrays.items()}
         whole = self.segments[0]._data, self.gradients.views[0]._data
         p, g = self.updated_arrays() if self.elementwise else whole
-        state: dict[str, Any] = run_array_code(self.device, self._updated, update, p, g, arrays, numbers, options)
+        state: dict[str, Any] = run_array_code(
+            self.device, self._updated, update, p, g, arrays, numbers, options
+        )
         return state
 
     def _updated(
@@ -238,7 +289,9 @@ class FlatParameters:
         numbers: Mapping[str, Any],
         options: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Return the state after an update; a large buffer is updated in equal tiles that fit in a cache."""
+        """Return the state after an update; a large buffer is updated in equal tiles that fit in a
+        cache.
+        """
         values = {**numbers, **arrays}
         tile, size = device.backend.tile_size, p.shape[0] if p.shape else 0
         if not self.elementwise or tile is None or size < 2 * tile:
@@ -255,11 +308,19 @@ class FlatParameters:
         return {**state, **{key: arrays[key] for key in state if state.is_array(key)}}
 
     def updated_arrays(self) -> tuple[Any, Any]:
-        """Return the parameters that an elementwise rule updates, and their gradients, as one array each."""
+        """Return the parameters that an elementwise rule updates, and their gradients, as one array
+        each.
+        """
         return self.buffer._data, self.gradients.buffer._data
 
     def _update_tile(
-        self, device: Device, update: Update, p: Any, g: Any, values: Mapping[str, Any], options: Mapping[str, Any]
+        self,
+        device: Device,
+        update: Update,
+        p: Any,
+        g: Any,
+        values: Mapping[str, Any],
+        options: Mapping[str, Any],
     ) -> State:
         """Call the update rule, check and store its results, and return the new state."""
         state = State(device, self.layout.placement.dtype, values)
@@ -270,7 +331,9 @@ class FlatParameters:
             if new is None or new.shape != p.shape or new.dtype != p.dtype:
                 got = "None" if new is None else f"shape {tuple(new.shape)}, {new.dtype}"
                 name = getattr(update, "__qualname__", "update")
-                raise TypeError(f"{name}: expected an array of shape {tuple(p.shape)}, {p.dtype}, got {got}")
+                raise TypeError(
+                    f"{name}: expected an array of shape {tuple(p.shape)}, {p.dtype}, got {got}"
+                )
             p[...] = new
         for key, value in state.items():
             if value is g or value is p:
@@ -279,7 +342,9 @@ class FlatParameters:
 
     @staticmethod
     def _upcast(update: Update) -> Update:
-        """Return an update rule of float16 that computes in float32: squares overflow, and a small ε would be 0."""
+        """Return an update rule of float16 that computes in float32: squares overflow, and a small
+        ε would be 0.
+        """
 
         @wraps(update)
         def upcast(xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
@@ -299,12 +364,16 @@ class FlatParameters:
         return upcast
 
     def take_gradients(self) -> Any:
-        """Bring all gradients to a buffer that nothing else sees, as those of the parameters, and return it."""
+        """Bring all gradients to a buffer that nothing else sees, as those of the parameters, and
+        return it.
+        """
         arrays = [leaf.grad._data for leaf in self.leaves]
         if self.gradients.exposed:
             self.gradients.reallocate()
         gradients = self.gradients
-        for leaf, array, view, tensor in zip(self.leaves, arrays, gradients.views, gradients.tensors, strict=True):
+        for leaf, array, view, tensor in zip(
+            self.leaves, arrays, gradients.views, gradients.tensors, strict=True
+        ):
             if array is not view._data:
                 run_array_code(self.device, assign, view._data, array)
             leaf.grad = tensor
@@ -313,16 +382,29 @@ class FlatParameters:
     def _gather_gradients(self) -> None:
         """Copy gradients outside the buffer, such as assigned ones, into it."""
         gradients = self.gradients
-        kept = zip(self.leaves, gradients.tensors, gradients.views, strict=True)  # in place of calls of `contains`
-        foreign = [i for i, (leaf, own, view) in enumerate(kept) if not (leaf.grad is own and own._data is view._data)]
+        kept = zip(
+            self.leaves, gradients.tensors, gradients.views, strict=True
+        )  # in place of calls of `contains`
+        foreign = [
+            i
+            for i, (leaf, own, view) in enumerate(kept)
+            if not (leaf.grad is own and own._data is view._data)
+        ]
         if foreign and self.gradients.exposed:
             self.gradients.reallocate()
             foreign = list(range(len(self.leaves)))
         for index in foreign:
-            run_array_code(self.device, assign, self.gradients.views[index]._data, self.leaves[index].grad._data)
+            run_array_code(
+                self.device,
+                assign,
+                self.gradients.views[index]._data,
+                self.leaves[index].grad._data,
+            )
 
     def _note_change(self) -> list[Tensor]:
-        """Note that the parameters change, and return those that may have views, which are to follow."""
+        """Note that the parameters change, and return those that may have views, which are to
+        follow.
+        """
         viewed, when = [], clock.change()
         self.changed = when
         for param, leaf in zip(self.params, self.leaves, strict=True):

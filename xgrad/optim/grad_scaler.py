@@ -76,17 +76,23 @@ class GradScaler:
     ) -> None:
         if not init_scale > 0 or not growth_factor > 1 or not 0 < backoff_factor < 1:
             raise ValueError(
-                "GradScaler: expected init_scale above 0, growth_factor above 1 and backoff_factor between 0 and 1, "
-                f"got {shown(init_scale)}, {shown(growth_factor)} and {shown(backoff_factor)}"
+                "GradScaler: expected init_scale above 0, growth_factor above 1 and backoff_factor"
+                f" between 0 and 1, got {shown(init_scale)}, {shown(growth_factor)} and"
+                f" {shown(backoff_factor)}"
             )
         if not isinstance(growth_interval, int) or growth_interval < 1:
-            raise ValueError(f"GradScaler: expected an int above 0 for growth_interval, got {shown(growth_interval)}")
+            raise ValueError(
+                "GradScaler: expected an int above 0 for growth_interval, got"
+                f" {shown(growth_interval)}"
+            )
         self._growth_factor, self._backoff_factor = float(growth_factor), float(backoff_factor)
         self._growth_interval = growth_interval
         self._scale = full((), init_scale, dtype=float32, device=device)
         self._growth_tracker = zeros((), dtype=int32, device=device)
         self._enabled = enabled
-        self._found: dict[int, Tensor] = {}  # by the id of an optimizer, whether its gradients are not finite
+        self._found: dict[
+            int, Tensor
+        ] = {}  # by the id of an optimizer, whether its gradients are not finite
         self._stepped: set[int] = set()
 
     def is_enabled(self) -> bool:
@@ -105,16 +111,27 @@ class GradScaler:
 
     @no_grad()
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients of an optimizer by the factor, before clipping; without this call, `step` does it."""
+        """Divide the gradients of an optimizer by the factor, before clipping; without this call,
+        `step` does it.
+        """
         if not self._enabled:
             return
         if id(optimizer) in self._found:
-            raise RuntimeError("GradScaler.unscale_: expected one call before update(), got two for this optimizer")
-        gradients = Gradients("GradScaler.unscale_", [p for group in optimizer.param_groups for p in group["params"]])
+            raise RuntimeError(
+                "GradScaler.unscale_: expected one call before update(), got two for this optimizer"
+            )
+        gradients = Gradients(
+            "GradScaler.unscale_", [p for group in optimizer.param_groups for p in group["params"]]
+        )
         if not gradients.arrays:
-            raise RuntimeError("GradScaler.unscale_: expected gradients, got none: call backward() before")
+            raise RuntimeError(
+                "GradScaler.unscale_: expected gradients, got none: call backward() before"
+            )
         if any(array.dtype == float16 for array in gradients.arrays):
-            raise TypeError("GradScaler.unscale_: expected parameters of float32, got float16: use autocast() instead")
+            raise TypeError(
+                "GradScaler.unscale_: expected parameters of float32, got float16: use autocast()"
+                " instead"
+            )
         gradients.scale(1 / self._scale)
         found = [logical_not(all(isfinite(array))) for array in gradients.arrays]
         self._found[id(optimizer)] = functools.reduce(logical_or, found)
@@ -125,7 +142,9 @@ class GradScaler:
             optimizer.step()
             return
         if id(optimizer) in self._stepped:
-            raise RuntimeError("GradScaler.step: expected one call before update(), got two for this optimizer")
+            raise RuntimeError(
+                "GradScaler.step: expected one call before update(), got two for this optimizer"
+            )
         if id(optimizer) not in self._found:
             self.unscale_(optimizer)
         optimizer.apply_update(_unless(self._found[id(optimizer)]._data, optimizer.update))
@@ -137,7 +156,9 @@ class GradScaler:
         if not self._enabled:
             return
         if not self._found:
-            raise RuntimeError("GradScaler.update: expected a call of step() or unscale_() before, got none")
+            raise RuntimeError(
+                "GradScaler.update: expected a call of step() or unscale_() before, got none"
+            )
         found = functools.reduce(logical_or, self._found.values())
         steps = where(found, 0, self._growth_tracker + 1)
         grows, grown = steps == self._growth_interval, self._scale * self._growth_factor
@@ -161,13 +182,21 @@ class GradScaler:
         if not self._enabled:
             return
         check_state("GradScaler.load_state_dict", state_dict, self.state_dict())
-        self._scale[...], self._growth_tracker[...] = state_dict["scale"], state_dict["_growth_tracker"]
-        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
+        self._scale[...], self._growth_tracker[...] = (
+            state_dict["scale"],
+            state_dict["_growth_tracker"],
+        )
+        self._growth_factor, self._backoff_factor = (
+            state_dict["growth_factor"],
+            state_dict["backoff_factor"],
+        )
         self._growth_interval = state_dict["growth_interval"]
 
 
 def _unless(skip: Any, update: Update) -> Update:
-    """Return an update rule that leaves parameters and arrays of the state alone if `skip` is true."""
+    """Return an update rule that leaves parameters and arrays of the state alone if `skip` is
+    true.
+    """
 
     @functools.wraps(update)
     def unless(xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:

@@ -20,7 +20,8 @@ from xgrad.optim.optimizer import Optimizer, Params
 from xgrad.support import trees
 from xgrad.support.hints import shown
 
-_CURVATURE = 1e-10  # pairs of steps and changes with less are skipped, to keep the approximation positive definite
+# pairs of steps and changes with less are skipped, to keep the approximation positive definite
+_CURVATURE = 1e-10
 _LINE_TOLERANCE = 1e-9  # of the line search, which has no option for it
 _MEMORY = frozenset("n_iter func_evals d t old_dirs old_stps ro H_diag prev_flat_grad".split())
 
@@ -104,33 +105,48 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ) -> None:
         self._memory: dict[str, Any] = {}
-        defaults = {"lr": lr, "max_iter": max_iter, "tolerance_grad": tolerance_grad, "history_size": history_size}
+        defaults = {
+            "lr": lr,
+            "max_iter": max_iter,
+            "tolerance_grad": tolerance_grad,
+            "history_size": history_size,
+        }
         if max_eval is None and isinstance(max_iter, int):
             max_eval = max_iter * 5 // 4
         defaults["max_eval"] = max_eval
-        super().__init__(params, defaults | {"tolerance_change": tolerance_change, "line_search_fn": line_search_fn})
+        super().__init__(
+            params,
+            defaults | {"tolerance_change": tolerance_change, "line_search_fn": line_search_fn},
+        )
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise a ValueError if an option is out of range."""
         super().check(options)
         for key in ("max_iter", "max_eval", "history_size"):
             if not isinstance(options[key], int) or options[key] < 1:
-                raise ValueError(f"LBFGS: expected {key} to be an int above 0, got {shown(options[key])}")
+                raise ValueError(
+                    f"LBFGS: expected {key} to be an int above 0, got {shown(options[key])}"
+                )
         if options["line_search_fn"] not in (None, "strong_wolfe"):
             raise ValueError(
-                f"LBFGS: expected line_search_fn to be None or 'strong_wolfe', got {shown(options['line_search_fn'])}"
+                "LBFGS: expected line_search_fn to be None or 'strong_wolfe', got"
+                f" {shown(options['line_search_fn'])}"
             )
 
     def add_param_group(self, group: dict[str, Any]) -> None:
         """Add the parameters; raise a ValueError if there are some already."""
         if self.param_groups:
-            raise ValueError("LBFGS: expected one group of parameters, got two: give all parameters one list")
+            raise ValueError(
+                "LBFGS: expected one group of parameters, got two: give all parameters one list"
+            )
         super().add_param_group(group)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take up to `max_iter` iterations, and return the first result of the closure."""
         if closure is None:
-            raise TypeError("LBFGS.step: expected a closure that computes the loss and its gradients, got none")
+            raise TypeError(
+                "LBFGS.step: expected a closure that computes the loss and its gradients, got none"
+            )
         refuse("LBFGS takes steps that depend on values: capture the closure, not the step")
         (options,) = self.param_groups
         memory, lr = self._memory, options["lr"]
@@ -148,9 +164,14 @@ class LBFGS(Optimizer):
                     break
                 x, before = self._vector(), value
                 if options["line_search_fn"]:
-                    at, start = partial(self._point, closure, x, direction), Point(0.0, value, gradient, slope)
+                    at, start = (
+                        partial(self._point, closure, x, direction),
+                        Point(0.0, value, gradient, slope),
+                    )
                     left = options["max_eval"] - evaluations
-                    (t, value, gradient, _), count = strong_wolfe(at, start, t, size, _LINE_TOLERANCE, left)
+                    (t, value, gradient, _), count = strong_wolfe(
+                        at, start, t, size, _LINE_TOLERANCE, left
+                    )
                     evaluations += count
                     memory["t"] = t
                 self._assign(x + t * direction)
@@ -165,7 +186,9 @@ class LBFGS(Optimizer):
 
     def apply_update(self, update: Update) -> None:
         """Raise a TypeError: the steps are no function of one gradient."""
-        raise TypeError("LBFGS: expected a call of step(closure), got one of GradScaler: scale no loss")
+        raise TypeError(
+            "LBFGS: expected a call of step(closure), got one of GradScaler: scale no loss"
+        )
 
     def _direction(self, gradient: Tensor, history_size: int) -> Tensor:
         """Return the direction of the next iteration, and add the last one to the history."""
@@ -202,7 +225,9 @@ class LBFGS(Optimizer):
         """Return the result of the closure, its value, and all gradients as one vector."""
         with enable_grad():
             loss = closure()
-        grads = [zeros_like(p) if p.grad is None else p.grad for p in self.param_groups[0]["params"]]
+        grads = [
+            zeros_like(p) if p.grad is None else p.grad for p in self.param_groups[0]["params"]
+        ]
         return loss, float(loss), parameters_to_vector(grads)
 
     def _vector(self) -> Tensor:
@@ -225,7 +250,9 @@ class LBFGS(Optimizer):
     def state_dict(self) -> dict[str, Any]:
         """Return a copy of all that is needed to continue later: see `Optimizer.state_dict`."""
         return super().state_dict() | {
-            "state": {0: _mapped(lambda x: asarray(x, copy=True), self._memory)} if self._memory else {}
+            "state": (
+                {0: _mapped(lambda x: asarray(x, copy=True), self._memory)} if self._memory else {}
+            )
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -234,10 +261,16 @@ class LBFGS(Optimizer):
         if isinstance(state_dict, Mapping) and isinstance(state_dict.get("state"), Mapping):
             memory, state_dict = dict(state_dict["state"].get(0, {})), {**state_dict, "state": {}}
         if memory and not memory.keys() >= _MEMORY:
-            raise ValueError(f"{title}: expected {sorted(_MEMORY)} in the state of parameter 0, got {sorted(memory)}")
+            raise ValueError(
+                f"{title}: expected {sorted(_MEMORY)} in the state of parameter 0, got"
+                f" {sorted(memory)}"
+            )
         first, expected = self.param_groups[0]["params"][0], self._vector().shape
         if memory and memory["d"].shape != expected:
-            raise ValueError(f"{title}: expected vectors of shape {expected} in the state, got {memory['d'].shape}")
+            raise ValueError(
+                f"{title}: expected vectors of shape {expected} in the state, got"
+                f" {memory['d'].shape}"
+            )
         memory = {key: memory[key] for key in memory if key in _MEMORY}  # PyTorch has others
         memory = _mapped(lambda x: astype(x.detach().to(first.device), first.dtype), memory)
         super().load_state_dict(state_dict)
@@ -246,6 +279,9 @@ class LBFGS(Optimizer):
 
 def _mapped(function: Callable[[Tensor], Tensor], memory: dict[str, Any]) -> dict[str, Any]:
     """Return the state with a function of each tensor."""
-    values = [function(as_tensor("LBFGS", "state", x)) if hasattr(x, "shape") else x for _, x in trees.leaves(memory)]
+    values = [
+        function(as_tensor("LBFGS", "state", x)) if hasattr(x, "shape") else x
+        for _, x in trees.leaves(memory)
+    ]
     mapped: dict[str, Any] = trees.rebuild(memory, values)
     return mapped

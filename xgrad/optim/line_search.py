@@ -9,7 +9,9 @@ SUFFICIENT_DECREASE, CURVATURE = 1e-4, 0.9
 
 
 class Point(NamedTuple):
-    """A point of a line: its step size, the value and the gradient there, and the slope along the line."""
+    """A point of a line: its step size, the value and the gradient there, and the slope along the
+    line.
+    """
 
     t: float
     value: float
@@ -18,13 +20,19 @@ class Point(NamedTuple):
 
 
 def strong_wolfe(
-    evaluate: Callable[[float], Point], start: Point, t: float, scale: float, tolerance: float, limit: int
+    evaluate: Callable[[float], Point],
+    start: Point,
+    t: float,
+    scale: float,
+    tolerance: float,
+    limit: int,
 ) -> tuple[Point, int]:
-    """Return a point of a line that satisfies the strong Wolfe conditions, and the number of evaluations.
+    """Return a point of a line that satisfies the strong Wolfe conditions, and the number of
+    evaluations.
 
-    Algorithms 3.5 and 3.6 of J. Nocedal, S. J. Wright, "Numerical optimization", 2006. The search ends early after
-    `limit` evaluations beside the first, or if the bracket, in units of the largest component of the direction,
-    `scale`, is shorter than `tolerance`.
+    Algorithms 3.5 and 3.6 of J. Nocedal, S. J. Wright, "Numerical optimization", 2006. The search
+    ends early after `limit` evaluations beside the first, or if the bracket, in units of the
+    largest component of the direction, `scale`, is shorter than `tolerance`.
     """
 
     def too_high(point: Point) -> bool:
@@ -54,7 +62,10 @@ def strong_wolfe(
         t, margin = _cubic_minimum(low, high, (left, right)), 0.1 * (right - left)
         near_end = min(right - t, t - left) < margin
         if near_end and (stalled or t >= right or t <= left):
-            t, near_end = (right - margin if abs(t - right) < abs(t - left) else left + margin), False
+            t, near_end = (
+                (right - margin if abs(t - right) < abs(t - left) else left + margin),
+                False,
+            )
         stalled = near_end
         point = evaluate(t)
         count += 1
@@ -70,7 +81,9 @@ def strong_wolfe(
 
 
 def _cubic_minimum(a: Point, b: Point, bounds: tuple[float, float]) -> float:
-    """Return the minimum, within bounds, of the cubic polynomial through two points with their slopes."""
+    """Return the minimum, within bounds, of the cubic polynomial through two points with their
+    slopes.
+    """
     if a.t > b.t:
         a, b = b, a
     inner = a.slope + b.slope - 3 * (a.value - b.value) / (a.t - b.t)

@@ -89,26 +89,48 @@ class Muon(Optimizer):
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ) -> None:
-        defaults = {"lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov, "eps": eps}
+        defaults = {
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "nesterov": nesterov,
+            "eps": eps,
+        }
         super().__init__(
             params,
-            defaults | {"ns_coefficients": ns_coefficients, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn},
+            defaults
+            | {
+                "ns_coefficients": ns_coefficients,
+                "ns_steps": ns_steps,
+                "adjust_lr_fn": adjust_lr_fn,
+            },
         )
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Raise a ValueError if an option is out of range, or a parameter does not have two axes."""
+        """Raise a ValueError if an option is out of range, or a parameter does not have two
+        axes.
+        """
         super().check(options)
-        steps, coefficients, adjustment = (options[key] for key in ("ns_steps", "ns_coefficients", "adjust_lr_fn"))
+        steps, coefficients, adjustment = (
+            options[key] for key in ("ns_steps", "ns_coefficients", "adjust_lr_fn")
+        )
         if not isinstance(steps, int) or not 0 <= steps < 100:
-            raise ValueError(f"Muon: expected ns_steps to be an int from 0 to 99, got {shown(steps)}")
+            raise ValueError(
+                f"Muon: expected ns_steps to be an int from 0 to 99, got {shown(steps)}"
+            )
         if not isinstance(coefficients, (tuple, list)) or len(coefficients) != 3:
-            raise ValueError(f"Muon: expected ns_coefficients to be three numbers, got {shown(coefficients)}")
+            raise ValueError(
+                f"Muon: expected ns_coefficients to be three numbers, got {shown(coefficients)}"
+            )
         if adjustment not in _ADJUSTMENTS:
-            raise ValueError(f"Muon: expected adjust_lr_fn to be one of {_ADJUSTMENTS}, got {shown(adjustment)}")
+            raise ValueError(
+                f"Muon: expected adjust_lr_fn to be one of {_ADJUSTMENTS}, got {shown(adjustment)}"
+            )
         for i, p in enumerate(options["params"]):
             if getattr(p, "ndim", 2) != 2:
                 raise ValueError(
-                    f"Muon: expected parameters with two axes, got shape {p.shape} at {i}: give it to another optimizer"
+                    f"Muon: expected parameters with two axes, got shape {p.shape} at {i}: give it"
+                    " to another optimizer"
                 )
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
@@ -119,7 +141,9 @@ class Muon(Optimizer):
         buffer = state["momentum_buffer"]
         average(buffer, g, momentum)
         step = (1 - momentum) * g + momentum * buffer if options["nesterov"] else buffer
-        step = orthogonalize(xp, step, options["ns_coefficients"], options["ns_steps"], options["eps"])
+        step = orthogonalize(
+            xp, step, options["ns_coefficients"], options["ns_steps"], options["eps"]
+        )
         if options["adjust_lr_fn"] == "match_rms_adamw":
             ratio = 0.2 * max(rows, columns) ** 0.5
         else:
@@ -129,8 +153,12 @@ class Muon(Optimizer):
         return p
 
 
-def orthogonalize(xp: Any, x: Any, coefficients: tuple[float, float, float], steps: int, eps: float) -> Any:
-    """Return about the nearest matrix with orthonormal rows or columns, by Newton-Schulz steps: see `Muon`."""
+def orthogonalize(
+    xp: Any, x: Any, coefficients: tuple[float, float, float], steps: int, eps: float
+) -> Any:
+    """Return about the nearest matrix with orthonormal rows or columns, by Newton-Schulz steps: see
+    `Muon`.
+    """
     (a, b, c), tall = coefficients, x.shape[0] > x.shape[1]
     x = xp.matrix_transpose(x) if tall else x  # the smaller product
     norm = xp.sqrt(xp.sum(x * x))

@@ -68,13 +68,21 @@ class Optimizer:
     Tensor([ 0.75, -0.75], requires_grad=True)
     """
 
-    required_state: ClassVar[frozenset[str]] = frozenset()  # the keys that the state has after any step
-    elementwise: ClassVar[bool] = False  # whether `update` may be given many parameters as one array
-    ranges: ClassVar[tuple[str, ...]] = ()  # the options that `check` wants to be numbers of 0 or more
+    required_state: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # the keys that the state has after any step
+    elementwise: ClassVar[bool] = (
+        False  # whether `update` may be given many parameters as one array
+    )
+    ranges: ClassVar[
+        tuple[str, ...]
+    ] = ()  # the options that `check` wants to be numbers of 0 or more
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if not isinstance(defaults, dict):
-            raise TypeError(f"{type(self).__name__}: expected a dict of defaults, got {type(defaults).__name__}")
+            raise TypeError(
+                f"{type(self).__name__}: expected a dict of defaults, got {type(defaults).__name__}"
+            )
         self.defaults = defaults
         self.param_groups: list[dict[str, Any]] = []
         self.packing: Callable[..., FlatParameters] = FlatParameters
@@ -92,11 +100,12 @@ class Optimizer:
         xp : namespace
             The array API namespace of the arrays.
         p, g : array
-            The parameter and its gradient, alike in shape, dtype and device; if `elementwise`, a part of all
-            parameters and gradients, with one axis. Only `p` may be written to, and `g` is valid in this call only.
+            The parameter and its gradient, alike in shape, dtype and device; if `elementwise`, a
+            part of all parameters and gradients, with one axis. Only `p` may be written to, and `g`
+            is valid in this call only.
         state : dict
-            The state of the parameter, empty at first: numbers, and arrays like `p`. Nothing else sees the arrays, so
-            that they may be updated in place.
+            The state of the parameter, empty at first: numbers, and arrays like `p`. Nothing else
+            sees the arrays, so that they may be updated in place.
         options : mapping
             The options of the parameter's group.
 
@@ -105,10 +114,14 @@ class Optimizer:
         array
             The next value, like `p`, or `p` itself, updated in place.
         """
-        raise NotImplementedError(f"{type(self).__name__}: expected a method update, found none: define it")
+        raise NotImplementedError(
+            f"{type(self).__name__}: expected a method update, found none: define it"
+        )
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Raise a ValueError if an option of a new group is out of range; by default one of `ranges`."""
+        """Raise a ValueError if an option of a new group is out of range; by default one of
+        `ranges`.
+        """
         check_ranges(type(self).__name__, options, *self.ranges)
 
     def add_param_group(self, group: dict[str, Any]) -> None:
@@ -130,24 +143,37 @@ class Optimizer:
         """
         name = type(self).__name__
         if not isinstance(group, dict) or "params" not in group:
-            raise TypeError(f"{name}: expected groups that are dicts with 'params', got {shown(group)}")
+            raise TypeError(
+                f"{name}: expected groups that are dicts with 'params', got {shown(group)}"
+            )
         if unknown := sorted(group.keys() - self.defaults.keys() - {"params"}):
             raise ValueError(f"{name}: expected options of {list(self.defaults)}, got {unknown}")
-        params = [group["params"]] if isinstance(group["params"], Tensor) else _as_list(name, group["params"])
+        params = (
+            [group["params"]]
+            if isinstance(group["params"], Tensor)
+            else _as_list(name, group["params"])
+        )
         if not params:
             raise ValueError(f"{name}: expected parameters, got none: does the model have any?")
         known = {id(p) for g in self.param_groups for p in g["params"]}
         for i, p in enumerate(params):
             if not isinstance(p, Tensor):
-                raise TypeError(f"{name}: expected tensors as parameters, got {type(p).__name__} at {i}")
+                raise TypeError(
+                    f"{name}: expected tensors as parameters, got {type(p).__name__} at {i}"
+                )
             if not p.is_leaf:
-                raise ValueError(f"{name}: expected leaves as parameters, got one from {p.grad_fn.name} at {i}")
+                raise ValueError(
+                    f"{name}: expected leaves as parameters, got one from {p.grad_fn.name} at {i}"
+                )
             if p.dtype.kind == "c":
                 raise TypeError(
-                    f"{name}: expected real parameters, got {p.dtype} at {i}: keep real and imaginary parts in two"
+                    f"{name}: expected real parameters, got {p.dtype} at {i}: keep real and"
+                    " imaginary parts in two"
                 )
             if id(p) in known:
-                raise ValueError(f"{name}: expected each parameter once, got the one at {i} of a group twice")
+                raise ValueError(
+                    f"{name}: expected each parameter once, got the one at {i} of a group twice"
+                )
             known.add(id(p))
         options = {**self.defaults, **group, "params": params}
         self.check(options)
@@ -168,7 +194,8 @@ class Optimizer:
         Parameters
         ----------
         closure : callable, optional
-            A function that computes the loss and its gradients. It is called first, and its graph is recorded.
+            A function that computes the loss and its gradients. It is called first, and its graph
+            is recorded.
 
         Returns
         -------
@@ -177,8 +204,9 @@ class Optimizer:
 
         Notes
         -----
-        Ctrl-C, or the exception of another signal handler, leaves the step done or not; if it comes while the update
-        writes, some parameters and moments are updated and others not, as in PyTorch, and the next step works.
+        Ctrl-C, or the exception of another signal handler, leaves the step done or not; if it comes
+        while the update writes, some parameters and moments are updated and others not, as in
+        PyTorch, and the next step works.
         """
         loss = None
         if closure is not None:
@@ -200,7 +228,9 @@ class Optimizer:
             device.synchronize()
 
     def pack(self) -> list[tuple[FlatParameters, dict[str, Any]]]:
-        """Pack the parameters, with the gradients that they have now, and return them with their groups."""
+        """Pack the parameters, with the gradients that they have now, and return them with their
+        groups.
+        """
         former = self._packed
         if not all(map(self._has_packed, self.param_groups)):  # groups were edited
             self._unpacked_state, self._packed = self._states(), {}
@@ -217,11 +247,21 @@ class Optimizer:
 
     def flats(self) -> list[FlatParameters]:
         """Return the packed parameters of all groups."""
-        return [flat for g in self.param_groups if id(g) in self._packed for flat in self._packed[id(g)].flats]
+        return [
+            flat
+            for g in self.param_groups
+            if id(g) in self._packed
+            for flat in self._packed[id(g)].flats
+        ]
 
     def is_packed(self) -> bool:
-        """Return whether parameters will be packed in the next step as in the last one; False before the first."""
-        packed = all(self._has_packed(group) and self._packed[id(group)].holds() for group in self.param_groups)
+        """Return whether parameters will be packed in the next step as in the last one; False
+        before the first.
+        """
+        packed = all(
+            self._has_packed(group) and self._packed[id(group)].holds()
+            for group in self.param_groups
+        )
         return packed and any(flat.stepped for flat in self.flats())
 
     def _has_packed(self, group: dict[str, Any]) -> bool:
@@ -229,7 +269,9 @@ class Optimizer:
         return packed is not None and packed.ids == list(map(id, group["params"]))
 
     def _pack(self, group: dict[str, Any]) -> _PackedGroup:
-        """Pack the parameters of a group: those together that are alike in all that matters to an update."""
+        """Pack the parameters of a group: those together that are alike in all that matters to an
+        update.
+        """
         alike: dict[Any, list[tuple[Tensor, State]]] = {}
         constants = []
         for p in group["params"]:
@@ -238,17 +280,26 @@ class Optimizer:
                 constants.append(p)
                 continue
             state = self._unpacked_state.get(p, State(p.device, dtype)).to(p.device, dtype)
-            numbers = frozenset((key, None if state.is_array(key) else repr(state[key])) for key in state)
+            numbers = frozenset(
+                (key, None if state.is_array(key) else repr(state[key])) for key in state
+            )
             kind = (
                 stepped, leaf.grad is None, p.requires_grad, p.device, p.dtype, numbers,
                 None if self.elementwise else id(p),
             )  # fmt: skip
             alike.setdefault(kind, []).append((p, state))
         flats = [
-            self.packing([p for p, _ in members], [state for _, state in members], self.elementwise, stepped=kind[0])
+            self.packing(
+                [p for p, _ in members],
+                [state for _, state in members],
+                self.elementwise,
+                stepped=kind[0],
+            )
             for kind, members in alike.items()
         ]
-        packed = self._packed[id(group)] = _PackedGroup(list(map(id, group["params"])), flats, constants)
+        packed = self._packed[id(group)] = _PackedGroup(
+            list(map(id, group["params"])), flats, constants
+        )
         for p in group["params"]:
             self._unpacked_state.pop(p, None)
         return packed
@@ -267,7 +318,9 @@ class Optimizer:
         return MappingProxyType({p: MappingProxyType(state) for p, state in self._states().items()})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without the buffers, which parameters would not be views of in a copy."""
+        """Return the attributes without the buffers, which parameters would not be views of in a
+        copy.
+        """
         unpacked = {p: State(s.device, s.dtype, s) for p, s in self._states().items()}
         return vars(self) | {"_packed": {}, "_unpacked_state": unpacked}
 
@@ -293,7 +346,9 @@ class Optimizer:
         >>> xgrad.optim.SGD(xgrad.nn.Linear(2, 2).parameters(), lr=0.1).state_dict()["param_groups"][0]["lr"]
         0.1
         """
-        numbers = {id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
+        numbers = {
+            id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])
+        }
         groups = [{**g, "params": [numbers[id(p)] for p in g["params"]]} for g in self.param_groups]
         refuse("the state of an optimizer is read")
         state = {numbers[id(p)]: values.tensors() for p, values in self._states().items()}
@@ -328,21 +383,39 @@ class Optimizer:
         0.1
         """
         title = f"{type(self).__name__}.load_state_dict"
-        if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= state_dict.keys():
-            raise TypeError(f"{title}: expected a mapping with 'state' and 'param_groups', as state_dict() returns")
-        if not isinstance(state_dict["state"], Mapping) or not all(
-            isinstance(part, Mapping) for part in (*state_dict["param_groups"], *state_dict["state"].values())
+        if (
+            not isinstance(state_dict, Mapping)
+            or not {"state", "param_groups"} <= state_dict.keys()
         ):
-            raise TypeError(f"{title}: expected mappings for the groups and for the state of each parameter")
+            raise TypeError(
+                f"{title}: expected a mapping with 'state' and 'param_groups', as state_dict()"
+                " returns"
+            )
+        if not isinstance(state_dict["state"], Mapping) or not all(
+            isinstance(part, Mapping)
+            for part in (*state_dict["param_groups"], *state_dict["state"].values())
+        ):
+            raise TypeError(
+                f"{title}: expected mappings for the groups and for the state of each parameter"
+            )
         if not all("params" in group for group in state_dict["param_groups"]):
             raise ValueError(f"{title}: expected 'params' in every group")
-        groups, states = list(map(self._own_options, state_dict["param_groups"])), state_dict["state"]
+        groups, states = (
+            list(map(self._own_options, state_dict["param_groups"])),
+            state_dict["state"],
+        )
         self._check_groups(title, groups)
         numbers = [number for group in groups for number in group["params"]]
         if unknown := sorted(set(states) - set(numbers)):
-            raise ValueError(f"{title}: expected state of the parameters {numbers}, got that of {unknown}")
+            raise ValueError(
+                f"{title}: expected state of the parameters {numbers}, got that of {unknown}"
+            )
         pairs = zip(numbers, [p for g in self.param_groups for p in g["params"]], strict=True)
-        state = {p: self._loaded_state(title, number, p, states[number]) for number, p in pairs if number in states}
+        state = {
+            p: self._loaded_state(title, number, p, states[number])
+            for number, p in pairs
+            if number in states
+        }
         former = self._packed
         self._unpacked_state, self._packed = state, {}
         for own, group in zip(self.param_groups, groups, strict=True):
@@ -351,17 +424,25 @@ class Optimizer:
         del former  # held until now, so that parameters stay where they are
 
     def _own_options(self, group: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a loaded group without options of PyTorch: those of implementations, and one that a class implies."""
+        """Return a loaded group without options of PyTorch: those of implementations, and one that
+        a class implies.
+        """
         implied = {"decoupled_weight_decay": getattr(self, "decoupled", None)}
         return {
-            k: v for k, v in group.items() if k not in _IMPLEMENTATIONS and (k not in implied or v is not implied[k])
+            k: v
+            for k, v in group.items()
+            if k not in _IMPLEMENTATIONS and (k not in implied or v is not implied[k])
         }
 
     def _check_groups(self, title: str, groups: list[dict[str, Any]]) -> None:
-        """Raise a ValueError unless loaded groups have the numbers of parameters and the options of this optimizer."""
+        """Raise a ValueError unless loaded groups have the numbers of parameters and the options of
+        this optimizer.
+        """
         expected, got = ([len(g["params"]) for g in gs] for gs in (self.param_groups, groups))
         if expected != got:
-            raise ValueError(f"{title}: expected groups with these numbers of parameters: {expected}, got {got}")
+            raise ValueError(
+                f"{title}: expected groups with these numbers of parameters: {expected}, got {got}"
+            )
         for i, (own, group) in enumerate(zip(self.param_groups, groups, strict=True)):
             if (group.keys() ^ own.keys()) - {"initial_lr"}:  # which schedules add
                 raise ValueError(
@@ -371,7 +452,9 @@ class Optimizer:
             self.check(group)
 
     def _loaded_state(self, title: str, number: Any, p: Tensor, values: Mapping[str, Any]) -> State:
-        """Return the state of a parameter with copies of arrays, once all that is needed is there."""
+        """Return the state of a parameter with copies of arrays, once all that is needed is
+        there.
+        """
         state = State(p.device, p._data.dtype)
         for key, value in values.items():
             if value is None:
@@ -381,14 +464,19 @@ class Optimizer:
             elif not hasattr(value, "shape"):
                 state[key] = value
             else:
-                value = asarray(value, device=None if isinstance(value, Tensor) else "cpu", copy=True)
+                value = asarray(
+                    value, device=None if isinstance(value, Tensor) else "cpu", copy=True
+                )
                 if value.shape != p.shape:
                     raise ValueError(
-                        f"{title}: expected {key!r} of parameter {number} of shape {p.shape}, got {value.shape}"
+                        f"{title}: expected {key!r} of parameter {number} of shape {p.shape}, got"
+                        f" {value.shape}"
                     )
                 state[key] = astype(value.detach().to(p.device), p.dtype)._data
         if state and (missing := self.required_state - state.keys()):
-            raise ValueError(f"{title}: expected {sorted(missing)} in the state of parameter {number}, got none")
+            raise ValueError(
+                f"{title}: expected {sorted(missing)} in the state of parameter {number}, got none"
+            )
         return state
 
     def __repr__(self) -> str:
@@ -406,7 +494,9 @@ _NUMBERS = frozenset({"step", "mu_product"})  # of the state, by PyTorch's names
 
 
 class _PackedGroup(NamedTuple):
-    """A group with packed parameters: the ids of all, the packed ones, and those that never required a gradient."""
+    """A group with packed parameters: the ids of all, the packed ones, and those that never
+    required a gradient.
+    """
 
     ids: list[int]
     flats: list[FlatParameters]
@@ -414,18 +504,24 @@ class _PackedGroup(NamedTuple):
 
     def holds(self) -> bool:
         """Return whether the parameters would be packed in the same way again."""
-        return all(flat.intact() and flat.uniform() for flat in self.flats) and not any(map(_LEAF, self.constants))
+        return all(flat.intact() and flat.uniform() for flat in self.flats) and not any(
+            map(_LEAF, self.constants)
+        )
 
     def states(self) -> dict[Tensor, State]:
         """Return the state of each parameter that was updated."""
         stepped = (flat for flat in self.flats if flat.stepped)
-        return {p: state for flat in stepped for p, state in zip(flat.params, flat.states(), strict=True)}
+        return {
+            p: state
+            for flat in stepped
+            for p, state in zip(flat.params, flat.states(), strict=True)
+        }
 
 
 def _as_list(name: str, params: Any) -> list[Any]:
     if isinstance(params, (Tensor, Mapping, str)) or not isinstance(params, Iterable):
         raise TypeError(
-            f"{name}: expected an iterable of tensors or of groups, such as model.parameters(), got "
-            f"{type(params).__name__}"
+            f"{name}: expected an iterable of tensors or of groups, such as model.parameters(), got"
+            f" {type(params).__name__}"
         )
     return list(params)

@@ -81,12 +81,18 @@ class RMSprop(Optimizer):
         maximize: bool = False,
     ) -> None:
         defaults = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, defaults | {"momentum": momentum, "centered": centered, "maximize": maximize})
+        super().__init__(
+            params, defaults | {"momentum": momentum, "centered": centered, "maximize": maximize}
+        )
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of all parameters."""
         alpha, momentum = options["alpha"], options["momentum"]
-        wanted = ["square_avg"] + ["grad_avg"] * options["centered"] + ["momentum_buffer"] * bool(momentum)
+        wanted = (
+            ["square_avg"]
+            + ["grad_avg"] * options["centered"]
+            + ["momentum_buffer"] * bool(momentum)
+        )
         for key in wanted:
             if key not in state:
                 state[key] = xp.zeros_like(p)

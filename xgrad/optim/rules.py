@@ -1,4 +1,6 @@
-"""Parts of several update rules: options with their checks and documentation, penalties, running means."""
+"""Parts of several update rules: options with their checks and documentation, penalties, running
+means.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,15 @@ def check_range(name: str, option: str, value: Any, below: float = float("inf"))
         good = False
     if not good:
         limit = "" if below == float("inf") else f" below {below:g}"
-        raise ValueError(f"{name}: expected {option} to be a number of 0 or more{limit}, got {shown(value)}")
+        raise ValueError(
+            f"{name}: expected {option} to be a number of 0 or more{limit}, got {shown(value)}"
+        )
 
 
 def check_ranges(name: str, options: Mapping[str, Any], *keys: str) -> None:
-    """Raise a ValueError unless these options are numbers of 0 or more, and ``betas`` two numbers from 0 to 1."""
+    """Raise a ValueError unless these options are numbers of 0 or more, and ``betas`` two numbers
+    from 0 to 1.
+    """
     for key in keys:
         if key != "betas":
             check_range(name, key, options[key])
@@ -32,7 +38,8 @@ def check_ranges(name: str, options: Mapping[str, Any], *keys: str) -> None:
 
 
 def penalized(p: Any, g: Any, options: Mapping[str, Any]) -> Any:
-    """Return the gradient of the objective: negated with ``maximize``, and with that of the L2 penalty.
+    """Return the gradient of the objective: negated with ``maximize``, and with that of the L2
+    penalty.
 
     With ``decoupled_weight_decay``, it has no penalty, and the parameters shrink in place.
     """

@@ -75,7 +75,12 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        defaults = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+        }
         super().__init__(params, defaults | {"nesterov": nesterov, "maximize": maximize})
 
     def check(self, options: Mapping[str, Any]) -> None:
@@ -91,7 +96,9 @@ class SGD(Optimizer):
         """Return the next value of all parameters."""
         lr, momentum, decay = options["lr"], options["momentum"], options["weight_decay"]
         new, buffer = 1 - options["dampening"], state.get("momentum_buffer")
-        buffer = sgd_step(xp, p, g, buffer, lr, decay, momentum, new, options["nesterov"], options["maximize"])
+        buffer = sgd_step(
+            xp, p, g, buffer, lr, decay, momentum, new, options["nesterov"], options["maximize"]
+        )
         if momentum:
             state["momentum_buffer"] = buffer
         return p

@@ -17,7 +17,9 @@ from xgrad.support.hints import shown
 __all__ = ["AveragedModel", "get_ema_avg_fn", "get_swa_avg_fn", "update_bn"]
 hints.install(__name__)
 
-Average = Callable[[Tensor, Tensor, Tensor], Tensor]  # of the average, the new value, and the number of averaged values
+Average = Callable[
+    [Tensor, Tensor, Tensor], Tensor
+]  # of the average, the new value, and the number of averaged values
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
@@ -149,24 +151,27 @@ class AveragedModel(Module):
     def update_parameters(self, model: Module) -> None:
         """Update the averages; the first call copies.
 
-        model : Module -- The model, with parameters and buffers of the same names and shapes as at the beginning.
-        raises ValueError -- If they differ.
+        model : Module -- The model, with parameters and buffers of the same names and shapes as at
+        the beginning. raises ValueError -- If they differ.
 
-        It may be part of a captured step: the number of averaged values is read when the step is replayed.
+        It may be part of a captured step: the number of averaged values is read when the step is
+        replayed.
         """
         new = {**dict(model.named_parameters()), **dict(model.named_buffers())}
         parameters = dict(self.module.named_parameters())
         old = {**parameters, **dict(self.module.named_buffers())}
         if {name: x.shape for name, x in new.items()} != {name: x.shape for name, x in old.items()}:
             raise ValueError(
-                "update_parameters: expected a model with tensors of the names and shapes at the beginning, got "
-                f"{sorted(set(new) ^ set(old)) or 'other shapes'}"
+                "update_parameters: expected a model with tensors of the names and shapes at the"
+                f" beginning, got {sorted(set(new) ^ set(old)) or 'other shapes'}"
             )
         for name, averaged in old.items():
             current = new[name].detach().to(averaged.device)
             if averaged.dtype.kind in "fc" and (self.use_buffers or name in parameters):
                 number = self.n_averaged.to(averaged.device)
-                current = where(number == 0, current, self.avg_fn(averaged.detach(), current, number))
+                current = where(
+                    number == 0, current, self.avg_fn(averaged.detach(), current, number)
+                )
             averaged[...] = current
         self.n_averaged[...] = self.n_averaged + 1
 

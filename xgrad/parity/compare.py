@@ -28,7 +28,9 @@ def differences_limit() -> float:
 
 
 class _Finding(NamedTuple):
-    """An error in the result or gradient `number` of a sample; `unit` is the size of the unit that it is counted in."""
+    """An error in the result or gradient `number` of a sample; `unit` is the size of the unit that
+    it is counted in.
+    """
 
     error: WorstError
     sample: Sample
@@ -36,8 +38,12 @@ class _Finding(NamedTuple):
     unit: float = 1.0
 
 
-def compare(op: OpCase, devices: Sequence[Device], dtypes: Sequence[str], time: bool = True) -> Comparison:
-    """Compare devices with the reference on every sample, and the reference with differences and with PyTorch."""
+def compare(
+    op: OpCase, devices: Sequence[Device], dtypes: Sequence[str], time: bool = True
+) -> Comparison:
+    """Compare devices with the reference on every sample, and the reference with differences and
+    with PyTorch.
+    """
     samples = [sample for sample in (*op.samples, op.range_sample(), op.special_sample()) if sample]
     result = Comparison(op.name, op.tolerance.name, len(samples))
     result.skipped = {str(d): op.unsupported[d.type] for d in devices if d.type in op.unsupported}
@@ -66,8 +72,12 @@ def _rank(error: WorstError) -> tuple[float, float]:
     return error.share, error.relative
 
 
-def _compare_sample(op: OpCase, sample: Sample, devices: Sequence[Device], dtypes: Sequence[str]) -> Iterator[_Finding]:
-    """Yield the worst error of each quantity, in each dtype, on each device and of the reference itself."""
+def _compare_sample(
+    op: OpCase, sample: Sample, devices: Sequence[Device], dtypes: Sequence[str]
+) -> Iterator[_Finding]:
+    """Yield the worst error of each quantity, in each dtype, on each device and of the reference
+    itself.
+    """
     exact = reference().device
     try:
         run = run_op(op, sample, exact, FLOAT64)
@@ -94,35 +104,55 @@ def _check_kinds(op: OpCase, got: Run, expected: Run, dtype: str) -> None:
     """Raise `Mismatch` for results of other shapes or kinds than those of the reference."""
     kinds = [(x.shape, x.dtype) for x in got.values]
     floats = np.dtype("float64" if op.function_name == "astype" else dtype)
-    wanted = [(x.shape, like(x.dtype, floats) if x.dtype.kind in "fc" else x.dtype) for x in expected.values]
+    wanted = [
+        (x.shape, like(x.dtype, floats) if x.dtype.kind in "fc" else x.dtype)
+        for x in expected.values
+    ]
     if kinds != wanted:
-        texts = [", ".join(f"{kind} of shape {shape}" for shape, kind in each) for each in (wanted, kinds)]
+        texts = [
+            ", ".join(f"{kind} of shape {shape}" for shape, kind in each)
+            for each in (wanted, kinds)
+        ]
         raise Mismatch("expected {}, got {}".format(*texts))
 
 
 def _compare_device(
-    op: OpCase, sample: Sample, device: str, dtype: str, got: Run, expected: Run, slopes: Differences | None
+    op: OpCase,
+    sample: Sample,
+    device: str,
+    dtype: str,
+    got: Run,
+    expected: Run,
+    slopes: Differences | None,
 ) -> Iterator[_Finding]:
     elements = max([x.size for x in sample.inputs if isinstance(x, np.ndarray)], default=1)
     for quantity, results, references, extra in _quantities(op, sample, got, expected, slopes):
         if quantity == "value" and not op.tolerance.conditioned:
             extra = [0.0] * len(results)
         limit = op.tolerance.limit(quantity, 1 if sample.elementwise else elements)
-        errors = [distance(a, b, a.dtype, c) for a, b, c in zip(results, references, extra, strict=True)]
+        errors = [
+            distance(a, b, a.dtype, c) for a, b, c in zip(results, references, extra, strict=True)
+        ]
         key, wrong = (device, dtype, quantity), [np.isinf(units) for units, _ in errors]
-        finite = [(np.where(w, 0, a), np.where(w, 0, b)) for w, (a, b) in zip(wrong, errors, strict=True)]
+        finite = [
+            (np.where(w, 0, a), np.where(w, 0, b)) for w, (a, b) in zip(wrong, errors, strict=True)
+        ]
         yield _worst(op, sample, key, "ULP", limit, results, references, finite)
         if any(map(np.any, wrong)):
             yield _worst(op, sample, key, "ULP", limit, results, references, errors)
 
 
-def _compare_pytorch(op: OpCase, sample: Sample, run: Run, slopes: Differences | None) -> Iterator[_Finding]:
+def _compare_pytorch(
+    op: OpCase, sample: Sample, run: Run, slopes: Differences | None
+) -> Iterator[_Finding]:
     """Yield the errors of the reference compared with PyTorch's functions and derivatives."""
     if op.torch is None or not pytorch.installed():
         return
     try:
         expected = run_op_pytorch(op, sample, "float64")
-        kinds, wanted = ([(x.shape, x.dtype.kind) for part in each for x in part] for each in (run, expected))
+        kinds, wanted = (
+            [(x.shape, x.dtype.kind) for part in each for x in part] for each in (run, expected)
+        )
         if kinds != wanted:
             raise Mismatch(f"expected shapes and kinds {wanted}, got {kinds}")
     except Exception as error:
@@ -134,10 +164,21 @@ def _compare_pytorch(op: OpCase, sample: Sample, run: Run, slopes: Differences |
             distance(a.astype(b.dtype), b, b.dtype, c)[::-1]
             for a, b, c in zip(results, torch_results, extra, strict=True)
         ]
-        yield _worst(op, sample, (PYTORCH, "float64", quantity), "relative", limit, results, torch_results, errors)
+        yield _worst(
+            op,
+            sample,
+            (PYTORCH, "float64", quantity),
+            "relative",
+            limit,
+            results,
+            torch_results,
+            errors,
+        )
 
 
-def _compare_differences(op: OpCase, sample: Sample, run: Run, slopes: Differences | None) -> Iterator[_Finding]:
+def _compare_differences(
+    op: OpCase, sample: Sample, run: Run, slopes: Differences | None
+) -> Iterator[_Finding]:
     """Yield the errors of the derivative rules compared with finite differences."""
     if slopes is None or op.no_derivative or not run.gradients:
         return
@@ -148,17 +189,26 @@ def _compare_differences(op: OpCase, sample: Sample, run: Run, slopes: Differenc
         off = np.maximum(np.abs(g - slope) - noise, 0)
         off = np.where(np.isposinf(noise), 0, off)
         magnitude = np.maximum(np.abs(slope) + changes, np.finfo(np.float64).tiny)
-        relative = np.where(np.isnan(g) & np.isnan(slope), 0, np.where(np.isnan(off), np.inf, off / magnitude))
+        relative = np.where(
+            np.isnan(g) & np.isnan(slope), 0, np.where(np.isnan(off), np.inf, off / magnitude)
+        )
         errors.append((relative, relative))
     key = (DIFFERENCES, "float64", "gradient")
-    yield _worst(op, sample, key, "relative", differences_limit(), run.gradients, slopes.gradients, errors)
+    yield _worst(
+        op, sample, key, "relative", differences_limit(), run.gradients, slopes.gradients, errors
+    )
 
 
 def _quantities(
     op: OpCase, sample: Sample, got: Run, expected: Run, slopes: Differences | None
 ) -> Iterator[tuple[Any, ...]]:
     """Yield values and gradients, each with an addition to its magnitude."""
-    yield "value", got.values, expected.values, slopes.value_changes if slopes else [0.0] * len(got.values)
+    yield (
+        "value",
+        got.values,
+        expected.values,
+        slopes.value_changes if slopes else [0.0] * len(got.values),
+    )
     if got.gradients and not (sample.special and not op.special_gradient):
         extra = slopes.gradient_changes if slopes else [0.0] * len(got.gradients)
         yield "gradient", got.gradients, expected.gradients, extra
@@ -174,7 +224,9 @@ def _worst(
     expected: list[np.ndarray],
     errors: list[tuple[Any, Any]],
 ) -> _Finding:
-    """Return the element with the largest error, of several arrays; without elements, an error of 0."""
+    """Return the element with the largest error, of several arrays; without elements, an error of
+    0.
+    """
     sizes = [float(np.max(error)) if error.size else -1.0 for error, _ in errors]
     k = int(np.argmax(sizes)) if sizes else 0
     what = "the result" if len(got) == 1 else f"result {k}"
@@ -191,7 +243,9 @@ def _worst(
         describe_inputs(op, sample, key[1]), str(x), str(y),
     )  # fmt: skip
     off = np.longdouble(abs(np.clongdouble(x) - np.clongdouble(y)))
-    return _Finding(error, sample, k, float(off / size) if 0 < size < math.inf and 0 < off < math.inf else 1.0)
+    return _Finding(
+        error, sample, k, float(off / size) if 0 < size < math.inf and 0 < off < math.inf else 1.0
+    )
 
 
 def _raised(op: OpCase, sample: Sample, device: str, dtype: str, exception: Exception) -> _Finding:
@@ -206,17 +260,25 @@ def _raised(op: OpCase, sample: Sample, device: str, dtype: str, exception: Exce
 
 
 def _with_reproducer(op: OpCase, finding: _Finding) -> WorstError:
-    """Return an error with a program that reproduces it, with one element of each input if these suffice."""
+    """Return an error with a program that reproduces it, with one element of each input if these
+    suffice.
+    """
     error = finding.error
-    if not error.error or (error.passed and error.unit == "relative"):  # those are of more precision than a device has
+    if not error.error or (
+        error.passed and error.unit == "relative"
+    ):  # those are of more precision than a device has
         return error
     if finding.sample.elementwise and error.place:
         finding = _shrunk(op, finding)
         error = finding.error
-    compared = {DIFFERENCES: "central differences", PYTORCH: "PyTorch"}.get(error.device, "the reference")
+    compared = {DIFFERENCES: "central differences", PYTORCH: "PyTorch"}.get(
+        error.device, "the reference"
+    )
     device = "cpu" if error.device in (DIFFERENCES, PYTORCH, REFERENCE) else error.device
     title = f"{op} on {device}, {error.dtype}: {error.what}, compared with {compared}"
-    return replace(error, reproducer=reproducer(op, finding.sample, error, *finding[2:], device, title))
+    return replace(
+        error, reproducer=reproducer(op, finding.sample, error, *finding[2:], device, title)
+    )
 
 
 def _shrunk(op: OpCase, finding: _Finding) -> _Finding:

@@ -14,11 +14,12 @@ UNITS = {"ULP": "error in ULP", "relative": "relative error"}
 
 @dataclass(frozen=True)
 class WorstError:
-    """The worst error of an op on a device, in one dtype, of one quantity ("value" or "gradient") and kind.
+    """The worst error of an op on a device, in one dtype, of one quantity ("value" or "gradient")
+    and kind.
 
-    For the `device` `DIFFERENCES` or `PYTORCH`, it is the relative error of the reference compared with these. `error`
-    and `limit` are in `unit`; `sample` has the shapes of the inputs, `inputs` their numbers; `note` tells what went
-    wrong where there is no number.
+    For the `device` `DIFFERENCES` or `PYTORCH`, it is the relative error of the reference compared
+    with these. `error` and `limit` are in `unit`; `sample` has the shapes of the inputs, `inputs`
+    their numbers; `note` tells what went wrong where there is no number.
     """
 
     device: str
@@ -44,8 +45,16 @@ class WorstError:
 
     @property
     def kind(self) -> str:
-        """``"refused"`` for an exception, ``"wrong"`` for a NaN, infinity, integer or dtype, or ``"rounding"``."""
-        return "rounding" if self.error < math.inf else "refused" if self.note and not self.got else "wrong"
+        """``"refused"`` for an exception, ``"wrong"`` for a NaN, infinity, integer or dtype, or
+        ``"rounding"``.
+        """
+        return (
+            "rounding"
+            if self.error < math.inf
+            else "refused"
+            if self.note and not self.got
+            else "wrong"
+        )
 
     @property
     def share(self) -> float:
@@ -75,8 +84,14 @@ class Comparison:
         return [error for error in self.cells if not error.passed]
 
     def worst(self, device: str, *fields: str) -> WorstError | None:
-        """Return the worst error on a device, among those of a dtype or a quantity if they are given."""
-        errors = [e for e in self.cells if e.device == device and all(f in (e.dtype, e.quantity) for f in fields)]
+        """Return the worst error on a device, among those of a dtype or a quantity if they are
+        given.
+        """
+        errors = [
+            e
+            for e in self.cells
+            if e.device == device and all(f in (e.dtype, e.quantity) for f in fields)
+        ]
         return worst(errors)
 
 

@@ -1,7 +1,9 @@
-"""Comparison of the fused kernels of a backend with the generic rules that they replace, on the same device.
+"""Comparison of the fused kernels of a backend with the generic rules that they replace, on the
+same device.
 
-The op table leads to the kernels of ops and of their gradients, on short inputs, and seeded draws to those of random
-numbers. Here are the updates of optimizers, and reductions of rows that are too long for finite differences.
+The op table leads to the kernels of ops and of their gradients, on short inputs, and seeded draws
+to those of random numbers. Here are the updates of optimizers, and reductions of rows that are too
+long for finite differences.
 """
 
 from __future__ import annotations
@@ -26,16 +28,19 @@ LENGTH = 1500  # of rows, which a block of threads reduces instead of a warp
 ELEMENTS = 1003  # of parameters
 LIMIT = 32
 REASON = (
-    "An update rounds each operation of the generic rule in the same order, and must be bit-identical, whether its "
-    "factors are numbers or read from memory. Rows are summed in another order: their largest error may be "
-    f"{LIMIT} times the precision of the largest result, of a sum of {LENGTH} terms of one size. So may that of the "
-    "gates of an LSTM, which are products with the same weights."
+    "An update rounds each operation of the generic rule in the same order, and must be"
+    " bit-identical, whether its factors are numbers or read from memory. Rows are summed in"
+    f" another order: their largest error may be {LIMIT} times the precision of the largest result,"
+    f" of a sum of {LENGTH} terms of one size. So may that of the gates of an LSTM, which are"
+    " products with the same weights."
 )
 
 
 @dataclass(frozen=True)
 class FusedKernel:
-    """The largest difference between a kernel and its generic rule, in units of the precision of the largest result."""
+    """The largest difference between a kernel and its generic rule, in units of the precision of
+    the largest result.
+    """
 
     device: str
     what: str
@@ -52,10 +57,12 @@ class FusedKernel:
 
 @dataclass(frozen=True)
 class KernelCase:
-    """A call of a kernel by name, with NumPy arrays that it may change, numbers, and keyword arguments.
+    """A call of a kernel by name, with NumPy arrays that it may change, numbers, and keyword
+    arguments.
 
-    `generic` is the rule, by default that of the overridable function; `factors` tells whether the floats may also be
-    arrays, and `residual` whether the kernel also returns a residual, which is not compared.
+    `generic` is the rule, by default that of the overridable function; `factors` tells whether the
+    floats may also be arrays, and `residual` whether the kernel also returns a residual, which is
+    not compared.
     """
 
     kernel: str
@@ -68,7 +75,12 @@ class KernelCase:
 
 
 def _sgd(
-    momentum: float, decay: float, *, first: bool = False, nesterov: bool = False, maximize: bool = False
+    momentum: float,
+    decay: float,
+    *,
+    first: bool = False,
+    nesterov: bool = False,
+    maximize: bool = False,
 ) -> KernelCase:
     def arguments(dtype: str) -> tuple[Any, ...]:
         p, g, buffer = _numbers(3, (ELEMENTS,), dtype)
@@ -78,7 +90,9 @@ def _sgd(
     return KernelCase(sgd_step.__name__, arguments, factors=bool(momentum))
 
 
-def _adam(shrink: float, decay: float, *, amsgrad: bool = False, maximize: bool = False) -> KernelCase:
+def _adam(
+    shrink: float, decay: float, *, amsgrad: bool = False, maximize: bool = False
+) -> KernelCase:
     def arguments(dtype: str) -> tuple[Any, ...]:
         p, g, m, v, largest = _numbers(5, (ELEMENTS,), dtype)
         state = np.abs(largest) if amsgrad else None
@@ -99,12 +113,16 @@ def _softmax(name: str) -> dict[str, KernelCase]:
 
     return {
         f"{name} of long rows": KernelCase(name, arguments, {"axis": -1}, LIMIT, forward),
-        f"the gradient of {name} of long rows": KernelCase(f"{name}_gradient", gradient_arguments, {}, LIMIT),
+        f"the gradient of {name} of long rows": KernelCase(
+            f"{name}_gradient", gradient_arguments, {}, LIMIT
+        ),
     }
 
 
 def _lstm_steps(dtype: str) -> tuple[Any, ...]:
-    x, weight, h, c = (next(_numbers(1, shape, dtype)) for shape in ((9, 3, 20), (20, 5), (3, 5), (3, 5)))
+    x, weight, h, c = (
+        next(_numbers(1, shape, dtype)) for shape in ((9, 3, 20), (20, 5), (3, 5), (3, 5))
+    )
     return x, weight, h, c, True
 
 
@@ -115,7 +133,9 @@ def _lstm_gradient(dtype: str) -> tuple[Any, ...]:
 
 
 def _gru_steps(dtype: str) -> tuple[Any, ...]:
-    x, weight, h, bias = (next(_numbers(1, shape, dtype)) for shape in ((9, 3, 15), (15, 5), (3, 5), (15,)))
+    x, weight, h, bias = (
+        next(_numbers(1, shape, dtype)) for shape in ((9, 3, 15), (15, 5), (3, 5), (15,))
+    )
     return x, weight, h, bias, True
 
 
@@ -156,7 +176,9 @@ KERNEL_CASES: dict[str, KernelCase] = {
     "cross_entropy of long rows": KernelCase(
         "cross_entropy", _losses, _LOSS_OPTIONS, LIMIT, _LOSS.forward, residual=True
     ),
-    "the gradient of cross_entropy of long rows": KernelCase("cross_entropy_gradient", _gradients_of_losses, {}, LIMIT),
+    "the gradient of cross_entropy of long rows": KernelCase(
+        "cross_entropy_gradient", _gradients_of_losses, {}, LIMIT
+    ),
     "the steps of an LSTM": KernelCase("lstm_steps", _lstm_steps, {}, LIMIT),
     "the gradient of an LSTM": KernelCase("lstm_gradient", _lstm_gradient, {}, LIMIT),
     "the steps of a GRU": KernelCase("gru_steps", _gru_steps, {}, LIMIT),
@@ -165,33 +187,53 @@ KERNEL_CASES: dict[str, KernelCase] = {
 
 
 def compare_fused(device: Device, dtype: str) -> list[FusedKernel]:
-    """Compare the kernels of a device with their generic rules, but for those that have the bits of their rules."""
+    """Compare the kernels of a device with their generic rules, but for those that have the bits of
+    their rules.
+    """
     kernels = device.backend.kernels.keys() - device.backend.rule_kernels
-    return [compare_kernel(what, device, dtype) for what, case in KERNEL_CASES.items() if case.kernel in kernels]
+    return [
+        compare_kernel(what, device, dtype)
+        for what, case in KERNEL_CASES.items()
+        if case.kernel in kernels
+    ]
 
 
 def compare_kernel(what: str, device: Device, dtype: str) -> FusedKernel:
     """Compare a kernel of a device, by the name of its case, with its generic rule."""
     case = KERNEL_CASES[what]
-    kernel, rule = device.backend.kernels[case.kernel], case.generic or OVERRIDABLE[case.kernel].generic
+    kernel, rule = (
+        device.backend.kernels[case.kernel],
+        case.generic or OVERRIDABLE[case.kernel].generic,
+    )
     try:
         with device.active():
             expected = _run(partial(rule, device.xp), case, device, dtype)
-            runs = [_run(kernel, case, device, dtype, arrays) for arrays in (False, True)[: 1 + case.factors]]
+            runs = [
+                _run(kernel, case, device, dtype, arrays)
+                for arrays in (False, True)[: 1 + case.factors]
+            ]
     except Exception as error:
-        return FusedKernel(str(device), what, dtype, np.inf, case.limit, f"{type(error).__name__}: {error}")
-    errors = [_error(got, wanted) for run in runs for got, wanted in zip(run, expected, strict=True)]
+        return FusedKernel(
+            str(device), what, dtype, np.inf, case.limit, f"{type(error).__name__}: {error}"
+        )
+    errors = [
+        _error(got, wanted) for run in runs for got, wanted in zip(run, expected, strict=True)
+    ]
     return FusedKernel(str(device), what, dtype, max(errors), case.limit)
 
 
 def _run(
     function: Callable[..., Any], case: KernelCase, device: Device, dtype: str, arrays: bool = False
 ) -> list[np.ndarray]:
-    """Return the results of a call and the arguments that it may have changed; with `arrays`, floats are arrays."""
+    """Return the results of a call and the arguments that it may have changed; with `arrays`,
+    floats are arrays.
+    """
 
     def to_device(value: Any) -> Any:
         if isinstance(value, np.ndarray) or (arrays and type(value) is float):
-            return device.xp.asarray(device.backend.from_host(np.array(value), device.index), copy=True)
+            return device.xp.asarray(
+                device.backend.from_host(np.array(value), device.index), copy=True
+            )
         return value
 
     given = case.arguments(dtype)
@@ -206,5 +248,7 @@ def _error(got: np.ndarray, expected: np.ndarray) -> float:
         return np.inf
     if expected.dtype.kind != "f":
         return 0.0 if np.array_equal(got, expected) else np.inf
-    off = float(np.max(np.abs(got - expected)) / np.max(np.abs(expected)) / np.finfo(expected.dtype).eps)
+    off = float(
+        np.max(np.abs(got - expected)) / np.max(np.abs(expected)) / np.finfo(expected.dtype).eps
+    )
     return off if np.isfinite(off) else np.inf

@@ -1,4 +1,6 @@
-"""The table of array libraries: the worst error of each op, wrong values, and what is missing, as JSON and Markdown."""
+"""The table of array libraries: the worst error of each op, wrong values, and what is missing, as
+JSON and Markdown.
+"""
 
 from __future__ import annotations
 
@@ -47,20 +49,27 @@ Ops of which at least one sample raises an error.
 
 
 def content(report: Report) -> dict[str, Any]:
-    """Return the figures of a report: of each op and device the worst errors in ULPs, and all findings."""
+    """Return the figures of a report: of each op and device the worst errors in ULPs, and all
+    findings.
+    """
     keys = list(product(report.dtypes, ("value", "gradient")))
     findings: list[dict[str, Any]] = []
     for op in report.ops:
         findings += [_refused(op.op, device, reason) for device, reason in op.skipped.items()]
         findings += [_finding(op, error) for error in op.failures if error.device in report.devices]
     return {
-        "command": report.command, "reference": reference().description, "versions": report.versions,
-        "devices": report.devices, "columns": [" ".join(key) for key in keys],
-        "findings": [f for i, f in enumerate(findings) if f not in findings[:i]],  # refused in both dtypes
+        "command": report.command,
+        "reference": reference().description,
+        "versions": report.versions,
+        "devices": report.devices,
+        "columns": [" ".join(key) for key in keys],
+        # refused in both dtypes
+        "findings": [f for i, f in enumerate(findings) if f not in findings[:i]],
         "errors": {
-            op.op: {d: [_worst(op, d, *key) for key in keys] for d in report.devices} for op in report.ops
+            op.op: {d: [_worst(op, d, *key) for key in keys] for d in report.devices}
+            for op in report.ops
         },
-    }  # fmt: skip
+    }
 
 
 def _worst(op: Comparison, device: str, dtype: str, quantity: str) -> float | None:
@@ -75,11 +84,22 @@ def _finding(op: Comparison, error: WorstError) -> dict[str, Any]:
         return _refused(op.op, error.device, _reason(error.note))
     place = f" at {list(error.place)}" if sum(error.place) else ""
     inputs = error.inputs if len(error.inputs) <= _LONGEST else f"shapes {error.sample}{place}"
-    size = {"error": float(f"{error.error:.3g}"), "limit": error.limit} if error.kind == "rounding" else {}
+    size = (
+        {"error": float(f"{error.error:.3g}"), "limit": error.limit}
+        if error.kind == "rounding"
+        else {}
+    )
     return {
-        "op": op.op, "device": error.device, "kind": error.kind, "column": f"{error.dtype} {error.quantity}",
-        "input": inputs, "what": error.what, "got": error.got, "expected": error.expected, **size,
-    }  # fmt: skip
+        "op": op.op,
+        "device": error.device,
+        "kind": error.kind,
+        "column": f"{error.dtype} {error.quantity}",
+        "input": inputs,
+        "what": error.what,
+        "got": error.got,
+        "expected": error.expected,
+        **size,
+    }
 
 
 def _refused(op: str, device: str, reason: str) -> dict[str, Any]:
@@ -87,7 +107,9 @@ def _refused(op: str, device: str, reason: str) -> dict[str, Any]:
 
 
 def _reason(note: str) -> str:
-    """Return the first line of an exception's message, without the op and its arguments that xgrad adds to it."""
+    """Return the first line of an exception's message, without the op and its arguments that xgrad
+    adds to it.
+    """
     error, _, message = note.partition(": ")
     first = next(filter(str.strip, re.sub(r"^\w+: ", "", message).splitlines()), "")
     return f"{error}: {first.partition(' (got')[0]}"
@@ -97,7 +119,10 @@ def as_json(table: dict[str, Any]) -> str:
     """Return the figures as JSON, with a line for each finding and each op."""
     parts = {name: json.dumps(value) for name, value in table.items()}
     rows = [f"{json.dumps(op)}: {json.dumps(row)}" for op, row in table["errors"].items()]
-    parts |= {"findings": _lines("[]", map(json.dumps, table["findings"])), "errors": _lines("{}", rows)}
+    parts |= {
+        "findings": _lines("[]", map(json.dumps, table["findings"])),
+        "errors": _lines("{}", rows),
+    }
     return _lines("{}", (f'"{name}": {text}' for name, text in parts.items())) + "\n"
 
 
@@ -113,7 +138,10 @@ def as_markdown(table: dict[str, Any], name: str) -> str:
     lines = []
     for text, rows in parts.items():
         head, *found = rows(table)
-        lines += [text, *([_row(head), _row(["---"] * len(head)), *map(_row, found)] if found else ["None."])]
+        lines += [
+            text,
+            *([_row(head), _row(["---"] * len(head)), *map(_row, found)] if found else ["None."]),
+        ]
     return "\n".join([*lines, ""])
 
 
@@ -126,18 +154,27 @@ def _summary(table: dict[str, Any]) -> Iterator[list[str]]:
     yield ["device", "library", "ops compared", "out of tolerance", "wrong values", "missing"]
     for device, library in table["devices"].items():
         found = {(f["kind"], f["op"]) for f in table["findings"] if f["device"] == device}
-        counts = [str(sum(kind == k for k, _ in found)) for kind in ("rounding", "wrong", "refused")]
-        compared = sum(any(error is not None for error in row[device]) for row in table["errors"].values())
+        counts = [
+            str(sum(kind == k for k, _ in found)) for kind in ("rounding", "wrong", "refused")
+        ]
+        compared = sum(
+            any(error is not None for error in row[device]) for row in table["errors"].values()
+        )
         yield [f"`{device}`", library, f"{compared} of {len(table['errors'])}", *counts]
 
 
 def _rounding(table: dict[str, Any]) -> Iterator[list[str]]:
-    """Yield the head and a row for each figure that is out of tolerance on any device, with those of all."""
+    """Yield the head and a row for each figure that is out of tolerance on any device, with those
+    of all.
+    """
     yield ["op", "", "tolerated", *[f"`{device}`" for device in table["devices"]], "input"]
     for (op, column), found in _grouped(table, "rounding", "op", "column").items():
         bold, number = {f["device"] for f in found}, table["columns"].index(column)
         errors = {device: row[number] for device, row in table["errors"][op].items()}
-        cells = ["-" if e is None else f"**{e:g}**" if device in bold else f"{e:g}" for device, e in errors.items()]
+        cells = [
+            "-" if e is None else f"**{e:g}**" if device in bold else f"{e:g}"
+            for device, e in errors.items()
+        ]
         worst = max(found, key=lambda f: f["error"])
         yield [op, column, f"{worst['limit']:.3g}", *cells, f"`{worst['input']}`"]
 
@@ -145,7 +182,9 @@ def _rounding(table: dict[str, Any]) -> Iterator[list[str]]:
 def _wrong(table: dict[str, Any]) -> Iterator[list[str]]:
     """Yield the head and a row for each wrong value; those of both dtypes are one."""
     yield ["op", "on", "", "input", "got", "expected"]
-    for row, found in _grouped(table, "wrong", "op", "device", "what", "input", "got", "expected").items():
+    for row, found in _grouped(
+        table, "wrong", "op", "device", "what", "input", "got", "expected"
+    ).items():
         op, device, what, *values = row
         what += f", {', '.join(f['column'].split()[0] for f in found)}"
         yield [op, f"`{device}`", what, *[f"`{value}`" for value in values]]
@@ -158,7 +197,9 @@ def _missing(table: dict[str, Any]) -> Iterator[list[str]]:
         yield [f"`{device}`", ", ".join(f["op"] for f in found), reason]
 
 
-def _grouped(table: dict[str, Any], kind: str, *keys: str) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+def _grouped(
+    table: dict[str, Any], kind: str, *keys: str
+) -> dict[tuple[str, ...], list[dict[str, Any]]]:
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for f in table["findings"]:
         if f["kind"] == kind:

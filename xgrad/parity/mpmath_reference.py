@@ -1,4 +1,6 @@
-"""References by mpmath in 128 bits: special functions, and the linear algebra that LAPACK has in double precision."""
+"""References by mpmath in 128 bits: special functions, and the linear algebra that LAPACK has in
+double precision.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ from typing import Any
 import numpy as np
 
 BITS = 128  # of mantissa: twice those of a long double, for formulas that cancel
-LONG = {np.dtype(np.float64): np.dtype(np.longdouble), np.dtype(np.complex128): np.dtype(np.clongdouble)}
+LONG = {
+    np.dtype(np.float64): np.dtype(np.longdouble),
+    np.dtype(np.complex128): np.dtype(np.clongdouble),
+}
 DOUBLE = {long: double for double, long in LONG.items()}
 
 
@@ -45,7 +50,9 @@ def _special_functions(mp: Any) -> Any:
         """Return the inverse in the last argument, by the secant method from SciPy's result."""
 
         def solve(*args: Any) -> Any:
-            numbers = [int(x) if x == int(x) else float(x) for x in args]  # bdtri takes an int for its trials
+            numbers = [
+                int(x) if x == int(x) else float(x) for x in args
+            ]  # bdtri takes an int for its trials
             near = mp.mpf(float(getattr(import_module("scipy.special"), name)(*numbers)))
             if not mp.isfinite(near):
                 return near
@@ -55,15 +62,30 @@ def _special_functions(mp: Any) -> Any:
         return solve
 
     def legendre(m: Any, v: Any, x: Any) -> Any:
-        """Return Ferrers' function of an integer order: DLMF 14.3.4, 20 times as fast as `mpmath.legenp`."""
-        factor = (-1) ** int(m) * mp.rf(v - m + 1, 2 * m) * (1 - x * x) ** (m / 2) / 2**m / mp.factorial(m)
+        """Return Ferrers' function of an integer order: DLMF 14.3.4, 20 times as fast as
+        `mpmath.legenp`.
+        """
+        factor = (
+            (-1) ** int(m)
+            * mp.rf(v - m + 1, 2 * m)
+            * (1 - x * x) ** (m / 2)
+            / 2**m
+            / mp.factorial(m)
+        )
         return factor * mp.hyp2f1(v + m + 1, m - v, m + 1, (1 - x) / 2)
 
     bessel = {"i": mp.besseli, "j": mp.besselj, "k": mp.besselk, "y": mp.bessely}
     inverses = {
-        "bdtri": "bdtr", "nbdtri": "nbdtr", "pdtri": "pdtr", "chdtri": "chdtrc", "fdtri": "fdtr", "stdtrit": "stdtr",
-        "betaincinv": "betainc", "gammaincinv": "gammainc", "gammainccinv": "gammaincc",
-    }  # fmt: skip
+        "bdtri": "bdtr",
+        "nbdtri": "nbdtr",
+        "pdtri": "pdtr",
+        "chdtri": "chdtrc",
+        "fdtri": "fdtr",
+        "stdtrit": "stdtr",
+        "betaincinv": "betainc",
+        "gammaincinv": "gammainc",
+        "gammainccinv": "gammaincc",
+    }
     f: Any = SimpleNamespace(
         # gamma and beta functions
         betainc=lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True),
@@ -87,11 +109,16 @@ def _special_functions(mp: Any) -> Any:
         fdtr=lambda dfn, dfd, x: f.betainc(dfn / 2, dfd / 2, dfn * x / (dfn * x + dfd)),
         gdtr=lambda a, b, x: f.gammainc(b, a * x),
         gdtrc=lambda a, b, x: f.gammaincc(b, a * x),
-        stdtr=lambda df, t: (mp.sign(t) * (1 - f.betainc(df / 2, mp.mpf(1) / 2, df / (df + t * t))) + 1) / 2,
+        stdtr=lambda df, t: (
+            (mp.sign(t) * (1 - f.betainc(df / 2, mp.mpf(1) / 2, df / (df + t * t))) + 1) / 2
+        ),
         ndtr=lambda x: mp.erfc(-x / mp.sqrt(2)) / 2,
         ndtri=lambda y: mp.sqrt(2) * mp.erfinv(2 * y - 1),
         log_ndtr=lambda x: mp.log(f.ndtr(x)),
-        **{f"{name}c": lambda *args, name=name: 1 - getattr(f, name)(*args) for name in ("bdtr", "nbdtr", "fdtr")},
+        **{
+            f"{name}c": lambda *args, name=name: 1 - getattr(f, name)(*args)
+            for name in ("bdtr", "nbdtr", "fdtr")
+        },
         **{name: inverse(name, function) for name, function in inverses.items()},
         # powers, exponentials and logarithms
         boxcox=lambda x, lmbda: mp.expm1(lmbda * mp.log(x)) / lmbda if lmbda else mp.log(x),
@@ -120,7 +147,9 @@ def _special_functions(mp: Any) -> Any:
         ive=lambda v, x: mp.besseli(v, x) * mp.exp(-abs(x)),
         k0e=lambda x: f.kve(0, x),
         k1e=lambda x: f.kve(1, x),
-        kve=lambda v, x: mp.sqrt(mp.pi) * (2 * x) ** v * mp.hyperu(v + 0.5, 2 * v + 1, 2 * x),  # DLMF 10.39.6
+        kve=lambda v, x: (
+            mp.sqrt(mp.pi) * (2 * x) ** v * mp.hyperu(v + 0.5, 2 * v + 1, 2 * x)
+        ),  # DLMF 10.39.6
         # others
         ellipkm1=lambda p: mp.ellipk(1 - p),
         lpmv=legendre,
@@ -136,7 +165,9 @@ def _special_functions(mp: Any) -> Any:
 
 
 class SpecialFunctions:
-    """Special functions by SciPy's names, of NumPy arrays of long doubles; NaN where they are not real."""
+    """Special functions by SciPy's names, of NumPy arrays of long doubles; NaN where they are not
+    real.
+    """
 
     def __getattr__(self, name: str) -> Callable[..., np.ndarray]:
         function = getattr(_special_functions(_mpmath()), name, None) or getattr(_mpmath(), name)
@@ -173,7 +204,8 @@ class LinearAlgebra:
                 return mpmath_function(*arrays, **options)
             results = numpy_function(*[x.astype(DOUBLE[x.dtype]) for x in arrays], **options)
             long = [
-                y.astype(LONG.get(y.dtype, y.dtype)) for y in (results if isinstance(results, tuple) else [results])
+                y.astype(LONG.get(y.dtype, y.dtype))
+                for y in (results if isinstance(results, tuple) else [results])
             ]
             return tuple(long) if isinstance(results, tuple) else long[0]
 
@@ -181,14 +213,23 @@ class LinearAlgebra:
         return call
 
 
-def _each(function: str | Callable[..., Any], x: np.ndarray, **options: Any) -> tuple[np.ndarray, ...]:
-    """Apply a function of mpmath to each matrix of a stack, and return its results as arrays of the dtype of `x`."""
-    call, matrix = getattr(_mpmath(), function) if isinstance(function, str) else function, _mpmath().matrix
+def _each(
+    function: str | Callable[..., Any], x: np.ndarray, **options: Any
+) -> tuple[np.ndarray, ...]:
+    """Apply a function of mpmath to each matrix of a stack, and return its results as arrays of the
+    dtype of `x`.
+    """
+    call, matrix = (
+        getattr(_mpmath(), function) if isinstance(function, str) else function,
+        _mpmath().matrix,
+    )
 
     def array(result: Any) -> np.ndarray:
         if not isinstance(result, matrix):
             result = matrix(result if isinstance(result, list) else [result])
-        return np.array([_from_mpmath(number) for number in result], x.dtype).reshape(result.rows, result.cols)
+        return np.array([_from_mpmath(number) for number in result], x.dtype).reshape(
+            result.rows, result.cols
+        )
 
     def apply(a: np.ndarray) -> list[np.ndarray]:
         results = call(matrix([[_to_mpmath(number) for number in row] for row in a]), **options)
@@ -266,7 +307,11 @@ def _svdvals(x: np.ndarray, /) -> Any:
 
 def _above(x: np.ndarray, s: np.ndarray, rtol: Any) -> Any:
     """Return which singular values of a matrix count as nonzero."""
-    rtol = max(x.shape[-2:]) * np.finfo(np.float64).eps if rtol is None else np.asarray(rtol)[..., None]
+    rtol = (
+        max(x.shape[-2:]) * np.finfo(np.float64).eps
+        if rtol is None
+        else np.asarray(rtol)[..., None]
+    )
     return s > rtol * s[..., :1]
 
 
@@ -282,7 +327,18 @@ def _pinv(x: np.ndarray, /, *, rtol: Any = None) -> Any:
 
 
 _LINALG: dict[str, Callable[..., Any]] = {
-    "cholesky": _cholesky, "det": _det, "eig": _eig, "eigh": _eigh, "eigvals": _eigvals, "eigvalsh": _eigvalsh,
-    "inv": _inv, "matrix_rank": _matrix_rank, "pinv": _pinv, "qr": _qr, "slogdet": _slogdet, "solve": _solve,
-    "svd": _svd, "svdvals": _svdvals,
-}  # fmt: skip
+    "cholesky": _cholesky,
+    "det": _det,
+    "eig": _eig,
+    "eigh": _eigh,
+    "eigvals": _eigvals,
+    "eigvalsh": _eigvalsh,
+    "inv": _inv,
+    "matrix_rank": _matrix_rank,
+    "pinv": _pinv,
+    "qr": _qr,
+    "slogdet": _slogdet,
+    "solve": _solve,
+    "svd": _svd,
+    "svdvals": _svdvals,
+}

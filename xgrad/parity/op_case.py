@@ -31,19 +31,30 @@ LAPACK = ("mpmath",)  # an op that LAPACK computes, and mpmath for the reference
 
 @dataclass(frozen=True)
 class Sample:
-    """One set of arguments: arrays in float64 or complex128, which are rounded to the dtype of a test, and others."""
+    """One set of arguments: arrays in float64 or complex128, which are rounded to the dtype of a
+    test, and others.
+    """
 
     inputs: tuple[Any, ...]
     options: dict[str, Any] = field(default_factory=dict)
     layout: str = "plain"  # of float arrays in memory: "plain", "transposed" or "reversed"
-    elementwise: bool = False  # whether each element of the result depends on one element of each input
+    elementwise: bool = (
+        False  # whether each element of the result depends on one element of each input
+    )
     special: bool = False  # whether these are special values, which have no finite differences
     start: int = 0  # the number of the first element, in a part of longer inputs
 
     def __str__(self) -> str:
-        parts = [str(x.shape).replace(" ", "") if isinstance(x, np.ndarray) else repr(x) for x in self.inputs]
-        parts += [f"{k}={v.tolist() if isinstance(v, np.ndarray) else v}" for k, v in self.options.items()]
-        return ",".join(parts).replace(" ", "") + ("" if self.layout == "plain" else "-" + self.layout)
+        parts = [
+            str(x.shape).replace(" ", "") if isinstance(x, np.ndarray) else repr(x)
+            for x in self.inputs
+        ]
+        parts += [
+            f"{k}={v.tolist() if isinstance(v, np.ndarray) else v}" for k, v in self.options.items()
+        ]
+        return ",".join(parts).replace(" ", "") + (
+            "" if self.layout == "plain" else "-" + self.layout
+        )
 
 
 @dataclass(frozen=True)
@@ -60,10 +71,14 @@ class OpCase:
     special_values: tuple[float, ...] = ()  # of the inputs, in every combination
     special_gradient: bool = True  # whether gradients at special values are compared
     no_derivative: str = ""  # why finite differences do not exist at these inputs
-    unsupported: dict[str, str] = field(default_factory=dict)  # for a type of device, why it cannot run the op
+    unsupported: dict[str, str] = field(
+        default_factory=dict
+    )  # for a type of device, why it cannot run the op
     needs: tuple[str, ...] = ()  # optional packages: `SCIPY_KERNEL`, `LAPACK` or none
     complex: bool = False  # whether the op is also tested on complex numbers
-    torch_rtol: tuple[float, str] | None = None  # relative, for float64 against PyTorch, with its reason
+    torch_rtol: tuple[float, str] | None = (
+        None  # relative, for float64 against PyTorch, with its reason
+    )
 
     def __str__(self) -> str:
         return self.name
@@ -83,8 +98,14 @@ class OpCase:
         return ", ".join(name for name in self.needs if not find_spec(name))
 
     def complex_samples(self) -> list[Sample]:
-        """Return the samples of plain layout with complex numbers instead of floats, if the op takes them."""
-        return [_complexified(sample) for sample in self.samples if sample.layout == "plain"] if self.complex else []
+        """Return the samples of plain layout with complex numbers instead of floats, if the op
+        takes them.
+        """
+        return (
+            [_complexified(sample) for sample in self.samples if sample.layout == "plain"]
+            if self.complex
+            else []
+        )
 
     def special_sample(self) -> Sample | None:
         """Return every combination of the special values."""
@@ -99,7 +120,10 @@ class OpCase:
         if not self.ranges:
             return None
         length = length or (15 if "scipy" in self.needs else 257)  # mpmath is slow
-        columns = [uniform((length,), low, high, self.name, "wide", i) for i, (low, high) in enumerate(self.ranges)]
+        columns = [
+            uniform((length,), low, high, self.name, "wide", i)
+            for i, (low, high) in enumerate(self.ranges)
+        ]
         return Sample(tuple(columns), elementwise=True)
 
 
@@ -112,7 +136,9 @@ def uniform(shape: tuple[int, ...], low: float, high: float, *key: Any) -> np.nd
 def _complexified(sample: Sample) -> Sample:
     def convert(x: Any, i: int) -> Any:
         if isinstance(x, np.ndarray) and x.dtype.kind == "f":
-            return np.asarray(x + 1j * uniform(x.shape, -1, 1, "imaginary", i))  # of 0 dimensions, not a scalar
+            return np.asarray(
+                x + 1j * uniform(x.shape, -1, 1, "imaginary", i)
+            )  # of 0 dimensions, not a scalar
         return x + 0.5j if type(x) is float else x
 
     return replace(sample, inputs=tuple([convert(x, i) for i, x in enumerate(sample.inputs)]))
@@ -134,7 +160,9 @@ def ints(*numbers: Any) -> np.ndarray:
 
 
 def sample(*inputs: Any, layout: str = "plain", **options: Any) -> Sample:
-    """Return a sample; a tuple among the inputs is the shape of an array, and equal shapes give different arrays."""
+    """Return a sample; a tuple among the inputs is the shape of an array, and equal shapes give
+    different arrays.
+    """
     counts: Counter[Shape] = Counter()
     arrays = []
     for x in inputs:
@@ -150,17 +178,31 @@ SHAPES: list[tuple[Shape, str]] = [
     ((2, 3), "transposed"), ((4,), "reversed"),
 ]  # fmt: skip
 PAIRS: list[tuple[Shape, Shape, str]] = [
-    ((), (), "plain"), ((2, 3), (2, 3), "plain"), ((2, 3), (3,), "plain"), ((2, 1), (1, 3), "plain"),
-    ((), (2, 2), "plain"), ((0, 3), (3,), "plain"), ((2, 3), (2, 3), "transposed"), ((3,), (2, 3), "reversed"),
-]  # fmt: skip
+    ((), (), "plain"),
+    ((2, 3), (2, 3), "plain"),
+    ((2, 3), (3,), "plain"),
+    ((2, 1), (1, 3), "plain"),
+    ((), (2, 2), "plain"),
+    ((0, 3), (3,), "plain"),
+    ((2, 3), (2, 3), "transposed"),
+    ((3,), (2, 3), "reversed"),
+]
 AXES: list[tuple[Shape, dict[str, Any]]] = [
-    ((2, 3), {}), ((2, 3), {"axis": 0}), ((2, 3), {"axis": -1, "keepdims": True}), ((2, 3, 2), {"axis": (0, 2)}),
-    ((2, 3, 2), {"axis": (-1, 0), "keepdims": True}), ((4,), {"axis": 0}), ((), {}), ((1, 3), {"axis": 0}),
-]  # fmt: skip
+    ((2, 3), {}),
+    ((2, 3), {"axis": 0}),
+    ((2, 3), {"axis": -1, "keepdims": True}),
+    ((2, 3, 2), {"axis": (0, 2)}),
+    ((2, 3, 2), {"axis": (-1, 0), "keepdims": True}),
+    ((4,), {"axis": 0}),
+    ((), {}),
+    ((1, 3), {"axis": 0}),
+]
 
 
 def function(name: str) -> Any:
-    """Return a function of xgrad, its linear algebra or its ops by name, such as ``special.erf``."""
+    """Return a function of xgrad, its linear algebra or its ops by name, such as
+    ``special.erf``.
+    """
     for namespace in (xgrad, xgrad.linalg):
         with suppress(AttributeError):
             return attrgetter(name)(namespace)
@@ -168,15 +210,29 @@ def function(name: str) -> Any:
 
 
 def op_case(
-    name: str, tolerance: Tolerance, *samples: Sample, fn: Any = None, torch: Torch = "", **fields: Any
+    name: str,
+    tolerance: Tolerance,
+    *samples: Sample,
+    fn: Any = None,
+    torch: Torch = "",
+    **fields: Any,
 ) -> OpCase:
-    """Return a case; by default, xgrad's and PyTorch's functions are those of the first word of the name."""
+    """Return a case; by default, xgrad's and PyTorch's functions are those of the first word of the
+    name.
+    """
     op = name.split(" ")[0]
-    return OpCase(name, fn or function(op), op if torch == "" else torch, list(samples), tolerance, **fields)
+    return OpCase(
+        name, fn or function(op), op if torch == "" else torch, list(samples), tolerance, **fields
+    )
 
 
 def unary(
-    name: str, tolerance: Tolerance, torch: Torch = "", low: float = -2, high: float = 2, **fields: Any
+    name: str,
+    tolerance: Tolerance,
+    torch: Torch = "",
+    low: float = -2,
+    high: float = 2,
+    **fields: Any,
 ) -> OpCase:
     """Return the case of an elementwise function of one input."""
     key = name.split(" ")[0].rpartition(".")[2]
@@ -194,11 +250,15 @@ def binary(
     scalars: tuple[tuple[float, float], ...] = ((2.0, 2.0), (-1.5, -1.5)),
     **fields: Any,
 ) -> OpCase:
-    """Return the case of an elementwise function of two inputs; `scalars` replace the first or the second."""
+    """Return the case of an elementwise function of two inputs; `scalars` replace the first or the
+    second.
+    """
     key, second = name.split(" ")[0].rpartition(".")[2], second or first
     samples = []
     for shape, other, layout in PAIRS:
-        samples.append(Sample((uniform(shape, *first, key, 1), uniform(other, *second, key, 2)), layout=layout))
+        samples.append(
+            Sample((uniform(shape, *first, key, 1), uniform(other, *second, key, 2)), layout=layout)
+        )
     for left, right in scalars:
         samples.append(Sample((uniform((3,), *first, key, 3), right)))
         samples.append(Sample((left, uniform((3,), *second, key, 4))))
@@ -207,7 +267,9 @@ def binary(
     return op_case(name, tolerance, *samples, torch=torch, **fields)
 
 
-def reduction(name: str, tolerance: Tolerance, torch: Torch = "", empty: bool = True, **fields: Any) -> OpCase:
+def reduction(
+    name: str, tolerance: Tolerance, torch: Torch = "", empty: bool = True, **fields: Any
+) -> OpCase:
     """Return the case of a reduction; `empty` tells whether it has a value for no elements."""
     samples = [Sample((uniform(shape, -2, 2, name),), options) for shape, options in AXES]
     samples.append(Sample((uniform((2, 3), -2, 2, name, "t"),), {"axis": 1}, "transposed"))

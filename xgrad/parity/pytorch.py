@@ -35,7 +35,9 @@ def installed() -> bool:
 
 
 def function(name: str) -> Any:
-    """Return a function by name, such as ``nn.functional.linear``: array-api-compat's if it has one, or PyTorch's."""
+    """Return a function by name, such as ``nn.functional.linear``: array-api-compat's if it has
+    one, or PyTorch's.
+    """
     with suppress(AttributeError):
         return attrgetter(name)(import_module("array_api_compat.torch"))
     return attrgetter(name)(torch)
@@ -69,7 +71,11 @@ def logsumexp(x: Any, b: Any = None, axis: Any = None, keepdims: bool = False) -
 
 def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     """With one shift for several axes."""
-    return torch.roll(x, (shift,) * len(axis) if isinstance(axis, tuple) and isinstance(shift, int) else shift, axis)
+    return torch.roll(
+        x,
+        (shift,) * len(axis) if isinstance(axis, tuple) and isinstance(shift, int) else shift,
+        axis,
+    )
 
 
 def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Any:
@@ -133,7 +139,9 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float =
     """With all modes, by the indices that NumPy's function gives."""
     widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
     if mode == "constant":
-        return torch.nn.functional.pad(x, [n for pair in reversed(widths) for n in pair], value=constant_values)
+        return torch.nn.functional.pad(
+            x, [n for pair in reversed(widths) for n in pair], value=constant_values
+        )
     for axis, pair in enumerate(widths):
         if any(pair):
             indices: Any = np.pad(np.arange(x.shape[axis]), pair, mode)  # type: ignore[call-overload]

@@ -21,7 +21,9 @@ FLOAT64 = np.dtype("float64")
 
 
 class _Namespace:
-    """The namespace of the backend of NumPy, with linear algebra and special functions by mpmath."""
+    """The namespace of the backend of NumPy, with linear algebra and special functions by
+    mpmath.
+    """
 
     def __init__(self, xp: Any) -> None:
         self._xp, self.linalg, self.special = xp, LinearAlgebra(xp.linalg), SpecialFunctions()
@@ -79,16 +81,20 @@ def reference() -> Reference:
     if eps < np.finfo(FLOAT64).eps:
         bits = np.finfo(np.longdouble).nmant + 1
         text = (
-            f"the same op in NumPy's long double, {bits} bits of mantissa, special functions and decompositions in "
-            "mpmath, from the same rounded inputs"
+            f"the same op in NumPy's long double, {bits} bits of mantissa, special functions and"
+            " decompositions in mpmath, from the same rounded inputs"
         )
         return Reference(Device.of("extended", ExtendedBackend()), text, eps)
-    text = "the same op on cpu in float64 (long double has no more precision here), from the same rounded inputs"
+    text = (
+        "the same op on cpu in float64 (long double has no more precision here), from the same"
+        " rounded inputs"
+    )
     return Reference(Device("cpu"), text, float(np.finfo(FLOAT64).eps))
 
 
 class Differences(NamedTuple):
-    """Derivatives by central differences, one for each floating input, and the sensitivity to rounded inputs.
+    """Derivatives by central differences, one for each floating input, and the sensitivity to
+    rounded inputs.
 
     Attributes
     ----------
@@ -97,8 +103,8 @@ class Differences(NamedTuple):
     noise : list of array
         Their error by rounding; infinite where the function has a kink or a jump within two steps.
     value_changes, gradient_changes : list of array
-        The sums of the derivatives' magnitudes times those of the inputs, which bound the change of each result and
-        gradient for a relative change of the inputs and of the output gradient.
+        The sums of the derivatives' magnitudes times those of the inputs, which bound the change of
+        each result and gradient for a relative change of the inputs and of the output gradient.
     """
 
     gradients: list[np.ndarray]
@@ -110,13 +116,16 @@ class Differences(NamedTuple):
 def differences(op: OpCase, sample: Sample, run: Run) -> Differences:
     """Return the derivatives of a sample by the five-point formula, given its results.
 
-    The error of the formula is of fourth order in the step, and is balanced with rounding where the step is the fifth
-    root of the precision.
+    The error of the formula is of fourth order in the step, and is balanced with rounding where the
+    step is the fifth root of the precision.
     """
     device, _, eps = reference()
     step = 2.0 ** round(np.log2(eps) / 5)
     floats = [j for j, value in enumerate(run.values) if value.dtype.kind in "fc"]
-    seeds = {j: weights(run.values[j].shape, like(run.values[j].dtype, FLOAT64), sample.start) for j in floats}
+    seeds = {
+        j: weights(run.values[j].shape, like(run.values[j].dtype, FLOAT64), sample.start)
+        for j in floats
+    }
     value_changes = [np.zeros(value.shape) for value in run.values]
     gradients: list[Any] = [np.zeros(g.shape, like(g.dtype, FLOAT64)) for g in run.gradients]
     noise, gradient_changes = ([np.zeros(g.shape) for g in run.gradients] for _ in range(2))
@@ -128,7 +137,9 @@ def differences(op: OpCase, sample: Sample, run: Run) -> Differences:
         inputs[i][index] += by
         return run_op(op, replace(sample, inputs=tuple(inputs)), device, FLOAT64, gradient=gradient)
 
-    for k, i in enumerate(i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"):
+    for k, i in enumerate(
+        i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"
+    ):
         x = sample.inputs[i]
         indices: list[Any] = [...] if sample.elementwise else list(np.ndindex(x.shape))
         for index, unit in itertools.product(indices, (1, 1j) if x.dtype.kind == "c" else (1,)):
@@ -152,12 +163,16 @@ def differences(op: OpCase, sample: Sample, run: Run) -> Differences:
 
 
 def _kinked(values: list[np.ndarray], step: float, rounding: Any) -> Any:
-    """Return where a function is not smooth, given its values at a point, one step up and down, and two up and down.
+    """Return where a function is not smooth, given its values at a point, one step up and down, and
+    two up and down.
 
-    There, slopes over one step and over two differ, or second differences do not grow with the square of the step.
+    There, slopes over one step and over two differ, or second differences do not grow with the
+    square of the step.
     """
     value, up, down, up2, down2 = values
     near, far = (up - down) / (2 * step), (up2 - down2) / (4 * step)
     bend, bend2 = up + down - 2 * value, up2 + down2 - 2 * value
     tolerance = 1e-2 * np.abs(near) + rounding
-    return (np.abs(near - far) > tolerance + 1e-4) | (np.abs(bend2 - 4 * bend) / step > tolerance + 1e-3)
+    return (np.abs(near - far) > tolerance + 1e-4) | (
+        np.abs(bend2 - 4 * bend) / step > tolerance + 1e-3
+    )

@@ -36,8 +36,8 @@ PACKAGES = ("numpy", "array-api-compat", "scipy", "mpmath", "torch")  # besides 
 class Report:
     """The comparisons of devices, and their environment.
 
-    `missing` has the devices that were requested and are not usable, `absent` those that were not requested, both with
-    the reason. `command` repeats the report.
+    `missing` has the devices that were requested and are not usable, `absent` those that were not
+    requested, both with the reason. `command` repeats the report.
     """
 
     devices: dict[str, str]
@@ -59,8 +59,14 @@ class Report:
     @property
     def failed(self) -> bool:
         """Whether anything is out of tolerance."""
-        failed = [not kernel.passed for kernel in self.fused] + [not run.passed for run in self.training]
-        return any(failed) or any(op.failures for op in self.ops) or not all(draw.equal for draw in self.seeds)
+        failed = [not kernel.passed for kernel in self.fused] + [
+            not run.passed for run in self.training
+        ]
+        return (
+            any(failed)
+            or any(op.failures for op in self.ops)
+            or not all(draw.equal for draw in self.seeds)
+        )
 
     @property
     def compared(self) -> int:
@@ -69,7 +75,9 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """``"fail"``, ``"empty"`` if nothing was compared, ``"incomplete"`` if a device is missing, or ``"pass"``."""
+        """``"fail"``, ``"empty"`` if nothing was compared, ``"incomplete"`` if a device is missing,
+        or ``"pass"``.
+        """
         if self.failed:
             return "fail"
         if not (self.compared or self.fused or self.training or self.seeds):
@@ -86,8 +94,12 @@ def run(
     progress: Callable[[str], None] = lambda text: None,
     steps: int = training_parity.STEPS,
 ) -> Report:
-    """Compare devices, and return the report; `progress` is called with a description of each step."""
-    report = Report({str(d): d.backend.describe(d.index) for d in devices}, list(dtypes), list(parts))
+    """Compare devices, and return the report; `progress` is called with a description of each
+    step.
+    """
+    report = Report(
+        {str(d): d.backend.describe(d.index) for d in devices}, list(dtypes), list(parts)
+    )
     start = datetime.now(UTC)
     report.date, report.platform = start.isoformat(timespec="seconds"), platform.platform()
     report.versions = _versions(devices)
@@ -102,9 +114,13 @@ def run(
     if "training" in parts:
         for dtype, optimizer in product(dtypes, training_parity.OPTIMIZERS):
             progress(f"training: {optimizer} in {dtype}")
-            baseline = training_parity.isolated(training_parity.train, Device("cpu"), dtype, optimizer, steps)
+            baseline = training_parity.isolated(
+                training_parity.train, Device("cpu"), dtype, optimizer, steps
+            )
             report.baseline[f"{optimizer} {dtype}"] = baseline.losses.tolist()
-            report.training += [training_parity.compare_training(d, dtype, optimizer, baseline) for d in devices]
+            report.training += [
+                training_parity.compare_training(d, dtype, optimizer, baseline) for d in devices
+            ]
     if "seeds" in parts:
         progress("seeds")
         for device, dtype in product(devices, dtypes):
@@ -128,25 +144,40 @@ def notes() -> dict[str, str]:
     with_pytorch = (
         f"and its values and gradients with those of PyTorch, to {PYTORCH_LIMIT:g}"
         if pytorch.installed()
-        else "and would be with PyTorch, which is not installed here: the values of an op that is more than a function "
-        "of the array library are compared between devices only"
+        else (
+            "and would be with PyTorch, which is not installed here: the values of an op that is"
+            " more than a function of the array library are compared between devices only"
+        )
     )
     return {
         "reference": f"Every device is compared with {reference().description}.",
-        "rules": "The devices share their derivative rules. Therefore the gradients of the reference are compared with "
-        f"central differences of its values, by the five-point formula, to a relative error of "
-        f"{differences_limit():.1g}; {with_pytorch}.",
-        "units": "Errors are counted in units of one ULP of the reference value. For sums and for all gradients, the "
-        "unit is one ULP of the magnitude of the value plus the effect of a relative change of every input; below the "
-        "smallest normal number, it is the ULP of that number. NaNs and infinities must be at the same places. The "
-        "sign of zero is not compared, and a float32 result of 0 is exact for a subnormal number, which GPUs flush.",
-        "fused": "The fused kernels of a device are compared with the generic rules that they replace, on that device. "
-        f"{fused_parity.REASON}",
-        "training": f"An MLP {'-'.join(map(str, training_parity.SIZES))} on the digits that come with xgrad, in "
-        f"batches of {training_parity.BATCH}, from one seed, compared with the same training run on cpu. "
-        f"{training_parity.REASON}",
+        "rules": (
+            "The devices share their derivative rules. Therefore the gradients of the reference"
+            " are compared with central differences of its values, by the five-point formula, to a"
+            f" relative error of {differences_limit():.1g}; {with_pytorch}."
+        ),
+        "units": (
+            "Errors are counted in units of one ULP of the reference value. For sums and for all"
+            " gradients, the unit is one ULP of the magnitude of the value plus the effect of a"
+            " relative change of every input; below the smallest normal number, it is the ULP of"
+            " that number. NaNs and infinities must be at the same places. The sign of zero is not"
+            " compared, and a float32 result of 0 is exact for a subnormal number, which GPUs"
+            " flush."
+        ),
+        "fused": (
+            "The fused kernels of a device are compared with the generic rules that they replace,"
+            f" on that device. {fused_parity.REASON}"
+        ),
+        "training": (
+            f"An MLP {'-'.join(map(str, training_parity.SIZES))} on the digits that come with"
+            f" xgrad, in batches of {training_parity.BATCH}, from one seed, compared with the same"
+            f" training run on cpu. {training_parity.REASON}"
+        ),
         "seeds": "Seeded draws must be bit-identical on every device and on cpu.",
-        "timing": "The median of a few calls with the backward pass, on this machine as it was; not judged.",
+        "timing": (
+            "The median of a few calls with the backward pass, on this machine as it was; not"
+            " judged."
+        ),
     }
 
 
@@ -157,12 +188,17 @@ def as_json(report: Report) -> str:
     content["notes"] = notes()
     content["tolerances"] = [asdict(tolerance) for tolerance in CLASSES]
     content["limits"] = {
-        "differences": differences_limit(), "pytorch": PYTORCH_LIMIT, "training": training_parity.LIMITS
-    }  # fmt: skip
+        "differences": differences_limit(),
+        "pytorch": PYTORCH_LIMIT,
+        "training": training_parity.LIMITS,
+    }
     return json.dumps(_plain(content), indent=1, allow_nan=False) + "\n"
 
 
 def _plain(content: Any) -> Any:
     values = [value for _, value in trees.leaves(content)]
-    plain = (str(value) if isinstance(value, float) and not math.isfinite(value) else value for value in values)
+    plain = (
+        str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        for value in values
+    )
     return trees.rebuild(content, plain)

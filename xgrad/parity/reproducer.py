@@ -54,8 +54,11 @@ expected = (shifted(1e-6) - shifted(-1e-6)) / 2e-6
 """
 
 
-def reproducer(op: OpCase, sample: Sample, error: WorstError, number: int, unit: float, device: str, title: str) -> str:
-    """Return a program that applies the op on a device, and prints the number it got, the expected one and the error.
+def reproducer(
+    op: OpCase, sample: Sample, error: WorstError, number: int, unit: float, device: str, title: str
+) -> str:
+    """Return a program that applies the op on a device, and prints the number it got, the expected
+    one and the error.
 
     The error is in the result or gradient `number`, and counted in `unit`.
     """
@@ -66,13 +69,19 @@ def reproducer(op: OpCase, sample: Sample, error: WorstError, number: int, unit:
     if backward:
         imports = ["from xgrad.parity.run_op import weights", *imports]
     inputs = [
-        f"{name} = {_input(x, sample.layout, name in leaves)}" for name, x in zip(names, sample.inputs, strict=True)
+        f"{name} = {_input(x, sample.layout, name in leaves)}"
+        for name, x in zip(names, sample.inputs, strict=True)
     ]
     arguments = [*names, *[f"{name}={_option(value)}" for name, value in sample.options.items()]]
     code = CALL.format(
-        title=title, imports="".join(f"{line}\n" for line in imports), device=device, dtype=error.dtype,
-        inputs="\n".join(inputs), names=", ".join(names), call=f"{function}({', '.join(arguments)})",
-    )  # fmt: skip
+        title=title,
+        imports="".join(f"{line}\n" for line in imports),
+        device=device,
+        dtype=error.dtype,
+        inputs="\n".join(inputs),
+        names=", ".join(names),
+        call=f"{function}({', '.join(arguments)})",
+    )
     if backward:
         code += BACKWARD.format(start=sample.start)
     if error.note:
@@ -88,7 +97,9 @@ def reproducer(op: OpCase, sample: Sample, error: WorstError, number: int, unit:
     shifted[names.index(name)] = "xgrad.asarray(values, device=device)"
     imaginary = "expected += 1j * (shifted(1e-6j) - shifted(-1e-6j)) / 2e-6\n"
     imaginary *= sample.inputs[names.index(name)].dtype.kind == "c"
-    return code + FINITE_DIFFERENCES.format(index=index, name=name, arguments=", ".join(shifted), imaginary=imaginary)
+    return code + FINITE_DIFFERENCES.format(
+        index=index, name=name, arguments=", ".join(shifted), imaginary=imaginary
+    )
 
 
 def describe_inputs(op: OpCase, sample: Sample, dtype: str) -> str:

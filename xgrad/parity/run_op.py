@@ -41,9 +41,10 @@ def run_op(
 ) -> Run:
     """Apply an op on a device in a dtype, and run backward from `weights`.
 
-    The dtype is a real one; complex inputs get the complex dtype of its precision. The inputs are first rounded to the
-    dtype `precision`, by default `dtype`, and the results are of the precision of the dtype `result`, by default
-    `dtype`. Raises `Mismatch` for a result or a gradient of an unexpected shape, dtype or device.
+    The dtype is a real one; complex inputs get the complex dtype of its precision. The inputs are
+    first rounded to the dtype `precision`, by default `dtype`, and the results are of the precision
+    of the dtype `result`, by default `dtype`. Raises `Mismatch` for a result or a gradient of an
+    unexpected shape, dtype or device.
     """
     dtype = np.dtype(dtype)
     precision = dtype if precision is None else np.dtype(precision)
@@ -63,7 +64,11 @@ def run_op(
     if op.name != "astype" and (dtypes := {np.finfo(out.dtype).dtype for out in outs}) != {result}:
         raise Mismatch(f"expected results of {result}, got {', '.join(map(str, dtypes))}")
     seeds = [
-        xgrad.asarray(weights(out.shape, like(out.dtype, precision), sample.start), dtype=out.dtype, device=device)
+        xgrad.asarray(
+            weights(out.shape, like(out.dtype, precision), sample.start),
+            dtype=out.dtype,
+            device=device,
+        )
         for out in outs
     ]
     xgrad.autograd.backward(outs, seeds)
@@ -71,7 +76,10 @@ def run_op(
         got = None if leaf.grad is None else (leaf.grad.shape, leaf.grad.dtype, leaf.grad.device)
         if got != (leaf.shape, leaf.dtype, device):
             expected = f"a gradient of shape {leaf.shape}, {leaf.dtype} on {device} for {name}"
-            raise Mismatch(f"expected {expected}, got {'none' if got is None else f'{got[0]}, {got[1]} on {got[2]}'}")
+            raise Mismatch(
+                f"expected {expected}, got"
+                f" {'none' if got is None else f'{got[0]}, {got[1]} on {got[2]}'}"
+            )
     return Run([to_numpy(out) for out in outs], [to_numpy(leaf.grad) for leaf in leaves])
 
 
@@ -83,7 +91,11 @@ def run_op_pytorch(op: OpCase, sample: Sample, dtype: Any) -> Run:
     for x in sample.inputs:
         if isinstance(x, np.ndarray):
             kind = x.dtype.kind
-            x = torch.tensor(np.ascontiguousarray(x, like(x.dtype, dtype) if kind in "fc" else None).reshape(x.shape))
+            x = torch.tensor(
+                np.ascontiguousarray(x, like(x.dtype, dtype) if kind in "fc" else None).reshape(
+                    x.shape
+                )
+            )
             x = x.requires_grad_(op.differentiable) if kind in "fc" else x
         inputs.append(x)
     outs = outputs(op.torch_function()(*inputs, **sample.options))
@@ -91,7 +103,9 @@ def run_op_pytorch(op: OpCase, sample: Sample, dtype: Any) -> Run:
     leaves = [x for x in inputs if torch.is_tensor(x) and x.requires_grad]
     if not (op.differentiable and leaves):
         return Run(values, [])
-    torch.autograd.backward(outs, [torch.tensor(weights(y.shape, like(y.dtype, dtype), sample.start)) for y in values])
+    torch.autograd.backward(
+        outs, [torch.tensor(weights(y.shape, like(y.dtype, dtype), sample.start)) for y in values]
+    )
     gradients = [x.grad if x.grad is not None else torch.zeros_like(x) for x in leaves]
     return Run(values, [_from_torch(g) for g in gradients])
 
@@ -146,7 +160,10 @@ def options(sample: Sample, device: Device) -> dict[str, Any]:
     """Return the options of a sample, with arrays as tensors of the device."""
 
     values = [value for _, value in trees.leaves(sample.options)]
-    new = (xgrad.asarray(value, device=device) if isinstance(value, np.ndarray) else value for value in values)
+    new = (
+        xgrad.asarray(value, device=device) if isinstance(value, np.ndarray) else value
+        for value in values
+    )
     return dict(trees.rebuild(sample.options, new))
 
 

@@ -1,4 +1,6 @@
-"""Comparison of seeded draws on several devices, to the bit: random numbers, initialization, shuffling, dropout."""
+"""Comparison of seeded draws on several devices, to the bit: random numbers, initialization,
+shuffling, dropout.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class SeededDraw:
 
 
 def _initialized(name: str) -> Callable[[Device, str], list[Any]]:
-    return lambda device, dtype: [getattr(nn.init, name)(xgrad.zeros((9, 7), dtype=dtype, device=device))]
+    return lambda device, dtype: [
+        getattr(nn.init, name)(xgrad.zeros((9, 7), dtype=dtype, device=device))
+    ]
 
 
 def _batches(device: Device, dtype: str) -> list[Any]:
@@ -46,11 +50,15 @@ def _dropout(device: Device, dtype: str) -> list[Any]:
 DRAWS: dict[str, Callable[[Device, str], list[Any]]] = {
     "rand": lambda device, dtype: [random.rand((101, 3), dtype=dtype, device=device)],
     "randn": lambda device, dtype: [random.randn((101, 3), dtype=dtype, device=device)],
-    "uniform": lambda device, dtype: [random.uniform((101, 3), -1.0, 3.0, dtype=dtype, device=device)],
+    "uniform": lambda device, dtype: [
+        random.uniform((101, 3), -1.0, 3.0, dtype=dtype, device=device)
+    ],
     "normal": lambda device, dtype: [random.normal((101, 3), 1.0, 2.0, dtype=dtype, device=device)],
     "randint": lambda device, dtype: [random.randint(-5, 1000, (101, 3), device=device)],
     "randperm": lambda device, dtype: [random.randperm(1001, device=device)],
-    "weights of an MLP": lambda device, dtype: list(nn.MLP([9, 7, 5], device=device, dtype=dtype).parameters()),
+    "weights of an MLP": lambda device, dtype: list(
+        nn.MLP([9, 7, 5], device=device, dtype=dtype).parameters()
+    ),
     **{
         f"{name}_": _initialized(f"{name}_")
         for name in "xavier_uniform xavier_normal kaiming_uniform kaiming_normal".split()
@@ -65,18 +73,26 @@ def compare_seeds(device: Device, dtype: str) -> list[SeededDraw]:
     return [_compare_draw(what, draw, device, dtype) for what, draw in DRAWS.items()]
 
 
-def _compare_draw(what: str, draw: Callable[[Device, str], list[Any]], device: Device, dtype: str) -> SeededDraw:
+def _compare_draw(
+    what: str, draw: Callable[[Device, str], list[Any]], device: Device, dtype: str
+) -> SeededDraw:
     try:
         expected, got = (isolated(_drawn, draw, each, dtype) for each in (Device("cpu"), device))
     except Exception as error:
         return SeededDraw(str(device), what, dtype, False, f"{type(error).__name__}: {error}")
     off = sum(not _identical(a, b) for a, b in zip(expected, got, strict=True))
     return SeededDraw(
-        str(device), what, dtype, not off, f"differs from cpu in {off} of {len(got)} tensors" if off else ""
+        str(device),
+        what,
+        dtype,
+        not off,
+        f"differs from cpu in {off} of {len(got)} tensors" if off else "",
     )
 
 
-def _drawn(draw: Callable[[Device, str], list[Any]], device: Device, dtype: str) -> list[np.ndarray]:
+def _drawn(
+    draw: Callable[[Device, str], list[Any]], device: Device, dtype: str
+) -> list[np.ndarray]:
     xgrad.manual_seed(SEED)
     return [np.ascontiguousarray(x.detach().numpy()) for x in draw(device, dtype)]
 

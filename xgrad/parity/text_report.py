@@ -23,7 +23,9 @@ def as_text(report: Report, verbose: bool = False) -> str:
     ]
     text = "\n\n".join(filter(None, ["\n".join(lines).strip("\n") for lines in sections]))
     if report.absent:
-        text += f"\nnot compared, because not usable here: {', '.join(report.absent)} (see xgrad info)"
+        text += (
+            f"\nnot compared, because not usable here: {', '.join(report.absent)} (see xgrad info)"
+        )
     return f"{text}\n{verdict(report)}".strip("\n")
 
 
@@ -38,7 +40,10 @@ def verdict(report: Report) -> str:
     cases, part = len(report.ops), f"{report.compared} of " * (report.compared < len(report.ops))
     compared = part + _count(cases, "op case") if cases else " and ".join(report.parts)
     result = {
-        "fail": f"FAILED: {', '.join(_count(n, name) for name, n in failures.items() if n)} out of tolerance",
+        "fail": (
+            f"FAILED: {', '.join(_count(n, name) for name, n in failures.items() if n)} out of"
+            " tolerance"
+        ),
         "empty": "NOTHING COMPARED",
         "incomplete": f"INCOMPLETE: {', '.join(report.missing)} not usable; the others agree",
         "pass": "PASSED",
@@ -62,7 +67,11 @@ def number(value: float) -> str:
 
 def short(error: WorstError) -> str:
     """Return an error in ULP or relative, in a few characters."""
-    return number(error.error) if error.unit == "ULP" or error.error in (0, math.inf) else f"{error.error:.0e}"
+    return (
+        number(error.error)
+        if error.unit == "ULP" or error.error in (0, math.inf)
+        else f"{error.error:.0e}"
+    )
 
 
 def _ops(report: Report, verbose: bool) -> Iterator[str]:
@@ -71,7 +80,10 @@ def _ops(report: Report, verbose: bool) -> Iterator[str]:
     columns = [*report.devices, DIFFERENCES]
     if any(error.device == PYTORCH for op in report.ops for error in op.cells):
         columns.append(PYTORCH)
-    yield "worst errors: of values and gradients on a device in ULP; of the rules compared with differences and"
+    yield (
+        "worst errors: of values and gradients on a device in ULP; of the rules compared with"
+        " differences and"
+    )
     yield "PyTorch, relative. A ! is out of tolerance."
     yield ""
     yield f"{'':{width}}" + "".join(f"{name:>16}" for name in columns) + "  tolerance"
@@ -79,7 +91,10 @@ def _ops(report: Report, verbose: bool) -> Iterator[str]:
         if not op.cells and len(reasons := set(op.skipped.values())) == 1:
             yield f"{op.op:{width}}  skipped: {reasons.pop()}"
             continue
-        yield f"{op.op:{width}}{''.join(f'{_column(op, name):>16}' for name in columns)}  {op.tolerance}"
+        yield (
+            f"{op.op:{width}}{''.join(f'{_column(op, name):>16}' for name in columns)} "
+            f" {op.tolerance}"
+        )
         if verbose:
             yield from _op_details(op)
 
@@ -89,7 +104,9 @@ def _column(op: Comparison, device: str) -> str:
         return "skipped"
     quantities = () if device in (DIFFERENCES, PYTORCH) else ("value", "gradient")
     errors = [op.worst(device, quantity) for quantity in quantities] or [op.worst(device)]
-    return " ".join("      -" if e is None else f"{short(e) + '!' * (not e.passed):>7}" for e in errors)
+    return " ".join(
+        "      -" if e is None else f"{short(e) + '!' * (not e.passed):>7}" for e in errors
+    )
 
 
 def _op_details(op: Comparison) -> Iterator[str]:
@@ -100,14 +117,18 @@ def _op_details(op: Comparison) -> Iterator[str]:
         )
     for timing in op.timing:
         large = "" if timing.large is None else f", {timing.large:.0f} µs on 65536 elements"
-        yield f"    {timing.device:12}{timing.dtype:9}{timing.small:.0f} µs with its gradient{large}"
+        yield (
+            f"    {timing.device:12}{timing.dtype:9}{timing.small:.0f} µs with its gradient{large}"
+        )
     for device, reason in op.skipped.items():
         yield f"    {device:12}skipped: {reason}"
 
 
 def _skipped(report: Report) -> Iterator[str]:
     """Yield how many cases were compared on no device, by reason."""
-    counts = Counter(reason for op in report.ops if not op.compared for reason in set(op.skipped.values()))
+    counts = Counter(
+        reason for op in report.ops if not op.compared for reason in set(op.skipped.values())
+    )
     for reason, count in counts.items():
         yield f"skipped: {_count(count, 'op case')}: {reason}"
 
@@ -115,14 +136,25 @@ def _skipped(report: Report) -> Iterator[str]:
 def _fused(report: Report, verbose: bool) -> Iterator[str]:
     for device in dict.fromkeys(kernel.device for kernel in report.fused):
         kernels = [kernel for kernel in report.fused if kernel.device == device]
-        passed, exact = sum(kernel.passed for kernel in kernels), sum(not kernel.error for kernel in kernels)
-        yield f"fused kernels on {device}: {passed} of {len(kernels)} match the generic rules, {exact} bit-identical"
+        passed, exact = (
+            sum(kernel.passed for kernel in kernels),
+            sum(not kernel.error for kernel in kernels),
+        )
+        yield (
+            f"fused kernels on {device}: {passed} of {len(kernels)} match the generic rules,"
+            f" {exact} bit-identical"
+        )
         for k in kernels if verbose else ():
-            yield f"    {k.what:44}{k.dtype:9}{number(k.error):>7} of {number(k.limit)} times the precision"
+            yield (
+                f"    {k.what:44}{k.dtype:9}{number(k.error):>7} of {number(k.limit)} times the"
+                " precision"
+            )
 
 
 def _training(report: Report) -> Iterator[str]:
-    yield f"{'training':22}{'device':10}{'losses':>9}{'weights':>9}{'tolerance':>11}{'µs a step':>11}"
+    yield (
+        f"{'training':22}{'device':10}{'losses':>9}{'weights':>9}{'tolerance':>11}{'µs a step':>11}"
+    )
     for run in report.training:
         yield (
             f"{f'{run.optimizer} {run.dtype}':22}{run.device:10}{run.loss_error:9.1e}{run.weight_error:9.1e}"
@@ -134,7 +166,10 @@ def _seeds(report: Report, verbose: bool) -> Iterator[str]:
     for device in report.devices:
         draws = [draw for draw in report.seeds if draw.device == device]
         names = ", ".join(sorted({draw.what for draw in draws if verbose or not draw.equal}))
-        equal = f"seeds on {device}: {sum(draw.equal for draw in draws)} of {len(draws)} draws have the bits of cpu"
+        equal = (
+            f"seeds on {device}: {sum(draw.equal for draw in draws)} of {len(draws)} draws have the"
+            " bits of cpu"
+        )
         yield f"{equal} ({names})" if names else equal
 
 
@@ -151,11 +186,23 @@ def _failures(report: Report) -> Iterator[str]:
 def failed_runs(report: Report) -> Iterator[str]:
     """Yield the failures of fused kernels, training runs and seeds."""
     for kernel in (kernel for kernel in report.fused if not kernel.passed):
-        size = f"{number(kernel.error)} times the precision off the generic rule, tolerated {number(kernel.limit)}"
-        yield f"FAILED: the fused kernel of {kernel.what} on {kernel.device} in {kernel.dtype}: {kernel.note or size}"
+        size = (
+            f"{number(kernel.error)} times the precision off the generic rule, tolerated"
+            f" {number(kernel.limit)}"
+        )
+        yield (
+            f"FAILED: the fused kernel of {kernel.what} on {kernel.device} in {kernel.dtype}:"
+            f" {kernel.note or size}"
+        )
     for run in (run for run in report.training if not run.passed):
-        size = f"losses {run.loss_error:.2g} and weights {run.weight_error:.2g} off cpu, tolerated {run.limit:g}"
-        yield f"FAILED: training with {run.optimizer} on {run.device} in {run.dtype}: {run.note or size}"
+        size = (
+            f"losses {run.loss_error:.2g} and weights {run.weight_error:.2g} off cpu, tolerated"
+            f" {run.limit:g}"
+        )
+        yield (
+            f"FAILED: training with {run.optimizer} on {run.device} in {run.dtype}:"
+            f" {run.note or size}"
+        )
     for draw in (draw for draw in report.seeds if not draw.equal):
         yield f"FAILED: {draw.what} of one seed on {draw.device} in {draw.dtype}: {draw.note}"
 
@@ -163,7 +210,10 @@ def failed_runs(report: Report) -> Iterator[str]:
 def explain(op: Comparison, error: WorstError) -> str:
     """Return a sentence about an error out of tolerance."""
     if error.note:
-        return f"FAILED: {op.op} on {error.device} in {error.dtype}, applied to {error.inputs}: {error.note}"
+        return (
+            f"FAILED: {op.op} on {error.device} in {error.dtype}, applied to {error.inputs}:"
+            f" {error.note}"
+        )
     place = f" at [{', '.join(map(str, error.place))}]" if error.place else ""
     expected = {DIFFERENCES: "central differences of the op give", PYTORCH: "PyTorch gives"}.get(
         error.device, "expected"
@@ -171,6 +221,7 @@ def explain(op: Comparison, error: WorstError) -> str:
     rule = error.device in (DIFFERENCES, PYTORCH)
     where = ", by its rule on every device" if rule else f" on {error.device} in {error.dtype}"
     return (
-        f"FAILED: {op.op}{where}: {error.what}{place} is {error.got}, {expected} {error.expected}: {UNITS[error.unit]} "
-        f"{number(error.error)}, tolerated {number(error.limit)} ({op.tolerance}); the input is {error.inputs}"
+        f"FAILED: {op.op}{where}: {error.what}{place} is {error.got}, {expected} {error.expected}:"
+        f" {UNITS[error.unit]} {number(error.error)}, tolerated {number(error.limit)}"
+        f" ({op.tolerance}); the input is {error.inputs}"
     )

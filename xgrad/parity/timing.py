@@ -18,7 +18,9 @@ LARGE = 1 << 16
 
 @dataclass(frozen=True)
 class Timing:
-    """Microseconds of a call and its backward pass; `large` on 65 536 elements, for elementwise ops."""
+    """Microseconds of a call and its backward pass; `large` on 65 536 elements, for elementwise
+    ops.
+    """
 
     device: str
     dtype: str
@@ -50,7 +52,9 @@ def _microseconds(op: OpCase, sample: Sample, device: Device, dtype: str, calls:
             if any(out.requires_grad for out in outs):
                 if seeds is None:
                     seeds = [
-                        xgrad.asarray(weights(out.shape, np.dtype(dtype)), dtype=out.dtype, device=device)
+                        xgrad.asarray(
+                            weights(out.shape, np.dtype(dtype)), dtype=out.dtype, device=device
+                        )
                         for out in outs
                     ]
                 xgrad.autograd.backward(outs, seeds)

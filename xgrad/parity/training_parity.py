@@ -22,13 +22,15 @@ OPTIMIZERS: dict[str, Callable[[Any], optim.Optimizer]] = {
     "adam": lambda parameters: optim.Adam(parameters, lr=3e-3),
 }
 
-#: The tolerated relative difference of a training run from that on cpu: of the losses, and of all weights together.
+#: The tolerated relative difference of a training run from that on cpu: of the losses, and of all
+#: weights together.
 LIMITS = {"float64": 5e-15, "float32": 3e-6}
 REASON = (
-    "Libraries sum in different orders, and rounding errors carry over to the next step. At these learning rates they "
-    "stay of the size of one step: with ten seeds, PyTorch's arrays differed by 4.6e-16 in float64 and 2.6e-7 in "
-    "float32; ten times as much is tolerated. (At five times the learning rate of SGD, training is chaotic, and one "
-    "seed of ten diverges.) A second run on cpu must be bit-identical."
+    "Libraries sum in different orders, and rounding errors carry over to the next step. At these"
+    " learning rates they stay of the size of one step: with ten seeds, PyTorch's arrays differed"
+    " by 4.6e-16 in float64 and 2.6e-7 in float32; ten times as much is tolerated. (At five times"
+    " the learning rate of SGD, training is chaotic, and one seed of ten diverges.) A second run on"
+    " cpu must be bit-identical."
 )
 
 
@@ -36,8 +38,9 @@ REASON = (
 class TrainingRun:
     """A training run on a device, and its difference from that on cpu.
 
-    `loss_error` is the largest difference of the losses of a step, relative to the largest loss, and `weight_error` the
-    norm of the difference of the final weights relative to theirs. `step` is the median time of a step in microseconds.
+    `loss_error` is the largest difference of the losses of a step, relative to the largest loss,
+    and `weight_error` the norm of the difference of the final weights relative to theirs. `step` is
+    the median time of a step in microseconds.
     """
 
     device: str
@@ -96,11 +99,17 @@ def compare_training(device: Device, dtype: str, optimizer: str, baseline: _Run)
         run = isolated(train, device, dtype, optimizer, len(baseline.losses))
     except Exception as error:
         note = f"{type(error).__name__}: {error}"
-        return TrainingRun(str(device), dtype, optimizer, [], np.inf, np.inf, np.inf, limit, float("nan"), note)
+        return TrainingRun(
+            str(device), dtype, optimizer, [], np.inf, np.inf, np.inf, limit, float("nan"), note
+        )
     off = np.abs(run.losses - baseline.losses) / np.max(baseline.losses)
     weights = np.linalg.norm(run.weights - baseline.weights) / np.linalg.norm(baseline.weights)
-    largest, last, final = (float(x) if np.isfinite(x) else np.inf for x in (np.max(off), off[-1], weights))
-    return TrainingRun(str(device), dtype, optimizer, run.losses.tolist(), largest, last, final, limit, run.step)
+    largest, last, final = (
+        float(x) if np.isfinite(x) else np.inf for x in (np.max(off), off[-1], weights)
+    )
+    return TrainingRun(
+        str(device), dtype, optimizer, run.losses.tolist(), largest, last, final, limit, run.step
+    )
 
 
 def isolated(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -12,7 +12,8 @@ Reals = np.ndarray[Any, Any]
 def ulp(x: Reals, dtype: np.dtype) -> Reals:
     """Return the distance between neighbouring numbers of a dtype at the magnitude of `x`.
 
-    It is that of the smallest normal number for subnormal numbers and zero, and that of the largest for overflow.
+    It is that of the smallest normal number for subnormal numbers and zero, and that of the largest
+    for overflow.
 
     Examples
     --------
@@ -26,15 +27,19 @@ def ulp(x: Reals, dtype: np.dtype) -> Reals:
     return np.asarray(np.ldexp(np.longdouble(1), exponent - 1 - info.nmant))
 
 
-def distance(got: Reals, want: Reals, dtype: np.dtype, extra: Reals | float = 0.0) -> tuple[Reals, Reals]:
+def distance(
+    got: Reals, want: Reals, dtype: np.dtype, extra: Reals | float = 0.0
+) -> tuple[Reals, Reals]:
     """Return for each element the error in units, and relative to the same magnitude.
 
-    `want` is the reference, in at least the precision of `dtype`, that of `got`; numbers that overflow in it count as
-    infinite. `extra` is added to the magnitude of the reference, before its ULP is taken. Errors of integers and bools
-    are 0 or infinite; those of complex numbers are distances in the plane.
+    `want` is the reference, in at least the precision of `dtype`, that of `got`; numbers that
+    overflow in it count as infinite. `extra` is added to the magnitude of the reference, before its
+    ULP is taken. Errors of integers and bools are 0 or infinite; those of complex numbers are
+    distances in the plane.
 
-    Both errors are 0 for equal infinities and for two NaNs, and infinite for other NaNs and infinities. A float32 of 0
-    has no error where the reference is subnormal, because GPUs flush subnormal results.
+    Both errors are 0 for equal infinities and for two NaNs, and infinite for other NaNs and
+    infinities. A float32 of 0 has no error where the reference is subnormal, because GPUs flush
+    subnormal results.
 
     Examples
     --------
@@ -47,15 +52,25 @@ def distance(got: Reals, want: Reals, dtype: np.dtype, extra: Reals | float = 0.
         wrong = np.where(got == want, 0.0, np.inf)
         return wrong, wrong
     with np.errstate(all="ignore"):
-        wanted, wide = want.astype(dtype), want.astype(np.clongdouble if dtype.kind == "c" else np.longdouble)
+        wanted, wide = (
+            want.astype(dtype),
+            want.astype(np.clongdouble if dtype.kind == "c" else np.longdouble),
+        )
         finite = np.isfinite(got) & np.isfinite(wanted)
         error = np.abs(got.astype(wide.dtype) - wide)
         magnitude = np.abs(wide) + extra
         alike = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
-        flushed = (got == 0) & (np.abs(wide) < np.finfo(dtype).smallest_normal) & (dtype in (np.float32, np.complex64))
+        flushed = (
+            (got == 0)
+            & (np.abs(wide) < np.finfo(dtype).smallest_normal)
+            & (dtype in (np.float32, np.complex64))
+        )
         exact = (error == 0) | (flushed & finite)
         units, relative = (
             np.where(finite, np.where(exact, 0.0, error / scale), np.where(alike, 0.0, np.inf))
-            for scale in (ulp(magnitude, dtype), np.maximum(magnitude, np.finfo(dtype).smallest_normal))
+            for scale in (
+                ulp(magnitude, dtype),
+                np.maximum(magnitude, np.finfo(dtype).smallest_normal),
+            )
         )
     return units, relative

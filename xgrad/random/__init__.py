@@ -1,11 +1,23 @@
-"""Random numbers, identical for equal seeds on every device, in a separate stream for each thread or task."""
+"""Random numbers, identical for equal seeds on every device, in a separate stream for each thread
+or task.
+"""
 
 from xgrad.random.distributions import multinomial, normal, rand, randint, randn, randperm, uniform
 from xgrad.random.generator import Generator, default_generator, get_state, manual_seed, set_state
 from xgrad.support import hints
 
 __all__ = [
-    "Generator", "default_generator", "get_state", "manual_seed", "multinomial", "normal", "rand", "randint", "randn",
-    "randperm", "set_state", "uniform",
-]  # fmt: skip
+    "Generator",
+    "default_generator",
+    "get_state",
+    "manual_seed",
+    "multinomial",
+    "normal",
+    "rand",
+    "randint",
+    "randn",
+    "randperm",
+    "set_state",
+    "uniform",
+]
 hints.install(__name__)

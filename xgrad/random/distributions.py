@@ -251,7 +251,9 @@ def randint(
     return generator_of("randint", generator).randint(low, high, shape, device=device)
 
 
-def randperm(n: int, *, device: str | Device | None = None, generator: Generator | None = None) -> Tensor:
+def randperm(
+    n: int, *, device: str | Device | None = None, generator: Generator | None = None
+) -> Tensor:
     """Return the integers from 0 to ``n - 1`` in random order, all orders equally likely.
 
     Parameters
@@ -283,7 +285,11 @@ def randperm(n: int, *, device: str | Device | None = None, generator: Generator
 
 
 def multinomial(
-    weights: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+    weights: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Return indices drawn with probabilities in proportion to weights; not differentiable.
 

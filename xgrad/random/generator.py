@@ -85,11 +85,14 @@ class Generator:
         _refuse_trace("set_state")
         if not isinstance(state, Mapping) or state.keys() != {"seed", "calls"}:
             raise TypeError(
-                f"set_state: expected a mapping with 'seed' and 'calls', as of get_state, got {shown(state)}"
+                "set_state: expected a mapping with 'seed' and 'calls', as of get_state, got"
+                f" {shown(state)}"
             )
         calls = state["calls"]
         if not _is_int(calls) or not 0 <= calls < 2**64:
-            raise ValueError(f"set_state: expected a number of calls from 0 to 2**64 - 1, got {shown(calls)}")
+            raise ValueError(
+                f"set_state: expected a number of calls from 0 to 2**64 - 1, got {shown(calls)}"
+            )
         self._restart(_as_seed("set_state", state["seed"]), int(calls))
 
     def _restart(self, seed: Any, calls: int) -> None:
@@ -102,29 +105,45 @@ class Generator:
         """Return the seed and the number of this call."""
         if batching.get() is not None:
             raise RuntimeError(
-                "vmap: random numbers are drawn in the function: draw them before, and pass them as an argument with "
-                "an axis of the batch, or with in_axes=None for the same numbers"
+                "vmap: random numbers are drawn in the function: draw them before, and pass them as"
+                " an argument with an axis of the batch, or with in_axes=None for the same numbers"
             )
         state = self._state
         seed, call = state
         if (draws := _draws.get()) is not None:
             draws.setdefault(self, state)
         self._state = after = seed, call + 1
-        return state if (recorder := active_recorder()) is None else recorder.draw(self, state, after)
+        return (
+            state if (recorder := active_recorder()) is None else recorder.draw(self, state, after)
+        )
 
     def _uniform(
-        self, shape: tuple[int, ...], kind: np.dtype, scale: float, low: float, device: str | Device | None, grad: bool
+        self,
+        shape: tuple[int, ...],
+        kind: np.dtype,
+        scale: float,
+        low: float,
+        device: str | Device | None,
+        grad: bool,
     ) -> Tensor:
         chosen = _target_device(device)
         with chosen.active():
             width, count = (32 if kind == float32 else 64), math.prod(shape)
             seed, call = self._next_call()
-            raw = run_array_code(chosen, variates.drawn_uniform, seed, call, width, count, kind, scale, low, shape)
+            raw = run_array_code(
+                chosen, variates.drawn_uniform, seed, call, width, count, kind, scale, low, shape
+            )
             tensor = from_array(raw, chosen)
         return tensor.requires_grad_() if grad else tensor
 
     def _normal(
-        self, shape: tuple[int, ...], kind: np.dtype, std: float, mean: float, device: str | Device | None, grad: bool
+        self,
+        shape: tuple[int, ...],
+        kind: np.dtype,
+        std: float,
+        mean: float,
+        device: str | Device | None,
+        grad: bool,
     ) -> Tensor:
         count = math.prod(shape)
 
@@ -137,21 +156,37 @@ class Generator:
         return tensor.requires_grad_() if grad else tensor
 
     def _from_host(
-        self, make: Callable[[np.ndarray], np.ndarray], count: int, shape: tuple[int, ...], device: str | Device | None
+        self,
+        make: Callable[[np.ndarray], np.ndarray],
+        count: int,
+        shape: tuple[int, ...],
+        device: str | Device | None,
     ) -> Tensor:
         chosen = _target_device(device)
         seed, call = self._next_call()
-        return from_array(run_array_code(chosen, variates.drawn_on_host, seed, call, make, count, shape), chosen)
+        return from_array(
+            run_array_code(chosen, variates.drawn_on_host, seed, call, make, count, shape), chosen
+        )
 
     def rand(
-        self, shape: Shape, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+        self,
+        shape: Shape,
+        *,
+        dtype: Any = None,
+        device: str | Device | None = None,
+        requires_grad: bool = False,
     ) -> Tensor:
         """Return uniform numbers over [0, 1): see `rand`."""
         size, kind = _as_shape("rand", shape), _floating_dtype("rand", dtype)
         return self._uniform(size, kind, 1.0, 0.0, device, requires_grad)
 
     def randn(
-        self, shape: Shape, *, dtype: Any = None, device: str | Device | None = None, requires_grad: bool = False
+        self,
+        shape: Shape,
+        *,
+        dtype: Any = None,
+        device: str | Device | None = None,
+        requires_grad: bool = False,
     ) -> Tensor:
         """Return numbers of the standard normal distribution: see `randn`."""
         size, kind = _as_shape("randn", shape), _floating_dtype("randn", dtype)
@@ -171,7 +206,10 @@ class Generator:
         size, kind = _as_shape("uniform", shape), _floating_dtype("uniform", dtype)
         low, high = float(low), float(high)
         if not 0 <= high - low < math.inf:
-            raise ValueError(f"uniform: expected low <= high, both finite and their difference, got {low} and {high}")
+            raise ValueError(
+                f"uniform: expected low <= high, both finite and their difference, got {low} and"
+                f" {high}"
+            )
         return self._uniform(size, kind, high - low, low, device, requires_grad)
 
     def normal(
@@ -191,14 +229,18 @@ class Generator:
             raise ValueError(f"normal: expected std >= 0, got {std}")
         return self._normal(size, kind, std, mean, device, requires_grad)
 
-    def randint(self, low: int, high: int, shape: Shape, *, device: str | Device | None = None) -> Tensor:
+    def randint(
+        self, low: int, high: int, shape: Shape, *, device: str | Device | None = None
+    ) -> Tensor:
         """Return integers from `low` up to `high`, which is left out: see `randint`."""
         size = _as_shape("randint", shape)
         for name, value in (("low", low), ("high", high)):
             if not _is_int(value):
                 raise TypeError(f"randint: expected an int for {name}, got {shown(value)}")
         if not -(2**63) <= low < high <= 2**63:
-            raise ValueError(f"randint: expected low < high, both in the range of int64, got {low} and {high}")
+            raise ValueError(
+                f"randint: expected low < high, both in the range of int64, got {low} and {high}"
+            )
         make = partial(variates.integers, int(low), int(high))
         return self._from_host(make, 2 * math.prod(size), size, device)
 
@@ -212,7 +254,9 @@ class Generator:
         """Return indices drawn with probabilities in proportion to weights: see `multinomial`."""
         weights = _checked_weights(weights, num_samples, replacement)
         rows = namespace.reshape(weights, (-1, weights.shape[-1]))
-        draws = (self._with_replacement if replacement else self._without_replacement)(rows, int(num_samples))
+        draws = (self._with_replacement if replacement else self._without_replacement)(
+            rows, int(num_samples)
+        )
         return namespace.reshape(draws, (*weights.shape[:-1], int(num_samples)))
 
     def _with_replacement(self, weights: Tensor, count: int) -> Tensor:
@@ -223,8 +267,13 @@ class Generator:
         xp, (rows, n) = namespace, weights.shape
         bits = 62 - (rows * n).bit_length()
         parts = xp.astype(weights / xp.max(weights, axis=-1, keepdims=True) * 2.0**bits, int64)
-        totals, ends = xp.sum(parts, axis=-1, keepdims=True), xp.cumulative_sum(xp.reshape(parts, (rows * n,)))
-        draws = xp.astype(self._uniform((rows, count), float64, 1.0, 0.0, weights.device, False) * totals, int64)
+        totals, ends = (
+            xp.sum(parts, axis=-1, keepdims=True),
+            xp.cumulative_sum(xp.reshape(parts, (rows * n,))),
+        )
+        draws = xp.astype(
+            self._uniform((rows, count), float64, 1.0, 0.0, weights.device, False) * totals, int64
+        )
         draws = xp.minimum(draws, totals - 1) + xp.reshape(ends, (rows, n))[:, -1:] - totals
         first = xp.arange(rows, dtype=int64, device=weights.device)[:, None] * n
         return xp.searchsorted(ends, draws, side="right") - first
@@ -232,24 +281,30 @@ class Generator:
     def _without_replacement(self, weights: Tensor, count: int) -> Tensor:
         """Draw an exponential waiting time for each element, and take the first ones.
 
-        P. S. Efraimidis, P. G. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters
-        97, 2006.
+        P. S. Efraimidis, P. G. Spirakis, "Weighted random sampling with a reservoir", Information
+        Processing Letters 97, 2006.
         """
         xp, some = namespace, weights > 0
         times = self._from_host(variates.exponential, weights.size, weights.shape, weights.device)
-        # Relative to the largest, and of at least 2**-1000, all times are finite, and before those of weights of 0.
+        # Relative to the largest, and of at least 2**-1000, all times are finite, and before those
+        # of weights of 0.
         relative = xp.maximum(weights / xp.max(weights, axis=-1, keepdims=True), 2.0**-1000)
         times = xp.where(some, times / relative, math.inf)
         return xp.argsort(times, axis=-1)[:, :count]
 
 
 #: The generators that are drawn from within `replaying`, and their states before.
-_draws: ContextVar[dict[Generator, tuple[int, int]] | None] = ContextVar("xgrad_random_draws", default=None)
+_draws: ContextVar[dict[Generator, tuple[int, int]] | None] = ContextVar(
+    "xgrad_random_draws", default=None
+)
 
 
 @contextmanager
-def replaying(states: dict[Generator, tuple[int, int]] | None = None) -> Iterator[dict[Generator, tuple[int, int]]]:
-    """Collect the states of generators before they are drawn from; given these, draw the same numbers again.
+def replaying(
+    states: dict[Generator, tuple[int, int]] | None = None,
+) -> Iterator[dict[Generator, tuple[int, int]]]:
+    """Collect the states of generators before they are drawn from; given these, draw the same
+    numbers again.
 
     In the second case the generators continue afterwards as if they had not been drawn from.
     """
@@ -273,10 +328,11 @@ context_state: ContextVar[tuple[int, int] | None] = ContextVar("xgrad_random_sta
 
 
 class _Stream:
-    """The stream of a context, which copies of the context share until they draw: then each starts one of its own.
+    """The stream of a context, which copies of the context share until they draw: then each starts
+    one of its own.
 
-    Whether this context is the one of the stream is known by a token of a context variable, which only the context that
-    made it can reset.
+    Whether this context is the one of the stream is known by a token of a context variable, which
+    only the context that made it can reset.
     """
 
     __slots__ = ("_copies", "_token")
@@ -297,7 +353,9 @@ class _Stream:
         return True
 
     def copied_seed(self, seed: int) -> int:
-        """Return the seed of the next copy that draws: random bits of calls that the stream itself does not reach."""
+        """Return the seed of the next copy that draws: random bits of calls that the stream itself
+        does not reach.
+        """
         return int(philox.words(seed, 2**64 - 1 - next(self._copies), 1)[0])
 
 
@@ -307,8 +365,8 @@ _stream: ContextVar[_Stream | None] = ContextVar("xgrad_random_stream", default=
 class ContextGenerator(Generator):
     """The generator of the current thread or task.
 
-    Its state is a value in a context variable, not an object: a task starts with a copy of the context, and would
-    share the object.
+    Its state is a value in a context variable, not an object: a task starts with a copy of the
+    context, and would share the object.
     """
 
     __slots__ = ()
@@ -440,9 +498,15 @@ def _checked_weights(values: Any, num_samples: Any, replacement: bool) -> Tensor
     if not _is_int(num_samples):
         raise TypeError(f"multinomial: expected an int for num_samples, got {shown(num_samples)}")
     if weights.ndim not in (1, 2) or not weights.size:
-        raise ValueError(f"multinomial: expected weights of shape (n,) or (rows, n), got shape {weights.shape}")
+        raise ValueError(
+            f"multinomial: expected weights of shape (n,) or (rows, n), got shape {weights.shape}"
+        )
     if num_samples < 0 or (num_samples > weights.shape[-1] and not replacement):
-        most = "on" if replacement else f"to {weights.shape[-1]}, as there are weights and no replacement"
+        most = (
+            "on"
+            if replacement
+            else f"to {weights.shape[-1]}, as there are weights and no replacement"
+        )
         raise ValueError(f"multinomial: expected num_samples from 0 {most}, got {num_samples}")
     weights = namespace.astype(weights, float64)
     backend, check = weights.device.backend, namespace.isfinite(weights) & (weights >= 0)
@@ -450,13 +514,19 @@ def _checked_weights(values: Any, num_samples: Any, replacement: bool) -> Tensor
         if not check_true(weights.device, namespace.all(check)._data):
             raise ValueError("multinomial: expected finite weights of at least 0, got others")
         needed = 1 if replacement else max(1, int(num_samples))
-        if not check_true(weights.device, namespace.all(namespace.count_nonzero(weights, axis=-1) >= needed)._data):
-            raise ValueError(f"multinomial: expected {needed} or more weights above 0 in each row, got fewer")
+        if not check_true(
+            weights.device, namespace.all(namespace.count_nonzero(weights, axis=-1) >= needed)._data
+        ):
+            raise ValueError(
+                f"multinomial: expected {needed} or more weights above 0 in each row, got fewer"
+            )
     return weights
 
 
 def next_call(name: str, generator: Generator | None) -> tuple[Any, Any]:
-    """Return the seed of a generator, by default that of this thread or task, and the number of its next call."""
+    """Return the seed of a generator, by default that of this thread or task, and the number of its
+    next call.
+    """
     return generator_of(name, generator)._next_call()
 
 
@@ -469,8 +539,8 @@ def generator_of(name: str, generator: Generator | None) -> Generator:
         return default_generator
     if not isinstance(generator, Generator):
         raise TypeError(
-            f"{name}: expected an xgrad.random.Generator, got {type(generator).__name__}: make one with "
-            "xgrad.random.Generator(seed)"
+            f"{name}: expected an xgrad.random.Generator, got {type(generator).__name__}: make one"
+            " with xgrad.random.Generator(seed)"
         )
     return generator
 
@@ -500,7 +570,9 @@ def _as_shape(name: str, shape: Any) -> tuple[int, ...]:
         else:
             return lengths
     if not isinstance(lengths, (tuple, list)) or not all(map(_is_int, lengths)):
-        raise TypeError(f"{name}: expected an int or a tuple of ints as the shape, got {shown(shape)}")
+        raise TypeError(
+            f"{name}: expected an int or a tuple of ints as the shape, got {shown(shape)}"
+        )
     if any(n < 0 for n in lengths):
         raise ValueError(f"{name}: expected a shape without negative lengths, got {shown(shape)}")
     return tuple(map(int, lengths))

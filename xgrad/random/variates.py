@@ -1,9 +1,9 @@
 """Random variates computed from random bits, bit-identical on every device.
 
-Uniform floats are computed on the device, from integers that a float represents exactly. The others are computed on the
-host, by operations that IEEE 754 rounds correctly, + - * / and the square root, each in a separate call, so that no
-compiler fuses two. Logarithm, sine and cosine differ between libraries, and are series here; on some devices, even the
-square root differs.
+Uniform floats are computed on the device, from integers that a float represents exactly. The others
+are computed on the host, by operations that IEEE 754 rounds correctly, + - * / and the square root,
+each in a separate call, so that no compiler fuses two. Logarithm, sine and cosine differ between
+libraries, and are series here; on some devices, even the square root differs.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ def uniform(xp: Any, bits: Any, dtype: Any) -> Any:
 
 
 def normal(words: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-    """Return normal numbers, one for each word of 64 bits; their count is even. They are rounded from float64.
+    """Return normal numbers, one for each word of 64 bits; their count is even. They are rounded
+    from float64.
 
-    The method is that of Box and Muller [1]_. The square of a pair's radius is -2 log(u) for u of 53 bits, above 0
-    and up to 1, so that no number is beyond 8.6.
+    The method is that of Box and Muller [1]_. The square of a pair's radius is -2 log(u) for u of
+    53 bits, above 0 and up to 1, so that no number is beyond 8.6.
 
-    .. [1] G. E. P. Box, M. E. Muller, "A note on the generation of random normal deviates", Annals of Mathematical
-       Statistics 29, 1958.
+    .. [1] G. E. P. Box, M. E. Muller, "A note on the generation of random normal deviates", Annals
+       of Mathematical Statistics 29, 1958.
     """
     if len(words) <= _FEW:
         few, numbers_of_few = words.tolist(), list[float]()
@@ -55,7 +56,8 @@ def normal(words: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
 
 def _box_muller(first: np.ndarray, second: np.ndarray, numbers: np.ndarray) -> None:
     radius = np.sqrt(-2 * _log(((first >> 11) + 1) * 2.0**-53))
-    # An angle within 45 degrees of 0; sine and cosine exchanged, or not; and the opposite direction, or not
+    # An angle within 45 degrees of 0; sine and cosine exchanged, or not; and the opposite
+    # direction, or not
     angle = (second.view(np.int64) >> 11) * (math.pi * 2.0**-54)
     squared = angle * angle
     sine, cosine = angle * _series(squared, _SIN), _series(squared, _COS)
@@ -92,7 +94,9 @@ def _pair(first: int, second: int) -> tuple[float, float]:
 
 
 def exponential(words: np.ndarray) -> np.ndarray:
-    """Return exponentially distributed numbers of mean 1, float64, from 0 to 37, one for each word of 64 bits."""
+    """Return exponentially distributed numbers of mean 1, float64, from 0 to 37, one for each word
+    of 64 bits.
+    """
     return -_log(((words >> 11) + 1) * 2.0**-53)
 
 
@@ -117,7 +121,8 @@ def _series(x: np.ndarray, coefficients: list[float]) -> np.ndarray:
 
 
 def integers(low: int, high: int, words: np.ndarray) -> np.ndarray:
-    """Return int64 from `low` to below `high`, each of two words of 64 bits: the high part of a product of 128 bits.
+    """Return int64 from `low` to below `high`, each of two words of 64 bits: the high part of a
+    product of 128 bits.
 
     No number is more likely than another by more than 1 in 2**64.
     """
@@ -141,10 +146,11 @@ def _high(x: np.ndarray, factor: int) -> np.ndarray:
 
 
 def permutation(words: np.ndarray) -> np.ndarray:
-    """Return the integers below the number of words, int64, in random order; the words are overwritten.
+    """Return the integers below the number of words, int64, in random order; the words are
+    overwritten.
 
-    The integers replace the low bits of the words, which are sorted: no two keys are equal, so that the result does not
-    depend on the sorting algorithm.
+    The integers replace the low bits of the words, which are sorted: no two keys are equal, so that
+    the result does not depend on the sorting algorithm.
     """
     mask = (1 << len(words).bit_length()) - 1
     words &= 2**64 - 1 - mask
@@ -181,5 +187,7 @@ def drawn_on_host(
     count: int,
     shape: tuple[int, ...],
 ) -> Any:
-    """Return numbers of a call of a generator that are made on the host: array code, for `run_array_code`."""
+    """Return numbers of a call of a generator that are made on the host: array code, for
+    `run_array_code`.
+    """
     return device.backend.from_words(make, seed, call, count, shape, device.index)

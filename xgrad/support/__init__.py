@@ -1,1 +1,3 @@
-"""Helpers for all other packages: files, nested containers, settings of a thread, and texts of errors."""
+"""Helpers for all other packages: files, nested containers, settings of a thread, and texts of
+errors.
+"""

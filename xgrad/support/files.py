@@ -22,16 +22,18 @@ Content = bytes | memoryview
 def write(path: str | os.PathLike[str], content: Content) -> None:
     """Write a file completely or not at all.
 
-    The content goes to a temporary file in the same folder, which then replaces the earlier file. The mode is kept, and
-    the owner where that is permitted; a symbolic link is kept, and its target replaced. A file of several hard links is
-    replaced under this name alone. Anything but a regular file (a device, a FIFO, a terminal) is written to in place,
-    as is the file behind standard output or standard error.
+    The content goes to a temporary file in the same folder, which then replaces the earlier file.
+    The mode is kept, and the owner where that is permitted; a symbolic link is kept, and its target
+    replaced. A file of several hard links is replaced under this name alone. Anything but a regular
+    file (a device, a FIFO, a terminal) is written to in place, as is the file behind standard
+    output or standard error.
 
-    Temporary files of killed processes are removed from the folder. Those of live processes are locked (``flock``) and
-    kept; on Windows, and on file systems without locks, all are kept.
+    Temporary files of killed processes are removed from the folder. Those of live processes are
+    locked (``flock``) and kept; on Windows, and on file systems without locks, all are kept.
 
-    Raise OSError if the file could not be written, such as on a full disk, or over a write-protected file; the folder
-    is then unchanged. On return, the file is on the disk under its name.
+    Raise OSError if the file could not be written, such as on a full disk, or over a
+    write-protected file; the folder is then unchanged. On return, the file is on the disk under its
+    name.
     """
     with _named(path, content):
         if _write_in_place(path, content):
@@ -47,15 +49,18 @@ def write(path: str | os.PathLike[str], content: Content) -> None:
 
 
 def write_together(files: Mapping[str, Content | None]) -> None:
-    """Write several files of a folder, so that the first one never stands beside files of another call.
+    """Write several files of a folder, so that the first one never stands beside files of another
+    call.
 
-    All are written under temporary names before one is replaced, as by `write`. The first one is then renamed before
-    the others, and put in place after them. If the process is killed at any time, either all files are of this call, or
-    all are as before, or the first one is missing. The last case needs a kill within the fraction of a millisecond of
-    the replacement; earlier files then have ``.xgrad-old`` appended to their names, and the next call removes them. If
-    this raises an exception, all files are as before.
+    All are written under temporary names before one is replaced, as by `write`. The first one is
+    then renamed before the others, and put in place after them. If the process is killed at any
+    time, either all files are of this call, or all are as before, or the first one is missing. The
+    last case needs a kill within the fraction of a millisecond of the replacement; earlier files
+    then have ``.xgrad-old`` appended to their names, and the next call removes them. If this raises
+    an exception, all files are as before.
 
-    `files` maps paths to contents, or to None for a file to remove. An OSError has the path as ``filename``.
+    `files` maps paths to contents, or to None for a file to remove. An OSError has the path as
+    ``filename``.
     """
     with ExitStack() as stack:
         staged: dict[str, tuple[str, str | None]] = {}  # target: path, temporary name
@@ -100,7 +105,9 @@ def json_lines(lines: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:
-    """Make a folder, and those above it that are missing; on return, their names are on the disk."""
+    """Make a folder, and those above it that are missing; on return, their names are on the
+    disk.
+    """
     missing, folder = list[str](), os.path.abspath(path)
     while not os.path.exists(folder):
         missing.append(folder)
@@ -124,9 +131,13 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def read(path: str | os.PathLike[str], limit: int) -> bytes:
-    """Return the content of a regular file; raise ValueError for other files, and for more than `limit` bytes."""
+    """Return the content of a regular file; raise ValueError for other files, and for more than
+    `limit` bytes.
+    """
     # Without O_NONBLOCK, opening a FIFO waits for its other end.
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
+    with open(
+        path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+    ) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ValueError(f"expected a regular file, got a device or a pipe: {path}")
@@ -145,15 +156,19 @@ def _named(path: str | os.PathLike[str], content: Content | None = None) -> Iter
             raise
         reason = error.strerror
         if error.errno in DISK_FULL:
-            state = "the earlier file is unchanged" if os.path.exists(path) else "no part of it is left"
+            state = (
+                "the earlier file is unchanged" if os.path.exists(path) else "no part of it is left"
+            )
             reason = f"disk full: {len(content or b'')} bytes were not written, {state}"
         raise OSError(error.errno, reason, str(path)) from error
 
 
 def _opened_in_place(path: str | os.PathLike[str]) -> str | int | None:
-    """Return the path or descriptor to open for a file that must not be replaced, None for any other path.
+    """Return the path or descriptor to open for a file that must not be replaced, None for any
+    other path.
 
-    That is the path of a device, or the descriptor of standard output or standard error if the file is one of them.
+    That is the path of a device, or the descriptor of standard output or standard error if the file
+    is one of them.
     """
     try:
         status = os.stat(path)
@@ -172,23 +187,30 @@ def _target(path: str | os.PathLike[str]) -> str:
 
 
 def _write_in_place(path: str | os.PathLike[str], content: Content | None) -> bool:
-    """Write to a file that must not be replaced, such as a device; return False, without a write, for any other."""
+    """Write to a file that must not be replaced, such as a device; return False, without a write,
+    for any other.
+    """
     opened = _opened_in_place(path)
     if opened is not None and content is not None:
-        with open(os.dup(opened) if isinstance(opened, int) else os.open(opened, os.O_WRONLY), "wb") as file:
+        with open(
+            os.dup(opened) if isinstance(opened, int) else os.open(opened, os.O_WRONLY), "wb"
+        ) as file:
             file.write(content)
     return opened is not None
 
 
 def _temporary(target: str) -> str:
-    """Return a new name beside a target, after removal of the temporary files that no process needs any more."""
+    """Return a new name beside a target, after removal of the temporary files that no process needs
+    any more.
+    """
     folder = os.path.dirname(target)
     _remove_stale(folder)
     return os.path.join(folder, os.urandom(8).hex().join(TEMPORARY))
 
 
 def _stage(temporary: str, target: str, content: Content) -> ExitStack:
-    """Write the content of a target to a temporary file, and return a context at the end of which its lock ends.
+    """Write the content of a target to a temporary file, and return a context at the end of which
+    its lock ends.
 
     The caller removes the file, since a signal may arrive before this returns.
     """
@@ -207,7 +229,9 @@ def _stage(temporary: str, target: str, content: Content) -> ExitStack:
         file.flush()
         os.fsync(file.fileno())
         if hasattr(os, "posix_fadvise"):
-            with suppress(OSError):  # so that the next file has the same memory: cheaper than other memory
+            with suppress(
+                OSError
+            ):  # so that the next file has the same memory: cheaper than other memory
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         if sys.platform == "win32":  # where an open file cannot be renamed
             stack.close()
@@ -249,7 +273,9 @@ def _remove_stale(folder: str) -> None:
                 path = os.path.join(folder, name)
                 if name.startswith(start) and name.endswith(end) and not os.path.islink(path):
                     with suppress(OSError), open(path, "r+b") as file:
-                        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an OSError if it is in use
+                        fcntl.flock(
+                            file, fcntl.LOCK_EX | fcntl.LOCK_NB
+                        )  # an OSError if it is in use
                         os.unlink(path)
 
 

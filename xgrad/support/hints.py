@@ -1,4 +1,6 @@
-"""Replacements for names, keywords and calls of PyTorch and NumPy that xgrad lacks, and for missing packages."""
+"""Replacements for names, keywords and calls of PyTorch and NumPy that xgrad lacks, and for missing
+packages.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Expressions to write for names that a tensor lacks. Names that a module lacks stand in `replacements`.
+#: Expressions to write for names that a tensor lacks. Names that a module lacks stand in
+#: `replacements`.
 ATTRIBUTES = {
     "addmm": "x + a @ b",
     "argwhere": "xgrad.nonzero(x)",
@@ -70,7 +73,8 @@ KEYWORDS = {
     "ddof": "correction",
 }
 
-#: Form of a function with a custom derivative, which replaces PyTorch's ``forward(ctx, x)`` and ``F.apply(x)``.
+#: Form of a function with a custom derivative, which replaces PyTorch's ``forward(ctx, x)`` and
+#: ``F.apply(x)``.
 FUNCTION = """
     def forward(xp, x): return x * x
     def backward(xp, g, x): return 2 * g * x  # the names of parameters select what is saved for it
@@ -78,7 +82,9 @@ and call an instance, f = {name}(); f(x)"""
 
 
 class MissingNameError(AttributeError):
-    """Access to a name that an object lacks. The replacement is looked up when the message is shown."""
+    """Access to a name that an object lacks. The replacement is looked up when the message is
+    shown.
+    """
 
     def __init__(self, owner: str, name: str) -> None:
         super().__init__(owner, name, name=name)
@@ -92,7 +98,9 @@ class MissingNameError(AttributeError):
 
 
 class _Missing:
-    """Descriptor of a missing attribute; `__getattr__` would slow down attributes that may be unset."""
+    """Descriptor of a missing attribute; `__getattr__` would slow down attributes that may be
+    unset.
+    """
 
     __slots__ = ("name",)
 
@@ -111,7 +119,9 @@ class _TensorType(type):
 
 
 class HintedTensor(metaclass=_TensorType):
-    """Last base class of `Tensor`: access to missing attributes raises errors with their replacements."""
+    """Last base class of `Tensor`: access to missing attributes raises errors with their
+    replacements.
+    """
 
     __slots__ = ()
     locals().update({name: _Missing(name) for name in ATTRIBUTES})
@@ -121,9 +131,11 @@ class HintedTensor(metaclass=_TensorType):
 
 
 def install(module: str, lazy: str = "") -> None:
-    """Give a module a `dir` of its public names only, and errors of missing names with their replacements.
+    """Give a module a `dir` of its public names only, and errors of missing names with their
+    replacements.
 
-    Public names that the module does not have are those of the module `lazy`, imported at their first use.
+    Public names that the module does not have are those of the module `lazy`, imported at their
+    first use.
     """
     here: Any = sys.modules[module]
 
@@ -140,7 +152,9 @@ def shown(x: Any) -> str:
     """Return the representation of an argument for an error message; never raise."""
     try:
         return repr(x)
-    except Exception as error:  # of a custom __repr__, of lists nested too deep, of ints with too many digits
+    except (
+        Exception
+    ) as error:  # of a custom __repr__, of lists nested too deep, of ints with too many digits
         return f"a {type(x).__name__}, whose representation raises {type(error).__name__}"
 
 
@@ -150,14 +164,20 @@ def import_optional(name: str, extra: str, caller: str = "") -> Any:
         return import_module(name)
     except ImportError as error:
         package = name.partition(".")[0]
-        raise ImportError(f"{caller}{package} is missing ({error}): pip install 'xgrad[{extra}]'") from error
+        raise ImportError(
+            f"{caller}{package} is missing ({error}): pip install 'xgrad[{extra}]'"
+        ) from error
 
 
 def keywords(used: Iterable[str], known: Iterable[str]) -> str:
-    """Return the replacements of unknown keywords of a function, after a colon; an empty text if there are none."""
+    """Return the replacements of unknown keywords of a function, after a colon; an empty text if
+    there are none.
+    """
     names = set(known)
     replacements = [
-        f"{KEYWORDS[name]}= for {name}=" for name in used if name not in names and KEYWORDS.get(name) in names
+        f"{KEYWORDS[name]}= for {name}="
+        for name in used
+        if name not in names and KEYWORDS.get(name) in names
     ]
     return f": write {', '.join(replacements)}" if replacements else ""
 
@@ -170,15 +190,23 @@ def explained(function: F) -> F:
         try:
             return function(*args, **options)
         except TypeError as error:
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # raised inside the function
+            if (
+                error.__traceback__ is None or error.__traceback__.tb_next is not None
+            ):  # raised inside the function
                 raise
             raise TypeError(f"{error}{_arguments(function, args, options)}") from None
 
     return call  # type: ignore[return-value]
 
 
-def _arguments(function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> str:
+def _arguments(
+    function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
+) -> str:
     parameters = inspect.signature(function).parameters
-    if len(args) > 1 and next(iter(parameters)) == "shape" and all(isinstance(n, int) for n in args):
+    if (
+        len(args) > 1
+        and next(iter(parameters)) == "shape"
+        and all(isinstance(n, int) for n in args)
+    ):
         return f": write {function.__name__}({args}) for {function.__name__}{args}"
     return keywords(options, parameters)

@@ -1,12 +1,14 @@
-"""Replacements for names of PyTorch and NumPy that xgrad and its modules lack: loaded when such an error is shown."""
+"""Replacements for names of PyTorch and NumPy that xgrad and its modules lack: loaded when such an
+error is shown.
+"""
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
 
-#: Names that xgrad or one of its modules lacks, by owner and by the expression that replaces them. A name of another
-#: module or of a tensor needs no entry: it is searched for.
+#: Names that xgrad or one of its modules lacks, by owner and by the expression that replaces them.
+#: A name of another module or of a tensor needs no entry: it is searched for.
 _NAMES: dict[str, dict[str, str]] = {
     "xgrad": {
         "isinstance(x, xgrad.Tensor)": "is_tensor",
@@ -31,7 +33,9 @@ _NAMES: dict[str, dict[str, str]] = {
         "xgrad.conj": "conjugate",
         "xgrad.cumulative_prod": "cumprod",
         "xgrad.cumulative_sum": "cumsum",
-        "xgrad.data for torch.utils.data, or xgrad.autograd.checkpoint for that of torch.utils.checkpoint": "utils",
+        "xgrad.data for torch.utils.data, or xgrad.autograd.checkpoint for that of torch.utils.checkpoint": (
+            "utils"
+        ),
         "xgrad.default_device, a context manager": "set_default_device",
         "xgrad.devices(), which lists the devices that can be used": "cuda",
         "xgrad.divide": "div true_divide",
@@ -100,11 +104,16 @@ _NAMES: dict[str, dict[str, str]] = {
         "xgrad.unique_values": "unique",
         "xgrad.unstack": "unbind",
         "xgrad.vecdot": "inner vdot",
-        **{f"xgrad.a{name}": f"arc{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tan2", "tanh")},
+        **{
+            f"xgrad.a{name}": f"arc{name}"
+            for name in ("cos", "cosh", "sin", "sinh", "tan", "tan2", "tanh")
+        },
     },
     "xgrad.autograd": {
         "xgrad.tensor(data, requires_grad=True)": "Variable",
-        "xgrad.jacobian(f)(x), xgrad.hessian(f)(x), xgrad.vjp(f, x) or xgrad.jvp(f, (x,), (tangent,))": "functional",
+        "xgrad.jacobian(f)(x), xgrad.hessian(f)(x), xgrad.vjp(f, x) or xgrad.jvp(f, (x,), (tangent,))": (
+            "functional"
+        ),
     },
     "xgrad.random": {
         "xgrad.nn.init.normal_": "normal_",
@@ -141,7 +150,9 @@ def instead(owner: str, name: str) -> str:
             return f": write {path}.{name}"
     if hasattr(tensor := sys.modules["xgrad"].Tensor, name):
         return f": write x.{name}{'(...)' if callable(getattr(tensor, name)) else ''} of a tensor x"
-    near = [n for n in dir(sys.modules[owner]) if not n.startswith("_") and _is_misspelling(name, n)]
+    near = [
+        n for n in dir(sys.modules[owner]) if not n.startswith("_") and _is_misspelling(name, n)
+    ]
     near = sorted(near, key=lambda n: _plain(n) != _plain(name))  # the same letters first
     return f": the nearest is {owner}.{near[0]}" if near else ""
 
@@ -151,10 +162,11 @@ def _plain(name: str) -> str:
 
 
 def _is_misspelling(name: str, known: str) -> bool:
-    """Return whether names differ in case, underscores and at most one letter, or two adjacent ones exchanged.
+    """Return whether names differ in case, underscores and at most one letter, or two adjacent ones
+    exchanged.
 
-    Names that differ in digits, such as those of layers for other dimensions, are no misspellings; nor are short names
-    that differ in a letter.
+    Names that differ in digits, such as those of layers for other dimensions, are no misspellings;
+    nor are short names that differ in a letter.
     """
     a, b = _plain(name), _plain(known)
     if [c for c in a if c.isdigit()] != [c for c in b if c.isdigit()] or not a:
@@ -168,4 +180,6 @@ def _is_misspelling(name: str, known: str) -> bool:
         a, b = a[:-1], b[:-1]
     if len(a) == len(b) == 1:
         return shorter >= 6
-    return a == b == "" or (shorter >= 3 and (len(a) + len(b) == 1 or (len(a) == 2 and a == b[::-1])))
+    return a == b == "" or (
+        shorter >= 3 and (len(a) + len(b) == 1 or (len(a) == 2 and a == b[::-1]))
+    )

@@ -13,7 +13,9 @@ T = TypeVar("T")
 
 
 class Scope(Generic[T]):
-    """Context manager that sets a context variable, and restores it after the block, also if that raises."""
+    """Context manager that sets a context variable, and restores it after the block, also if that
+    raises.
+    """
 
     def __init__(self, variable: ContextVar[T], value: T) -> None:
         self._variable, self._value = variable, value
@@ -37,12 +39,17 @@ class Mode(Scope[T], ContextDecorator):
 
     def __call__(self, function: F) -> F:
         """Return a function that runs in this mode."""
-        if any(kind(function) for kind in (isgeneratorfunction, iscoroutinefunction, isasyncgenfunction)):
+        if any(
+            kind(function)
+            for kind in (isgeneratorfunction, iscoroutinefunction, isasyncgenfunction)
+        ):
             raise TypeError(
-                f"{type(self).__name__}: expected a plain function to decorate, got {function.__name__}, which is left "
-                "and entered again: use a with block inside it"
+                f"{type(self).__name__}: expected a plain function to decorate, got"
+                f" {function.__name__}, which is left and entered again: use a with block inside it"
             )
         return super().__call__(function)
 
     def _recreate_cm(self) -> Mode[T]:
-        return Mode(self._variable, self._value)  # a decorated function may be running in several threads
+        return Mode(
+            self._variable, self._value
+        )  # a decorated function may be running in several threads

@@ -11,10 +11,12 @@ from typing import Any
 
 
 class SignalDelay:
-    """Context manager in which SIGINT and SIGTERM can be held back, if a Python function handles them.
+    """Context manager in which SIGINT and SIGTERM can be held back, if a Python function handles
+    them.
 
-    In a ``with delay.held():`` inside it, a signal waits for the end of that block, when its handler is called; a
-    second one of the kind does not wait. Outside of the main thread, which alone handles signals, nothing changes.
+    In a ``with delay.held():`` inside it, a signal waits for the end of that block, when its
+    handler is called; a second one of the kind does not wait. Outside of the main thread, which
+    alone handles signals, nothing changes.
     """
 
     def __init__(self) -> None:

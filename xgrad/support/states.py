@@ -15,15 +15,21 @@ def check_state(title: str, state: Any, own: Mapping[str, Any]) -> None:
         raise ValueError(f"{title}: expected {sorted(own)}, got {got}")
     for name, value in own.items():
         if _types(state[name]) != _types(value):
-            raise ValueError(f"{title}: expected {name} of the types of {shown(value)}, got {shown(state[name])}")
+            raise ValueError(
+                f"{title}: expected {name} of the types of {shown(value)}, got {shown(state[name])}"
+            )
 
 
 def _types(value: Any) -> Any:
     return [*map(_types, value)] if isinstance(value, list) else type(value)
 
 
-def load_or_restore(title: str, load: Callable[[Any], None], state: Any, own: Mapping[str, Any]) -> None:
-    """Load a state that has the names of the present one, and others; after an exception, load the present one."""
+def load_or_restore(
+    title: str, load: Callable[[Any], None], state: Any, own: Mapping[str, Any]
+) -> None:
+    """Load a state that has the names of the present one, and others; after an exception, load the
+    present one.
+    """
     known = {name: None for name in state if name in own} if isinstance(state, Mapping) else state
     check_state(title, known, dict.fromkeys(own))
     try:

@@ -1,6 +1,8 @@
-"""Trees: nested dicts, lists, tuples and named tuples, with None as an empty container and anything else as a leaf.
+"""Trees: nested dicts, lists, tuples and named tuples, with None as an empty container and anything
+else as a leaf.
 
-Leaves are in the order of their containers. The path of a leaf is its name, such as ``['layers'][0].weight``.
+Leaves are in the order of their containers. The path of a leaf is its name, such as
+``['layers'][0].weight``.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ MAX_DEPTH = 300  # levels, well below the recursion limit of Python
 
 
 def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the leaves with their paths; raise ValueError for trees that are too deep or contain themselves.
+    """Yield the leaves with their paths; raise ValueError for trees that are too deep or contain
+    themselves.
 
     Examples
     --------
@@ -28,8 +31,8 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield path, tree
         elif parts and depth == MAX_DEPTH:
             raise ValueError(
-                f"expected containers nested at most {MAX_DEPTH} deep, got deeper ones, or one that contains itself, "
-                f"at {path[:40]}..."
+                f"expected containers nested at most {MAX_DEPTH} deep, got deeper ones, or one that"
+                f" contains itself, at {path[:40]}..."
             )
         else:
             stack += [(path + step, child, depth + 1) for step, child in reversed(parts)]
@@ -62,8 +65,8 @@ def rebuild(tree: Any, values: Iterable[Any]) -> Any:
 def matched(title: str, tree: Any, other: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Yield the leaves of `tree`, each with its path and its counterpart in `other`.
 
-    None in `other` is the counterpart of a leaf, or of each leaf in a container. Lists and tuples match each other.
-    Raise TypeError, beginning with `title`, if the containers do not match.
+    None in `other` is the counterpart of a leaf, or of each leaf in a container. Lists and tuples
+    match each other. Raise TypeError, beginning with `title`, if the containers do not match.
 
     Examples
     --------
@@ -79,7 +82,11 @@ def matched(title: str, tree: Any, other: Any, path: str = "") -> Iterator[tuple
         where = f" at {path}" if path else ""
         raise TypeError(f"{title}: expected {_described(tree)}{where}, got {_described(other)}")
     else:
-        counterparts = [other[key] for key in tree] if isinstance(tree, Mapping) else [part for _, part in others]
+        counterparts = (
+            [other[key] for key in tree]
+            if isinstance(tree, Mapping)
+            else [part for _, part in others]
+        )
         for (step, child), counterpart in zip(parts, counterparts, strict=True):
             yield from matched(title, child, counterpart, path + step)
 
@@ -92,12 +99,18 @@ def _parts(tree: Any) -> list[tuple[str, Any]] | None:
         return [(f"[{key!r}]", child) for key, child in tree.items()]
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return [(f".{name}", child) for name, child in zip(tree._fields, tree, strict=True)]
-    return [(f"[{i}]", child) for i, child in enumerate(tree)] if isinstance(tree, (list, tuple)) else None
+    return (
+        [(f"[{i}]", child) for i, child in enumerate(tree)]
+        if isinstance(tree, (list, tuple))
+        else None
+    )
 
 
 def _alike(tree: Any, other: Any) -> bool:
     if tree is None or isinstance(tree, Mapping) or isinstance(other, Mapping):
-        return isinstance(tree, Mapping) and isinstance(other, Mapping) and tree.keys() == other.keys()
+        return (
+            isinstance(tree, Mapping) and isinstance(other, Mapping) and tree.keys() == other.keys()
+        )
     return len(tree) == len(other)
 
 
@@ -107,5 +120,7 @@ def _described(tree: Any) -> str:
     if isinstance(tree, Mapping):
         return f"a {type(tree).__name__} with the keys {list(tree)}"
     return (
-        f"a {type(tree).__name__} of {len(tree)}" if isinstance(tree, (list, tuple)) else f"one {type(tree).__name__}"
+        f"a {type(tree).__name__} of {len(tree)}"
+        if isinstance(tree, (list, tuple))
+        else f"one {type(tree).__name__}"
     )

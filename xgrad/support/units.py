@@ -15,6 +15,8 @@ def size(count: float) -> str:
 def duration(seconds: float) -> str:
     """Return a time as text, such as "1.5 ms"."""
     units = (("s", 1.0), ("ms", 1e3))
-    unit, factor = next(((unit, factor) for unit, factor in units if seconds * factor >= 0.9995), ("µs", 1e6))
+    unit, factor = next(
+        ((unit, factor) for unit, factor in units if seconds * factor >= 0.9995), ("µs", 1e6)
+    )
     value = seconds * factor
     return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f} {unit}"

@@ -98,7 +98,9 @@ class EarlyStopping(Callback):
     2
     """
 
-    def __init__(self, patience: float = math.inf, monitor: str = "validation_loss", mode: str = "min") -> None:
+    def __init__(
+        self, patience: float = math.inf, monitor: str = "validation_loss", mode: str = "min"
+    ) -> None:
         if mode not in ("min", "max"):
             raise ValueError(f"EarlyStopping: expected mode 'min' or 'max', got {mode!r}")
         self.patience, self.monitor, self.sign = patience, monitor, 1 if mode == "min" else -1
@@ -107,12 +109,20 @@ class EarlyStopping(Callback):
     def best_epoch(self, history: Iterable[Mapping[str, float]]) -> int:
         """Return the number of the best epoch, the first one of equals; 0 before any."""
         values = [self.sign * line[self.monitor] for line in history]
-        return min(range(len(values)), key=lambda i: (math.isnan(values[i]), values[i])) + 1 if values else 0
+        return (
+            min(range(len(values)), key=lambda i: (math.isnan(values[i]), values[i])) + 1
+            if values
+            else 0
+        )
 
     def on_epoch_start(self, trainer: Trainer) -> None:
         if self.monitor not in trainer.columns:
-            raise ValueError(f"EarlyStopping: expected a monitor of {trainer.columns[1:]}, got {self.monitor!r}")
-        trainer.should_stop |= len(trainer.history) - self.best_epoch(trainer.history) >= self.patience
+            raise ValueError(
+                f"EarlyStopping: expected a monitor of {trainer.columns[1:]}, got {self.monitor!r}"
+            )
+        trainer.should_stop |= (
+            len(trainer.history) - self.best_epoch(trainer.history) >= self.patience
+        )
 
     def on_epoch_end(self, trainer: Trainer) -> None:
         if self.best_epoch(trainer.history) == len(trainer.history):
@@ -170,10 +180,16 @@ class TensorBoard(Callback):
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._writer, self.folder = import_optional("tensorboardX", "tensorboard").SummaryWriter, folder
+        self._writer, self.folder = (
+            import_optional("tensorboardX", "tensorboard").SummaryWriter,
+            folder,
+        )
 
     def on_fit_start(self, trainer: Trainer) -> None:
-        first, name = len(trainer.history) + 1, f".{trainer.steps}"  # another one than that of an earlier `fit`
+        first, name = (
+            len(trainer.history) + 1,
+            f".{trainer.steps}",
+        )  # another one than that of an earlier `fit`
         self.writer = self._writer(str(self.folder), purge_step=first, filename_suffix=name)
 
     def on_epoch_end(self, trainer: Trainer) -> None:
@@ -181,7 +197,9 @@ class TensorBoard(Callback):
         for name, value in (trainer.history[-1] | rates).items():
             part, _, metric = name.partition("_")
             if name != "epoch":
-                self.writer.add_scalar(f"{metric}/{part}" if metric else name, value, len(trainer.history))
+                self.writer.add_scalar(
+                    f"{metric}/{part}" if metric else name, value, len(trainer.history)
+                )
 
     def on_fit_end(self, trainer: Trainer) -> None:
         self.writer.close()
@@ -206,17 +224,30 @@ class Progress(Callback):
     """
 
     def __init__(self, unit: str = "samples") -> None:
-        self.unit, self.options = unit, {"leave": False, "dynamic_ncols": True, "mininterval": 0, "miniters": 1}
+        self.unit, self.options = (
+            unit,
+            {"leave": False, "dynamic_ncols": True, "mininterval": 0, "miniters": 1},
+        )
         self.bar: Any = None
 
     def on_epoch_start(self, trainer: Trainer) -> None:
         self.start = self.shown = time.perf_counter()
         self.label = f"epoch {len(trainer.history) + 1}/{trainer.epochs}"
-        self.count = getattr(trainer.train_loader.dataset, "__len__", lambda: 0)() // trainer.ranks.size  # 0: unknown
+        self.count = (
+            getattr(trainer.train_loader.dataset, "__len__", lambda: 0)() // trainer.ranks.size
+        )  # 0: unknown
         self.interval = LINE_SECONDS
         with suppress(ImportError):
-            tqdm = import_optional("tqdm", "cli").tqdm  # with disable=None, a bar on a terminal only
-            self.bar = tqdm(desc=self.label, total=self.count or None, unit=self.unit, disable=None, **self.options)
+            tqdm = import_optional(
+                "tqdm", "cli"
+            ).tqdm  # with disable=None, a bar on a terminal only
+            self.bar = tqdm(
+                desc=self.label,
+                total=self.count or None,
+                unit=self.unit,
+                disable=None,
+                **self.options,
+            )
             self.interval = math.inf if self.bar.disable else BAR_SECONDS
 
     def on_batch_end(self, trainer: Trainer) -> None:
@@ -224,13 +255,18 @@ class Progress(Callback):
         if now - self.shown < self.interval:
             return
         self.shown = now
-        figures = ", ".join(f"{name} {value:.4f}" for name, value in trainer.means(trainer.totals, seen).items())
+        figures = ", ".join(
+            f"{name} {value:.4f}" for name, value in trainer.means(trainer.totals, seen).items()
+        )
         if self.bar is not None:
             self.bar.set_postfix_str(figures, refresh=False)
             self.bar.update(seen - self.bar.n)
         else:
             rate = f"{seen / (now - self.start):.0f} {self.unit}/s"
-            print(f"{self.label}: {seen}/{self.count or '?'} {self.unit}, {figures}, {rate}", file=sys.stderr)
+            print(
+                f"{self.label}: {seen}/{self.count or '?'} {self.unit}, {figures}, {rate}",
+                file=sys.stderr,
+            )
 
     def on_fit_end(self, trainer: Trainer) -> None:
         if self.bar is not None:

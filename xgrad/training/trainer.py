@@ -27,7 +27,8 @@ Totals = tuple[Tensor, ...]  # sums of the loss and the metrics over samples, on
 
 
 class Callback:
-    """Base class of callbacks: a `Trainer` calls the methods with itself. By default they do nothing.
+    """Base class of callbacks: a `Trainer` calls the methods with itself. By default they do
+    nothing.
 
     Examples
     --------
@@ -143,15 +144,32 @@ class Trainer:
         parallel: DataParallel | None = None,
     ) -> None:
         if isinstance(scheduler, ReduceLROnPlateau) and validation_loader is None:
-            raise ValueError("Trainer: expected a validation_loader, whose loss ReduceLROnPlateau follows, got None")
-        if train_loader.ranks is not (parallel and parallel.communicator) or (amp and parallel and parallel.sharded):
-            raise ValueError("Trainer: expected a train_loader with the ranks of `parallel`, and no amp with shards")
-        if {*map(id, model.parameters())}.isdisjoint(id(p) for x in optimizer.param_groups for p in x["params"]):
-            raise ValueError("Trainer: expected an optimizer of parameters of the model, got one of other tensors")
+            raise ValueError(
+                "Trainer: expected a validation_loader, whose loss ReduceLROnPlateau follows, got"
+                " None"
+            )
+        if train_loader.ranks is not (parallel and parallel.communicator) or (
+            amp and parallel and parallel.sharded
+        ):
+            raise ValueError(
+                "Trainer: expected a train_loader with the ranks of `parallel`, and no amp with"
+                " shards"
+            )
+        if {*map(id, model.parameters())}.isdisjoint(
+            id(p) for x in optimizer.param_groups for p in x["params"]
+        ):
+            raise ValueError(
+                "Trainer: expected an optimizer of parameters of the model, got one of other"
+                " tensors"
+            )
         self.ranks = parallel.communicator if parallel else Communicator()
         self.model = self.eval_model = model
         self.optimizer, self.scheduler, self.callbacks = optimizer, scheduler, callbacks
-        self.train_loader, self.validation_loader, self.capture = train_loader, validation_loader, capture
+        self.train_loader, self.validation_loader, self.capture = (
+            train_loader,
+            validation_loader,
+            capture,
+        )
         self.device = device = next(model.parameters()).device
         self.scaler = scaler = GradScaler(device, enabled=amp)
         functions = dict(metrics or {})
@@ -162,12 +180,16 @@ class Trainer:
         self.epochs = self.steps = self.samples = 0
         self.totals, self.seconds, self.should_stop = self._zeros(), 0.0, False
 
-        # Functions of the parts, and not of self, which would hold its own methods: a reference cycle.
+        # Functions of the parts, and not of self, which would hold its own methods: a reference
+        # cycle.
         @no_grad()
         def add(totals: Totals, output: Any, targets: Any, mean: Tensor) -> Totals:
             values = [function(output, targets) for function in functions.values()]
             if wrong := [x.shape for x in values if x.shape != (len(targets),)]:
-                raise ValueError(f"Trainer: expected a value a sample of metrics, shape ({len(targets)},), got {wrong}")
+                raise ValueError(
+                    f"Trainer: expected a value a sample of metrics, shape ({len(targets)},), got"
+                    f" {wrong}"
+                )
             sums = (mean * len(targets), *map(ops.sum, values))
             return tuple(total + x.astype(float64) for total, x in zip(totals, sums, strict=True))
 
@@ -196,18 +218,21 @@ class Trainer:
         capturing: Callable[[Any], Any] = captured if capture else lambda step: step
         self.captured = capturing(backward if parallel else step)
         between = update if parallel and parallel.sharded else capturing(update)
-        self.train_step = parallel.step_between(self.captured, between) if parallel else self.captured
+        self.train_step = (
+            parallel.step_between(self.captured, between) if parallel else self.captured
+        )
         self.eval_step: Callable[..., Totals] = capturing(eval_step)
 
     def fit(self, epochs: int) -> list[dict[str, float]]:
         """Train up to a number of epochs, with those of `load_state_dict`, and return the history.
 
-        ValueError is raised if `train_loader` has no batches, or a metric has not a value for each sample.
+        ValueError is raised if `train_loader` has no batches, or a metric has not a value for each
+        sample.
 
-        An exception, such as KeyboardInterrupt or one of a callback, leaves the state after the last step: another
-        call continues with the next batch, as does a trainer that loads `state_dict`. Ctrl-C and SIGTERM, if a Python
-        function handles them, wait for the end of the step; a second one of a kind does not, and may leave it half
-        done.
+        An exception, such as KeyboardInterrupt or one of a callback, leaves the state after the
+        last step: another call continues with the next batch, as does a trainer that loads
+        `state_dict`. Ctrl-C and SIGTERM, if a Python function handles them, wait for the end of the
+        step; a second one of a kind does not, and may leave it half done.
         """
         self.epochs, self.should_stop = epochs, False
         with SignalDelay() as signals:
@@ -237,14 +262,29 @@ class Trainer:
                     self.steps, self.samples = self.steps + 1, self.samples + len(targets)
                     self.seconds = time.perf_counter() - resumed
                 self._call("on_batch_end")
-            if not (self.samples or self.ranks.rank):  # rank 0 has the samples of all after `load_state_dict`
-                raise ValueError("Trainer.fit: expected batches of train_loader, got none: add data, or no drop_last")
+            if not (
+                self.samples or self.ranks.rank
+            ):  # rank 0 has the samples of all after `load_state_dict`
+                raise ValueError(
+                    "Trainer.fit: expected batches of train_loader, got none: add data, or no"
+                    " drop_last"
+                )
             means = self.means(*self.ranks.sums(self.totals, self.samples, END_OF_EPOCH))
             trained = time.perf_counter()
-            validation = {} if self.validation_loader is None else self.evaluate(self.validation_loader)
-            epoch, is_captured = len(self.history) + 1, getattr(self.captured, "refusal", "") is None
-            times = {"train_seconds": trained - resumed, "validation_seconds": time.perf_counter() - trained}
-            figures = dict(zip(self.columns, (epoch, *means.values(), *validation.values()), strict=True))
+            validation = (
+                {} if self.validation_loader is None else self.evaluate(self.validation_loader)
+            )
+            epoch, is_captured = (
+                len(self.history) + 1,
+                getattr(self.captured, "refusal", "") is None,
+            )
+            times = {
+                "train_seconds": trained - resumed,
+                "validation_seconds": time.perf_counter() - trained,
+            }
+            figures = dict(
+                zip(self.columns, (epoch, *means.values(), *validation.values()), strict=True)
+            )
             with signals.held():
                 self.history.append(figures)
                 self.timing.append({"epoch": epoch, "captured": is_captured, **times})
@@ -254,22 +294,33 @@ class Trainer:
                 done()
 
     def evaluate(self, loader: DataLoader) -> dict[str, float]:
-        """Return the mean loss and metrics of `eval_model` on batches, which are dealt to ranks in turn.
+        """Return the mean loss and metrics of `eval_model` on batches, which are dealt to ranks in
+        turn.
 
         This waits for the device.
         """
         self.eval_model.eval()
         totals, count = self._zeros(), 0
         for inputs, targets in islice(loader, self.ranks.rank, None, self.ranks.size):
-            totals, count = self.eval_step(self.eval_model, inputs, targets, *totals), count + len(targets)
+            totals, count = (
+                self.eval_step(self.eval_model, inputs, targets, *totals),
+                count + len(targets),
+            )
         return self.means(*self.ranks.sums(totals, count, "Trainer.evaluate"))
 
     def means(self, totals: Totals, count: int) -> dict[str, float]:
-        """Return totals divided by a number of samples, by name; NaN if it is 0. This waits for the device."""
-        return {name: total.item() / (count or math.nan) for name, total in zip(self.names, totals, strict=True)}
+        """Return totals divided by a number of samples, by name; NaN if it is 0. This waits for the
+        device.
+        """
+        return {
+            name: total.item() / (count or math.nan)
+            for name, total in zip(self.names, totals, strict=True)
+        }
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to continue after the last step, to the same bits, for `xgrad.save`."""
+        """Return all that is needed to continue after the last step, to the same bits, for
+        `xgrad.save`.
+        """
         totals, samples = self.ranks.sums(self.totals, self.samples, "Trainer.state_dict")
         return {
             "model": self.model.state_dict(),
@@ -286,40 +337,70 @@ class Trainer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue in `fit` from what `state_dict` of a trainer with equal arguments returned, on any device.
+        """Continue in `fit` from what `state_dict` of a trainer with equal arguments returned, on
+        any device.
 
-        LookupError, TypeError, ValueError or AttributeError is raised for anything else; then nothing is loaded.
+        LookupError, TypeError, ValueError or AttributeError is raised for anything else; then
+        nothing is loaded.
         """
         load_or_restore("Trainer.load_state_dict", self._load, state, self.state_dict())
 
     def _load(self, state: Mapping[str, Any]) -> None:
-        position, history, timing = dict(state["position"]), list(state["history"]), list(state["timing"])
+        position, history, timing = (
+            dict(state["position"]),
+            list(state["history"]),
+            list(state["timing"]),
+        )
         totals = tuple(x.to(self.device, dtype=float64) for x in state["totals"])
-        if [x.shape for x in totals] != [()] * len(self.names) or any(tuple(line) != self.columns for line in history):
-            raise ValueError(f"Trainer.load_state_dict: expected figures of each epoch of {', '.join(self.columns)}")
+        if [x.shape for x in totals] != [()] * len(self.names) or any(
+            tuple(line) != self.columns for line in history
+        ):
+            raise ValueError(
+                "Trainer.load_state_dict: expected figures of each epoch of"
+                f" {', '.join(self.columns)}"
+            )
         finite = all(0 <= x < math.inf for line in (position, *timing) for x in line.values())
         numbers = all(isinstance(x, (int, float)) for line in history for x in line.values())
         if len(history) != len(timing) or not finite or not numbers:
-            raise ValueError("Trainer.load_state_dict: expected finite numbers of steps, samples and seconds")
+            raise ValueError(
+                "Trainer.load_state_dict: expected finite numbers of steps, samples and seconds"
+            )
         self.model.load_state_dict(state["model"])  # before the optimizer
         self.optimizer.load_state_dict(state["optimizer"])
         for name, part in (("scheduler", self.scheduler), ("scaler", self.scaler)):
-            check_state(f"Trainer.load_state_dict: {name}", state[name], part.state_dict() if part else {})
+            check_state(
+                f"Trainer.load_state_dict: {name}", state[name], part.state_dict() if part else {}
+            )
             if part:
                 part.load_state_dict(state[name])
         callbacks = self._stateful()
-        check_state("Trainer.load_state_dict: callbacks", dict.fromkeys(state["callbacks"]), dict.fromkeys(callbacks))
+        check_state(
+            "Trainer.load_state_dict: callbacks",
+            dict.fromkeys(state["callbacks"]),
+            dict.fromkeys(callbacks),
+        )
         for name, callback in callbacks.items():
             callback.load_state_dict(state["callbacks"][name])
         self.train_loader.load_state_dict(state["loader"])
-        self.steps, self.seconds, self.history, self.timing = position["steps"], position["seconds"], history, timing
+        self.steps, self.seconds, self.history, self.timing = (
+            position["steps"],
+            position["seconds"],
+            history,
+            timing,
+        )
         # Rank 0 has the sums of all ranks.
-        self.totals, self.samples = (self._zeros(), 0) if self.ranks.rank else (totals, position["samples"])
+        self.totals, self.samples = (
+            (self._zeros(), 0) if self.ranks.rank else (totals, position["samples"])
+        )
         random.set_state(state["random"])
 
     def _stateful(self) -> dict[str, Callback]:
-        """Return the callbacks with a state, by the names of their classes, with numbers where these are equal."""
-        parts = [part for part in self.callbacks if type(part).state_dict is not Callback.state_dict]
+        """Return the callbacks with a state, by the names of their classes, with numbers where
+        these are equal.
+        """
+        parts = [
+            part for part in self.callbacks if type(part).state_dict is not Callback.state_dict
+        ]
         names = [type(part).__name__ for part in parts]
         return {f"{name}{names[:i].count(name) or ''}": parts[i] for i, name in enumerate(names)}
 

@@ -1,8 +1,9 @@
-"""Functions that make derivatives of functions: `grad`, `vjp`, `jvp`, `jacobian`, `hessian`, `hvp`, `value_and_grad`.
+"""Functions that make derivatives of functions: `grad`, `vjp`, `jvp`, `jacobian`, `hessian`, `hvp`,
+`value_and_grad`.
 
-A transform calls the function with copies of the arguments, which tell its graph from those of transforms within it or
-around it. The derivatives have a graph, to be differentiated in turn, where they depend on a tensor that has one: an
-argument, or another that the function uses.
+A transform calls the function with copies of the arguments, which tell its graph from those of
+transforms within it or around it. The derivatives have a graph, to be differentiated in turn, where
+they depend on a tensor that has one: an argument, or another that the function uses.
 """
 
 from __future__ import annotations
@@ -20,7 +21,18 @@ from xgrad.transforms.forward import forward_jacobian
 from xgrad.transforms.mapping import vmap
 from xgrad.transforms.scanning import scan
 
-__all__ = ["grad", "hessian", "hvp", "jacfwd", "jacobian", "jvp", "scan", "value_and_grad", "vjp", "vmap"]
+__all__ = [
+    "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jvp",
+    "scan",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
 
 
 def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -75,10 +87,18 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
     >>> xgrad.grad(xgrad.grad(lambda x: x**4))(2.0)
     Tensor(48.)
     """
-    return _transformed("grad", fn, argnums, has_aux, lambda call: call.with_aux(call.in_containers(call.gradient())))
+    return _transformed(
+        "grad",
+        fn,
+        argnums,
+        has_aux,
+        lambda call: call.with_aux(call.in_containers(call.gradient())),
+    )
 
 
-def value_and_grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def value_and_grad(
+    fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """Return the function that computes a scalar function and its gradient.
 
     The errors are those of `grad`.
@@ -114,7 +134,8 @@ def value_and_grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool =
 
 
 def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """Return the result of a function, and the function that multiplies with its transposed Jacobian.
+    """Return the result of a function, and the function that multiplies with its transposed
+    Jacobian.
 
     Parameters
     ----------
@@ -220,7 +241,9 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     return (call.result, tangent, call.aux) if has_aux else (call.result, tangent)
 
 
-def jacobian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def jacobian(
+    fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """Return the function that computes the Jacobian, by one backward pass for each result.
 
     Parameters
@@ -259,7 +282,9 @@ def jacobian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
     return _jacobian("jacobian", fn, argnums, has_aux)
 
 
-def jacfwd(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def jacfwd(
+    fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """Return the function that computes the Jacobian in forward mode, all directions at once.
 
     Faster than `jacobian` where there are fewer arguments than results; the results are the same.
@@ -308,7 +333,9 @@ def jacfwd(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     return transformed
 
 
-def hessian(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def hessian(
+    fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """Return the function that computes the Hessian: the `jacobian` of the `jacobian`.
 
     The errors are those of `jacobian`.
@@ -384,7 +411,9 @@ def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     args, tangents = _as_arguments(primals), _as_arguments(tangents)
     call = TransformCall("hvp", fn, args, {}, range(len(args)), has_aux)
     vectors, gradients = call.match("tangent", args, tangents), call.gradient(create=True)
-    products = call.in_containers(pull_back(gradients, vectors, call.inputs, create=call.is_recorded(vectors)))
+    products = call.in_containers(
+        pull_back(gradients, vectors, call.inputs, create=call.is_recorded(vectors))
+    )
     return call.with_aux(type(primals)(products) if type(primals) in (tuple, list) else products[0])
 
 
@@ -398,7 +427,9 @@ _FORMS = {
 
 
 def _check_form(title: str, fn: Any, argnums: Any = 0) -> None:
-    """Raise TypeError for calls in the form of PyTorch's: of a tensor, or with the arguments beside the function."""
+    """Raise TypeError for calls in the form of PyTorch's: of a tensor, or with the arguments beside
+    the function.
+    """
     numbers = argnums if isinstance(argnums, (tuple, list)) else [argnums]
     if callable(fn) and not any(isinstance(x, (Tensor, np.ndarray)) for x in numbers):
         return
@@ -407,15 +438,23 @@ def _check_form(title: str, fn: Any, argnums: Any = 0) -> None:
     raise TypeError(f"{title}: expected {expected}, got {type(got).__name__}: write {form}")
 
 
-def _jacobian(title: str, fn: Callable[..., Any], argnums: Argnums, has_aux: bool) -> Callable[..., Any]:
+def _jacobian(
+    title: str, fn: Callable[..., Any], argnums: Argnums, has_aux: bool
+) -> Callable[..., Any]:
     def derive(call: TransformCall) -> Any:
-        return call.with_aux(rebuild(call.result, [call.in_containers(blocks) for blocks in call.jacobians()]))
+        return call.with_aux(
+            rebuild(call.result, [call.in_containers(blocks) for blocks in call.jacobians()])
+        )
 
     return _transformed(title, fn, argnums, has_aux, derive)
 
 
 def _transformed(
-    title: str, fn: Callable[..., Any], argnums: Argnums, has_aux: bool, derive: Callable[[TransformCall], Any]
+    title: str,
+    fn: Callable[..., Any],
+    argnums: Argnums,
+    has_aux: bool,
+    derive: Callable[[TransformCall], Any],
 ) -> Callable[..., Any]:
     """Return a function that calls another, and passes the call to `derive`."""
     _check_form(title, fn, argnums)

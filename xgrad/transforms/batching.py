@@ -1,9 +1,11 @@
-"""Batched arrays and their device: functions of arrays map over an axis that the arrays do not show.
+"""Batched arrays and their device: functions of arrays map over an axis that the arrays do not
+show.
 
-Within `vmap`, tensors hold batched arrays: each has a tensor with an axis of the batch in front, or one without if it
-is the same for the whole batch. The tensor keeps the graph, and may itself be batched, by a `vmap` around this one. Ops
-and their derivative rules run on batched arrays as on those of any device; each function of the namespace runs once
-for the whole batch, by a rule of `batching_rules`.
+Within `vmap`, tensors hold batched arrays: each has a tensor with an axis of the batch in front, or
+one without if it is the same for the whole batch. The tensor keeps the graph, and may itself be
+batched, by a `vmap` around this one. Ops and their derivative rules run on batched arrays as on
+those of any device; each function of the namespace runs once for the whole batch, by a rule of
+`batching_rules`.
 """
 
 from __future__ import annotations
@@ -35,9 +37,10 @@ _OF_DTYPES = frozenset("can_cast finfo iinfo isdtype result_type".split())
 class Batch(Interceptor):
     """One call of `vmap`: its size, and the call around it, if any.
 
-    As an interceptor it keeps ops on other tensors than its own off their fast paths, so that `from_placement` notes
-    where they are made: in `path`, an object for each call, from the outermost on; a `BatchedArray` notes it itself.
-    Another interceptor `around` the call sees all ops.
+    As an interceptor it keeps ops on other tensors than its own off their fast paths, so that
+    `from_placement` notes where they are made: in `path`, an object for each call, from the
+    outermost on; a `BatchedArray` notes it itself. Another interceptor `around` the call sees all
+    ops.
     """
 
     def __init__(self, size: int) -> None:
@@ -51,7 +54,11 @@ class Batch(Interceptor):
         if self.around is None:
             return None
         device = next(x.device for x in inputs if isinstance(x, Tensor))
-        return None if device is self.around.device else self.around.intercept(function, inputs, options)
+        return (
+            None
+            if device is self.around.device
+            else self.around.intercept(function, inputs, options)
+        )
 
     def before_backward(self, edges: Any) -> None:
         """Pass on the start of a backward pass."""
@@ -75,33 +82,48 @@ class Batch(Interceptor):
         return batch is self
 
     def lift(self, x: Tensor, batched: bool = False) -> Tensor:
-        """Return a tensor as one of the batch, with the elements along its first axis, or with `x` for each."""
+        """Return a tensor as one of the batch, with the elements along its first axis, or with `x`
+        for each.
+        """
         device = BatchingDevice.at(self.level, x.device.root)
         if self.around is None:
             self.device = device
-        # A copy, for a later write to `x` must not change the value here, which a graph may have saved.
+        # A copy, for a later write to `x` must not change the value here, which a graph may have
+        # saved.
         same = from_placement(x._data, x._placement, x._edge) if self.recording else x.detach()
         array = BatchedArray(self, same, batched)
         return from_placement(array, device.placements[array.dtype])
 
     def unmapped(self, path: str, x: Any, axis: int | None = None) -> Tensor:
-        """Return a tensor as it is outside, with the axis of the batch, or one that is the same for the whole batch."""
+        """Return a tensor as it is outside, with the axis of the batch, or one that is the same for
+        the whole batch.
+        """
         if not isinstance(x, Tensor):
-            raise TypeError(f"vmap: expected tensors of the function, got {type(x).__name__} in {path}: return tensors")
+            raise TypeError(
+                f"vmap: expected tensors of the function, got {type(x).__name__} in {path}: return"
+                " tensors"
+            )
         array = x._data if x.device.level == self.level else self.lift(x)._data
         out: Tensor = array.tensor if is_grad_enabled() else array.tensor.detach()
         if axis is None:
             if array.batched:
-                raise ValueError(f"vmap: expected {path} to be the same for the whole batch, for None as axis: give 0")
+                raise ValueError(
+                    f"vmap: expected {path} to be the same for the whole batch, for None as axis:"
+                    " give 0"
+                )
             return from_placement(out._data, out._placement, out._edge)
         out = out if array.batched else broadcast_to(out, (self.size, *out.shape))
         if not -out.ndim <= axis < out.ndim:
             raise ValueError(f"vmap: expected out_axes below {out.ndim} for {path}, got {axis}")
-        return moveaxis(out, 0, axis) if axis else from_placement(out._data, out._placement, out._edge)
+        return (
+            moveaxis(out, 0, axis) if axis else from_placement(out._data, out._placement, out._edge)
+        )
 
 
 class BatchedArray(ArrayType):
-    """An array for each element of a batch, or one for all: a tensor, and whether its first axis is the batch."""
+    """An array for each element of a batch, or one for all: a tensor, and whether its first axis is
+    the batch.
+    """
 
     __slots__ = ("__weakref__", "batch", "batched", "made_in", "tensor", "writable")
 
@@ -135,7 +157,8 @@ class BatchedArray(ArrayType):
     def __setitem__(self, key: Any, value: Any) -> None:
         if not self.writable:
             raise TypeError(
-                "vmap: a view of a tensor is written to: write to the tensor itself, x[0, 1] = y for x[0][1] = y"
+                "vmap: a view of a tensor is written to: write to the tensor itself, x[0, 1] = y"
+                " for x[0][1] = y"
             )
         made = call("setitem", namespace.ops.setitem, self, key, value)
         self.tensor, self.batched = made.tensor, made.batched
@@ -150,8 +173,8 @@ def host_values(x: BatchedArray) -> np.ndarray:
     """Return the values of an array, which the elements of the batch must share."""
     if x.batched:
         raise TypeError(
-            "vmap: the values of a batched tensor are needed, as by float(x), `if x > 0:` or .numpy(): use where, or a "
-            "loop over the batch with stack"
+            "vmap: the values of a batched tensor are needed, as by float(x), `if x > 0:` or"
+            " .numpy(): use where, or a loop over the batch with stack"
         )
     return x.tensor.detach()._to_host()
 
@@ -173,7 +196,9 @@ def operands(values: Any) -> Iterator[BatchedArray]:
 
 
 def call(name: str, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call a function of tensors with batched arrays, by the rule of its name if one of them is batched."""
+    """Call a function of tensors with batched arrays, by the rule of its name if one of them is
+    batched.
+    """
     arrays = [*operands(args), *operands(options.values())]
     batch, levels = arrays[0].batch, 1
     for x in arrays:
@@ -181,10 +206,14 @@ def call(name: str, function: Callable[..., Any], *args: Any, **options: Any) ->
             batch, levels = max(batch, x.batch, key=lambda batch: batch.level), 2
         if not x.batch.is_entered():
             raise RuntimeError(
-                f"vmap: {name} is given a tensor of another call of vmap, which is left: return it from the function"
+                f"vmap: {name} is given a tensor of another call of vmap, which is left: return it"
+                " from the function"
             )
     if levels > 1:  # keys of indexing that rules got from a graph around the call
-        args, options = _in_batch(batch, args), dict(zip(options, _in_batch(batch, [*options.values()]), strict=True))
+        args, options = (
+            _in_batch(batch, args),
+            dict(zip(options, _in_batch(batch, [*options.values()]), strict=True)),
+        )
         arrays = [*operands(args), *operands(options.values())]
     batched, mode = any(x.batched for x in arrays), intercepting.get()
     try:
@@ -199,11 +228,17 @@ def call(name: str, function: Callable[..., Any], *args: Any, **options: Any) ->
 
 
 def _in_batch(batch: Batch, x: Any) -> Any:
-    """Return arguments with the arrays of calls of `vmap` around a batch as the same for all its elements."""
+    """Return arguments with the arrays of calls of `vmap` around a batch as the same for all its
+    elements.
+    """
     if type(x) is BatchedArray and x.batch is not batch:
         device = BatchingDevice.at(x.batch.level, x.tensor.device.root)
         return BatchedArray(batch, from_array(x, device), False)
-    return type(x)([_in_batch(batch, part) for part in x]) if type(x) is list or type(x) is tuple else x
+    return (
+        type(x)([_in_batch(batch, part) for part in x])
+        if type(x) is list or type(x) is tuple
+        else x
+    )
 
 
 def _tensor_of(x: Any) -> Any:
@@ -231,7 +266,11 @@ class BatchingNamespace(LazyNamespace):
     def part(self, name: str, real: Any) -> Any:
         """Return a namespace within, such as ``linalg``."""
         functions = getattr(self._functions, name, None)
-        return BatchingNamespace(self._device, real, functions, f"{name}.") if functions is not None else real
+        return (
+            BatchingNamespace(self._device, real, functions, f"{name}.")
+            if functions is not None
+            else real
+        )
 
     def wrapped(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function of batched arrays."""
@@ -239,7 +278,9 @@ class BatchingNamespace(LazyNamespace):
             return partial(call, name, index_add)
         if name in _OF_DTYPES:
             return partial(self._of_dtypes, function)
-        title = "special." if self._prefix == "special." else self._prefix + name  # all of them elementwise
+        title = (
+            "special." if self._prefix == "special." else self._prefix + name
+        )  # all of them elementwise
         return partial(self._call, title, getattr(self._functions, name))
 
     def _of_dtypes(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -262,8 +303,17 @@ class BatchingNamespace(LazyNamespace):
                 made.writable = True
             return made
         batch = device.batch()
-        args = tuple([from_array(x, device.root) if isinstance(x, device.root.array_type) else x for x in args])
-        options = options if any(isinstance(x, Tensor) for x in args) else {**options, "device": device.root}
+        args = tuple(
+            [
+                from_array(x, device.root) if isinstance(x, device.root.array_type) else x
+                for x in args
+            ]
+        )
+        options = (
+            options
+            if any(isinstance(x, Tensor) for x in args)
+            else {**options, "device": device.root}
+        )
         made = _wrapped(batch, function(*args, **options), False)
         if type(made) is BatchedArray:
             made.writable = True
@@ -271,7 +321,9 @@ class BatchingNamespace(LazyNamespace):
 
 
 class BatchingBackend(Backend):
-    """The backend of batched arrays: access to values and memory is refused, or passed to the real backend."""
+    """The backend of batched arrays: access to values and memory is refused, or passed to the real
+    backend.
+    """
 
     array_type = BatchedArray
 
@@ -295,7 +347,9 @@ class BatchingBackend(Backend):
 
     def transfer(self, x: Any, index: int) -> Any:
         """Refuse to move an array."""
-        raise DeviceError("vmap: a batched tensor cannot be moved to another device: move the arguments before")
+        raise DeviceError(
+            "vmap: a batched tensor cannot be moved to another device: move the arguments before"
+        )
 
     def shares_memory(self, x: Any, y: Any) -> bool:
         """Return False: writes make new arrays."""
@@ -303,14 +357,18 @@ class BatchingBackend(Backend):
 
 
 class BatchingDevice(Device):
-    """The device of tensors in a `vmap` of some level of nesting: one for each device, its `root`."""
+    """The device of tensors in a `vmap` of some level of nesting: one for each device, its
+    `root`.
+    """
 
     _at: ClassVar[dict[tuple[int, Device], BatchingDevice]] = {}
 
     @classmethod
     def at(cls, level: int, root: Device) -> BatchingDevice:
         """Return the device of a level of nesting that stands for another."""
-        return cls._at.get((level, root)) or cls._at.setdefault((level, root), cls._make(level, root))
+        return cls._at.get((level, root)) or cls._at.setdefault(
+            (level, root), cls._make(level, root)
+        )
 
     @classmethod
     def known(cls) -> list[BatchingDevice]:
@@ -321,7 +379,11 @@ class BatchingDevice(Device):
     def _make(cls, level: int, root: Device) -> BatchingDevice:
         self = object.__new__(cls)
         self.level, self.root, self.type, self.index = level, root, root.type, root.index
-        self.backend, self.array_type, self.floats = BatchingBackend(self), BatchedArray, root.floats
+        self.backend, self.array_type, self.floats = (
+            BatchingBackend(self),
+            BatchedArray,
+            root.floats,
+        )
         self.xp = BatchingNamespace(self, root.xp, namespace)
         self.device_context, self.native = None, None
         self.placements = Placements(self)
@@ -347,18 +409,22 @@ class BatchingDevice(Device):
         batch, tensors = arrays[0].batch, [x.tensor for x in arrays]
         with Scope(intercepting, batch.around):
             if any(x.batched for x in arrays):
-                return _wrapped(batch, _mapped(*tensors, call=_MappedCall(op, inputs, options)), True)
+                return _wrapped(
+                    batch, _mapped(*tensors, call=_MappedCall(op, inputs, options)), True
+                )
             return _wrapped(batch, op(*map(_tensor_of, inputs), **options), False)
 
     def rewritten(self, x: Any, new: Any) -> Any:
-        """Return the array of a tensor after a write that bypasses autograd: its graph stays, as outside of a vmap."""
+        """Return the array of a tensor after a write that bypasses autograd: its graph stays, as
+        outside of a vmap.
+        """
         tensor, value = x.tensor, new.tensor.detach()
         if not tensor._is_differentiated:
             return BatchedArray(new.batch, value, new.batched)
         if (x.shape, x.dtype) != (new.shape, new.dtype):
             raise ValueError(
-                f"data: expected shape {x.shape}, {x.dtype} for a computed tensor, got {new.shape}, {new.dtype}: use "
-                ".detach()"
+                f"data: expected shape {x.shape}, {x.dtype} for a computed tensor, got {new.shape},"
+                f" {new.dtype}: use .detach()"
             )
         if x.batched is not new.batched:
             shape = (x.batch.size, *x.shape)
@@ -367,7 +433,9 @@ class BatchingDevice(Device):
         raw, device = value._data, tensor.device
         if device.level:
             raw = device.rewritten(tensor._data, raw)
-        return BatchedArray(x.batch, from_placement(raw, tensor._placement, tensor._edge), x.batched or new.batched)
+        return BatchedArray(
+            x.batch, from_placement(raw, tensor._placement, tensor._edge), x.batched or new.batched
+        )
 
     def batch(self) -> Batch:
         """Return the call of `vmap` at this level."""
@@ -375,13 +443,17 @@ class BatchingDevice(Device):
         while batch is not None and batch.level > self.level:
             batch = batch.outer
         if batch is None or batch.level < self.level:
-            raise RuntimeError("vmap: a tensor is used that was made in a call of vmap, and not returned from it")
+            raise RuntimeError(
+                "vmap: a tensor is used that was made in a call of vmap, and not returned from it"
+            )
         return batch
 
     def lift(self, x: Tensor) -> Tensor:
         """Return a tensor of a lower level, or of no vmap, on this device."""
         if x.device.root is not self.root:
-            raise DeviceError(f"vmap: expected tensors of one device, got {self} and {x.device}: move them before")
+            raise DeviceError(
+                f"vmap: expected tensors of one device, got {self} and {x.device}: move them before"
+            )
         return self.batch().lift(x)
 
 
@@ -389,7 +461,9 @@ class BatchingDevice(Device):
 
 
 class _MappedCall:
-    """A call of a function on inputs of a batch, of which those in arrays are given later, as tensors around it."""
+    """A call of a function on inputs of a batch, of which those in arrays are given later, as
+    tensors around it.
+    """
 
     def __init__(self, op: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
         arrays = [x for x in inputs if type(x) is BatchedArray]
@@ -400,13 +474,18 @@ class _MappedCall:
     def __call__(self, tensors: list[Tensor]) -> Any:
         """Call the function on tensors of a batch."""
         rest = iter(tensors)
-        return self.op(*[next(rest) if other is None else other[0] for other in self.others], **self.options)
+        return self.op(
+            *[next(rest) if other is None else other[0] for other in self.others], **self.options
+        )
 
     def results(self, arrays: Sequence[Any]) -> Any:
         """Return the results of the function for the whole batch, without a graph."""
         with Scope(batching, Batch(self.size)) as batch, Scope(intercepting, batch), no_grad():
             out = self(self._lifted(batch, arrays))
-            parts = [batch.unmapped("a result", x, 0)._data for x in (out if type(out) is tuple else (out,))]
+            parts = [
+                batch.unmapped("a result", x, 0)._data
+                for x in (out if type(out) is tuple else (out,))
+            ]
         return tuple(parts) if type(out) is tuple else parts[0]
 
     def gradients(self, gs: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
@@ -440,11 +519,15 @@ class _MappedCall:
     def _tensor(self, x: Any) -> Tensor:
         if isinstance(x, Tensor):
             return x
-        return from_array(x, BatchingDevice.at(x.batch.level, self.root) if type(x) is BatchedArray else self.root)
+        return from_array(
+            x, BatchingDevice.at(x.batch.level, self.root) if type(x) is BatchedArray else self.root
+        )
 
 
 class _Mapped(Function):
-    """A function on the tensors around a `vmap`, with its own derivative rule, mapped over the batch."""
+    """A function on the tensors around a `vmap`, with its own derivative rule, mapped over the
+    batch.
+    """
 
     name, holomorphic, own_rule = "vmap", False, True
 

@@ -1,8 +1,8 @@
 """Rules of batching: how a function of arrays runs once for a whole batch.
 
-A rule takes the function, on tensors, the size of the batch and the arguments of a call, some of them batched arrays;
-it returns the result with the batch as its first axis. `RULES` has them by the names of the standard; functions
-without one run in a loop.
+A rule takes the function, on tensors, the size of the batch and the arguments of a call, some of
+them batched arrays; it returns the result with the batch as its first axis. `RULES` has them by the
+names of the standard; functions without one run in a loop.
 """
 
 from __future__ import annotations
@@ -29,25 +29,43 @@ def in_front(size: int, x: Any) -> Tensor:
 
 
 def aligned(x: Any, ndim: int) -> Any:
-    """Return the tensor of an array with `ndim` axes beside that of the batch, anything else as it is."""
+    """Return the tensor of an array with `ndim` axes beside that of the batch, anything else as it
+    is.
+    """
     if not hasattr(x, "batched"):
         return x
-    return xp.reshape(x.tensor, (x.tensor.shape[0], *(1,) * (ndim - x.ndim), *x.shape)) if x.batched else x.tensor
+    return (
+        xp.reshape(x.tensor, (x.tensor.shape[0], *(1,) * (ndim - x.ndim), *x.shape))
+        if x.batched
+        else x.tensor
+    )
 
 
 def loop(name: str, function: F, size: int, *args: Any, **options: Any) -> Any:
     """Call a function for each element of the batch, and stack the results."""
-    if name.rpartition(".")[2] in ("nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values"):
-        raise ValueError(f"vmap: the shape of what {name} returns depends on values: loop over the batch")
+    if name.rpartition(".")[2] in (
+        "nonzero",
+        "unique_all",
+        "unique_counts",
+        "unique_inverse",
+        "unique_values",
+    ):
+        raise ValueError(
+            f"vmap: the shape of what {name} returns depends on values: loop over the batch"
+        )
     if not size:
-        raise ValueError(f"vmap: {name} runs in a loop over the batch, and needs one element at least, got none")
+        raise ValueError(
+            f"vmap: {name} runs in a loop over the batch, and needs one element at least, got none"
+        )
 
     def pick(x: Any, i: int) -> Any:
         if hasattr(x, "batched"):
             return x.tensor[i, ...] if x.batched else x.tensor
         return type(x)([pick(part, i) for part in x]) if type(x) in (list, tuple) else x
 
-    outs = [function(*pick(args, i), **{k: pick(x, i) for k, x in options.items()}) for i in range(size)]
+    outs = [
+        function(*pick(args, i), **{k: pick(x, i) for k, x in options.items()}) for i in range(size)
+    ]
     if isinstance(outs[0], Tensor):
         return xp.stack(outs)
     parts = [xp.stack(column) for column in zip(*outs, strict=True)]
@@ -66,7 +84,9 @@ def stackwise(function: F, size: int, x: Any, *args: Any, **options: Any) -> Any
 
 
 def axes(x: Any, axis: Any, extra: int = 0) -> Any:
-    """Return axes of a batched array, an int or a tuple of them, as those of its tensor, counted from the end."""
+    """Return axes of a batched array, an int or a tuple of them, as those of its tensor, counted
+    from the end.
+    """
     if isinstance(axis, (tuple, list)):
         return tuple([axes(x, a, extra) for a in axis])
     ndim = x.ndim + extra
@@ -79,19 +99,29 @@ def reduction(function: F, size: int, x: Any, *, axis: Any = None, **options: An
     """Functions that reduce some axes, by default all."""
     if not x.ndim:
         return function(xp.expand_dims(x.tensor, axis=-1), axis=-1, **options | {"keepdims": False})
-    return function(x.tensor, axis=axes(x, tuple(range(x.ndim)) if axis is None else axis), **options)
+    return function(
+        x.tensor, axis=axes(x, tuple(range(x.ndim)) if axis is None else axis), **options
+    )
 
 
 def along(default: int | None, option: str = "axis") -> F:
-    """Return the rule of functions along one axis, or several; where it is None, along all elements as one axis."""
+    """Return the rule of functions along one axis, or several; where it is None, along all elements
+    as one axis.
+    """
 
     def rule(function: F, size: int, x: Any, *args: Any, **options: Any) -> Any:
         axis = options.pop(option, default)
         if axis is None and option == "axis":
             ones = (1,) * x.ndim if options.get("keepdims") else None
-            out = function(xp.reshape(x.tensor, (size, math.prod(x.shape))), *args, axis=-1, **options)
+            out = function(
+                xp.reshape(x.tensor, (size, math.prod(x.shape))), *args, axis=-1, **options
+            )
             return out if ones is None else xp.reshape(out, (size, *ones))
-        axis = tuple(range(x.ndim))[-len(options["s"]) :] if axis is None and options.get("s") else axis
+        axis = (
+            tuple(range(x.ndim))[-len(options["s"]) :]
+            if axis is None and options.get("s")
+            else axis
+        )
         axis = tuple(range(x.ndim)) if axis is None else axis
         return function(x.tensor, *args, **{option: axes(x, axis)}, **options)
 
@@ -127,7 +157,9 @@ def broadcast_arrays(function: F, size: int, *arrays: Any) -> Any:
 
 
 def permute_dims(function: F, size: int, x: Any, axes_: Any = (), **options: Any) -> Any:
-    return function(x.tensor, (0, *[a + x.ndim + 1 if a < 0 else a + 1 for a in options.get("axes", axes_)]))
+    return function(
+        x.tensor, (0, *[a + x.ndim + 1 if a < 0 else a + 1 for a in options.get("axes", axes_)])
+    )
 
 
 def moveaxis(function: F, size: int, x: Any, source: Any, destination: Any) -> Any:
@@ -141,12 +173,17 @@ def expand_dims(function: F, size: int, x: Any, *, axis: Any = 0) -> Any:
 
 def tile(function: F, size: int, x: Any, repetitions: Any) -> Any:
     missing = len(repetitions) - x.ndim
-    return function(aligned(x, max(len(repetitions), x.ndim)), (1,) * (1 + max(-missing, 0)) + tuple(repetitions))
+    return function(
+        aligned(x, max(len(repetitions), x.ndim)),
+        (1,) * (1 + max(-missing, 0)) + tuple(repetitions),
+    )
 
 
 def repeat(function: F, size: int, x: Any, repeats: Any, *, axis: Any = None) -> Any:
     if is_batched(repeats):
-        raise ValueError("vmap: the shape of what repeat returns depends on values: loop over the batch")
+        raise ValueError(
+            "vmap: the shape of what repeat returns depends on values: loop over the batch"
+        )
     repeats = getattr(repeats, "tensor", repeats)
     flat = xp.reshape(x.tensor, (size, math.prod(x.shape))) if axis is None else x.tensor
     return function(flat, repeats, axis=-1 if axis is None else axes(x, axis))
@@ -172,20 +209,26 @@ def take(function: F, size: int, x: Any, indices: Any, *, axis: Any = None) -> A
 
 
 def take_along_axis(function: F, size: int, x: Any, indices: Any, *, axis: int = -1) -> Any:
-    x_, indices_ = [y.tensor if y.batched else xp.expand_dims(y.tensor, axis=0) for y in (x, indices)]
+    x_, indices_ = [
+        y.tensor if y.batched else xp.expand_dims(y.tensor, axis=0) for y in (x, indices)
+    ]
     return function(x_, indices_, axis=axes(x, axis))
 
 
 def searchsorted(function: F, size: int, x1: Any, x2: Any, **options: Any) -> Any:
     if is_batched(x1) or any(map(is_batched, options.values())):
         return loop("searchsorted", function, size, x1, x2, **options)
-    return function(x1.tensor, x2.tensor, **{k: getattr(x, "tensor", x) for k, x in options.items()})
+    return function(
+        x1.tensor, x2.tensor, **{k: getattr(x, "tensor", x) for k, x in options.items()}
+    )
 
 
 def matmul(function: F, size: int, x: Any, y: Any) -> Any:
     """Products of matrices: those of a batch with one matrix are one product."""
     if not (x.ndim and y.ndim):
-        raise ValueError(f"matmul: expected operands of one axis or more, got shapes {x.shape} and {y.shape}")
+        raise ValueError(
+            f"matmul: expected operands of one axis or more, got shapes {x.shape} and {y.shape}"
+        )
     if not y.batched and y.ndim <= 2:
         return function(x.tensor, y.tensor)
     if not x.batched and x.ndim <= 2 and y.ndim == 1:
@@ -196,7 +239,11 @@ def matmul(function: F, size: int, x: Any, y: Any) -> Any:
     left = xp.expand_dims(left, axis=-2) if x.ndim == 1 else left
     right = xp.expand_dims(right, axis=-1) if y.ndim == 1 else right
     left, right = [
-        xp.reshape(z, (z.shape[0], *(1,) * (ndim + 1 - z.ndim), *z.shape[1:])) if z.ndim <= ndim else z
+        (
+            xp.reshape(z, (z.shape[0], *(1,) * (ndim + 1 - z.ndim), *z.shape[1:]))
+            if z.ndim <= ndim
+            else z
+        )
         for z in (left, right)
     ]
     out = function(left, right)
@@ -208,16 +255,26 @@ def tensordot(function: F, size: int, x: Any, y: Any, *, axes: Any = 2) -> Any:
     """Sums of products over axes: a product of matrices, of the free axes and of the others."""
     if isinstance(axes, int):
         axes = range(x.ndim - axes, x.ndim), range(axes)
-    inner = [[a % z.ndim for a in ((of,) if isinstance(of, int) else of)] for z, of in zip((x, y), axes, strict=True)]
-    outer = [[a for a in range(z.ndim) if a not in bound] for z, bound in zip((x, y), inner, strict=True)]
+    inner = [
+        [a % z.ndim for a in ((of,) if isinstance(of, int) else of)]
+        for z, of in zip((x, y), axes, strict=True)
+    ]
+    outer = [
+        [a for a in range(z.ndim) if a not in bound] for z, bound in zip((x, y), inner, strict=True)
+    ]
     left, right = _as_matrix(x, outer[0], inner[0]), _as_matrix(y, inner[1], outer[1])
     free = [z.shape[a] for z, part in zip((x, y), outer, strict=True) for a in part]
     return xp.reshape(xp.matmul(left, right), (size, *free))
 
 
 def _as_matrix(x: Any, rows: list[int], columns: list[int]) -> Tensor:
-    """Return the tensor of an array with two axes beside that of the batch, each of several axes."""
-    lead, shape = tuple(range(x.batched)), [math.prod([x.shape[a] for a in part]) for part in (rows, columns)]
+    """Return the tensor of an array with two axes beside that of the batch, each of several
+    axes.
+    """
+    lead, shape = (
+        tuple(range(x.batched)),
+        [math.prod([x.shape[a] for a in part]) for part in (rows, columns)],
+    )
     moved = xp.permute_dims(x.tensor, (*lead, *[a + len(lead) for a in rows + columns]))
     return xp.reshape(moved, (*moved.shape[: len(lead)], *shape))
 
@@ -235,7 +292,9 @@ def solve(function: F, size: int, x: Any, y: Any) -> Any:
     if y.ndim > 1:
         return elementwise(function, size, x, y)
     column = xp.expand_dims(y.tensor, axis=-1)
-    return xp.squeeze(function(x.tensor, column if y.batched or x.ndim > 2 else column[None, ...]), axis=-1)
+    return xp.squeeze(
+        function(x.tensor, column if y.batched or x.ndim > 2 else column[None, ...]), axis=-1
+    )
 
 
 def cross(function: F, size: int, x: Any, y: Any, *, axis: int = -1) -> Any:
@@ -246,9 +305,11 @@ def cross(function: F, size: int, x: Any, y: Any, *, axis: int = -1) -> Any:
 
 
 def _batched_key(size: int, x: Any, key: Any) -> tuple[Any, Any, Any]:
-    """Return the key of the tensor of an array, and where axes of the result must move: their numbers now and then.
+    """Return the key of the tensor of an array, and where axes of the result must move: their
+    numbers now and then.
 
-    Index arrays get an axis of the batch in front. If the array is batched too, an index for that axis joins them.
+    Index arrays get an axis of the batch in front. If the array is batched too, an index for that
+    axis joins them.
     """
     parts: list[Any] = []
     for part in key if isinstance(key, tuple) else (key,):
@@ -268,13 +329,17 @@ def _batched_key(size: int, x: Any, key: Any) -> tuple[Any, Any, Any]:
     before = parts[: picks[0]]
     first = len(before)  # the axis of the result that the index arrays give, without the batch
     if any(part is ... for part in before):
-        first += x.ndim - sum(part is not None for part in parts)  # the axes of the ellipsis, less one
+        first += x.ndim - sum(
+            part is not None for part in parts
+        )  # the axes of the ellipsis, less one
     if picks[-1] - picks[0] >= len(picks):  # apart from each other
         first = 0
     parts = [aligned(part, ndim) for part in parts]
     if not x.batched:
         return tuple(parts), (first,) * bool(first), (0,) * bool(first)
-    numbers = xp.arange(size, device=arrays[0].tensor.device if hasattr(arrays[0], "tensor") else arrays[0].device)
+    numbers = xp.arange(
+        size, device=arrays[0].tensor.device if hasattr(arrays[0], "tensor") else arrays[0].device
+    )
     now, then = range(1, ndim + 1), range(first + 1, first + ndim + 1)
     return (
         (xp.reshape(numbers, (size, *(1,) * ndim)), *parts),
@@ -309,12 +374,13 @@ _FFT |= {f"fft.{kind}fftn": along(None, "axes") for kind in ("", "i", "r", "ir")
 _FFT |= {f"fft.{kind}fftshift": along(None, "axes") for kind in ("", "i")}
 _OF_AXES = "all any count_nonzero max mean min prod std sum var linalg.vector_norm".split()
 _OF_MATRICES = (
-    "cholesky det diagonal eig eigh eigvals eigvalsh inv matrix_norm matrix_power matrix_rank matrix_transpose pinv qr "
-    "slogdet svd svdvals trace"
+    "cholesky det diagonal eig eigh eigvals eigvalsh inv matrix_norm matrix_power matrix_rank"
+    " matrix_transpose pinv qr slogdet svd svdvals trace"
 ).split()
 _OF_OPERANDS = [*elementwise_ops.__all__, *"add astype clip special. where".split()]
 
-#: The rules, by the names of functions; operators have that of `add`, special functions that of ``special.``.
+#: The rules, by the names of functions; operators have that of `add`, special functions that of
+#: ``special.``.
 RULES: dict[str, F] = {
     **dict.fromkeys(_OF_OPERANDS, elementwise),
     **dict.fromkeys(_OF_AXES, reduction),

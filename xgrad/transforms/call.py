@@ -1,4 +1,6 @@
-"""One call of a function that a transform differentiates, and the graph of its inputs and outputs."""
+"""One call of a function that a transform differentiates, and the graph of its inputs and
+outputs.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ Argnums = int | Sequence[int]
 
 
 class Input(Node):
-    """The node of an argument in the graph of one call of a transform, with an edge to the outer graph, if any.
+    """The node of an argument in the graph of one call of a transform, with an edge to the outer
+    graph, if any.
 
     As a leaf it is not freed, for the function may call `backward` itself.
     """
@@ -73,21 +76,29 @@ class TransformCall:
         arguments, indices = list(args), argument_indices(title, argnums, len(args))
         self.inputs, self.trees = [], [args[i] for i in indices]
         for i, tree in zip(indices, self.trees, strict=True):
-            inputs = [self.add_input(as_floating(title, f"argument {i}{path}", x)) for path, x in leaves(tree)]
+            inputs = [
+                self.add_input(as_floating(title, f"argument {i}{path}", x))
+                for path, x in leaves(tree)
+            ]
             self.inputs += inputs
             # Not the same tensors, for the function may assign to them.
-            arguments[i] = rebuild(tree, [from_placement(x._data, x._placement, x._edge) for x in inputs])
+            arguments[i] = rebuild(
+                tree, [from_placement(x._data, x._placement, x._edge) for x in inputs]
+            )
         with enable_grad():
             result, aux = fn(*arguments, **kwargs), None
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
                 raise TypeError(
-                    f"{title}: expected (result, aux) of a function with has_aux=True, got {type(result).__name__}"
+                    f"{title}: expected (result, aux) of a function with has_aux=True, got"
+                    f" {type(result).__name__}"
                 )
             result, aux = result
         self.last_order = next(clock.numbers)
         self.outputs = [self._checked(path, out) for path, out in leaves(result)]
-        self.has_outer_graph = any(self._depends_on_outside(x) or self._has_graph_around(x) for x in self.outputs)
+        self.has_outer_graph = any(
+            self._depends_on_outside(x) or self._has_graph_around(x) for x in self.outputs
+        )
         self.result = rebuild(result, [self.visible(out) for out in self.outputs])
         visible = [self.visible(x) if isinstance(x, Tensor) else x for _, x in leaves(aux)]
         self.aux = rebuild(aux, visible)
@@ -104,10 +115,14 @@ class TransformCall:
         return from_placement(x._data, x._placement, node)
 
     def visible(self, x: Tensor) -> Tensor:
-        """Return a tensor as it is outside of the call: with its graph only if that leads to the outer one."""
+        """Return a tensor as it is outside of the call: with its graph only if that leads to the
+        outer one.
+        """
         if not is_grad_enabled():
             return x.detach()
-        return from_placement(x._data, x._placement, x._edge if self._depends_on_outside(x) else None)
+        return from_placement(
+            x._data, x._placement, x._edge if self._depends_on_outside(x) else None
+        )
 
     def in_containers(self, gradients: Sequence[Tensor]) -> Any:
         """Return the gradients of the inputs in the containers of the arguments."""
@@ -123,34 +138,46 @@ class TransformCall:
         """Return whether derivatives that are computed with tensors have a graph."""
         vectors = [x for x in tensors if x is not None]
         return is_grad_enabled() and (
-            self.has_outer_graph or any(x.requires_grad or self._has_graph_around(x) for x in vectors)
+            self.has_outer_graph
+            or any(x.requires_grad or self._has_graph_around(x) for x in vectors)
         )
 
     def gradient(self, create: bool = False) -> list[Tensor]:
         """Return the gradients of the one output, which must be a real scalar."""
         if not isinstance(self.result, Tensor):
             raise TypeError(
-                f"{self.title}: expected a tensor of the function, got {type(self.result).__name__}: for functions of "
-                "several results use jacobian or vjp; for a result with others beside it, has_aux=True"
+                f"{self.title}: expected a tensor of the function, got"
+                f" {type(self.result).__name__}: for functions of several results use jacobian or"
+                " vjp; for a result with others beside it, has_aux=True"
             )
         (out,) = self.outputs
         self.check_real("", out)
         if out.shape != ():
             raise ValueError(
-                f"{self.title}: expected a scalar of the function, got shape {out.shape}: sum it, or use jacobian or "
-                "vjp"
+                f"{self.title}: expected a scalar of the function, got shape {out.shape}: sum it,"
+                " or use jacobian or vjp"
             )
         retain = self.aux_has_outer_graph or not self.recording
-        return pull_back([out], [ones_like(out)], self.inputs, create=create or self.has_outer_graph, retain=retain)
+        return pull_back(
+            [out],
+            [ones_like(out)],
+            self.inputs,
+            create=create or self.has_outer_graph,
+            retain=retain,
+        )
 
     def push_forward(self, tangents: Sequence[Tensor | None]) -> list[Tensor]:
-        """Return the derivatives of the outputs in a direction: the gradients are linear in those of the outputs."""
+        """Return the derivatives of the outputs in a direction: the gradients are linear in those
+        of the outputs.
+        """
         weights = [self.add_input(zeros_like(out)) for out in self.outputs]
         transposed = pull_back(self.outputs, weights, self.inputs, create=True)
         return pull_back(transposed, tangents, weights, create=self.is_recorded(tangents))
 
     def jacobians(self) -> Iterator[list[Tensor]]:
-        """Return for each output its derivatives by each input, of shape ``output.shape + input.shape``."""
+        """Return for each output its derivatives by each input, of shape ``output.shape +
+        input.shape``.
+        """
         for (path, _), out in zip(leaves(self.result), self.outputs, strict=True):
             self.check_real(path, out)
             rows = []
@@ -165,14 +192,21 @@ class TransformCall:
             yield blocks
 
     def match(self, kind: str, tree: Any, vectors: Any) -> list[Tensor | None]:
-        """Return the leaves of tangents or cotangents, once containers, shapes, dtypes and devices fit `tree`."""
+        """Return the leaves of tangents or cotangents, once containers, shapes, dtypes and devices
+        fit `tree`.
+        """
         likes = self.outputs if kind == "cotangent" else self.inputs
         title = f"{self.title}: {kind}"
         pairs = matched(title, tree, vectors)
-        return [_check_like(f"{title}{path}", like, x) for like, (path, _, x) in zip(likes, pairs, strict=True)]
+        return [
+            _check_like(f"{title}{path}", like, x)
+            for like, (path, _, x) in zip(likes, pairs, strict=True)
+        ]
 
     def outer_edges(self) -> list[Edge]:
-        """Return the edges outside of the call that the outputs depend on other than by the inputs."""
+        """Return the edges outside of the call that the outputs depend on other than by the
+        inputs.
+        """
         found: dict[Edge, None] = {}
         seen: set[Edge] = set(self.own_nodes)
         stack: list[Edge | None] = [x._edge for x in self.outputs]
@@ -190,15 +224,26 @@ class TransformCall:
     def _checked(self, path: str, out: Any) -> Tensor:
         if not isinstance(out, Tensor):
             at = f" at {path}" if path else ""
-            hint = "a number has no history: return the tensor" if type(out) in SCALARS else "return tensors"
-            raise TypeError(f"{self.title}: expected a tensor of the function{at}, got {type(out).__name__}: {hint}")
+            hint = (
+                "a number has no history: return the tensor"
+                if type(out) in SCALARS
+                else "return tensors"
+            )
+            raise TypeError(
+                f"{self.title}: expected a tensor of the function{at}, got {type(out).__name__}:"
+                f" {hint}"
+            )
         return out
 
     def check_real(self, path: str, out: Tensor) -> None:
         if out.dtype.kind != "f":
-            at, hint = f" at {path}" if path else "", "take real and imag apart" if out.dtype.kind == "c" else "cast it"
+            at, hint = (
+                f" at {path}" if path else "",
+                "take real and imag apart" if out.dtype.kind == "c" else "cast it",
+            )
             raise TypeError(
-                f"{self.title}: expected a real floating result of the function{at}, got {out.dtype}: {hint}"
+                f"{self.title}: expected a real floating result of the function{at}, got"
+                f" {out.dtype}: {hint}"
             )
 
     def _has_graph_around(self, x: Tensor) -> bool:
@@ -206,7 +251,9 @@ class TransformCall:
         return is_differentiated(x._data) and is_grad_enabled()
 
     def _depends_on_outside(self, x: Tensor) -> bool:
-        """Return whether the graph of a tensor leads to an earlier node, a leaf, or an input of a later call."""
+        """Return whether the graph of a tensor leads to an earlier node, a leaf, or an input of a
+        later call.
+        """
         seen: set[Edge] = set()
         stack: list[Edge | None] = [x._edge] if is_grad_enabled() else []
         while stack:
@@ -214,7 +261,11 @@ class TransformCall:
             if edge is None or edge in seen or edge in self.inner_edges:
                 continue
             later = edge.order > self.last_order and edge not in self.own_nodes
-            if edge.order < self.first_order or type(edge) is Leaf or (later and type(edge) is Input):
+            if (
+                edge.order < self.first_order
+                or type(edge) is Leaf
+                or (later and type(edge) is Input)
+            ):
                 return True
             seen.add(edge)
             stack += edge.edges
@@ -235,8 +286,14 @@ def pull_back(
     create: bool,
     retain: bool = True,
 ) -> list[Tensor]:
-    """Return the gradients of `inputs`, given those of `outputs`; zeros where there is no way between them."""
-    pairs = [(out, g) for out, g in zip(outputs, cotangents, strict=True) if g is not None and out.requires_grad]
+    """Return the gradients of `inputs`, given those of `outputs`; zeros where there is no way
+    between them.
+    """
+    pairs = [
+        (out, g)
+        for out, g in zip(outputs, cotangents, strict=True)
+        if g is not None and out.requires_grad
+    ]
     gradients: Sequence[Tensor | None] = [None] * len(inputs)
     if pairs:
         outs, gs = zip(*pairs, strict=True)
@@ -253,13 +310,13 @@ def as_floating(title: str, name: str, x: Any) -> Tensor:
     except TypeError:
         hint = " and nn.utils.functional_call" if hasattr(x, "named_parameters") else ""
         raise TypeError(
-            f"{title}: expected a tensor, an array or a number for {name}, got {type(x).__name__}: give tensors in "
-            f"dicts, lists or tuples{hint}"
+            f"{title}: expected a tensor, an array or a number for {name}, got {type(x).__name__}:"
+            f" give tensors in dicts, lists or tuples{hint}"
         ) from None
     if tensor.dtype.kind not in "fc":
         raise TypeError(
-            f"{title}: expected a floating dtype for {name}, which is differentiated, got {tensor.dtype}: give "
-            "floats, or choose other arguments by argnums, or by a lambda"
+            f"{title}: expected a floating dtype for {name}, which is differentiated, got"
+            f" {tensor.dtype}: give floats, or choose other arguments by argnums, or by a lambda"
         )
     return tensor
 
@@ -268,7 +325,10 @@ def _check_like(title: str, like: Tensor, x: Any) -> Tensor | None:
     if x is None:
         return None
     if like.dtype.kind not in "fc":
-        raise TypeError(f"{title}: expected None for {like.dtype}, which has no derivative, got {type(x).__name__}")
+        raise TypeError(
+            f"{title}: expected None for {like.dtype}, which has no derivative, got"
+            f" {type(x).__name__}"
+        )
     tensor = x if isinstance(x, Tensor) else asarray(x, device=like.device, copy=True)
     if tensor is not x and (tensor.dtype.kind != "c" or like.dtype.kind == "c"):
         tensor = tensor.astype(like.dtype)
@@ -278,7 +338,8 @@ def _check_like(title: str, like: Tensor, x: Any) -> Tensor | None:
         raise TypeError(f"{title}: expected {like.dtype}, got {tensor.dtype}")
     if (tensor.shape, tensor.device.root) != (like.shape, like.device.root):
         raise ValueError(
-            f"{title}: expected shape {like.shape} on {like.device}, got {tensor.shape} on {tensor.device}"
+            f"{title}: expected shape {like.shape} on {like.device}, got {tensor.shape} on"
+            f" {tensor.device}"
         )
     return tensor
 
@@ -288,8 +349,13 @@ def argument_indices(title: str, argnums: Argnums, count: int) -> list[int]:
     try:
         asked = [index(n) for n in (argnums if isinstance(argnums, Iterable) else [argnums])]
     except TypeError:
-        raise TypeError(f"{title}: expected argnums of an int or a sequence of them, got {shown(argnums)}") from None
+        raise TypeError(
+            f"{title}: expected argnums of an int or a sequence of them, got {shown(argnums)}"
+        ) from None
     positions = [n + count if n < 0 else n for n in asked]
     if any(not 0 <= n < count for n in positions) or len(set(positions)) < len(positions):
-        raise ValueError(f"{title}: expected argnums among the {count} positional arguments, each once, got {argnums}")
+        raise ValueError(
+            f"{title}: expected argnums among the {count} positional arguments, each once, got"
+            f" {argnums}"
+        )
     return positions

@@ -16,27 +16,43 @@ from xgrad.transforms.call import Argnums, TransformCall, argument_indices, as_f
 
 
 def forward_jacobian(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], argnums: Argnums, has_aux: bool
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    argnums: Argnums,
+    has_aux: bool,
 ) -> Any:
     """Return the Jacobian of a function, with `has_aux` in a pair with its second result."""
     inputs = []
     for i in argument_indices("jacfwd", argnums, len(args)):
         inputs += [as_floating("jacfwd", f"argument {i}{path}", x) for path, x in leaves(args[i])]
     if any(x.dtype.kind == "c" for x in inputs):
-        raise TypeError("jacfwd: expected real arguments, got complex ones: take real and imag apart")
+        raise TypeError(
+            "jacfwd: expected real arguments, got complex ones: take real and imag apart"
+        )
     ends = list(accumulate([x.size for x in inputs], initial=0))
     with Scope(batching, Batch(max(ends[-1], 1))) as batch, Scope(intercepting, batch):
         call = TransformCall("jacfwd", fn, args, kwargs, argnums, has_aux)
         for (path, _), out in zip(leaves(call.result), call.outputs, strict=True):
             call.check_real(path, out)
         pairs = zip(inputs, pairwise(ends), strict=True)
-        directions = [batch.lift(_directions(x, *part, batch.size), batched=True) for x, part in pairs]
-        columns = [batch.unmapped("the result", x, 0) for x in map(call.visible, call.push_forward(directions))]
-        aux = [batch.unmapped("aux", x) if isinstance(x, Tensor) else x for _, x in leaves(call.aux)]
+        directions = [
+            batch.lift(_directions(x, *part, batch.size), batched=True) for x, part in pairs
+        ]
+        columns = [
+            batch.unmapped("the result", x, 0)
+            for x in map(call.visible, call.push_forward(directions))
+        ]
+        aux = [
+            batch.unmapped("aux", x) if isinstance(x, Tensor) else x for _, x in leaves(call.aux)
+        ]
     blocks = []
     for column in columns:
         parts = [moveaxis(column[start:end, ...], 0, -1) for start, end in pairwise(ends)]
-        rows = [reshape(part, (*column.shape[1:], *x.shape)) for part, x in zip(parts, inputs, strict=True)]
+        rows = [
+            reshape(part, (*column.shape[1:], *x.shape))
+            for part, x in zip(parts, inputs, strict=True)
+        ]
         values = iter(rows)
         trees = tuple([rebuild(tree, values) for tree in call.trees])
         blocks.append(trees[0] if call.single else trees)
@@ -45,7 +61,9 @@ def forward_jacobian(
 
 
 def _directions(x: Tensor, start: int, end: int, count: int) -> Tensor:
-    """Return the directions of all elements of the arguments, as those of one argument: zeros but from start to end."""
+    """Return the directions of all elements of the arguments, as those of one argument: zeros but
+    from start to end.
+    """
     options: Any = {"dtype": x.dtype, "device": x.device}
     before, after = zeros((start, x.size), **options), zeros((count - end, x.size), **options)
     return reshape(concat([before, eye(end - start, x.size, **options), after]), (count, *x.shape))

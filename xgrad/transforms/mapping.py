@@ -74,13 +74,17 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Calla
     Tensor([ 3., 12.])
     """
     if not callable(fn):
-        raise TypeError(f"vmap: expected a function, got {type(fn).__name__}: write xgrad.vmap(f)(x)")
+        raise TypeError(
+            f"vmap: expected a function, got {type(fn).__name__}: write xgrad.vmap(f)(x)"
+        )
 
     @wraps(fn, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
         axes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
         if len(axes) != len(args):
-            raise ValueError(f"vmap: expected in_axes for {len(args)} arguments, got {shown(in_axes)}")
+            raise ValueError(
+                f"vmap: expected in_axes for {len(args)} arguments, got {shown(in_axes)}"
+            )
         values = [(f"argument {i}", *pair) for i, pair in enumerate(zip(args, axes, strict=True))]
         fronts = [[_in_front(*leaf) for leaf in _with_axes("in_axes", *value)] for value in values]
         sizes = {x.shape[0] for front in fronts for x, axis in front if axis is not None}
@@ -88,22 +92,37 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Calla
             got = f"lengths {sorted(sizes)}" if sizes else "None for all"
             raise ValueError(f"vmap: expected axes of one length among the arguments, got {got}")
         with Scope(batching, Batch(sizes.pop())) as batch, Scope(intercepting, batch):
-            lifted = [[batch.lift(x, True) if axis is not None else x for x, axis in front] for front in fronts]
+            lifted = [
+                [batch.lift(x, True) if axis is not None else x for x, axis in front]
+                for front in fronts
+            ]
             result = fn(*map(rebuild, args, lifted), **kwargs)
-            outs = [batch.unmapped(*leaf) for leaf in _with_axes("out_axes", "the result", result, out_axes)]
+            outs = [
+                batch.unmapped(*leaf)
+                for leaf in _with_axes("out_axes", "the result", result, out_axes)
+            ]
         return rebuild(result, outs)
 
     return mapped
 
 
-def _with_axes(title: str, path: str, tree: Any, axes: Axes) -> Iterator[tuple[str, Any, int | None]]:
-    """Yield the leaves of a tree with their paths and axes; one axis may stand for those of a container."""
+def _with_axes(
+    title: str, path: str, tree: Any, axes: Axes
+) -> Iterator[tuple[str, Any, int | None]]:
+    """Yield the leaves of a tree with their paths and axes; one axis may stand for those of a
+    container.
+    """
     if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
         yield from ((inner, leaf, axes) for inner, leaf in leaves(tree, path))
         return
-    alike = isinstance(axes, dict) == isinstance(tree, dict) and isinstance(tree, (dict, list, tuple))
+    alike = isinstance(axes, dict) == isinstance(tree, dict) and isinstance(
+        tree, (dict, list, tuple)
+    )
     if not isinstance(axes, (dict, list, tuple)) or not alike or len(axes) != len(tree):
-        raise TypeError(f"vmap: expected {title} of an int or None, or the containers of {path}, got {shown(axes)}")
+        raise TypeError(
+            f"vmap: expected {title} of an int or None, or the containers of {path}, got"
+            f" {shown(axes)}"
+        )
     keys = list(tree) if isinstance(tree, dict) else range(len(tree))
     for key in keys:
         yield from _with_axes(title, f"{path}[{key!r}]", tree[key], axes[key])
@@ -114,8 +133,12 @@ def _in_front(path: str, x: Any, axis: int | None) -> tuple[Any, int | None]:
     if axis is None:
         return x, None
     if not isinstance(x, Tensor) and not hasattr(x, "__array__"):
-        raise TypeError(f"vmap: expected a tensor for {path}, got {type(x).__name__}: give it in_axes=None")
+        raise TypeError(
+            f"vmap: expected a tensor for {path}, got {type(x).__name__}: give it in_axes=None"
+        )
     x = x if isinstance(x, Tensor) else asarray(x, copy=True)
     if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"vmap: expected axis {axis} in {path}, got shape {x.shape}: give it in_axes=None")
+        raise ValueError(
+            f"vmap: expected axis {axis} in {path}, got shape {x.shape}: give it in_axes=None"
+        )
     return (moveaxis(x, axis, 0) if axis % x.ndim else x), axis

@@ -1,4 +1,6 @@
-"""Recomputation: functions whose graph saves only their arguments, and that the backward pass calls again."""
+"""Recomputation: functions whose graph saves only their arguments, and that the backward pass calls
+again.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def recomputed(title: str, fn: OfTensors, tensors: list[Tensor]) -> Any:
     """Return what a function returns, with a graph that saves only `tensors`, its arguments."""
     if not is_grad_enabled():
         return fn(tensors)
-    if (batch := batching.get()) is not None:  # the outputs may be of the batch, where no argument is
+    if (
+        batch := batching.get()
+    ) is not None:  # the outputs may be of the batch, where no argument is
         tensors = [batch.lift(x) if x.device.level < batch.level else x for x in tensors]
     segment = _Segment(title, fn, tensors)
     floating = [x for x in tensors if x.dtype.kind in "fc"]
@@ -35,7 +39,8 @@ def recomputed(title: str, fn: OfTensors, tensors: list[Tensor]) -> Any:
     if not call.outputs or (not segment.edges and not any(x.requires_grad for x in floating)):
         return call.result
     segment.device = call.outputs[0].device
-    # Tensors without values of their own stand for those that the function uses beside the arguments.
+    # Tensors without values of their own stand for those that the function uses beside the
+    # arguments.
     others = [from_placement(_blank(edge), edge.placement, edge) for edge in segment.edges]
     arrays = tuple([x._data for x in call.outputs])
     return rebuild(call.result, _checkpoint(*floating, *others, values=[arrays], segment=segment))
@@ -44,7 +49,10 @@ def recomputed(title: str, fn: OfTensors, tensors: list[Tensor]) -> Any:
 def checkpoint(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Implement `xgrad.autograd.checkpoint`."""
     if not callable(function):
-        raise TypeError(f"checkpoint: expected a function, got {type(function).__name__}: write checkpoint(f, x)")
+        raise TypeError(
+            f"checkpoint: expected a function, got {type(function).__name__}: write"
+            " checkpoint(f, x)"
+        )
     values = [x for _, x in leaves((args, kwargs))]
     others = [None if isinstance(x, Tensor) else x for x in values]  # None is no leaf
     containers = rebuild((args, kwargs), range(len(values)))
@@ -58,14 +66,21 @@ def checkpoint(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 
 
 class _Segment:
-    """A function to call again in the backward pass: it has its arguments but the floating ones, which nodes save."""
+    """A function to call again in the backward pass: it has its arguments but the floating ones,
+    which nodes save.
+    """
 
     draws: Any  # the states of the generators that it draws from
     device: Device  # of its outputs
     edges: list[Edge]  # of tensors that it uses beside its arguments
 
     def __init__(self, title: str, fn: OfTensors, tensors: list[Tensor]) -> None:
-        self.title, self.fn, self.dtypes, self.batch = title, fn, autocast_dtypes.get(), batching.get()
+        self.title, self.fn, self.dtypes, self.batch = (
+            title,
+            fn,
+            autocast_dtypes.get(),
+            batching.get(),
+        )
         self.others = [None if x.dtype.kind in "fc" else x for x in tensors]
 
     def run(self, floating: list[Tensor]) -> TransformCall:
@@ -80,7 +95,9 @@ class _Segment:
             return TransformCall(self.title, flat, (floating,), {}, 0, False)
 
     def gradients(self, floating: list[Tensor], gradients: list[Tensor]) -> list[Tensor | None]:
-        """Return the gradients of the floating arguments and of other edges, given those of the outputs."""
+        """Return the gradients of the floating arguments and of other edges, given those of the
+        outputs.
+        """
         recording = is_grad_enabled()
         with replaying(self.draws):
             call = self.run(floating)
@@ -90,12 +107,16 @@ class _Segment:
                 start[edge] = start[edge] + g if edge in start else g
         wanted: list[Any] = [*(x._edge for x in call.inputs), *self.edges]
         del call, out, gradients  # memory that the pass need not hold
-        found = run_backward(start, set(wanted), retain_graph=recording, create_graph=recording, stop=True)
+        found = run_backward(
+            start, set(wanted), retain_graph=recording, create_graph=recording, stop=True
+        )
         return [found.get(edge) for edge in wanted]
 
 
 class _Checkpoint(Function):
-    """The outputs of a segment that has run, as a function of its inputs, and of tensors that stand for other edges."""
+    """The outputs of a segment that has run, as a function of its inputs, and of tensors that stand
+    for other edges.
+    """
 
     name, holomorphic, own_rule = "checkpoint", False, False
 
@@ -108,7 +129,9 @@ class _Checkpoint(Function):
         floating = arrays[: len(arrays) - len(segment.edges)]
         if any(isinstance(x, Tensor) for x in (*g, *arrays)):  # in a recorded pass
             return segment.gradients(list(floating), list(g))
-        tensors = [[from_array(x, segment.device) for x in part] for part in as_arrays((floating, g))]
+        tensors = [
+            [from_array(x, segment.device) for x in part] for part in as_arrays((floating, g))
+        ]
         return [None if x is None else x._data for x in segment.gradients(*tensors)]
 
 
@@ -118,4 +141,6 @@ _checkpoint = _Checkpoint()
 def _blank(edge: Edge) -> Any:
     """Return an array of zeros of the shape and dtype of an edge, in the memory of one number."""
     with edge.placement.device.active():
-        return run_array_code(edge.placement.device, broadcast_number, 0, edge.placement.dtype, tuple(edge.shape))
+        return run_array_code(
+            edge.placement.device, broadcast_number, 0, edge.placement.dtype, tuple(edge.shape)
+        )

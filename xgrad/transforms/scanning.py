@@ -1,4 +1,6 @@
-"""The transform `scan`: a loop over the first axis, with memory bounded by recomputation in the backward pass."""
+"""The transform `scan`: a loop over the first axis, with memory bounded by recomputation in the
+backward pass.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ def scan(
     (Tensor(6.), Tensor([0., 2., 9.]))
     """
     if not callable(fn):
-        raise TypeError(f"scan: expected a function, got {type(fn).__name__}: write xgrad.scan(step, init, xs)")
+        raise TypeError(
+            f"scan: expected a function, got {type(fn).__name__}: write xgrad.scan(step, init, xs)"
+        )
     elements = [x if isinstance(x, Tensor) else asarray(x, copy=True) for _, x in leaves(xs)]
     count = _length(elements, length)
     columns = [unstack(x) for x in elements]
@@ -99,7 +103,9 @@ def _length(elements: list[Tensor], length: int | None) -> int:
     lengths = {x.shape[0] for x in elements} | ({length} if length is not None else set())
     if len(lengths) != 1:
         got = f"lengths {sorted(lengths)}" if lengths else "neither xs nor length"
-        raise ValueError(f"scan: expected xs, and length where it is given, of one length, got {got}")
+        raise ValueError(
+            f"scan: expected xs, and length where it is given, of one length, got {got}"
+        )
     return lengths.pop()
 
 
@@ -107,7 +113,10 @@ def _segment_size(checkpoint: bool | int, count: int) -> int:
     if checkpoint is True:
         return max(1, math.isqrt(count))
     if checkpoint is not False and (not isinstance(checkpoint, int) or checkpoint < 1):
-        raise ValueError(f"scan: expected checkpoint of True, False or a number of steps, got {shown(checkpoint)}")
+        raise ValueError(
+            "scan: expected checkpoint of True, False or a number of steps, got"
+            f" {shown(checkpoint)}"
+        )
     return checkpoint or max(1, count)
 
 
@@ -118,22 +127,30 @@ class _Segment:
         self.fn, self.init, self.xs = fn, init, xs
         self.result: Any = None  # of the last step, for its containers
 
-    def __call__(self, state: list[Tensor], steps: list[list[Tensor]]) -> tuple[list[Tensor], list[list[Tensor]]]:
+    def __call__(
+        self, state: list[Tensor], steps: list[list[Tensor]]
+    ) -> tuple[list[Tensor], list[list[Tensor]]]:
         """Return the state after the steps, and the results of each."""
         outs = []
         for elements in steps:
             pair = self.fn(rebuild(self.init, state), rebuild(self.xs, elements))
             if not isinstance(pair, tuple) or len(pair) != 2:
-                raise TypeError(f"scan: expected (state, result) of the function, got {type(pair).__name__}")
+                raise TypeError(
+                    f"scan: expected (state, result) of the function, got {type(pair).__name__}"
+                )
             pairs = matched("scan: state", rebuild(self.init, state), pair[0])
             state = [_checked_state(path, before, x) for path, before, x in pairs]
             self.result = pair[1]
             outs.append([_checked_result(path, x) for path, x in leaves(self.result)])
         return state, outs
 
-    def checkpointed(self, state: list[Tensor], steps: list[list[Tensor]]) -> tuple[list[Tensor], list[list[Tensor]]]:
+    def checkpointed(
+        self, state: list[Tensor], steps: list[list[Tensor]]
+    ) -> tuple[list[Tensor], list[list[Tensor]]]:
         """Return what the call returns, with a graph that saves only the arguments."""
-        containers = rebuild((state, steps), range(len(state) + sum(map(len, steps))))  # without the tensors
+        containers = rebuild(
+            (state, steps), range(len(state) + sum(map(len, steps)))
+        )  # without the tensors
         tensors = [x for _, x in leaves((state, steps))]
         result: tuple[list[Tensor], list[list[Tensor]]]
         result = recomputed("scan", lambda tensors: self(*rebuild(containers, tensors)), tensors)
@@ -142,16 +159,20 @@ class _Segment:
 
 def _checked_state(path: str, before: Tensor, x: Any) -> Tensor:
     if not isinstance(x, Tensor):
-        raise TypeError(f"scan: expected a tensor as the state{path}, got {type(x).__name__}: return tensors")
+        raise TypeError(
+            f"scan: expected a tensor as the state{path}, got {type(x).__name__}: return tensors"
+        )
     if (x.shape, x.dtype) != (before.shape, before.dtype):
         raise ValueError(
-            f"scan: expected a state{path} of shape {before.shape}, {before.dtype}, as that before, got shape "
-            f"{x.shape}, {x.dtype}: give init in this form"
+            f"scan: expected a state{path} of shape {before.shape}, {before.dtype}, as that before,"
+            f" got shape {x.shape}, {x.dtype}: give init in this form"
         )
     return x
 
 
 def _checked_result(path: str, x: Any) -> Tensor:
     if not isinstance(x, Tensor):
-        raise TypeError(f"scan: expected a tensor as the result{path}, got {type(x).__name__}: return tensors")
+        raise TypeError(
+            f"scan: expected a tensor as the result{path}, got {type(x).__name__}: return tensors"
+        )
     return x

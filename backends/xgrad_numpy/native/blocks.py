@@ -1,7 +1,7 @@
 """Loops over elements as C: arrays of one shape and layout in blocks, which threads share out.
 
-What was recorded for arrays of one block is lowered and fused as a captured step is. Its intermediate results are
-scratch memory of a thread, which stays in the cache.
+What was recorded for arrays of one block is lowered and fused as a captured step is. Its
+intermediate results are scratch memory of a thread, which stays in the cache.
 """
 
 from __future__ import annotations
@@ -37,22 +37,39 @@ class _Struct(ctypes.Structure):
 
     _fields_ = [
         ("run", ctypes.c_void_p),
-        *[(name, ctypes.c_int64) for name in "size block item scratch places read kept count".split()],
+        *[
+            (name, ctypes.c_int64)
+            for name in "size block item scratch places read kept count".split()
+        ],
         *[(name, ctypes.c_void_p) for name in ("sources", "offsets", "arrays")],
     ]
 
 
 def are_alike(arrays: Sequence[Any]) -> bool:
-    """Return whether all are arrays of one shape, layout and dtype, a float that C has, without gaps."""
+    """Return whether all are arrays of one shape, layout and dtype, a float that C has, without
+    gaps.
+    """
     x = arrays[0]
-    if type(x) is not np.ndarray or x.dtype.kind != "f" or x.itemsize < 4 or not all(_is_like(y, x) for y in arrays):
+    if (
+        type(x) is not np.ndarray
+        or x.dtype.kind != "f"
+        or x.itemsize < 4
+        or not all(_is_like(y, x) for y in arrays)
+    ):
         return False
     return x.flags.c_contiguous or _is_dense(x.shape, x.strides, x.itemsize)
 
 
 def _is_like(y: Any, x: np.ndarray) -> bool:
-    """Return whether an argument is an array of the shape, the strides and the dtype of another one."""
-    same = type(y) is np.ndarray and y.shape == x.shape and y.strides == x.strides and y.dtype == x.dtype
+    """Return whether an argument is an array of the shape, the strides and the dtype of another
+    one.
+    """
+    same = (
+        type(y) is np.ndarray
+        and y.shape == x.shape
+        and y.strides == x.strides
+        and y.dtype == x.dtype
+    )
     return same and y.flags.aligned
 
 
@@ -60,7 +77,9 @@ def _is_like(y: Any, x: np.ndarray) -> bool:
 def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> bool:
     """Return whether elements lie without gaps, in any order of the axes."""
     expected = item
-    for stride, n in sorted([(stride, n) for stride, n in zip(strides, shape, strict=True) if n > 1]):
+    for stride, n in sorted(
+        [(stride, n) for stride, n in zip(strides, shape, strict=True) if n > 1]
+    ):
         if stride != expected:
             return False
         expected *= n
@@ -68,15 +87,23 @@ def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> bo
 
 
 class Blocks:
-    """The function of C for a block of elements, where its places are, and the `numbers` that it is to be given.
+    """The function of C for a block of elements, where its places are, and the `numbers` that it is
+    to be given.
 
-    Each of these is an array without axes, to which a caller writes the value, and the number as it was recorded.
+    Each of these is an array without axes, to which a caller writes the value, and the number as it
+    was recorded.
     """
 
     numbers: Sequence[tuple[np.ndarray, Number]]
 
-    def __init__(self, function: Any, places: Sequence[Place], arrays: Sequence[Slot], lowering: Lowering,
-                 runtime: Runtime) -> None:  # fmt: skip
+    def __init__(
+        self,
+        function: Any,
+        places: Sequence[Place],
+        arrays: Sequence[Slot],
+        lowering: Lowering,
+        runtime: Runtime,
+    ) -> None:
         self._kept = function, places  # with the constants
         memory = lowering.memory.array
         start = memory.__array_interface__["data"][0]
@@ -93,8 +120,12 @@ class Blocks:
         self._scratch, self._runtime = memory.size, runtime
 
     @classmethod
-    def of(cls, recorder: Recorder, known: Sequence[tuple[Any, Value]], runtime: Runtime) -> Self | None:
-        """Return what was recorded for arrays of one block, with their values; None if it is more than loops."""
+    def of(
+        cls, recorder: Recorder, known: Sequence[tuple[Any, Value]], runtime: Runtime
+    ) -> Self | None:
+        """Return what was recorded for arrays of one block, with their values; None if it is more
+        than loops.
+        """
         if recorder.refusal:
             return None
         program = Program([], [value for _, value in known], recorder.calls, [], recorder.constants)
@@ -117,7 +148,9 @@ class Blocks:
             else:
                 instructions.append(x)
         (runs,) = fuse([instructions], lowering.memory.array, [], least=1)
-        if any(type(x) is not Run for x in runs) or any(type(y) not in (Nest, LoopCall) for x in runs for y in x.parts):
+        if any(type(x) is not Run for x in runs) or any(
+            type(y) not in (Nest, LoopCall) for x in runs for y in x.parts
+        ):
             return None
         source = Source()
         function = source.add(Run([part for run in runs for part in run.parts]))
@@ -125,14 +158,18 @@ class Blocks:
             return None
         compiled = library.load(source.text)
         runtime.connect(compiled, source.loops)
-        slots = {value.number: slot for value, slot in zip(program.state, lowering.state, strict=True)}
+        slots = {
+            value.number: slot for value, slot in zip(program.state, lowering.state, strict=True)
+        }
         of_arrays = [slots[value.number] for _, value in known]
         made = cls(compiled[function.name], function.places, of_arrays, lowering, runtime)
         made.numbers = numbers
         return made
 
     def run(self, arrays: Sequence[np.ndarray], read: int, kept: int) -> None:
-        """Run the function for arrays of one shape and layout. Of them, `read` are read, and all but `kept` written."""
+        """Run the function for arrays of one shape and layout. Of them, `read` are read, and all
+        but `kept` written.
+        """
         warn_of(self.run_at(self._runtime.addresses(*arrays), arrays[0], read, kept))
 
     def run_at(self, addresses: Any, x: np.ndarray, read: int, kept: int) -> int:
@@ -141,9 +178,19 @@ class Blocks:
         Return the floating-point exceptions, for `warn_of`.
         """
         blocks = _Struct(
-            self._run, x.size, BLOCK, x.itemsize, self._scratch, len(self._sources), read, kept, len(addresses),
-            ctypes.addressof(self._sources), ctypes.addressof(self._offsets), ctypes.addressof(addresses),
-        )  # fmt: skip
+            self._run,
+            x.size,
+            BLOCK,
+            x.itemsize,
+            self._scratch,
+            len(self._sources),
+            read,
+            kept,
+            len(addresses),
+            ctypes.addressof(self._sources),
+            ctypes.addressof(self._offsets),
+            ctypes.addressof(addresses),
+        )
         if not self._runtime.functions.run_blocks(ctypes.byref(blocks)):
             raise MemoryError("expected a rule of fewer arrays and results")
         raised: int = self._runtime.take_raised()

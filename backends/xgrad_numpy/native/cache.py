@@ -24,7 +24,9 @@ LIMIT = 256
 def location() -> Path:
     """Return the path of the cache folder, which need not exist."""
     default = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
-    folder = os.environ.get("XGRAD_CACHE_DIR") or os.path.join(os.environ.get("XDG_CACHE_HOME") or default, "xgrad")
+    folder = os.environ.get("XGRAD_CACHE_DIR") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or default, "xgrad"
+    )
     expanded = os.path.expanduser(folder)
     if expanded.startswith("~"):
         raise FileNotFoundError("the user has no home folder: set XGRAD_CACHE_DIR to a folder")
@@ -37,7 +39,9 @@ def check(folder: Path) -> None:
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(f"{folder} is not a folder")
     if status.st_uid != os.geteuid():
-        raise PermissionError(f"{folder} belongs to another user: set XGRAD_CACHE_DIR to a folder of your own")
+        raise PermissionError(
+            f"{folder} belongs to another user: set XGRAD_CACHE_DIR to a folder of your own"
+        )
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(f"other users can write to {folder}: chmod 700 {folder}")
 

@@ -1,7 +1,8 @@
-"""Instructions that are one call of a function of C: products, loops of NumPy, reductions, indices and their checks.
+"""Instructions that are one call of a function of C: products, loops of NumPy, reductions, indices
+and their checks.
 
-Each kind has a method `of`, which returns None for instructions that are none, the `places` that it accesses, the one
-that it writes to last, and its `text` as C.
+Each kind has a method `of`, which returns None for instructions that are none, the `places` that it
+accesses, the one that it writes to last, and its `text` as C.
 """
 
 from __future__ import annotations
@@ -21,16 +22,28 @@ from xgrad_numpy.native.expressions import MEMORY_TYPES
 from xgrad_numpy.native.loops import Loop, dot_loop_of, loop_of
 from xgrad_numpy.native.places import Bounds, Place, places_of
 from xgrad_numpy.native.products import Product, product_of
-from xgrad_numpy.native.reductions import REDUCTIONS, ReducedAxes, reduced_axes, reductions_have_bits_of_numpy
+from xgrad_numpy.native.reductions import (
+    REDUCTIONS,
+    ReducedAxes,
+    reduced_axes,
+    reductions_have_bits_of_numpy,
+)
 from xgrad_numpy.native.runtime import Runtime
 from xgrad_numpy.native.ways import with_bits_of_numpy
 
 #: Functions whose loops have the same bits however the elements are shared out: a test looks.
-LOOPS = frozenset({np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.tanh, np.sin, np.cos})
+LOOPS = frozenset(
+    {np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.tanh, np.sin, np.cos}
+)
 _INDICES = frozenset(map(np.dtype, ("int32", "int64")))
 _SYMBOLS = {
-    operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==", operator.ne: "!=",
-}  # fmt: skip
+    operator.lt: "<",
+    operator.le: "<=",
+    operator.gt: ">",
+    operator.ge: ">=",
+    operator.eq: "==",
+    operator.ne: "!=",
+}
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +71,9 @@ class NativeCall(ABC):
 
     @abstractmethod
     def text(self, first: int) -> str:
-        """Return the call in C, given the index of its first place in the table of addresses, ``p``."""
+        """Return the call in C, given the index of its first place in the table of addresses,
+        ``p``.
+        """
 
     def has_bits_of_numpy(self, runtime: Runtime) -> bool:
         """Return whether C computes the bits of NumPy, where that has to be tried out.
@@ -68,7 +83,9 @@ class NativeCall(ABC):
         return True
 
     def is_worth_a_call(self, least: int) -> bool:
-        """Return whether C is to execute it alone, where single loops are worth it from `least` elements on."""
+        """Return whether C is to execute it alone, where single loops are worth it from `least`
+        elements on.
+        """
         return self.places[-1].array.size >= least
 
 
@@ -90,7 +107,9 @@ class Multiplication(NativeCall):
         """Return the call in C."""
         product = self.way.initializer()
         arguments = ", ".join([f"p[{first + i}]" for i in range(3)])
-        return f"{{ static const struct product x = {product}; runtime->multiply(&x, {arguments}); }}"
+        return (
+            f"{{ static const struct product x = {product}; runtime->multiply(&x, {arguments}); }}"
+        )
 
     def has_bits_of_numpy(self, runtime: Runtime) -> bool:
         """Return whether the runtime computes the bits of NumPy, and choose how."""
@@ -119,12 +138,19 @@ class CallWithLoop(NativeCall):
 
 @dataclass(slots=True, eq=False)
 class LoopCall(CallWithLoop):
-    """A function without an expression, by NumPy's inner loop: of contiguous operands of the dtype of the result."""
+    """A function without an expression, by NumPy's inner loop: of contiguous operands of the dtype
+    of the result.
+    """
 
     @classmethod
     def of(cls, x: Instruction) -> LoopCall | None:
         """Return an instruction as the call of a loop."""
-        if x.function not in LOOPS or not is_planned(x) or x.options or len(x.operands) != x.function.nargs:
+        if (
+            x.function not in LOOPS
+            or not is_planned(x)
+            or x.options
+            or len(x.operands) != x.function.nargs
+        ):
             return None
         places = places_of(x.operands)
         if places is None:
@@ -143,7 +169,10 @@ class LoopCall(CallWithLoop):
     def text(self, first: int) -> str:
         """Return the call in C."""
         out = self.places[-1].array
-        return f"runtime->loop(&{self.name}, p + {first}, {len(self.places)}, {out.size}, {out.itemsize});"
+        return (
+            f"runtime->loop(&{self.name}, p + {first}, {len(self.places)}, {out.size},"
+            f" {out.itemsize});"
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -155,13 +184,20 @@ class Extremes(NativeCall):
     @classmethod
     def of(cls, x: Instruction) -> Extremes | None:
         """Return an instruction as one."""
-        if x.function not in (functions.largest_of_rows, functions.smallest_of_rows) or not is_planned(x):
+        if x.function not in (
+            functions.largest_of_rows,
+            functions.smallest_of_rows,
+        ) or not is_planned(x):
             return None
         places = places_of(x.operands)
         if places is None:
             return None
         operand, out = (place.array for place in places)
-        if operand.dtype != out.dtype or operand.dtype.kind != "f" or operand.dtype not in MEMORY_TYPES:
+        if (
+            operand.dtype != out.dtype
+            or operand.dtype.kind != "f"
+            or operand.dtype not in MEMORY_TYPES
+        ):
             return None
         if not (operand.flags.c_contiguous and out.flags.c_contiguous and operand.size):
             return None
@@ -171,12 +207,17 @@ class Extremes(NativeCall):
         """Return the call in C."""
         x = self.places[0].array
         double, smallest = int(x.itemsize == 8), int(self.smallest)
-        return f"runtime->extremes(p[{first}], p[{first + 1}], {x.shape[0]}, {x.shape[1]}, {double}, {smallest});"
+        return (
+            f"runtime->extremes(p[{first}], p[{first + 1}], {x.shape[0]}, {x.shape[1]}, {double},"
+            f" {smallest});"
+        )
 
 
 @dataclass(slots=True, eq=False)
 class Reduction(CallWithLoop):
-    """Sums, or largest or smallest elements, over some axes of an array without gaps, by NumPy's inner loop."""
+    """Sums, or largest or smallest elements, over some axes of an array without gaps, by NumPy's
+    inner loop.
+    """
 
     layout: ReducedAxes
 
@@ -191,7 +232,11 @@ class Reduction(CallWithLoop):
         if dtype is not None or places is None:
             return None
         source, target = (place.array for place in places)
-        if source.dtype != target.dtype or source.dtype.kind != "f" or not places[0].is_apart(places[1]):
+        if (
+            source.dtype != target.dtype
+            or source.dtype.kind != "f"
+            or not places[0].is_apart(places[1])
+        ):
             return None
         layout, loop = reduced_axes(source, axis), loop_of(function, source.dtype)
         if layout is None or loop is None or not target.flags.c_contiguous:
@@ -201,7 +246,9 @@ class Reduction(CallWithLoop):
     def has_bits_of_numpy(self, runtime: Runtime) -> bool:
         """Return whether the runtime computes the bits of NumPy."""
         function, axis = REDUCTIONS[self.instruction.function], self.instruction.operands[1]
-        return reductions_have_bits_of_numpy(function, self.layout, self.places[0].array, axis, self.loop, runtime)
+        return reductions_have_bits_of_numpy(
+            function, self.layout, self.places[0].array, axis, self.loop, runtime
+        )
 
     def is_worth_a_call(self, least: int) -> bool:
         """Return whether threads share it out."""
@@ -227,7 +274,11 @@ class Dots(CallWithLoop):
         if places is None or not all(place.array.flags.c_contiguous for place in places):
             return None
         first, second, out = (place.array for place in places)
-        if first.shape != second.shape or out.shape != first.shape[:-1] or not first.dtype == second.dtype == out.dtype:
+        if (
+            first.shape != second.shape
+            or out.shape != first.shape[:-1]
+            or not first.dtype == second.dtype == out.dtype
+        ):
             return None
         if not first.size or not all(place.is_apart(places[-1]) for place in places[:-1]):
             return None
@@ -266,12 +317,16 @@ class Rows(NativeCall):
         """Return the call in C."""
         x, rows, out = (place.array for place in self.places)
         bytes_ = out.nbytes // rows.size
-        return f"runtime->take_rows(p + {first}, {x.shape[0]}, {bytes_}, {rows.size}, {rows.itemsize})"
+        return (
+            f"runtime->take_rows(p + {first}, {x.shape[0]}, {bytes_}, {rows.size}, {rows.itemsize})"
+        )
 
 
 @dataclass(slots=True, eq=False)
 class Additions(NativeCall):
-    """Rows added to an array's rows at indices, which may repeat. An index out of range is an error."""
+    """Rows added to an array's rows at indices, which may repeat. An index out of range is an
+    error.
+    """
 
     may_fail: ClassVar[bool] = True
 
@@ -299,21 +354,32 @@ class Additions(NativeCall):
         """Return the call in C."""
         values, rows, out = (place.array for place in self.places)
         double, width = int(out.itemsize == 8), values.size // rows.size
-        return f"runtime->add_rows(p + {first}, {out.shape[0]}, {width}, {rows.size}, {rows.itemsize}, {double})"
+        return (
+            f"runtime->add_rows(p + {first}, {out.shape[0]}, {width}, {rows.size}, {rows.itemsize},"
+            f" {double})"
+        )
 
 
 def _are_rows(x: np.ndarray, rows: np.ndarray, part: np.ndarray) -> bool:
-    """Return whether an array has the shape of the rows of another one at indices, and C can access all three."""
+    """Return whether an array has the shape of the rows of another one at indices, and C can access
+    all three.
+    """
     if rows.dtype not in _INDICES or not x.ndim or not x.size or not part.size:
         return False
-    if x.dtype not in MEMORY_TYPES or x.dtype != part.dtype or part.shape != (*rows.shape, *x.shape[1:]):
+    if (
+        x.dtype not in MEMORY_TYPES
+        or x.dtype != part.dtype
+        or part.shape != (*rows.shape, *x.shape[1:])
+    ):
         return False
     return all(array.flags.c_contiguous for array in (x, rows, part))
 
 
 @dataclass(slots=True, eq=False)
 class Elements(NativeCall):
-    """The elements of an array at indices, which are given for each axis. An index out of range ends the replay."""
+    """The elements of an array at indices, which are given for each axis. An index out of range
+    ends the replay.
+    """
 
     may_fail: ClassVar[bool] = True
 
@@ -332,7 +398,11 @@ class Elements(NativeCall):
         if matrix.dtype not in MEMORY_TYPES or matrix.itemsize not in (4, 8):
             return None
         for index in indices:
-            if index.dtype not in _INDICES or index.shape != target.shape or not index.flags.c_contiguous:
+            if (
+                index.dtype not in _INDICES
+                or index.shape != target.shape
+                or not index.flags.c_contiguous
+            ):
                 return None
         if not target.size or not all(place.is_apart(places[-1]) for place in places[:-1]):
             return None
@@ -370,12 +440,17 @@ class BoundCheck(NativeCall):
         array = places[0].array
         if array.dtype not in _INDICES or not array.size or not array.flags.forc:
             return None
-        return cls(x, places, largest, f"{_SYMBOLS[comparison]} INT64_C({bound})) != {int(expected)}")
+        return cls(
+            x, places, largest, f"{_SYMBOLS[comparison]} INT64_C({bound})) != {int(expected)}"
+        )
 
     def text(self, first: int) -> str:
         """Return the call in C."""
         x = self.places[0].array
-        return f"(runtime->extreme_index(p[{first}], {x.size}, {x.itemsize}, {int(self.largest)}) {self.condition}"
+        return (
+            f"(runtime->extreme_index(p[{first}], {x.size}, {x.itemsize}, {int(self.largest)})"
+            f" {self.condition}"
+        )
 
 
 #: Functions that write all of their last operand, and do not read it.
@@ -386,8 +461,8 @@ WRITE_LAST |= {functions.largest_of_rows, functions.smallest_of_rows}
 def call_of(x: Instruction, buffers: Bounds, *, products: bool, first: bool) -> NativeCall | None:
     """Return an instruction as the call of a function of C, None if it is none.
 
-    `buffers` are memory of the program alone, and `products` are matrix products and indices. What ends a replay is
-    for the `first` part of a program.
+    `buffers` are memory of the program alone, and `products` are matrix products and indices. What
+    ends a replay is for the `first` part of a program.
     """
     call: NativeCall | None = LoopCall.of(x) or Extremes.of(x) or Reduction.of(x) or Dots.of(x)
     if call is None and products:

@@ -19,16 +19,24 @@ from pathlib import Path
 from xgrad.support.signals import SignalDelay
 
 _ARM = platform.machine() in ("aarch64", "arm64")  # where old Clang lacks -march=native
-#: Flags of every compilation. Kernels have NumPy's bits: there is no -ffast-math, and a product
-#: and a sum are not fused. -fno-trapping-math is left out: with it, GCC compiles ``(float)(int)x``
-#: to a truncation of `x`, which gives -0.0 for -0.5, and floating-point exceptions, from which
-#: NumPy's warnings follow, need not come from the operations. Loops with divisions, comparisons,
-#: selections and casts are vectorized without it. -fno-strict-aliasing is there because a buffer
-#: holds values of several dtypes in turn. Warnings, which differ from compiler to compiler, are errors in tests alone.
+#: Flags of every compilation. Kernels have NumPy's bits: there is no -ffast-math, and a product and
+#: a sum are not fused. -fno-trapping-math is left out: with it, GCC compiles ``(float)(int)x`` to a
+#: truncation of `x`, which gives -0.0 for -0.5, and floating-point exceptions, from which NumPy's
+#: warnings follow, need not come from the operations. Loops with divisions, comparisons, selections
+#: and casts are vectorized without it. -fno-strict-aliasing is there because a buffer holds values
+#: of several dtypes in turn. Warnings, which differ from compiler to compiler, are errors in tests
+#: alone.
 FLAGS = (
-    "-O2", "-ftree-vectorize", "-mcpu=native" if _ARM else "-march=native", "-ffp-contract=off", "-fno-math-errno",
-    "-fno-strict-aliasing", "-fPIC", "-shared", "-std=c11",
-)  # fmt: skip
+    "-O2",
+    "-ftree-vectorize",
+    "-mcpu=native" if _ARM else "-march=native",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-strict-aliasing",
+    "-fPIC",
+    "-shared",
+    "-std=c11",
+)
 
 
 class Unavailable(Exception):
@@ -36,24 +44,34 @@ class Unavailable(Exception):
 
 
 def find() -> list[str]:
-    """Return the command of the compiler: ``$CC``, a program on the path, or the package ziglang."""
+    """Return the command of the compiler: ``$CC``, a program on the path, or the package
+    ziglang.
+    """
     if sys.platform not in ("linux", "darwin"):
         raise Unavailable(f"native kernels need Linux or macOS, got {sys.platform}")
     if given := os.environ.get("CC", "").strip():
         try:
             name, *arguments = shlex.split(given)
         except ValueError as error:
-            raise Unavailable(f"expected a command in CC, got {given!r} ({error}): set CC to a C compiler") from error
+            raise Unavailable(
+                f"expected a command in CC, got {given!r} ({error}): set CC to a C compiler"
+            ) from error
         if program := shutil.which(name):
             return [os.path.abspath(program), *arguments]
-        raise Unavailable(f"expected a C compiler in CC, found no program {name!r}: set CC to another one, or unset it")
+        raise Unavailable(
+            f"expected a C compiler in CC, found no program {name!r}: set CC to another one, or"
+            " unset it"
+        )
     for name in ("cc", "gcc", "clang"):
         if program := shutil.which(name):
             return [os.path.abspath(program)]
     package = find_spec("ziglang")
     if package is not None and package.origin:
         return [str(Path(package.origin).with_name("zig")), "cc"]  # as ``python -m ziglang cc``
-    raise Unavailable("no C compiler found: install gcc or clang, or the package ziglang: pip install 'xgrad[native]'")
+    raise Unavailable(
+        "no C compiler found: install gcc or clang, or the package ziglang: pip install"
+        " 'xgrad[native]'"
+    )
 
 
 def fingerprint(command: list[str]) -> list[object]:
@@ -81,16 +99,22 @@ def cpu() -> str:
 def _sysctl(name: str) -> str:
     """Return a property of macOS, "" for one that this machine lacks."""
     buffer, size = ctypes.create_string_buffer(1 << 12), ctypes.c_size_t(1 << 12)
-    ctypes.CDLL(None).sysctlbyname(name.encode(), buffer, ctypes.byref(size), None, ctypes.c_size_t(0))
+    ctypes.CDLL(None).sysctlbyname(
+        name.encode(), buffer, ctypes.byref(size), None, ctypes.c_size_t(0)
+    )
     return buffer.value.decode()
 
 
 def build(command: list[str], source: str, folder: str, timeout: float) -> str:
     """Compile a C source in a folder, which the caller removes, and return the library's path."""
     Path(folder, "kernels.c").write_text(source, encoding="utf-8")
-    status, output = run([*command, *FLAGS, "-o", "kernels.so", "kernels.c", "-lm"], folder, timeout)
+    status, output = run(
+        [*command, *FLAGS, "-o", "kernels.so", "kernels.c", "-lm"], folder, timeout
+    )
     if status:
-        lines = [line.strip() for line in output.splitlines() if line.strip()] or [f"exit status {status}"]
+        lines = [line.strip() for line in output.splitlines() if line.strip()] or [
+            f"exit status {status}"
+        ]
         reason = next((line for line in lines if re.search(r"error:|\bld: ", line)), lines[0])
         if status < 0:
             reason = f"ended by signal {-status}"
@@ -122,7 +146,10 @@ def run(command: list[str], folder: str, timeout: float) -> tuple[int, str]:
                     with suppress(OSError):
                         os.killpg(process.pid, signal.SIGKILL)
         if isinstance(error, subprocess.TimeoutExpired):
-            reason = f"{shlex.join(command[:2])} ... was ended after {timeout:g} s: set CC to another C compiler"
+            reason = (
+                f"{shlex.join(command[:2])} ... was ended after {timeout:g} s: set CC to another C"
+                " compiler"
+            )
             raise Unavailable(reason) from None
         raise
     return process.returncode, output

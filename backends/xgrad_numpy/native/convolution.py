@@ -1,7 +1,7 @@
 """Calls of the native kernels of convolution, convolution.c.
 
-All functions return None where there is no kernel: the products have to have NumPy's bits, see `ways`. To try that
-takes as long as some calls, and is left until a shape is seen again.
+All functions return None where there is no kernel: the products have to have NumPy's bits, see
+`ways`. To try that takes as long as some calls, and is left until a shape is seen again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ class _Convolution(ctypes.Structure):
     """``struct convolution`` of windows.h."""
 
     _fields_ = (
-        *[(name, ctypes.c_int64) for name in ("height", "width", "channels", "images", "top", "left")],
+        *[
+            (name, ctypes.c_int64)
+            for name in ("height", "width", "channels", "images", "top", "left")
+        ],
         *[(name, WindowStruct) for name in ("down", "right")],
         ("input", StepsStruct),
         ("product", ProductStruct),
@@ -68,7 +71,9 @@ class _Call(NamedTuple):
 
 
 def correlate(x: Any, weight: Any, bias: Any, plane: Plane) -> Any:
-    """Return the correlation of rows and a weight as a matrix of shape (out, ...), plus a bias unless None."""
+    """Return the correlation of rows and a weight as a matrix of shape (out, ...), plus a bias
+    unless None.
+    """
     x = with_adjacent_columns(x)
     call = _prepared("correlate", x, plane, len(weight), x.shape)
     if call is None:
@@ -87,7 +92,9 @@ def weight_gradient(x: Any, g: Any, plane: Plane) -> Any:
     call = _prepared("weight_gradient", x, plane, g.shape[1], x.shape)
     if call is None:
         return None
-    out = np.empty((plane.out[0], plane.kernel[0] * x.shape[1] * plane.kernel[1], g.shape[1]), x.dtype)
+    out = np.empty(
+        (plane.out[0], plane.kernel[0] * x.shape[1] * plane.kernel[1], g.shape[1]), x.dtype
+    )
     scratch = _scratch(call, x.dtype)
     warn_of(function("weight_gradient", x.dtype)(call.struct, *addresses(x, g, out, scratch)))
     return out[0]
@@ -112,7 +119,9 @@ def _scratch(call: _Call, dtype: Any) -> Any:
     return memory[start : start + call.scratch]
 
 
-def _prepared(name: str, x: Any, plane: Plane, outputs: int, shape: tuple[int, ...]) -> _Call | None:
+def _prepared(
+    name: str, x: Any, plane: Plane, outputs: int, shape: tuple[int, ...]
+) -> _Call | None:
     runtime = loaded_runtime()
     if runtime is None or not runtime.has_products or x.dtype not in TYPES:
         return None
@@ -131,16 +140,28 @@ def _calls(*key: Any) -> list[int]:
 
 @lru_cache(256)
 def _call(
-    name: str, plane: Plane, outputs: int, shape: Any, strides: Any, dtype: Any, is_contiguous: bool, threads: int
+    name: str,
+    plane: Plane,
+    outputs: int,
+    shape: Any,
+    strides: Any,
+    dtype: Any,
+    is_contiguous: bool,
+    threads: int,
 ) -> _Call | None:
     """Return the argument of a function for an input of a shape; the arrays are added in C."""
     height, channels, images, width = shape
     (high, wide), (down, right), (top, left), dilation, (rows, columns) = plane
-    inner, plain = high * channels * wide, (wide, right, top, left, columns) == (1, 1, 0, 0, width) and is_contiguous
+    inner, plain = (
+        high * channels * wide,
+        (wide, right, top, left, columns) == (1, 1, 0, 0, width) and is_contiguous,
+    )
     under = (rows - 1) * down + high  # rows under the kernels of all rows of the output
     direct = name != "scatter" and plain and under <= height
     lengths = outputs, inner, images * columns
-    item = columns * dtype.itemsize * (rows * inner if name == "scatter" else under * channels * wide)
+    item = (
+        columns * dtype.itemsize * (rows * inner if name == "scatter" else under * channels * wide)
+    )
     is_gradient = name == "weight_gradient"
     product = None if is_gradient else _in_place(name, *lengths, dtype)
     in_place, together = product is not None, images
@@ -163,7 +184,10 @@ def _call(
     struct = _Convolution(height, width, channels, images, top, left)
     struct.down = WindowStruct(high, down, dilation[0], rows)
     struct.right = WindowStruct(wide, right, dilation[1], columns)
-    struct.input, struct.product = steps(strides, dtype.itemsize), replace(product, stacks=1, count=1).struct()
+    struct.input, struct.product = (
+        steps(strides, dtype.itemsize),
+        replace(product, stacks=1, count=1).struct(),
+    )
     struct.together, struct.direct, struct.pitch = together, direct, pitch
     if name == "scatter":
         struct.scratch = rows * inner * together * columns
@@ -184,9 +208,11 @@ def _call(
 
 
 def _in_place(name: str, outputs: int, inner: int, columns: int, dtype: Any) -> Product | None:
-    """Return the product of a row of the output with panels of columns that are read where they are.
+    """Return the product of a row of the output with panels of columns that are read where they
+    are.
 
-    None if it has not NumPy's bits. Each number of the result is a sum of its own: parts of the images have the same.
+    None if it has not NumPy's bits. Each number of the result is a sum of its own: parts of the
+    images have the same.
     """
     if columns % _panel_lanes(dtype):
         return None
@@ -194,7 +220,9 @@ def _in_place(name: str, outputs: int, inner: int, columns: int, dtype: Any) -> 
 
 
 def _of_part(name: str, product: Product, columns: int, stride: int) -> Product:
-    """Return a product in place for some images, of which rows under the kernel are `stride` elements long."""
+    """Return a product in place for some images, of which rows under the kernel are `stride`
+    elements long.
+    """
     if name == "scatter":
         return replace(product, columns=columns, out_stride=columns)
     return replace(product, columns=columns, second_stride=stride)
@@ -202,7 +230,9 @@ def _of_part(name: str, product: Product, columns: int, stride: int) -> Product:
 
 @cache
 def _panel_lanes(dtype: Any) -> int:
-    """Return the columns of a vector, or, where there are no panels, a number that divides no other."""
+    """Return the columns of a vector, or, where there are no panels, a number that divides no
+    other.
+    """
     return int(function("panel_lanes", dtype)()) or 1 << 62
 
 
@@ -222,30 +252,40 @@ def _in_panels(columns: int, dtype: Any) -> int:
 
 
 def _together_in_place(images: int, columns: int, item: int, threads: int, dtype: Any) -> int:
-    """Return for how many images a thread copies rows at once: as fit its cache, in whole vectors."""
+    """Return for how many images a thread copies rows at once: as fit its cache, in whole
+    vectors.
+    """
     parts = [n for n in _divisors(images) if n * columns % _panel_lanes(dtype) == 0]
     parts = [n for n in parts if images // n >= threads] or parts
     return max((n for n in parts if n * item <= _CACHE), default=min(parts))
 
 
 def _together_multiplied(outputs: int, inner: int, images: int, columns: int, dtype: Any) -> int:
-    """Return how many images a product has: so few that it is small, if that does not change the bits, or all."""
+    """Return how many images a product has: so few that it is small, if that does not change the
+    bits, or all.
+    """
     for together in _divisors(images)[-2::-1]:
         part = together * columns
         if part < 48 or outputs * inner * images * columns <= _SMALL:
             break
         if part % 16 == 0 and outputs * inner * part <= _SMALL:
-            return together if _may_split((outputs, inner), images * columns, part, dtype) else images
+            return (
+                together if _may_split((outputs, inner), images * columns, part, dtype) else images
+            )
     return images
 
 
 def _together_scattered(
     outputs: int, inner: int, images: int, columns: int, item: int, threads: int, dtype: Any
 ) -> int:
-    """Return how many images are scattered at once: those whose products fit into a cache, if the bits are the same."""
+    """Return how many images are scattered at once: those whose products fit into a cache, if the
+    bits are the same.
+    """
     parts = [n for n in _divisors(images) if n * columns >= 32 and images // n >= threads]
     together = max((n for n in parts if n * item <= _CACHE), default=min(parts, default=images))
-    if together == images or _may_split((inner, outputs), images * columns, together * columns, dtype, mT=True):
+    if together == images or _may_split(
+        (inner, outputs), images * columns, together * columns, dtype, mT=True
+    ):
         return together
     return images
 
@@ -255,7 +295,9 @@ def _divisors(number: int) -> list[int]:
 
 
 def _may_split(shape: Pair, columns: int, part: int, dtype: Any, mT: bool = False) -> bool:
-    """Return whether a product with a matrix of this shape, which may be transposed, has the bits of its parts."""
+    """Return whether a product with a matrix of this shape, which may be transposed, has the bits
+    of its parts.
+    """
     rng = np.random.default_rng(0)
     x = rng.standard_normal(shape[::-1] if mT else shape).astype(dtype)
     x, y = x.T if mT else x, rng.standard_normal((shape[1], columns)).astype(dtype)
@@ -264,20 +306,34 @@ def _may_split(shape: Pair, columns: int, part: int, dtype: Any, mT: bool = Fals
 
 
 def _ways(
-    name: str, outputs: int, inner: int, all_columns: int, columns: int, stride: int, step: int, dtype: Any
+    name: str,
+    outputs: int,
+    inner: int,
+    all_columns: int,
+    columns: int,
+    stride: int,
+    step: int,
+    dtype: Any,
 ) -> Ways:
     """Return the ways to compute the product for a row of the output.
 
-    Rows under the kernel are `stride` elements long, and `step` elements are from those of an output to the next.
+    Rows under the kernel are `stride` elements long, and `step` elements are from those of an
+    output to the next.
     """
     weight = np.empty((2, outputs, inner), dtype)
     memory, size = np.empty(inner * stride + step, dtype), dtype.itemsize
-    rows: Any = np.ndarray((2, inner, columns), dtype, memory, 0, (step * size, stride * size, size))
+    rows: Any = np.ndarray(
+        (2, inner, columns), dtype, memory, 0, (step * size, stride * size, size)
+    )
     g: Any = np.empty((2, outputs, all_columns), dtype)[..., :columns]
     operands = {
         "correlate": (np.broadcast_to(weight[0], weight.shape), rows, g),
         "weight_gradient": (rows, g.mT, np.empty((2, inner, outputs), dtype)),
-        "scatter": (np.broadcast_to(weight[0], weight.shape).mT, g, np.empty((2, inner, columns), dtype)),
+        "scatter": (
+            np.broadcast_to(weight[0], weight.shape).mT,
+            g,
+            np.empty((2, inner, columns), dtype),
+        ),
     }[name]
     product = layout_of(np.matmul, operands)
     runtime: Any = loaded_runtime()

@@ -1,9 +1,11 @@
-"""Matrix products of eager mode, in panels or shared out over the threads of the pool, with the bits of NumPy.
+"""Matrix products of eager mode, in panels or shared out over the threads of the pool, with the
+bits of NumPy.
 
-On a machine with other load, a product on several threads of BLAS waits for the slowest: it can take ten times as long
-as on one. The pool does not wait for threads that come late. And after each of its products a thread of BLAS looks for
-the next one in a loop, for some 30 ms, in which it is in the way of the pool: so once the pool is loaded, all that BLAS
-would multiply on several threads is done here.
+On a machine with other load, a product on several threads of BLAS waits for the slowest: it can
+take ten times as long as on one. The pool does not wait for threads that come late. And after each
+of its products a thread of BLAS looks for the next one in a loop, for some 30 ms, in which it is in
+the way of the pool: so once the pool is loaded, all that BLAS would multiply on several threads is
+done here.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from xgrad_numpy.native.runtime import Runtime, loaded_runtime, tables_of
 from xgrad_numpy.native.ways import with_bits_of_numpy
 from xgrad_numpy.products import sharing
 
-_WARM = 8  # products of a shape and a layout after which they are shared out, since that is tried out first
+# products of a shape and a layout after which they are shared out, since that is tried out first
+_WARM = 8
 _MOST = 1 << 12  # shapes and layouts that are remembered
 
 #: The number of products so far, or how the runtime computes them, None if NumPy does.
@@ -41,25 +44,37 @@ class _Shared:
         self._functions = runtime.functions if struct.most else runtime.alone
         self.reference, self.threads = ctypes.byref(struct), threads
 
-    def __call__(self, x1: np.ndarray, x2: np.ndarray, out: np.ndarray, row: np.ndarray | None) -> int:
+    def __call__(
+        self, x1: np.ndarray, x2: np.ndarray, out: np.ndarray, row: np.ndarray | None
+    ) -> int:
         """Write the product, plus a row, to memory.
 
         Return the exceptions of arithmetic, or a negative number and leave `out`.
         """
         functions = self._functions
         if row is None:
-            raised: int = functions.multiply_arrays(self.reference, self.threads, _OBJECTS(x1, x2, out))
+            raised: int = functions.multiply_arrays(
+                self.reference, self.threads, _OBJECTS(x1, x2, out)
+            )
         else:
-            raised = functions.multiply_arrays_and_add(self.reference, self.threads, _WITH_ROW(x1, x2, out, row))
+            raised = functions.multiply_arrays_and_add(
+                self.reference, self.threads, _WITH_ROW(x1, x2, out, row)
+            )
         return raised
 
 
 def product(
-    function: Any, x1: np.ndarray, x2: np.ndarray, out: np.ndarray | None, row: np.ndarray | None = None
+    function: Any,
+    x1: np.ndarray,
+    x2: np.ndarray,
+    out: np.ndarray | None,
+    row: np.ndarray | None = None,
 ) -> np.ndarray | None:
-    """Return a product by `function`, of matrices, of stacks of one shape, or of a matrix and a vector.
+    """Return a product by `function`, of matrices, of stacks of one shape, or of a matrix and a
+    vector.
 
-    To a product of matrices in new memory, a `row` of its dtype is added. None if NumPy is to compute it.
+    To a product of matrices in new memory, a `row` of its dtype is added. None if NumPy is to
+    compute it.
     """
     layout = None if out is None else (out.shape, out.strides, out.dtype)
     key = x1.shape, x1.strides, x2.shape, x2.strides, x1.dtype, x2.dtype, layout
@@ -88,7 +103,9 @@ def _empty(x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
 
 
 def _note(key: Any, function: Any, arrays: tuple[Any, ...]) -> None:
-    """Note a product that NumPy computes. From the number of `_WARM` on, products like it are known."""
+    """Note a product that NumPy computes. From the number of `_WARM` on, products like it are
+    known.
+    """
     runtime = loaded_runtime()
     if runtime is None:
         return

@@ -1,8 +1,9 @@
 """The expression of C for each elementwise function of NumPy, with NumPy's bits.
 
-IEEE 754 defines arithmetic, roots, comparisons and casts for both, as long as the compiler neither contracts a product
-and a sum nor reorders. Other functions, such as ``exp``, have bits of NumPy's own, and no expression. `maximum`
-and `minimum` of two zeros depend on NumPy's instructions: they are tried out.
+IEEE 754 defines arithmetic, roots, comparisons and casts for both, as long as the compiler neither
+contracts a product and a sum nor reorders. Other functions, such as ``exp``, have bits of NumPy's
+own, and no expression. `maximum` and `minimum` of two zeros depend on NumPy's instructions: they
+are tried out.
 """
 
 from __future__ import annotations
@@ -25,28 +26,48 @@ _ARITHMETIC: dict[Any, str] = {
     np.sqrt: "sqrt{f}({0})", np.absolute: "fabs{f}({0})",
 }  # fmt: skip
 _COMPARISONS: dict[Any, str] = {
-    np.less: "{0} < {1}", np.less_equal: "{0} <= {1}", np.greater: "{0} > {1}", np.greater_equal: "{0} >= {1}",
-    np.equal: "{0} == {1}", np.not_equal: "{0} != {1}",
-}  # fmt: skip
-#: Of floats of a type ``{t}``: functions of runtime.h without the exception for NaN, of which NumPy does not warn.
+    np.less: "{0} < {1}",
+    np.less_equal: "{0} <= {1}",
+    np.greater: "{0} > {1}",
+    np.greater_equal: "{0} >= {1}",
+    np.equal: "{0} == {1}",
+    np.not_equal: "{0} != {1}",
+}
+#: Of floats of a type ``{t}``: functions of runtime.h without the exception for NaN, of which NumPy
+#: does not warn.
 _QUIET: dict[Any, str] = {
-    np.less: "less_{t}({0}, {1})", np.less_equal: "less_equal_{t}({0}, {1})", np.greater: "less_{t}({1}, {0})",
+    np.less: "less_{t}({0}, {1})",
+    np.less_equal: "less_equal_{t}({0}, {1})",
+    np.greater: "less_{t}({1}, {0})",
     np.greater_equal: "less_equal_{t}({1}, {0})",
-}  # fmt: skip
+}
 _OF_BOOLS: dict[Any, str] = {
-    np.logical_and: "{0} & {1}", np.logical_or: "{0} | {1}", np.logical_xor: "{0} ^ {1}", np.logical_not: "!{0}",
-    np.bitwise_and: "{0} & {1}", np.bitwise_or: "{0} | {1}", np.bitwise_xor: "{0} ^ {1}", np.invert: "!{0}",
-}  # fmt: skip
+    np.logical_and: "{0} & {1}",
+    np.logical_or: "{0} | {1}",
+    np.logical_xor: "{0} ^ {1}",
+    np.logical_not: "!{0}",
+    np.bitwise_and: "{0} & {1}",
+    np.bitwise_or: "{0} | {1}",
+    np.bitwise_xor: "{0} ^ {1}",
+    np.invert: "!{0}",
+}
 #: In unsigned arithmetic, which wraps around as NumPy's does, and is defined in C.
 _OF_INTEGERS: dict[Any, str] = {
-    np.add: "({t})(({u}){0} + ({u}){1})", np.subtract: "({t})(({u}){0} - ({u}){1})",
-    np.multiply: "({t})(({u}){0} * ({u}){1})", np.negative: "({t})(0 - ({u}){0})", np.bitwise_and: "{0} & {1}",
-    np.bitwise_or: "{0} | {1}", np.bitwise_xor: "{0} ^ {1}", np.invert: "~{0}",
-}  # fmt: skip
+    np.add: "({t})(({u}){0} + ({u}){1})",
+    np.subtract: "({t})(({u}){0} - ({u}){1})",
+    np.multiply: "({t})(({u}){0} * ({u}){1})",
+    np.negative: "({t})(0 - ({u}){0})",
+    np.bitwise_and: "{0} & {1}",
+    np.bitwise_or: "{0} | {1}",
+    np.bitwise_xor: "{0} ^ {1}",
+    np.invert: "~{0}",
+}
 
 
 def expression(function: Any, dtype: Any) -> str | None:
-    """Return the expression of a function of NumPy that computes in a dtype, with ``{0}`` and ``{1}``, or None."""
+    """Return the expression of a function of NumPy that computes in a dtype, with ``{0}`` and
+    ``{1}``, or None.
+    """
     if dtype not in MEMORY_TYPES:
         return None
     if function in _COMPARISONS:
@@ -61,21 +82,31 @@ def expression(function: Any, dtype: Any) -> str | None:
         text = _ARITHMETIC.get(function)
         return None if text is None else text.replace("{f}", _SUFFIXES[dtype])
     text = _OF_INTEGERS.get(function)
-    return None if text is None else text.replace("{t}", MEMORY_TYPES[dtype]).replace("{u}", "u" + MEMORY_TYPES[dtype])
+    return (
+        None
+        if text is None
+        else text.replace("{t}", MEMORY_TYPES[dtype]).replace("{u}", "u" + MEMORY_TYPES[dtype])
+    )
 
 
 def _extremum(function: Any, dtype: Any) -> str | None:
-    """Return the expression of `maximum` or `minimum`: the first operand if it is NaN, larger, or equal and chosen."""
+    """Return the expression of `maximum` or `minimum`: the first operand if it is NaN, larger, or
+    equal and chosen.
+    """
     first = chooses_first(function, dtype)
     if first is None:
         return None
     names = (np.greater, np.greater_equal) if function is np.maximum else (np.less, np.less_equal)
-    return f"choose_{MEMORY_TYPES[dtype]}({expression(names[first], dtype)} | ({{0}} != {{0}}), {{0}}, {{1}})"
+    return (
+        f"choose_{MEMORY_TYPES[dtype]}({expression(names[first], dtype)} | ({{0}} != {{0}}), {{0}},"
+        " {1})"
+    )
 
 
 @cache
 def chooses_first(function: Any, dtype: Any) -> bool | None:
-    """Return whether `maximum` or `minimum` returns the first of two zeros, None if neither always holds.
+    """Return whether `maximum` or `minimum` returns the first of two zeros, None if neither always
+    holds.
 
     Which one depends on the instructions that NumPy uses, and may depend on the size of an array.
     """
@@ -86,7 +117,9 @@ def chooses_first(function: Any, dtype: Any) -> bool | None:
 
 
 def _chooses_first(function: Any, dtype: Any, size: int) -> bool | None:
-    """Return whether a function of zeros of both signs returns the first operand, None if neither always holds."""
+    """Return whether a function of zeros of both signs returns the first operand, None if neither
+    always holds.
+    """
     plus, minus = np.zeros(size, dtype), np.full(size, -0.0, dtype)
     signs = np.signbit(function(plus, minus)), ~np.signbit(function(minus, plus))
     if not any(map(np.any, signs)):

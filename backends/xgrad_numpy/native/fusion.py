@@ -1,9 +1,11 @@
-"""Fusion: runs of elementwise instructions on buffers become loops that read and write each element once.
+"""Fusion: runs of elementwise instructions on buffers become loops that read and write each element
+once.
 
-A `Run` is what one call of C does: nests of loops, and calls of functions between them, such as matrix products. A
-`Nest` is what C has as nested loops over the elements of arrays of one shape. It executes its statements one after the
-other for each element, in place of each for all elements. That gives the same values because any two places that its
-statements access, and one writes to, are the same for each element, or apart in memory: `_may_join` looks.
+A `Run` is what one call of C does: nests of loops, and calls of functions between them, such as
+matrix products. A `Nest` is what C has as nested loops over the elements of arrays of one shape. It
+executes its statements one after the other for each element, in place of each for all elements.
+That gives the same values because any two places that its statements access, and one writes to, are
+the same for each element, or apart in memory: `_may_join` looks.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from xgrad_numpy.native.places import Bounds, Place, array_in, distinct, is_with
 from xgrad_numpy.native.statements import Statement, statement_of
 
 _STREAMS = 12  # arrays that a loop reads or writes at most
-_LARGE = 1 << 14  # elements from which a single statement is worth a call of C, whose threads share it out
+_LARGE = (
+    1 << 14
+)  # elements from which a single statement is worth a call of C, whose threads share it out
 
 
 @dataclass(slots=True, eq=False)
@@ -49,11 +53,13 @@ def fuse(
     parts: Sequence[Sequence[Instruction]], memory: np.ndarray, outputs: Sequence[Slot], *,
     products: bool = False, least: int = _LARGE,
 ) -> list[list[Any]]:  # fmt: skip
-    """Return the parts of a program, with runs in the place of instructions that become several statements.
+    """Return the parts of a program, with runs in the place of instructions that become several
+    statements.
 
-    Results in `memory`, where all buffers are, are stored only if an instruction reads them later, or they are outputs.
-    Matrix products, indices and their checks are left to NumPy unless `products`, and so are single statements of fewer
-    than `least` elements. The first part may end a replay, since it has changed nothing but buffers.
+    Results in `memory`, where all buffers are, are stored only if an instruction reads them later,
+    or they are outputs. Matrix products, indices and their checks are left to NumPy unless
+    `products`, and so are single statements of fewer than `least` elements. The first part may end
+    a replay, since it has changed nothing but buffers.
     """
     instructions = list(chain.from_iterable(parts))
     statements = [statement_of(x) for x in instructions]
@@ -64,17 +70,24 @@ def fuse(
             if (statement.out.moves or statement.moves) and not statement.private:
                 statements[i] = None
     copies = propagate_copies(instructions, statements, buffers)  # by the index of the instruction
-    accesses = [_Access.of(x, statement) for x, statement in zip(instructions, statements, strict=True)]
+    accesses = [
+        _Access.of(x, statement) for x, statement in zip(instructions, statements, strict=True)
+    ]
     kept = [byte_bounds(slot.array) for slot in outputs if isinstance(slot.array, np.ndarray)]
     for x, access in zip(instructions, accesses, strict=True):
         if x.results and not isinstance(x.function, np.ufunc):  # what it returns may be a view
             kept += access.reads
-    unread = {i for i, x in copies.items() if _is_dead(x.out.bounds, buffers, accesses[i + 1 :], kept)}
+    unread = {
+        i for i, x in copies.items() if _is_dead(x.out.bounds, buffers, accesses[i + 1 :], kept)
+    }
     fused, start = list[list[Any]](), 0
     for part in parts:
         end, new = start + len(part), list[Any]()
         left = [i for i in range(start, end) if i not in unread]
-        members = [statements[i] or call_of(instructions[i], buffers, products=products, first=not start) for i in left]
+        members = [
+            statements[i] or call_of(instructions[i], buffers, products=products, first=not start)
+            for i in left
+        ]
         at = 0
         while at < len(left):
             row = [x for x in takewhile(lambda x: x is not None, members[at:]) if x is not None]
@@ -89,7 +102,9 @@ def fuse(
                 if isinstance(member, Nest):
                     later = accesses[left[at - 1] + 1 :]
                     written = distinct(y.out for y in member.statements)
-                    member.stored = [y for y in written if not _is_dead(y.bounds, buffers, later, kept)]
+                    member.stored = [
+                        y for y in written if not _is_dead(y.bounds, buffers, later, kept)
+                    ]
             new.append(run)
         fused.append(new)
         start = end
@@ -129,9 +144,11 @@ def _nests(statements: Sequence[Statement]) -> list[Nest]:
 
 
 def _may_join(nest: Nest, later: Nest) -> bool:
-    """Return whether a nest may be executed for each element together with the one before it, and gains by it.
+    """Return whether a nest may be executed for each element together with the one before it, and
+    gains by it.
 
-    It gains by elements that are at hand. Loops over many arrays are slow, since each is a stream from memory.
+    It gains by elements that are at hand. Loops over many arrays are slow, since each is a stream
+    from memory.
     """
     if nest.statements[0].shape != later.statements[0].shape:
         return False
@@ -142,7 +159,10 @@ def _may_join(nest: Nest, later: Nest) -> bool:
     read = list(chain.from_iterable(x.inputs for x in later.statements))
     if not any(x.is_same(y) and any(x.strides) for x in read for y in known):
         return False
-    if len(known) > _STREAMS and len(distinct(chain.from_iterable(x.places for x in statements))) > _STREAMS:
+    if (
+        len(known) > _STREAMS
+        and len(distinct(chain.from_iterable(x.places for x in statements))) > _STREAMS
+    ):
         return False
     for one, other in product(nest.statements, later.statements):
         pairs = [(one.out, place) for place in other.places]
@@ -154,7 +174,9 @@ def _may_join(nest: Nest, later: Nest) -> bool:
 
 @dataclass(slots=True)
 class _Access:
-    """The memory that an instruction may read, and the memory that it overwrites entirely, by their bounds."""
+    """The memory that an instruction may read, and the memory that it overwrites entirely, by their
+    bounds.
+    """
 
     reads: list[Bounds]
     overwrites: Bounds | None
@@ -164,7 +186,11 @@ class _Access:
         if statement is not None:
             reads = [place.bounds for place in statement.inputs]
             whole = statement.out.array.flags.forc
-            return cls(reads, statement.out.bounds) if whole else cls([*reads, statement.out.bounds], None)
+            return (
+                cls(reads, statement.out.bounds)
+                if whole
+                else cls([*reads, statement.out.bounds], None)
+            )
         operands = leaves((*x.operands, *x.options.values()))
         out = array_in(operands.pop()) if x.result is None and x.function in WRITE_LAST else None
         reads = [byte_bounds(array) for array in map(array_in, operands) if array is not None]
@@ -173,7 +199,9 @@ class _Access:
         return cls(reads, None if out is None else byte_bounds(out))
 
 
-def _is_dead(place: Bounds, buffers: Bounds, later: Sequence[_Access], kept: Sequence[Bounds]) -> bool:
+def _is_dead(
+    place: Bounds, buffers: Bounds, later: Sequence[_Access], kept: Sequence[Bounds]
+) -> bool:
     """Return whether what was written to a place is not read again."""
     if not is_within(place, buffers):
         return False
@@ -189,9 +217,11 @@ def _is_dead(place: Bounds, buffers: Bounds, later: Sequence[_Access], kept: Seq
 
 
 def loops_of(nest: Nest) -> tuple[list[int], list[list[int]], list[Place]]:
-    """Return the lengths of the loops of a nest, the strides of its places in them, and the places, each once.
+    """Return the lengths of the loops of a nest, the strides of its places in them, and the places,
+    each once.
 
-    Loops are ordered by the strides of the first result, the innermost last, and joined where all places allow it.
+    Loops are ordered by the strides of the first result, the innermost last, and joined where all
+    places allow it.
     """
     places = distinct(chain.from_iterable(statement.places for statement in nest.statements))
     shape, out = nest.statements[0].shape, nest.statements[0].out
@@ -200,7 +230,9 @@ def loops_of(nest: Nest) -> tuple[list[int], list[list[int]], list[Place]]:
     strides: list[list[int]] = [[] for _ in places]
     for axis in order:
         new = [place.strides[axis] for place in places]
-        if lengths and all(of[-1] == stride * shape[axis] for of, stride in zip(strides, new, strict=True)):
+        if lengths and all(
+            of[-1] == stride * shape[axis] for of, stride in zip(strides, new, strict=True)
+        ):
             lengths[-1] *= shape[axis]
             for of, stride in zip(strides, new, strict=True):
                 of[-1] = stride

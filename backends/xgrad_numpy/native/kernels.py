@@ -34,7 +34,12 @@ class Kernels:
 
     def __init__(self, lowering: Lowering) -> None:
         self._lowering = lowering
-        self._fused = fuse([lowering.before, lowering.after], lowering.memory.array, lowering.outputs, products=True)
+        self._fused = fuse(
+            [lowering.before, lowering.after],
+            lowering.memory.array,
+            lowering.outputs,
+            products=True,
+        )
         self._refused: set[NativeCall] = set()  # those whose bits are not NumPy's
         self._parts: list[list[Any]] = []
         self.threads = 0  #: The number of threads for which the bits of products are NumPy's.
@@ -89,7 +94,11 @@ class Kernels:
         """Return the code of the interpreter, with calls of functions of C in place of the runs."""
         lowering = self._lowering
         before, after = (
-            [y for x in part for y in ([x] if isinstance(x, Instruction) else self._call(compiled, x, failed))]
+            [
+                y
+                for x in part
+                for y in ([x] if isinstance(x, Instruction) else self._call(compiled, x, failed))
+            ]
             for part, failed in zip(self._parts, (end_replay, require_indices), strict=True)
         )
         if given := self._multiplied_inputs():
@@ -105,11 +114,15 @@ class Kernels:
     def _multiplied_inputs(self) -> tuple[Slot, ...]:
         """Return the inputs, and views of them, that `numpy.matmul` would multiply."""
         parts = [y for part in self._fused for x in part if type(x) is Run for y in x.parts]
-        products = [y for y in parts if type(y) is Multiplication and y.instruction.function is np.matmul]
+        products = [
+            y for y in parts if type(y) is Multiplication and y.instruction.function is np.matmul
+        ]
         operands = [place.operand for y in products for place in y.places[:2] if place.moves]
         return tuple(dict.fromkeys([slot for slot in operands if slot.early]))
 
-    def _call(self, compiled: ctypes.CDLL, x: Function, failed: Callable[[int], None]) -> list[Instruction]:
+    def _call(
+        self, compiled: ctypes.CDLL, x: Function, failed: Callable[[int], None]
+    ) -> list[Instruction]:
         """Return the call of a function with a table of addresses, and of `failed` with its result.
 
         The table follows arrays of the state that move. Arrays that each replay has elsewhere are
@@ -212,7 +225,9 @@ class _Moving:
         if not self._enter(ctypes.byref(self._struct), self._objects(*arrays), table):
             for (i, strides), x in zip(self._strides.items(), arrays, strict=True):
                 if i in self._new and x.strides != strides:  # a copy would get the result
-                    raise RuntimeError(f"expected memory for a result with strides {strides}, got {x.strides}")
+                    raise RuntimeError(
+                        f"expected memory for a result with strides {strides}, got {x.strides}"
+                    )
                 enter(table, i, x, strides)
 
 
@@ -286,7 +301,10 @@ class Compilation:
     def _load(self) -> None:
         try:
             self._runtime = load_runtime()
-        except (library.Unavailable, RuntimeWarning) as error:  # the latter of a cache, where warnings are errors
+        except (
+            library.Unavailable,
+            RuntimeWarning,
+        ) as error:  # the latter of a cache, where warnings are errors
             self.reason = str(error)
 
     def _prepare(self) -> None:

@@ -88,7 +88,9 @@ def _cached(folder: Path, key: str) -> ctypes.CDLL | None:
     return None
 
 
-def _compiled(source: str, command: list[str], timeout: float, folder: Path | None, key: str) -> ctypes.CDLL:
+def _compiled(
+    source: str, command: list[str], timeout: float, folder: Path | None, key: str
+) -> ctypes.CDLL:
     """Compile a source in a private folder, and load the library from the cache, or from there."""
     with TemporaryDirectory(prefix="xgrad-", ignore_cleanup_errors=True) as private:
         built = compiler.build(command, source, private, timeout)
@@ -105,7 +107,10 @@ def _cache_folder() -> Path | None:
     try:
         return cache.make()
     except OSError as error:
-        _warn(f"native kernels are compiled anew in each process, since their cache cannot be used: {error}")
+        _warn(
+            "native kernels are compiled anew in each process, since their cache cannot be used:"
+            f" {error}"
+        )
         return None
 
 

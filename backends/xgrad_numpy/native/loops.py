@@ -1,7 +1,8 @@
 """The inner loops of NumPy's functions as functions of C: kernels that call them have NumPy's bits.
 
-They stand in the public struct ``PyUFuncObject`` (``numpy/ufuncobject.h``), one for each combination of dtypes. A loop
-is used only if a call of it, tried at the first use, has the bits of the function.
+They stand in the public struct ``PyUFuncObject`` (``numpy/ufuncobject.h``), one for each
+combination of dtypes. A loop is used only if a call of it, tried at the first use, has the bits of
+the function.
 """
 
 from __future__ import annotations
@@ -39,14 +40,20 @@ _LONGEST_DOT = 1 << 13
 
 @cache
 def loop_of(function: np.ufunc, dtype: Any) -> Loop | None:
-    """Return the loop of a function whose operands and result all have a dtype, None if there is none to use."""
+    """Return the loop of a function whose operands and result all have a dtype, None if there is
+    none to use.
+    """
     loop = _loop(function, np.dtype(dtype))
     return loop if loop is not None and _has_bits(loop, function, np.dtype(dtype)) else None
 
 
 def _loop(function: np.ufunc, dtype: Any) -> Loop | None:
     struct, number = _UFunc.from_address(id(function)), dtype.num
-    if (struct.nin, struct.nout, struct.name) != (function.nin, function.nout, function.__name__.encode()):
+    if (struct.nin, struct.nout, struct.name) != (
+        function.nin,
+        function.nout,
+        function.__name__.encode(),
+    ):
         return None
     nargs = function.nin + function.nout
     for i in range(struct.ntypes):
@@ -61,7 +68,10 @@ def _has_bits(loop: Loop, function: np.ufunc, dtype: Any) -> bool:
     right, out = function(*inputs), np.empty(37, dtype)
     arrays = [*inputs, out]
     pointers = (ctypes.c_void_p * len(arrays))(*[x.ctypes.data for x in arrays])
-    size, steps = ctypes.c_ssize_t(37), (ctypes.c_ssize_t * len(arrays))(*[dtype.itemsize] * len(arrays))
+    size, steps = (
+        ctypes.c_ssize_t(37),
+        (ctypes.c_ssize_t * len(arrays))(*[dtype.itemsize] * len(arrays)),
+    )
     _KIND(loop.function)(pointers, ctypes.addressof(size), steps, loop.data)
     return bool(out.tobytes() == right.tobytes())
 
@@ -72,7 +82,11 @@ def dot_loop_of(dtype: Any, size: int) -> Loop | None:
 
     BLAS shares out long ones over its threads.
     """
-    loop = _loop(np.vecdot, np.dtype(dtype)) if np.dtype(dtype).kind == "f" and size <= _LONGEST_DOT else None
+    loop = (
+        _loop(np.vecdot, np.dtype(dtype))
+        if np.dtype(dtype).kind == "f" and size <= _LONGEST_DOT
+        else None
+    )
     if loop is None:
         return None
     x, y = np.random.default_rng(0).standard_normal((2, 5, size)).astype(dtype)

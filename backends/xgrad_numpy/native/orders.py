@@ -52,10 +52,12 @@ def depths(product: Product) -> Iterator[int]:
 
 
 def _divided(product: Product, threads: int, runtime: Runtime) -> Iterator[Product]:
-    """Yield a product with the ranges of rows and columns that OpenBLAS may give to threads, if pairs.h may apply.
+    """Yield a product with the ranges of rows and columns that OpenBLAS may give to threads, if
+    pairs.h may apply.
 
-    It takes fewer threads for fewer products, and for fewer columns than they have vectors. Of the ways to divide both
-    rows and columns it takes that by which the parts of a thread have the fewest.
+    It takes fewer threads for fewer products, and for fewer columns than they have vectors. Of the
+    ways to divide both rows and columns it takes that by which the parts of a thread have the
+    fewest.
     """
     rows, columns = product.rows, product.columns
     if not product.is_double and runtime.functions.panels_have_pairs():

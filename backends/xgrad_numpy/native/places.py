@@ -30,7 +30,9 @@ class Place:
 
     @property
     def moves(self) -> bool:
-        """Whether it is in other memory in each replay: an input, or the result of a call in new memory."""
+        """Whether it is in other memory in each replay: an input, or the result of a call in new
+        memory.
+        """
         return type(self.operand) is Slot and self.operand.dynamic
 
     @property

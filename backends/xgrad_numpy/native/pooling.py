@@ -44,7 +44,9 @@ def supports(window: Window, dtype: Any) -> bool:
 
 
 def pool(x: Any, window: Window) -> Any:
-    """Return the largest elements of windows of padded rows, laid out as by NumPy; None for some layouts."""
+    """Return the largest elements of windows of padded rows, laid out as by NumPy; None for some
+    layouts.
+    """
     if window.kernel == (1, 1):
         return None
     height, width = window.out
@@ -56,16 +58,22 @@ def pool(x: Any, window: Window) -> Any:
         return None
     if out.size:
         x = with_adjacent_columns(x)
-        function("pool", x.dtype)(_struct(window, x.shape, x.strides, None, out.strides), *addresses(x, out))
+        function("pool", x.dtype)(
+            _struct(window, x.shape, x.strides, None, out.strides), *addresses(x, out)
+        )
     return out
 
 
 def spread(grad: Any, x: Any, window: Window) -> Any:
-    """Return the gradient for padded rows; None if maxima are NaN, or may be padding, which is not an element."""
+    """Return the gradient for padded rows; None if maxima are NaN, or may be padding, which is not
+    an element.
+    """
     x, grad = with_adjacent_columns(x), with_adjacent_columns(grad)
     out = np.empty(x.shape, x.dtype)
     pairs = window.kernel == window.stride == (2, 2) and window.dilation == (1, 1)
-    rows = np.empty(0 if pairs else 2 * out[..., 0].size * window.out[1], x.dtype)  # two for each row, see pooling.c
+    rows = np.empty(
+        0 if pairs else 2 * out[..., 0].size * window.out[1], x.dtype
+    )  # two for each row, see pooling.c
     struct = _struct(window, x.shape, x.strides, grad.strides, out.strides)
     defined = function("spread", x.dtype)(struct, *addresses(x, grad, out, rows))
     return out if defined else None
@@ -73,10 +81,14 @@ def spread(grad: Any, x: Any, window: Window) -> Any:
 
 @lru_cache(256)
 def _struct(window: Window, shape: Any, x: Any, grad: Any, out: Any) -> Any:
-    """Return the address of a struct, for a shape of rows and strides of arrays; the arrays are added in C."""
+    """Return the address of a struct, for a shape of rows and strides of arrays; the arrays are
+    added in C.
+    """
     struct, item = _Pooling(shape[0], shape[3], shape[1], shape[2]), out[3]
     numbers = zip(window.kernel, window.stride, window.dilation, window.out, strict=True)
     struct.down, struct.right = [WindowStruct(*axis) for axis in numbers]
-    struct.input, struct.grad, struct.out = [steps(strides, item) for strides in (x, grad or x, out)]
+    struct.input, struct.grad, struct.out = [
+        steps(strides, item) for strides in (x, grad or x, out)
+    ]
     struct.padded = window.padded != window.size
     return ctypes.byref(struct)

@@ -22,13 +22,23 @@ _SHARED = 1 << 14  # elements of a nest from which threads share it out
 _HEAD = "const struct runtime *runtime;\n"
 #: The function that returns the bits of a value as another type, by that type.
 _SAME_BITS = {
-    other: f"static inline {other} as_{other}({one} x) {{ {other} y; memcpy(&y, &x, sizeof y); return y; }}"
-    for one, other in (("int32_t", "float"), ("float", "int32_t"), ("int64_t", "double"), ("double", "int64_t"))
+    other: (
+        f"static inline {other} as_{other}({one} x) {{ {other} y; memcpy(&y, &x, sizeof y); return"
+        " y; }"
+    )
+    for one, other in (
+        ("int32_t", "float"),
+        ("float", "int32_t"),
+        ("int64_t", "double"),
+        ("double", "int64_t"),
+    )
 }
 
 
 class Function(NamedTuple):
-    """A function of C: its name, the places of which it is given the addresses, and whether it returns failures."""
+    """A function of C: its name, the places of which it is given the addresses, and whether it
+    returns failures.
+    """
 
     name: str
     places: list[Place]
@@ -36,7 +46,9 @@ class Function(NamedTuple):
 
 
 class Source:
-    """A source of C: equal nests are one function, and so are equal runs. `text` is the whole of it."""
+    """A source of C: equal nests are one function, and so are equal runs. `text` is the whole of
+    it.
+    """
 
     def __init__(self) -> None:
         self._nests: dict[str, str] = {}  # names by body
@@ -86,16 +98,20 @@ class Source:
     @property
     def text(self) -> str:
         nests = [
-            f"static void {name}(void *argument, int64_t begin, int64_t end) {{\n    char **p = argument;\n"
-            f"    clear_exceptions();\n    FENCE();\n{body}    FENCE();\n"
-            "    if (exceptions()) runtime->note(exceptions());\n}\n"
+            f"static void {name}(void *argument, int64_t begin, int64_t end) {{\n    char **p ="
+            f" argument;\n    clear_exceptions();\n    FENCE();\n{body}    FENCE();\n    if"
+            " (exceptions()) runtime->note(exceptions());\n}\n"
             for body, name in self._nests.items()
         ]
         runs = [
             f"{'int32_t' if name in self._failing else 'void'} {name}(char **p) {{\n{body}}}\n"
             for body, name in self._runs.items()
         ]
-        helpers = [text for kind, text in _SAME_BITS.items() if any(f"as_{kind}(" in body for body in self._nests)]
+        helpers = [
+            text
+            for kind, text in _SAME_BITS.items()
+            if any(f"as_{kind}(" in body for body in self._nests)
+        ]
         loops = [f"struct loop {name};\n" for name in self.loops]
         return "\n".join([source_of("runtime.h"), _HEAD, *loops, *helpers, *nests, *runs])
 
@@ -105,7 +121,8 @@ def _name(kind: str, body: str) -> str:
 
 
 def _nest(nest: Nest, table: list[Place]) -> tuple[str, int, int]:
-    """Return the loops of a nest, with the outermost from `begin` to `end`, its length, and how much a thread takes.
+    """Return the loops of a nest, with the outermost from `begin` to `end`, its length, and how
+    much a thread takes.
 
     The places that it uses are appended to the table.
     """
@@ -120,7 +137,9 @@ def _nest(nest: Nest, table: list[Place]) -> tuple[str, int, int]:
         lines.append(f"{indent}for (int64_t i{level} = {start}; i{level} < {stop}; i{level}++) {{")
         indent += "    "
     for i in used:
-        outer = "".join([f" + i{level} * {stride}" for level, stride in enumerate(strides[i][:-1]) if stride])
+        outer = "".join(
+            [f" + i{level} * {stride}" for level, stride in enumerate(strides[i][:-1]) if stride]
+        )
         lines.append(f"{indent}char *const restrict q{i} = p{i}{outer};")
     lines += [indent + line for line in body.constant]
     start, stop = ("begin", "end") if len(lengths) < 2 else ("0", str(lengths[-1]))
@@ -136,15 +155,18 @@ def _nest(nest: Nest, table: list[Place]) -> tuple[str, int, int]:
 
 
 class _Body:
-    """The lines of an innermost loop: each place is read at most once, and written at most once, at the end.
+    """The lines of an innermost loop: each place is read at most once, and written at most once, at
+    the end.
 
-    `constant` are those before the loop, of places that are the same in all of its steps, and `used` the indices of
-    the places that are read or written in memory.
+    `constant` are those before the loop, of places that are the same in all of its steps, and
+    `used` the indices of the places that are read or written in memory.
     """
 
     def __init__(self, nest: Nest, places: Sequence[Place], strides: Sequence[int]) -> None:
         self._places, self._strides = places, strides
-        self._values: dict[int, tuple[str, Any]] = {}  # the variable with the value of each place, and its dtype
+        self._values: dict[
+            int, tuple[str, Any]
+        ] = {}  # the variable with the value of each place, and its dtype
         self._written = {self._index(statement.out) for statement in nest.statements}
         self.constant, self.lines, self.used = list[str](), list[str](), set[int]()
         stored = [self._index(place) for place in nest.stored]
@@ -172,12 +194,16 @@ class _Body:
         return next(i for i, other in enumerate(self._places) if other.is_same(place))
 
     def _converted(self, place: Place, computed: Any) -> str:
-        """Return the expression of the value of a place, in the dtype that a function computes in."""
+        """Return the expression of the value of a place, in the dtype that a function computes
+        in.
+        """
         dtype, i = place.array.dtype, self._index(place)
         if i not in self._values:
             self._values[i] = f"x{i}", dtype
             steady = self._strides[i] == 0 and i not in self._written
-            (self.constant if steady else self.lines).append(f"const {_local(dtype)} x{i} = {self._element(i, dtype)};")
+            (self.constant if steady else self.lines).append(
+                f"const {_local(dtype)} x{i} = {self._element(i, dtype)};"
+            )
         name, known = self._values[i]
         text = name if known == dtype else f"as_{MEMORY_TYPES[dtype]}({name})"  # the same bits
         return text if dtype == computed else f"({_local(computed)}){text}"
@@ -191,5 +217,7 @@ class _Body:
 
 
 def _local(dtype: Any) -> str:
-    """Return the type of a variable: a bool is an int, since compilers do not vectorize loops with bytes and floats."""
+    """Return the type of a variable: a bool is an int, since compilers do not vectorize loops with
+    bytes and floats.
+    """
     return "int32_t" if dtype == np.bool else MEMORY_TYPES[dtype]

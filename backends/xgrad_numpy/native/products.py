@@ -1,4 +1,5 @@
-"""Matrix products of a captured step as products.c computes them: their shapes, and how their operands lie in memory.
+"""Matrix products of a captured step as products.c computes them: their shapes, and how their
+operands lie in memory.
 
 `ways` says how a product is computed.
 """
@@ -28,12 +29,16 @@ _SHORT = "first_transposed second_transposed is_double by_vector pieces keeps_ze
 class ProductStruct(ctypes.Structure):
     """``struct product`` of products.c."""
 
-    _fields_ = [(name, ctypes.c_int64) for name in _LONG] + [(name, ctypes.c_int32) for name in _SHORT]
+    _fields_ = [(name, ctypes.c_int64) for name in _LONG] + [
+        (name, ctypes.c_int32) for name in _SHORT
+    ]
 
 
 @dataclass(frozen=True)
 class Product:
-    """The shape and the layout of a product, or of a stack of them: see ``struct product`` in products.c."""
+    """The shape and the layout of a product, or of a stack of them: see ``struct product`` in
+    products.c.
+    """
 
     rows: int
     columns: int
@@ -69,7 +74,9 @@ class Product:
 
     @property
     def may_be_square(self) -> bool:
-        """Whether the operands may be a matrix and its transpose, in one memory, which NumPy multiplies otherwise."""
+        """Whether the operands may be a matrix and its transpose, in one memory, which NumPy
+        multiplies otherwise.
+        """
         same = self.rows == self.columns and self.first_stride == self.second_stride
         return same and self.first_transposed != self.second_transposed
 
@@ -85,8 +92,9 @@ class Product:
 def product_of(x: Instruction, buffers: Bounds) -> Product | None:
     """Return the instruction of a product, None if it is none that BLAS computes at once.
 
-    Of two inputs, or of an input and a parameter, which may share memory in a later call, NumPy may compute the
-    product in another way. What is in `buffers`, or what the run itself makes, shares memory with neither.
+    Of two inputs, or of an input and a parameter, which may share memory in a later call, NumPy may
+    compute the product in another way. What is in `buffers`, or what the run itself makes, shares
+    memory with neither.
     """
     if x.function not in _FUNCTIONS or not is_planned(x) or x.options or len(x.operands) != 3:
         return None
@@ -102,9 +110,11 @@ def product_of(x: Instruction, buffers: Bounds) -> Product | None:
 
 
 def layout_of(function: Any, arrays: Sequence[Any]) -> Product | None:
-    """Return the shape and the layout of a product, given two operands and the result, of which only these matter.
+    """Return the shape and the layout of a product, given two operands and the result, of which
+    only these matter.
 
-    None for products of vectors, of a matrix and its own transpose, and of empty matrices, which are left to NumPy.
+    None for products of vectors, of a matrix and its own transpose, and of empty matrices, which
+    are left to NumPy.
     """
     if not all(isinstance(array, np.ndarray) and array.flags.aligned for array in arrays):
         return None
@@ -114,7 +124,9 @@ def layout_of(function: Any, arrays: Sequence[Any]) -> Product | None:
     double = bool(first.dtype == _FLOATS[1])
     if (first.ndim, second.ndim, out.ndim) == (2, 1, 1) and function is np.ndarray.dot:
         return _by_vector(first, second, out, double)
-    if not 2 <= first.ndim == second.ndim == out.ndim or (first.ndim > 2 and function is not np.matmul):
+    if not 2 <= first.ndim == second.ndim == out.ndim or (
+        first.ndim > 2 and function is not np.matmul
+    ):
         return None
     one, other, result, steps = _matrix(first), _matrix(second), _matrix(out), _steps(arrays)
     if one is None or other is None or result is None or steps is None or result[1]:
@@ -126,13 +138,17 @@ def layout_of(function: Any, arrays: Sequence[Any]) -> Product | None:
         return None
     if first.__array_interface__["data"] == second.__array_interface__["data"]:
         return None
-    if first.ndim > 2 and np.may_share_memory(first, second):  # some matrix may meet its own transpose
+    if first.ndim > 2 and np.may_share_memory(
+        first, second
+    ):  # some matrix may meet its own transpose
         return None
     strides = one[0], other[0], result[0]
     return Product(rows, columns, inner, *steps, *strides, one[1], other[1], double)
 
 
-def _by_vector(first: np.ndarray, second: np.ndarray, out: np.ndarray, double: bool) -> Product | None:
+def _by_vector(
+    first: np.ndarray, second: np.ndarray, out: np.ndarray, double: bool
+) -> Product | None:
     """Return the product of a matrix and a vector."""
     layout, item = _matrix(first), first.itemsize
     if layout is None or min(first.shape) < 2 or out.strides[0] != item:
@@ -145,11 +161,15 @@ def _by_vector(first: np.ndarray, second: np.ndarray, out: np.ndarray, double: b
     stride, transposed = layout
     steps = (0,) * 6
     strides = stride, second.strides[0] // item, 1
-    return Product(rows, 1, inner, 1, 1, *steps, *strides, transposed, False, double, by_vector=True)
+    return Product(
+        rows, 1, inner, 1, 1, *steps, *strides, transposed, False, double, by_vector=True
+    )
 
 
 def _matrix(x: np.ndarray) -> tuple[int, bool] | None:
-    """Return the stride from row to row in memory, in elements, and whether the matrix is transposed, or None."""
+    """Return the stride from row to row in memory, in elements, and whether the matrix is
+    transposed, or None.
+    """
     (rows, columns), (down, right), item = x.shape[-2:], x.strides[-2:], x.itemsize
     if right == item and down % item == 0 and down >= columns * item:
         return down // item, False
@@ -159,7 +179,9 @@ def _matrix(x: np.ndarray) -> tuple[int, bool] | None:
 
 
 def _steps(arrays: Sequence[np.ndarray]) -> tuple[int, int, int, int, int, int, int, int] | None:
-    """Return the numbers of stacks and of matrices in each, and the bytes from one to the next, None for more axes."""
+    """Return the numbers of stacks and of matrices in each, and the bytes from one to the next,
+    None for more axes.
+    """
     shape = arrays[2].shape[:-2]
     if any(array.shape[:-2] != shape for array in arrays):
         return None

@@ -1,7 +1,8 @@
 """Recurrent layers over all time steps in C: see c/recurrent.c, c/gru.c and c/panels.c.
 
-Each function writes the results that xgrad_numpy/recurrent.py has allocated, and returns whether it did so. It leaves
-to NumPy what the runtime does not compute with the same bits, and products of vectors.
+Each function writes the results that xgrad_numpy/recurrent.py has allocated, and returns whether it
+did so. It leaves to NumPy what the runtime does not compute with the same bits, and products of
+vectors.
 """
 
 from __future__ import annotations
@@ -46,12 +47,26 @@ class _Gradient(ctypes.Structure):
     """``struct lstm_gradient`` of recurrent.h."""
 
     _fields_ = (
-        ("product", ProductStruct), ("tanh", Loop),
+        ("product", ProductStruct),
+        ("tanh", Loop),
         *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "g_step", "g_row")],
-        *[(name, _POINTER) for name in (
-            "g_states", "weight", "c", "cells", "gates", "gradient", "dh", "dc", "scratch", "panels", "raised",
-        )],
-    )  # fmt: skip
+        *[
+            (name, _POINTER)
+            for name in (
+                "g_states",
+                "weight",
+                "c",
+                "cells",
+                "gates",
+                "gradient",
+                "dh",
+                "dc",
+                "scratch",
+                "panels",
+                "raised",
+            )
+        ],
+    )
 
 
 class _GRUSteps(ctypes.Structure):
@@ -72,39 +87,86 @@ class _GRUGradient(ctypes.Structure):
     _fields_ = (
         ("product", ProductStruct),
         *[(name, _INTEGER) for name in ("steps", "reverse", "rows", "g_step", "g_row")],
-        *[(name, _POINTER) for name in (
-            "g", "weight", "h", "states", "gates", "of_input", "of_state", "dh", "scratch", "panels", "raised",
-        )],
-    )  # fmt: skip
+        *[
+            (name, _POINTER)
+            for name in (
+                "g",
+                "weight",
+                "h",
+                "states",
+                "gates",
+                "of_input",
+                "of_state",
+                "dh",
+                "scratch",
+                "panels",
+                "raised",
+            )
+        ],
+    )
 
 
 def lstm_steps(
-    x: Array, weight: Array, h: Array, c: Array, states: Array, cells: Array, gates: Array, reverse: bool
+    x: Array,
+    weight: Array,
+    h: Array,
+    c: Array,
+    states: Array,
+    cells: Array,
+    gates: Array,
+    reverse: bool,
 ) -> bool:
-    """Write the hidden states, the cells and the gates of all steps; `weight` is transposed and negative."""
+    """Write the hidden states, the cells and the gates of all steps; `weight` is transposed and
+    negative.
+    """
     (steps, batch, n), dtype = states.shape, states.dtype
     shapes = (steps, batch, 4 * n), (n, 4 * n), (batch, n), (batch, n)
     runtime = _runtime((x, weight, h, c), shapes, dtype)
     if runtime is None:
         return False
-    exp, tanh, product = loop_of(np.exp, dtype), loop_of(np.tanh, dtype), _product(batch, n, 4 * n, dtype)
+    exp, tanh, product = (
+        loop_of(np.exp, dtype),
+        loop_of(np.tanh, dtype),
+        _product(batch, n, 4 * n, dtype),
+    )
     way = _way(product, steps, runtime)
     if exp is None or tanh is None or way is None:
         return False
     x, weight, h, c = _contiguous_rows(x), _contiguous(weight), _contiguous(h), _contiguous(c)
-    scratch, panels = np.empty((2, batch, 4 * n), dtype), np.empty(weight.size if way.product.most else 0, dtype)
+    scratch, panels = (
+        np.empty((2, batch, 4 * n), dtype),
+        np.empty(weight.size if way.product.most else 0, dtype),
+    )
     _call(
-        runtime, "lstm_steps", _Steps, way.product, exp, tanh, steps, reverse, way.rows, *_strides(x),
+        runtime,
+        "lstm_steps",
+        _Steps,
+        way.product,
+        exp,
+        tanh,
+        steps,
+        reverse,
+        way.rows,
+        *_strides(x),
         *map(_address, (x, weight, h, c, states, cells, gates, scratch, panels)),
-    )  # fmt: skip
+    )
     return True
 
 
 def lstm_gradient(
-    g_states: Array, weight: Array, c: Array, cells: Array, gates: Array, gradient: Array, dh: Array, dc: Array,
+    g_states: Array,
+    weight: Array,
+    c: Array,
+    cells: Array,
+    gates: Array,
+    gradient: Array,
+    dh: Array,
+    dc: Array,
     reverse: bool,
-) -> bool:  # fmt: skip
-    """Write the gradients of the projected input; replace `dh` and `dc` by the gradients of the first ones."""
+) -> bool:
+    """Write the gradients of the projected input; replace `dh` and `dc` by the gradients of the
+    first ones.
+    """
     (steps, batch, n), dtype = cells.shape, cells.dtype
     state = batch, n
     shapes = (steps, *state), (4 * n, n), state, (steps, *state), (steps, 4, *state), state, state
@@ -117,38 +179,80 @@ def lstm_gradient(
         return False
     g_states, weight, c = _contiguous_rows(g_states), _contiguous(weight), _contiguous(c)
     cells, gates = _contiguous(cells), _contiguous(gates)
-    scratch, panels = np.empty(state, dtype), np.empty(weight.size if way.product.most else 0, dtype)
+    scratch, panels = (
+        np.empty(state, dtype),
+        np.empty(weight.size if way.product.most else 0, dtype),
+    )
     _call(
-        runtime, "lstm_gradient", _Gradient, way.product, tanh, steps, reverse, way.rows, *_strides(g_states),
+        runtime,
+        "lstm_gradient",
+        _Gradient,
+        way.product,
+        tanh,
+        steps,
+        reverse,
+        way.rows,
+        *_strides(g_states),
         *map(_address, (g_states, weight, c, cells, gates, gradient, dh, dc, scratch, panels)),
-    )  # fmt: skip
+    )
     return True
 
 
-def gru_steps(x: Array, weight: Array, h: Array, bias: Array, states: Array, gates: Array, reverse: bool) -> bool:
-    """Write the hidden states and the gates of all steps; `weight` is transposed, and it and `bias` are negative."""
+def gru_steps(
+    x: Array, weight: Array, h: Array, bias: Array, states: Array, gates: Array, reverse: bool
+) -> bool:
+    """Write the hidden states and the gates of all steps; `weight` is transposed, and it and `bias`
+    are negative.
+    """
     (steps, batch, n), dtype = states.shape, states.dtype
-    runtime = _runtime((x, weight, h, bias), ((steps, batch, 3 * n), (n, 3 * n), (batch, n), (3 * n,)), dtype)
+    runtime = _runtime(
+        (x, weight, h, bias), ((steps, batch, 3 * n), (n, 3 * n), (batch, n), (3 * n,)), dtype
+    )
     if runtime is None:
         return False
-    exp, tanh, product = loop_of(np.exp, dtype), loop_of(np.tanh, dtype), _product(batch, n, 3 * n, dtype)
+    exp, tanh, product = (
+        loop_of(np.exp, dtype),
+        loop_of(np.tanh, dtype),
+        _product(batch, n, 3 * n, dtype),
+    )
     way = _way(product, steps, runtime)
     if exp is None or tanh is None or way is None:
         return False
     x, weight, h, bias = _contiguous_rows(x), _contiguous(weight), _contiguous(h), _contiguous(bias)
-    scratch, panels = np.empty((2, batch, 3 * n), dtype), np.empty(weight.size if way.product.most else 0, dtype)
+    scratch, panels = (
+        np.empty((2, batch, 3 * n), dtype),
+        np.empty(weight.size if way.product.most else 0, dtype),
+    )
     _call(
-        runtime, "gru_steps", _GRUSteps, way.product, exp, tanh, steps, reverse, way.rows, *_strides(x),
+        runtime,
+        "gru_steps",
+        _GRUSteps,
+        way.product,
+        exp,
+        tanh,
+        steps,
+        reverse,
+        way.rows,
+        *_strides(x),
         *map(_address, (x, weight, h, bias, states, gates, scratch, panels)),
-    )  # fmt: skip
+    )
     return True
 
 
 def gru_gradient(
-    g: Array, weight: Array, h: Array, states: Array, gates: Array, of_input: Array, of_state: Array, dh: Array,
+    g: Array,
+    weight: Array,
+    h: Array,
+    states: Array,
+    gates: Array,
+    of_input: Array,
+    of_state: Array,
+    dh: Array,
     reverse: bool,
-) -> bool:  # fmt: skip
-    """Write the gradients of the projected input and states; replace `dh` by the gradient of the first state."""
+) -> bool:
+    """Write the gradients of the projected input and states; replace `dh` by the gradient of the
+    first state.
+    """
     (steps, batch, n), dtype = states.shape, states.dtype
     state = batch, n
     shapes = (steps, *state), (3 * n, n), state, (steps, *state), (steps, 4, *state), state
@@ -161,7 +265,10 @@ def gru_gradient(
         return False
     g, weight, h = _contiguous_rows(g), _contiguous(weight), _contiguous(h)
     states, gates = _contiguous(states), _contiguous(gates)
-    scratch, panels = np.empty(state, dtype), np.empty(weight.size if way.product.most else 0, dtype)
+    scratch, panels = (
+        np.empty(state, dtype),
+        np.empty(weight.size if way.product.most else 0, dtype),
+    )
     _call(
         runtime, "gru_gradient", _GRUGradient, way.product, steps, reverse, way.rows, *_strides(g),
         *map(_address, (g, weight, h, states, gates, of_input, of_state, dh, scratch, panels)),
@@ -170,15 +277,21 @@ def gru_gradient(
 
 
 def _call(runtime: Runtime, name: str, struct: Any, product: Product, *fields: Any) -> None:
-    """Call a kernel of C with a structure of its arguments, and let NumPy warn of exceptions of arithmetic."""
+    """Call a kernel of C with a structure of its arguments, and let NumPy warn of exceptions of
+    arithmetic.
+    """
     raised = ctypes.c_int32()
     arguments = struct(product.struct(), *fields, ctypes.addressof(raised))
     runtime.functions[f"{name}_{_type(product)}"](ctypes.byref(arguments))
     warn_of(raised.value)
 
 
-def _runtime(arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], dtype: Any) -> Runtime | None:
-    """Return the runtime for arrays of the shapes and the dtype that kernels support, None for others."""
+def _runtime(
+    arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], dtype: Any
+) -> Runtime | None:
+    """Return the runtime for arrays of the shapes and the dtype that kernels support, None for
+    others.
+    """
     if dtype not in _FLOATS or shapes[0][0] < _LEAST or shapes[0][1] < 2 or min(shapes[1]) < 2:
         return None
     if any(x.dtype != dtype or x.shape != shape for x, shape in zip(arrays, shapes, strict=True)):
@@ -189,7 +302,20 @@ def _runtime(arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], dty
 
 def _product(rows: int, inner: int, columns: int, dtype: Any) -> Product:
     """Return the product of contiguous matrices."""
-    return Product(rows, columns, inner, 1, 1, *(0,) * 6, inner, columns, columns, False, False, dtype.itemsize == 8)
+    return Product(
+        rows,
+        columns,
+        inner,
+        1,
+        1,
+        *(0,) * 6,
+        inner,
+        columns,
+        columns,
+        False,
+        False,
+        dtype.itemsize == 8,
+    )
 
 
 class _Way(NamedTuple):
@@ -227,9 +353,11 @@ def _ways(product: Product, rows: int, threads: int, runtime: Runtime) -> Iterat
 
 
 def _has_bits_of_numpy(way: _Way, runtime: Runtime) -> bool:
-    """Return whether the products of a thread's rows, and of all rows, have the bits of NumPy's product.
+    """Return whether the products of a thread's rows, and of all rows, have the bits of NumPy's
+    product.
 
-    A thread multiplies all rows if the others are busy. OpenBLAS adds up in another order for some shapes.
+    A thread multiplies all rows if the others are busy. OpenBLAS adds up in another order for some
+    shapes.
     """
     product = way.product
     rng, dtype = np.random.default_rng(0), np.dtype("f8" if product.is_double else "f4")
@@ -254,7 +382,9 @@ def _has_bits_of_numpy(way: _Way, runtime: Runtime) -> bool:
     return True
 
 
-def _multiply(product: Product, row: int, first: Array, second: Array, out: Array, runtime: Runtime) -> None:
+def _multiply(
+    product: Product, row: int, first: Array, second: Array, out: Array, runtime: Runtime
+) -> None:
     """Multiply some rows of contiguous matrices, the first of which is `row`, as the kernels do."""
     panels, rows = np.empty_like(second), len(first)
     addresses = [_POINTER(_address(x)) for x in (first, second, panels, out)]
@@ -276,7 +406,9 @@ def _contiguous(x: Array) -> Array:
 
 
 def _contiguous_rows(x: Array) -> Array:
-    """Return an array whose last axis is contiguous, and whose strides are whole numbers of elements."""
+    """Return an array whose last axis is contiguous, and whose strides are whole numbers of
+    elements.
+    """
     whole = x.flags.aligned and not any(stride % x.itemsize for stride in x.strides)
     return x if whole and x.strides[-1] == x.itemsize else np.array(x, order="C")
 

@@ -1,4 +1,6 @@
-"""Reductions by NumPy's inner loops: over which axes C can reduce, and whether that has NumPy's bits."""
+"""Reductions by NumPy's inner loops: over which axes C can reduce, and whether that has NumPy's
+bits.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,17 @@ from xgrad_numpy.native.runtime import Runtime
 #: The functions of which NumPy's loop reduces, by their methods.
 REDUCTIONS: dict[Any, np.ufunc] = {f.reduce: f for f in (np.add, np.maximum, np.minimum)}
 _LARGEST = 1 << 22  # elements up to which a reduction is tried out
-_SIGNS = 64  # signs of zeros, with which extremes are tried out: which of two a loop chooses depends on their places
+# signs of zeros, with which extremes are tried out: which of two a loop chooses depends on their
+# places
+_SIGNS = 64
 
 _KNOWN: dict[Any, bool] = {}
 
 
 class ReducedAxes(NamedTuple):
-    """The lengths of three axes, and whether the middle one is reduced, or else the outer and the inner one."""
+    """The lengths of three axes, and whether the middle one is reduced, or else the outer and the
+    inner one.
+    """
 
     outer: int
     middle: int
@@ -35,16 +41,24 @@ class ReducedAxes(NamedTuple):
 
 
 def reduced_axes(x: np.ndarray, axis: Any) -> ReducedAxes | None:
-    """Return the axes of an array without gaps as three, in the order in memory, None if they are more."""
+    """Return the axes of an array without gaps as three, in the order in memory, None if they are
+    more.
+    """
     order, count = _order(x), x.ndim
     if not count:  # of which NumPy takes the axes 0 and -1
         return None
-    reduced = set(range(count) if axis is None else [i % count for i in (axis if type(axis) is tuple else (axis,))])
+    reduced = set(
+        range(count)
+        if axis is None
+        else [i % count for i in (axis if type(axis) is tuple else (axis,))]
+    )
     kept = [i for i in order if i not in reduced and x.shape[i] > 1]
     if not x.size or not x.transpose(order).flags.c_contiguous or kept != sorted(kept):
         return None
     longer = [(i in reduced, x.shape[i]) for i in order if x.shape[i] > 1]
-    groups = [(of, math.prod(n for _, n in part)) for of, part in groupby(longer, lambda part: part[0])]
+    groups = [
+        (of, math.prod(n for _, n in part)) for of, part in groupby(longer, lambda part: part[0])
+    ]
     if not any(of for of, _ in groups) or len(groups) > 3:
         return None
     outer, middle, inner = [1] * (3 - len(groups)) + [n for _, n in groups]
@@ -59,14 +73,18 @@ def _order(x: np.ndarray) -> list[int]:
 def reductions_have_bits_of_numpy(
     function: np.ufunc, layout: ReducedAxes, x: np.ndarray, axis: Any, loop: Loop, runtime: Runtime
 ) -> bool:
-    """Return whether the runtime reduces arrays like one to the bits of NumPy; tried once for a layout in a process."""
+    """Return whether the runtime reduces arrays like one to the bits of NumPy; tried once for a
+    layout in a process.
+    """
     key = function, x.dtype, x.shape, x.strides, axis
     if key not in _KNOWN:
         _KNOWN[key] = x.size <= _LARGEST and _agrees(function, layout, x, axis, loop, runtime)
     return _KNOWN[key]
 
 
-def _agrees(function: np.ufunc, layout: ReducedAxes, x: np.ndarray, axis: Any, loop: Loop, runtime: Runtime) -> bool:
+def _agrees(
+    function: np.ufunc, layout: ReducedAxes, x: np.ndarray, axis: Any, loop: Loop, runtime: Runtime
+) -> bool:
     results = layout.outer * layout.inner if layout.of_middle else layout.middle
     rounds = 1 if function is np.add else -(-_SIGNS // results)
     if rounds * x.size > _LARGEST:

@@ -1,4 +1,6 @@
-"""Elementwise rules of eager mode as C: large arrays in blocks, on all threads, with the bits of the rule on NumPy."""
+"""Elementwise rules of eager mode as C: large arrays in blocks, on all threads, with the bits of
+the rule on NumPy.
+"""
 
 from __future__ import annotations
 
@@ -17,25 +19,32 @@ from xgrad_numpy.native import library
 from xgrad_numpy.native.blocks import BLOCK, Blocks, are_alike
 from xgrad_numpy.native.runtime import Runtime, loaded_runtime
 
-#: Compiled rules by name and dtype, None for those that cannot be compiled, and the threads that compile them.
+#: Compiled rules by name and dtype, None for those that cannot be compiled, and the threads that
+#: compile them.
 _COMPILED: dict[tuple[str, Any], CompiledRule | None] = {}
 _COMPILING: dict[tuple[str, Any], Thread] = {}
 
 
 def find(name: str, arrays: Sequence[Any]) -> CompiledRule | None:
-    """Return a rule compiled for the dtype of some arrays, None until it is, and where it cannot be."""
+    """Return a rule compiled for the dtype of some arrays, None until it is, and where it cannot
+    be.
+    """
     runtime = loaded_runtime()
     if runtime is None or not are_alike(arrays):
         return None
     key = name, arrays[0].dtype
     if key not in _COMPILING:
-        _COMPILING[key] = Thread(target=_compile, args=(*key, len(arrays), runtime), name="xgrad-compile", daemon=True)
+        _COMPILING[key] = Thread(
+            target=_compile, args=(*key, len(arrays), runtime), name="xgrad-compile", daemon=True
+        )
         _COMPILING[key].start()
     return _COMPILED.get(key)
 
 
 def _compile(name: str, dtype: Any, count: int, runtime: Runtime) -> None:
-    with suppress(library.Unavailable, RuntimeWarning):  # the latter of a cache, where warnings are errors
+    with suppress(
+        library.Unavailable, RuntimeWarning
+    ):  # the latter of a cache, where warnings are errors
         _COMPILED[name, dtype] = compiled_rule(OVERRIDABLE[name].generic, dtype, count, runtime)
 
 
@@ -46,14 +55,20 @@ class CompiledRule:
         self._blocks, self._outputs, self._single = blocks, outputs, single
 
     def __call__(self, inputs: Sequence[np.ndarray]) -> Any:
-        """Return the result for arrays of one shape and layout, without gaps; it has that layout, too."""
+        """Return the result for arrays of one shape and layout, without gaps; it has that layout,
+        too.
+        """
         outputs = [np.empty_like(inputs[0]) for _ in range(self._outputs)]
         self._blocks.run((*inputs, *outputs), read=len(inputs), kept=len(inputs))
         return outputs[0] if self._single else tuple(outputs)
 
 
-def compiled_rule(rule: Callable[..., Any], dtype: Any, count: int, runtime: Runtime) -> CompiledRule | None:
-    """Return a rule of some arrays compiled for a dtype; None if it is more than loops over elements."""
+def compiled_rule(
+    rule: Callable[..., Any], dtype: Any, count: int, runtime: Runtime
+) -> CompiledRule | None:
+    """Return a rule of some arrays compiled for a dtype; None if it is more than loops over
+    elements.
+    """
     inputs = [np.linspace(0.1, 0.9, BLOCK, dtype=dtype) for _ in range(count)]
     device = Device("cpu")
     results = rule(device.xp, *inputs)
@@ -63,7 +78,9 @@ def compiled_rule(rule: Callable[..., Any], dtype: Any, count: int, runtime: Run
     with recorder.active():
         known = [recorder.add_array(x, "state", f"x{i}") for i, x in enumerate((*inputs, *outputs))]
         arrays = [array for array, _ in known]
-        results = recorder.run(device, lambda device, *xs: rule(device.xp, *xs), tuple(arrays[:count]))
+        results = recorder.run(
+            device, lambda device, *xs: rule(device.xp, *xs), tuple(arrays[:count])
+        )
         for out, result in zip(arrays[count:], [results] if single else results, strict=True):
             recorder.run(device, assign, (out, result))
     blocks = Blocks.of(recorder, known, runtime)
@@ -72,7 +89,9 @@ def compiled_rule(rule: Callable[..., Any], dtype: Any, count: int, runtime: Run
 
 
 def _has_bits(compiled: CompiledRule, rule: Callable[..., Any], dtype: Any, count: int) -> bool:
-    """Return whether a compiled rule has the bits of the rule on NumPy, tried with numbers for 2.5 blocks."""
+    """Return whether a compiled rule has the bits of the rule on NumPy, tried with numbers for 2.5
+    blocks.
+    """
     rng = np.random.default_rng(0)
     inputs = [rng.standard_normal(BLOCK * 5 // 2).astype(dtype) for _ in range(count)]
     try:

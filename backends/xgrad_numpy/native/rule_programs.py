@@ -1,8 +1,9 @@
-"""Rules of eager mode as programs: recorded once for arrays of some shapes, and then run as a captured step is.
+"""Rules of eager mode as programs: recorded once for arrays of some shapes, and then run as a
+captured step is.
 
-A rule such as the gradient of a normalization is many calls of NumPy. Recorded, lowered and fused it is a few calls of
-C, which share out the work over all threads, with the same bits. A program belongs to the shapes, strides and dtypes of
-its arrays, and to its other arguments.
+A rule such as the gradient of a normalization is many calls of NumPy. Recorded, lowered and fused
+it is a few calls of C, which share out the work over all threads, with the same bits. A program
+belongs to the shapes, strides and dtypes of its arrays, and to its other arguments.
 """
 
 from __future__ import annotations
@@ -30,12 +31,15 @@ from xgrad_numpy.native.runtime import Runtime, loaded_runtime
 
 _WARM = 8  # calls with arguments alike after which a rule is recorded for them
 _MOST = 1 << 10  # arguments that are remembered
-_MEMORY = 1 << 26  # bytes of buffers and constants that all programs together may have: a program keeps them
+_MEMORY = (
+    1 << 26
+)  # bytes of buffers and constants that all programs together may have: a program keeps them
 
 #: Types of arguments that a program takes as constants.
 _CONSTANTS = frozenset({bool, int, float, str, type(None), Device})
 
-#: Programs by what is the same in all their calls; None while one is made, and where there can be none.
+#: Programs by what is the same in all their calls; None while one is made, and where there can be
+#: none.
 _PROGRAMS: dict[Any, RuleProgram | None] = {}
 #: The number of calls for which there is no program yet.
 _CALLS: dict[Any, int] = {}
@@ -50,14 +54,18 @@ class _Output:
 
 
 class RuleProgram:
-    """A rule for arguments alike: the function that runs the program, and what the rule returns of its outputs."""
+    """A rule for arguments alike: the function that runs the program, and what the rule returns of
+    its outputs.
+    """
 
     def __init__(self, code: Code, result: Any, nbytes: int, runtime: Runtime) -> None:
         self._code, self._result, self.nbytes, self._runtime = code, result, nbytes, runtime
         self._lock = Lock()
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> Any:
-        """Return the result for arrays; None if the program runs in another thread, or raised an error."""
+        """Return the result for arrays; None if the program runs in another thread, or raised an
+        error.
+        """
         if not self._lock.acquire(blocking=False):
             return None
         outputs = None
@@ -69,11 +77,15 @@ class RuleProgram:
                 self._runtime.take_raised()  # or a later call would raise what this one has left
         if type(outputs) is not tuple:
             return None
-        return map_leaves(lambda leaf: outputs[leaf.index] if type(leaf) is _Output else leaf, self._result)
+        return map_leaves(
+            lambda leaf: outputs[leaf.index] if type(leaf) is _Output else leaf, self._result
+        )
 
 
 def call(name: str, args: tuple[Any, ...]) -> Any:
-    """Return the result of an overridable function by its program; None until there is one, or if there can be none."""
+    """Return the result of an overridable function by its program; None until there is one, or if
+    there can be none.
+    """
     runtime = loaded_runtime()
     if runtime is None:
         return None
@@ -152,7 +164,9 @@ class RuleRecording:
             return array
 
         with recorder.active():
-            result = recorder.run(device, lambda device, *args: rule(device.xp, *args), map_leaves(enter, args))
+            result = recorder.run(
+                device, lambda device, *args: rule(device.xp, *args), map_leaves(enter, args)
+            )
         if recorder.refusal:
             raise Unusable(recorder.refusal)
         outputs: list[Value] = []

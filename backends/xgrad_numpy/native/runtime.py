@@ -1,4 +1,6 @@
-"""The runtime of native kernels: a pool of threads, and products by the BLAS of NumPy, one library for all programs."""
+"""The runtime of native kernels: a pool of threads, and products by the BLAS of NumPy, one library
+for all programs.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,25 @@ from xgrad_numpy.products import sharing
 
 #: The sources, in their order: later ones use what earlier ones define.
 SOURCES = (
-    "runtime.h", "arrays.c", "pool.c", "pairs.h", "panels.h", "products.c", "loops.c", "reductions.c", "indices.c",
-    "table.c", "recurrent.h", "windows.h",
-)  # fmt: skip
-#: Sources that follow once for each type, as which they use REAL, with functions that they call NAME(...).
+    "runtime.h",
+    "arrays.c",
+    "pool.c",
+    "pairs.h",
+    "panels.h",
+    "products.c",
+    "loops.c",
+    "reductions.c",
+    "indices.c",
+    "table.c",
+    "recurrent.h",
+    "windows.h",
+)
+#: Sources that follow once for each type, as which they use REAL, with functions that they call
+#: NAME(...).
 TYPED_SOURCES = ("tiles.c", "panels.c", "recurrent.c", "gru.c", "pooling.c", "convolution.c")
 _FLOATS: tuple[np.dtype[Any], ...] = (np.dtype("float32"), np.dtype("float64"))
-#: Names of a function of BLAS, and of those that return and set its number of threads, and whether its integers have
-#: 64 bits: in NumPy's wheels, and in those that are built with another OpenBLAS.
+#: Names of a function of BLAS, and of those that return and set its number of threads, and whether
+#: its integers have 64 bits: in NumPy's wheels, and in those that are built with another OpenBLAS.
 _BLAS_NAMES = (
     ("scipy_cblas_{}64_", "scipy_openblas_{}64_", True),
     ("scipy_cblas_{}", "scipy_openblas_{}", False),
@@ -44,7 +57,10 @@ def source_of(name: str) -> str:
 
 def _typed(dtype: np.dtype[Any]) -> str:
     """Return the sources for a type, with the rule of NumPy's maximum, or any if that has none."""
-    real, name = MEMORY_TYPES[dtype], "isgreaterequal" if chooses_first(np.maximum, dtype) else "isgreater"
+    real, name = (
+        MEMORY_TYPES[dtype],
+        "isgreaterequal" if chooses_first(np.maximum, dtype) else "isgreater",
+    )
     macros = {
         "REAL": real,
         "BITS": f"int{8 * dtype.itemsize}_t",
@@ -61,9 +77,14 @@ class Runtime:
 
     def __init__(self) -> None:
         blas = _find_blas()
-        head = f"#define OBJECT_SIZE {object.__basicsize__}\n" + ("#define WIDE_BLAS\n" if blas and blas[1] else "")
-        self.functions = library.load(head + "".join(map(source_of, SOURCES)) + "".join([_typed(x) for x in _FLOATS]))
-        #: The same functions, during which no other thread runs Python, and so begins no product of NumPy.
+        head = f"#define OBJECT_SIZE {object.__basicsize__}\n" + (
+            "#define WIDE_BLAS\n" if blas and blas[1] else ""
+        )
+        self.functions = library.load(
+            head + "".join(map(source_of, SOURCES)) + "".join([_typed(x) for x in _FLOATS])
+        )
+        #: The same functions, during which no other thread runs Python, and so begins no product of
+        #: NumPy.
         self.alone = ctypes.PyDLL(self.functions._name, handle=self.functions._handle)
         #: The exceptions of floating-point arithmetic in kernels, by their bits.
         self.take_raised = self.functions.take_raised
@@ -85,14 +106,18 @@ class Runtime:
         self.functions.change_threads(n)
 
     def addresses(self, *arrays: np.ndarray) -> Any:
-        """Return the addresses of the first elements of arrays, in a table; ``__array_interface__`` takes long."""
+        """Return the addresses of the first elements of arrays, in a table; ``__array_interface__``
+        takes long.
+        """
         objects, pointers = tables_of(len(arrays))
         out = pointers()
         self.functions.addresses(objects(*arrays), ctypes.c_int64(len(arrays)), out)
         return out
 
     def connect(self, compiled: ctypes.CDLL, loops: Mapping[str, Loop]) -> None:
-        """Let the kernels of a program use the runtime, and loops of NumPy by the names of their variables."""
+        """Let the kernels of a program use the runtime, and loops of NumPy by the names of their
+        variables.
+        """
         for name, loop in loops.items():
             variable = Loop.in_dll(compiled, name)
             variable.function, variable.data = loop.function, loop.data
@@ -108,14 +133,18 @@ def tables_of(count: int) -> tuple[Any, Any]:
 
 @cache
 def runtime() -> Runtime:
-    """Return the runtime, compiled or from the cache; raises `library.Unavailable` as `library.load`."""
+    """Return the runtime, compiled or from the cache; raises `library.Unavailable` as
+    `library.load`.
+    """
     return Runtime()
 
 
 def loaded_runtime() -> Runtime | None:
-    """Return the runtime if it is loaded, for kernels of eager mode, which compute without it until then.
+    """Return the runtime if it is loaded, for kernels of eager mode, which compute without it until
+    then.
 
-    The first call loads it, in a thread of its own. None also if there is no compiler, and with ``XGRAD_NATIVE=0``.
+    The first call loads it, in a thread of its own. None also if there is no compiler, and with
+    ``XGRAD_NATIVE=0``.
     """
     if not _LOADING:
         if not library.enabled():
@@ -130,13 +159,17 @@ _LOADED: list[Runtime] = []
 
 
 def _load() -> None:
-    with suppress(library.Unavailable, RuntimeWarning):  # the latter of a cache, where warnings are errors
+    with suppress(
+        library.Unavailable, RuntimeWarning
+    ):  # the latter of a cache, where warnings are errors
         _LOADED.append(runtime())
         sharing.follow(_LOADED[0].functions.threads())
 
 
 def _single_products_warn() -> bool:
-    """Return whether NumPy warns of exceptions in a product of two matrices, as it does from 2.4 on."""
+    """Return whether NumPy warns of exceptions in a product of two matrices, as it does from 2.4
+    on.
+    """
     x = np.array([[np.inf, -np.inf]], np.float32)
     try:
         with np.errstate(invalid="raise"):
@@ -152,9 +185,13 @@ def _number_of_threads() -> int:
 
 
 def _find_blas() -> tuple[list[Any], bool] | None:
-    """Return the functions of BLAS that `use_blas` takes, and whether its integers have 64 bits, None if unknown."""
+    """Return the functions of BLAS that `use_blas` takes, and whether its integers have 64 bits,
+    None if unknown.
+    """
     core: Any = getattr(np, "_core", None) or np.core
-    handle = library.opened(core._multiarray_umath.__file__)  # with the functions of the libraries that it needs
+    handle = library.opened(
+        core._multiarray_umath.__file__
+    )  # with the functions of the libraries that it needs
     for blas, openblas, wide in _BLAS_NAMES:
         names = [blas.format(name) for name in ("sgemm", "dgemm", "sgemv", "dgemv")]
         names += [openblas.format("get_num_threads"), openblas.format("set_num_threads")]

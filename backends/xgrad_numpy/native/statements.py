@@ -17,19 +17,26 @@ from xgrad_numpy.native.places import Place, array_in
 
 @dataclass(slots=True, eq=False)
 class Statement:
-    """``out = expression(inputs)`` for each element, with the inputs converted to the dtypes `computed` before."""
+    """``out = expression(inputs)`` for each element, with the inputs converted to the dtypes
+    `computed` before.
+    """
 
     text: str
     inputs: list[Place]
     out: Place
     computed: list[np.dtype[Any]]
-    private: bool = False  # whether the result is in a buffer or in new memory, which no input shares
+    private: bool = (
+        False  # whether the result is in a buffer or in new memory, which no input shares
+    )
     rewritten: bool = False  # whether it reads other places than its instruction
 
     @property
     def is_copy(self) -> bool:
         """Whether it repeats the bits of its input."""
-        return self.text == "{0}" and self.inputs[0].array.dtype == self.computed[0] == self.out.array.dtype
+        return (
+            self.text == "{0}"
+            and self.inputs[0].array.dtype == self.computed[0] == self.out.array.dtype
+        )
 
     @property
     def moves(self) -> bool:
@@ -48,7 +55,9 @@ class Statement:
 
 
 def statement_of(x: Instruction) -> Statement | None:
-    """Return an instruction as a statement, None if it is none that C can make with the same bits."""
+    """Return an instruction as a statement, None if it is none that C can make with the same
+    bits.
+    """
     if not is_planned(x):
         return None
     if x.function is operator.setitem:
@@ -56,21 +65,29 @@ def statement_of(x: Instruction) -> Statement | None:
         return _statement("{0}", [value], target) if key is Ellipsis else None
     if x.function is PUTMASK:
         target, mask, value = x.operands
-        return _statement(_choice(array_of(target).dtype), [mask, value, target], target, condition=True)
+        return _statement(
+            _choice(array_of(target).dtype), [mask, value, target], target, condition=True
+        )
     if x.function is choose:
         condition, *sides, out = x.operands
         dtype = array_of(out).dtype
         sides = [np.asarray(side, dtype) if type(side) in (int, float) else side for side in sides]
         return _statement(_choice(dtype), [condition, *sides], out, condition=True)
     function = x.function
-    if not isinstance(function, np.ufunc) or function.signature is not None or x.options.keys() - {"out"}:
+    if (
+        not isinstance(function, np.ufunc)
+        or function.signature is not None
+        or x.options.keys() - {"out"}
+    ):
         return None
     operands = (*x.operands, *x.options.values())
     inputs, out = operands[:-1], operands[-1]
     arrays = [array_in(operand) for operand in inputs]
     if len(inputs) != function.nin or any(array is None for array in arrays):
         return None
-    computed, *others = function.resolve_dtypes((*[array.dtype for array in arrays if array is not None], None))
+    computed, *others = function.resolve_dtypes(
+        (*[array.dtype for array in arrays if array is not None], None)
+    )
     text = expression(function, computed)
     if text is None or any(dtype != computed for dtype in others[:-1]):
         return None
@@ -79,12 +96,18 @@ def statement_of(x: Instruction) -> Statement | None:
 
 
 def _statement(
-    text: str, inputs: Sequence[Any], out: Any, dtype: np.dtype[Any] | None = None, *, condition: bool = False
+    text: str,
+    inputs: Sequence[Any],
+    out: Any,
+    dtype: np.dtype[Any] | None = None,
+    *,
+    condition: bool = False,
 ) -> Statement | None:
-    """Return the statement of an expression, which computes in a dtype, by default the dtype of the result.
+    """Return the statement of an expression, which computes in a dtype, by default the dtype of the
+    result.
 
-    The first input may be a `condition`, a bool. None if C has no type for a dtype or no cast between two, or if memory
-    is not aligned, or overlaps with the result.
+    The first input may be a `condition`, a bool. None if C has no type for a dtype or no cast
+    between two, or if memory is not aligned, or overlaps with the result.
     """
     result = array_in(out)
     if result is None or not result.size:
@@ -99,7 +122,9 @@ def _statement(
     computed = [dtype or result.dtype] * len(sources)
     if condition:
         computed[0] = np.dtype(np.bool)
-    if not all(_is_cast(place.array.dtype, kind) for place, kind in zip(sources, computed, strict=True)):
+    if not all(
+        _is_cast(place.array.dtype, kind) for place, kind in zip(sources, computed, strict=True)
+    ):
         return None
     if not all(place.is_same(target) or place.is_apart(target) for place in sources):
         return None
@@ -107,16 +132,22 @@ def _statement(
 
 
 def _choice(dtype: np.dtype[Any]) -> str:
-    """Return the expression that has the second operand where the first one is true, and else the third.
+    """Return the expression that has the second operand where the first one is true, and else the
+    third.
 
-    Of floats it is a function, which compilers vectorize: by ``?:`` some compute only the operand that is needed.
+    Of floats it is a function, which compilers vectorize: by ``?:`` some compute only the operand
+    that is needed.
     """
     is_float = dtype in MEMORY_TYPES and dtype.kind == "f"
-    return f"choose_{MEMORY_TYPES[dtype]}({{0}} != 0, {{1}}, {{2}})" if is_float else "{0} ? {1} : {2}"
+    return (
+        f"choose_{MEMORY_TYPES[dtype]}({{0}} != 0, {{1}}, {{2}})" if is_float else "{0} ? {1} : {2}"
+    )
 
 
 def _is_cast(one: np.dtype[Any], other: np.dtype[Any]) -> bool:
-    """Return whether C defines a cast as NumPy does. C does not define the cast of a large float to an integer."""
+    """Return whether C defines a cast as NumPy does. C does not define the cast of a large float to
+    an integer.
+    """
     return one.kind == other.kind or one.kind == "b"
 
 
@@ -131,4 +162,6 @@ def place_in(operand: Any, shape: tuple[int, ...]) -> Place | None:
     lengths, strides = (1,) * missing + array.shape, (0,) * missing + array.strides
     if any(n not in (1, size) for n, size in zip(lengths, shape, strict=True)):
         return None
-    return Place(operand, array, tuple([0 if n == 1 else s for n, s in zip(lengths, strides, strict=True)]))
+    return Place(
+        operand, array, tuple([0 if n == 1 else s for n, s in zip(lengths, strides, strict=True)])
+    )

@@ -1,7 +1,9 @@
-"""Elementwise update rules of optimizers as C: large parameters in blocks, on all threads, with the bits of NumPy.
+"""Elementwise update rules of optimizers as C: large parameters in blocks, on all threads, with the
+bits of NumPy.
 
-A rule changes its arrays in place, and takes numbers, such as a learning rate. It is compiled for what it does with
-them: which arrays there are, and how conditions of numbers come out, such as whether there is momentum.
+A rule changes its arrays in place, and takes numbers, such as a learning rate. It is compiled for
+what it does with them: which arrays there are, and how conditions of numbers come out, such as
+whether there is momentum.
 """
 
 from __future__ import annotations
@@ -33,18 +35,24 @@ _KNOWN: dict[Any, _Kind | None] = {}
 
 
 class _Kind:
-    """Calls of a rule with arguments of the same types: where these are, and the updates that are compiled for them."""
+    """Calls of a rule with arguments of the same types: where these are, and the updates that are
+    compiled for them.
+    """
 
     def __init__(self, types: Sequence[type]) -> None:
         self.arrays = [i for i, kind in enumerate(types) if kind is np.ndarray]
         self.numbers = [i for i, kind in enumerate(types) if kind in _NUMBERS]
         self.flags = [i for i, kind in enumerate(types) if kind is bool]
         self.updates: list[CompiledUpdate] = []
-        self.tried = set[Any]()  # flags, and which numbers are 0 or 1, for which an update was compiled
+        self.tried = set[
+            Any
+        ]()  # flags, and which numbers are 0 or 1, for which an update was compiled
 
 
 def update(name: str, args: Sequence[Any]) -> tuple[bool, Any]:
-    """Apply an overridable function that changes arguments if it is compiled; return whether it is, and its result."""
+    """Apply an overridable function that changes arguments if it is compiled; return whether it is,
+    and its result.
+    """
     runtime, types = loaded_runtime(), tuple(map(type, args))
     if runtime is None:
         return False, None
@@ -69,7 +77,12 @@ def update(name: str, args: Sequence[Any]) -> tuple[bool, Any]:
     if conditions not in kind.tried and len(kind.tried) < _MOST:
         kind.tried.add(conditions)
         template = tuple([_ARRAY if type(x) is np.ndarray else x for x in args])
-        Thread(target=_make, args=(name, dtype, template, kind, runtime), name="xgrad-compile", daemon=True).start()
+        Thread(
+            target=_make,
+            args=(name, dtype, template, kind, runtime),
+            name="xgrad-compile",
+            daemon=True,
+        ).start()
     return False, None
 
 
@@ -77,7 +90,11 @@ def _new_kind(key: Any) -> _Kind | None:
     """Remember a kind of calls; None where there can be no compiled updates."""
     _, types, dtype = key
     known = all(kind is np.ndarray or kind in _NUMBERS | _CONSTANTS for kind in types)
-    kind = _Kind(types) if known and dtype.kind == "f" and dtype.itemsize >= 4 and len(_KNOWN) < _MOST else None
+    kind = (
+        _Kind(types)
+        if known and dtype.kind == "f" and dtype.itemsize >= 4 and len(_KNOWN) < _MOST
+        else None
+    )
     return _KNOWN.setdefault(key, kind)
 
 
@@ -93,8 +110,9 @@ def _make(name: str, dtype: Any, template: Sequence[Any], kind: _Kind, runtime: 
 class CompiledUpdate:
     """An update rule: its function of C, and the order in which that takes arrays.
 
-    `numbers` and `holds` are functions of the numbers among the arguments: the ones that C is given, and whether
-    conditions come out as when it was recorded, with some `flags`. The rule returns its argument of the index `result`.
+    `numbers` and `holds` are functions of the numbers among the arguments: the ones that C is
+    given, and whether conditions come out as when it was recorded, with some `flags`. The rule
+    returns its argument of the index `result`.
     """
 
     flags: Sequence[bool] = ()
@@ -112,7 +130,9 @@ class CompiledUpdate:
         self._numbers, self.holds, self.result = numbers, holds, result
         self._lock = Lock()  # numbers lie in memory of the function
 
-    def __call__(self, arrays: Sequence[np.ndarray], addresses: Any, numbers: Sequence[Any]) -> bool:
+    def __call__(
+        self, arrays: Sequence[np.ndarray], addresses: Any, numbers: Sequence[Any]
+    ) -> bool:
         """Change arrays, of these addresses, in place.
 
         Return False, and do nothing, while another call runs: of another thread, or the one in
@@ -132,25 +152,37 @@ class CompiledUpdate:
         return True
 
 
-def compiled_update(rule: Overridable, dtype: Any, template: Sequence[Any], runtime: Runtime) -> CompiledUpdate | None:
-    """Return an update rule compiled for a dtype and arguments like these; None if it is more than loops."""
+def compiled_update(
+    rule: Overridable, dtype: Any, template: Sequence[Any], runtime: Runtime
+) -> CompiledUpdate | None:
+    """Return an update rule compiled for a dtype and arguments like these; None if it is more than
+    loops.
+    """
     device, generic = Device("cpu"), rule.generic
     recorder = Recorder(device, "")
     args, names, changed = list(template), list[str](), set[int]()
     known, positions = list[tuple[Any, Any]](), list[int]()  # of arrays
-    for i, (parameter, x) in enumerate(zip(generic.__code__.co_varnames[1:], template, strict=False)):
+    for i, (parameter, x) in enumerate(
+        zip(generic.__code__.co_varnames[1:], template, strict=False)
+    ):
         if x is _ARRAY:
             if parameter in rule.changes:
                 changed.add(len(known))
-            known.append(recorder.add_array(np.linspace(0.1, 0.9, BLOCK, dtype=dtype), "state", f"x{i}"))
+            known.append(
+                recorder.add_array(np.linspace(0.1, 0.9, BLOCK, dtype=dtype), "state", f"x{i}")
+            )
             positions.append(i)
             args[i] = known[-1][0]
         elif type(x) in _NUMBERS:
             names.append(f"n{len(names)}")
             args[i] = Number(recorder, x, names[-1])
     with recorder.active():
-        returned = recorder.run(device, lambda device, *args: generic(device.xp, *args), tuple(args))
-    result = next((i for i, (array, _) in zip(positions, known, strict=True) if array is returned), None)
+        returned = recorder.run(
+            device, lambda device, *args: generic(device.xp, *args), tuple(args)
+        )
+    result = next(
+        (i for i, (array, _) in zip(positions, known, strict=True) if array is returned), None
+    )
     if returned is not None and result is None:
         return None
     order = sorted(range(len(known)), key=lambda i: i in changed)
@@ -158,7 +190,9 @@ def compiled_update(rule: Overridable, dtype: Any, template: Sequence[Any], runt
     if blocks is None:
         return None
     numbers = _function(names, "".join([f"{number.text}, " for _, number in blocks.numbers]))
-    holds = _function(names, " and ".join([f"({text}) is {truth}" for text, truth in recorder.conditions.items()]))
+    holds = _function(
+        names, " and ".join([f"({text}) is {truth}" for text, truth in recorder.conditions.items()])
+    )
     made = CompiledUpdate(blocks, order, len(order) - len(changed), numbers, holds, result)
     return made if _has_bits(made, generic, dtype, template, runtime) else None
 
@@ -170,9 +204,15 @@ def _function(names: Sequence[str], expression: str) -> Callable[..., Any]:
 
 
 def _has_bits(
-    compiled: CompiledUpdate, rule: Callable[..., Any], dtype: Any, template: Sequence[Any], runtime: Runtime
+    compiled: CompiledUpdate,
+    rule: Callable[..., Any],
+    dtype: Any,
+    template: Sequence[Any],
+    runtime: Runtime,
 ) -> bool:
-    """Return whether a compiled update has the bits of the rule on NumPy, tried with numbers for 2.5 blocks."""
+    """Return whether a compiled update has the bits of the rule on NumPy, tried with numbers for
+    2.5 blocks.
+    """
     rng = np.random.default_rng(0)
     args = [rng.random(BLOCK * 5 // 2).astype(dtype) if x is _ARRAY else x for x in template]
     arrays = [x for x in args if isinstance(x, np.ndarray)]

@@ -1,9 +1,10 @@
 """Choose how to compute a matrix product with NumPy's bits: by BLAS, or in panels.
 
-A product is taken over if the runtime computes the same bits as NumPy with the number of threads that BLAS has now,
-and as BLAS on one thread: OpenBLAS adds up in another order for some shapes if it is called for parts of a product.
-That is tried with random numbers, once for each shape and layout in a process. So are the panels of c/panels.c, which
-multiply in place of BLAS where they are faster.
+A product is taken over if the runtime computes the same bits as NumPy with the number of threads
+that BLAS has now, and as BLAS on one thread: OpenBLAS adds up in another order for some shapes if
+it is called for parts of a product. That is tried with random numbers, once for each shape and
+layout in a process. So are the panels of c/panels.c, which multiply in place of BLAS where they are
+faster.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ _SPARSE = 0.5  # ... if BLAS on one thread has not the bits of NumPy
 _ROUNDS = 4  # in which both ways are timed, one after the other
 _LONG_ENOUGH = 0.02  # seconds of a round after which there is none
 _LARGEST = 1 << 32  # products of two numbers up to which a product is tried out
-_EDGE = 66  # rows and columns at the end of a product that are all tried with numbers that underflow
+_EDGE = (
+    66  # rows and columns at the end of a product that are all tried with numbers that underflow
+)
 _CLEARLY = 1.15  # how much faster: other load of the machine disturbs the times
 _TIMED = 1 << 19  # products of two numbers in a round, at least
 
@@ -44,8 +47,8 @@ _TIMED = 1 << 19  # products of two numbers in a round, at least
 class Ways(NamedTuple):
     """The ways to compute a product with NumPy's bits.
 
-    `by_blas` calls BLAS, `in_panels` uses the code of panels.c, and `fastest` is the faster of the two. Each is None if
-    its bits differ from NumPy's.
+    `by_blas` calls BLAS, `in_panels` uses the code of panels.c, and `fastest` is the faster of the
+    two. Each is None if its bits differ from NumPy's.
     """
 
     by_blas: Product | None
@@ -56,7 +59,9 @@ class Ways(NamedTuple):
 NO_WAY = Ways(None, None, None)
 
 
-def with_bits_of_numpy(product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime) -> Product | None:
+def with_bits_of_numpy(
+    product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime
+) -> Product | None:
     """Return a product in as many pieces as threads are useful, None if NumPy's bits differ.
 
     The first call for a shape and a layout takes as long as some products.
@@ -65,7 +70,9 @@ def with_bits_of_numpy(product: Product, function: Any, arrays: Sequence[Any], r
 
 
 def ways_of(product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime) -> Ways:
-    """Return the ways to compute a product with NumPy's bits; tried out once for a shape and a layout."""
+    """Return the ways to compute a product with NumPy's bits; tried out once for a shape and a
+    layout.
+    """
     if not runtime.has_products:
         return NO_WAY
     threads = int(runtime.functions.threads())
@@ -84,7 +91,8 @@ class _Untried(Exception):
 
 
 def undisturbed(call: Callable[[], Any], runtime: Runtime) -> bool:
-    """Make a call of NumPy, again and again until no other thread has left BLAS one thread meanwhile.
+    """Make a call of NumPy, again and again until no other thread has left BLAS one thread
+    meanwhile.
 
     Return whether that succeeded.
     """
@@ -99,7 +107,9 @@ def undisturbed(call: Callable[[], Any], runtime: Runtime) -> bool:
     return False
 
 
-def _tried(product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime, threads: int) -> Ways:
+def _tried(
+    product: Product, function: Any, arrays: Sequence[Any], runtime: Runtime, threads: int
+) -> Ways:
     if product.work > _LARGEST:
         return NO_WAY
     before = runtime.take_raised()
@@ -187,7 +197,8 @@ def _underflowing_numbers(first: np.ndarray, second: np.ndarray, numbers: np.nda
 
 
 def let_underflow(first: np.ndarray, second: np.ndarray) -> None:
-    """Change operands so that their product is zeros of both signs, to which sums at the edges underflow.
+    """Change operands so that their product is zeros of both signs, to which sums at the edges
+    underflow.
 
     There each kernel of BLAS has its own code. Few numbers underflow, which takes long.
     """
@@ -232,7 +243,9 @@ def _in_panels(trial: _Trial, orders: Iterable[Product]) -> Product | None:
 
 
 def _faster(by_blas: Product | None, in_panels: Product | None, trial: _Trial) -> Product | None:
-    """Return the product in panels, unless that by BLAS is clearly faster, or it is the only one."""
+    """Return the product in panels, unless that by BLAS is clearly faster, or it is the only
+    one.
+    """
     if by_blas is None or in_panels is None:
         return by_blas or in_panels
     trial.fill(_random_numbers)
@@ -255,7 +268,9 @@ def _pieces(product: Product, threads: int) -> Iterator[int]:
     if product.stacks * product.count > 1 or product.work < least or threads == 1:
         yield 1
         return
-    for size, pieces in sorted([(product.rows, threads), (product.columns, -threads)], reverse=True):
+    for size, pieces in sorted(
+        [(product.rows, threads), (product.columns, -threads)], reverse=True
+    ):
         if size >= 32:
             yield pieces
 
@@ -280,7 +295,9 @@ def _fill(x: np.ndarray, numbers: np.ndarray) -> None:
 
 
 def _digests(x: np.ndarray) -> Iterator[bytes]:
-    """Yield digests of the memory of an array that `_like` has made, with what is between numbers."""
+    """Yield digests of the memory of an array that `_like` has made, with what is between
+    numbers.
+    """
     memory: Any = x.base
     for i in range(0, len(memory), _DIGESTED):
         yield blake2b(memory[i : i + _DIGESTED]).digest()

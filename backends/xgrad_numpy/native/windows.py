@@ -37,13 +37,17 @@ def function(name: str, dtype: Any) -> Any:
 
 
 def addresses(*arrays: Any) -> list[ctypes.c_void_p]:
-    """Return the addresses of the first elements of arrays, as arguments of the runtime, which has to be loaded."""
+    """Return the addresses of the first elements of arrays, as arguments of the runtime, which has
+    to be loaded.
+    """
     runtime: Any = loaded_runtime()
     return [ctypes.c_void_p(address) for address in runtime.addresses(*arrays)]
 
 
 def with_adjacent_columns(x: Any) -> Any:
-    """Return an array, or a copy of it, that C can read: with the elements of a row adjacent, and aligned."""
+    """Return an array, or a copy of it, that C can read: with the elements of a row adjacent, and
+    aligned.
+    """
     item = x.itemsize
     if x.flags.aligned and x.strides[3] == item and not any(stride % item for stride in x.strides):
         return x

@@ -1,6 +1,7 @@
 """`scipy.special`: SciPy asks the namespace for a `special` module with functions of its own names.
 
-Derivatives are with respect to the arguments that vary continuously; the parameters of distributions are constants.
+Derivatives are with respect to the arguments that vary continuously; the parameters of
+distributions are constants.
 """
 
 from __future__ import annotations
@@ -112,10 +113,20 @@ SEVERAL |= {  # with respect to the last argument
 PATHS = [
     *(path(f"special.{name}", getattr(special, name), draw) for name, draw in ONE.items()),
     *(path(f"special.{name}", getattr(special, name), *draws) for name, draws in SEVERAL.items()),
-    path("special.logsumexp, axis and weights", lambda x, b: special.logsumexp(x, axis=1, b=b), normal(3, 4), positive(3, 4)),
-    path("special.zetac", special.zetac, uniform(2, 4, 5), stops="no closed form of the derivative is known"),
+    path(
+        "special.logsumexp, axis and weights",
+        lambda x, b: special.logsumexp(x, axis=1, b=b),
+        normal(3, 4),
+        positive(3, 4),
+    ),
+    path(
+        "special.zetac",
+        special.zetac,
+        uniform(2, 4, 5),
+        stops="no closed form of the derivative is known",
+    ),
     path("special.multigammaln", lambda a: special.multigammaln(a, 3), uniform(2, 4, 5)),
     path("special.polygamma", lambda x: special.polygamma(2, x), positive(5)),
     path("special.softmax, axis", lambda x: special.softmax(x, axis=0), normal(3, 4)),
     path("special.log_softmax, axis", lambda x: special.log_softmax(x, axis=0), normal(3, 4)),
-]  # fmt: skip
+]

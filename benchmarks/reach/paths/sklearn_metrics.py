@@ -1,6 +1,7 @@
 """scikit-learn's metrics and pairwise functions, with its `array_api_dispatch`.
 
-Most metrics end in a Python float, and with that any graph: these are asked for what they return as an array.
+Most metrics end in a Python float, and with that any graph: these are asked for what they return as
+an array.
 """
 
 from __future__ import annotations
@@ -96,7 +97,12 @@ PATHS = [
     pairwise_path("chi2_kernel", positive(4, 3), positive(5, 3)),
     pairwise_path("additive_chi2_kernel", positive(4, 3), positive(5, 3)),
     *(
-        dispatched(f"metrics.pairwise.pairwise_kernels, {kernel}", lambda x, y, k=kernel: pairwise.pairwise_kernels(x, y, metric=k), ROWS, OTHERS)
+        dispatched(
+            f"metrics.pairwise.pairwise_kernels, {kernel}",
+            lambda x, y, k=kernel: pairwise.pairwise_kernels(x, y, metric=k),
+            ROWS,
+            OTHERS,
+        )
         for kernel in ("linear", "rbf", "poly", "sigmoid", "cosine")
     ),
     # Distances
@@ -104,22 +110,42 @@ PATHS = [
     dispatched("metrics.pairwise.cosine_distances, to itself", pairwise.cosine_distances, ROWS),
     pairwise_path("euclidean_distances", ROWS, OTHERS),
     pairwise_path("euclidean_distances", ROWS, OTHERS, squared=True),
-    dispatched("metrics.pairwise.euclidean_distances, to itself", pairwise.euclidean_distances, ROWS),
+    dispatched(
+        "metrics.pairwise.euclidean_distances, to itself", pairwise.euclidean_distances, ROWS
+    ),
     pairwise_path("manhattan_distances", ROWS, OTHERS),
     pairwise_path("paired_cosine_distances", ROWS, ROWS),
     pairwise_path("paired_euclidean_distances", ROWS, ROWS),
     pairwise_path("paired_manhattan_distances", ROWS, ROWS),
     *(
-        dispatched(f"metrics.pairwise_distances, {metric}", lambda x, y, m=metric: metrics.pairwise_distances(x, y, metric=m), ROWS, OTHERS)
+        dispatched(
+            f"metrics.pairwise_distances, {metric}",
+            lambda x, y, m=metric: metrics.pairwise_distances(x, y, metric=m),
+            ROWS,
+            OTHERS,
+        )
         for metric in ("euclidean", "cosine", "manhattan", "l2")
     ),
     # Helper functions
     dispatched("utils.extmath.row_norms", extmath.row_norms, ROWS),
     dispatched("utils.extmath.softmax", lambda x: extmath.softmax(x, copy=True), ROWS),
-    dispatched("utils.extmath.safe_sparse_dot", lambda x, y: extmath.safe_sparse_dot(x, y), ROWS, normal(3, 2)),
-    dispatched("utils.extmath.randomized_svd", lambda x: extmath.randomized_svd(x, n_components=2, random_state=0)[1], normal(6, 4)),
-    dispatched("utils.extmath.randomized_range_finder", lambda x: projector(extmath.randomized_range_finder(x, size=2, n_iter=2, random_state=0)), normal(6, 4)),
-]  # fmt: skip
+    dispatched(
+        "utils.extmath.safe_sparse_dot",
+        lambda x, y: extmath.safe_sparse_dot(x, y),
+        ROWS,
+        normal(3, 2),
+    ),
+    dispatched(
+        "utils.extmath.randomized_svd",
+        lambda x: extmath.randomized_svd(x, n_components=2, random_state=0)[1],
+        normal(6, 4),
+    ),
+    dispatched(
+        "utils.extmath.randomized_range_finder",
+        lambda x: projector(extmath.randomized_range_finder(x, size=2, n_iter=2, random_state=0)),
+        normal(6, 4),
+    ),
+]
 
 
 def projector(q: Any) -> Any:

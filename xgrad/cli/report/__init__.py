@@ -1,4 +1,6 @@
-"""``xgrad report``: training runs beside each other, as one HTML page without scripts or external resources."""
+"""``xgrad report``: training runs beside each other, as one HTML page without scripts or external
+resources.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ DERIVED = ("classes", "class_names", "image_shape", "grey_values")
 class Run:
     """A training run: the contents of its files, and its predictions for the test images.
 
-    `split` and `predicted` are None, and `missing` says why, where the data set is not on this machine.
+    `split` and `predicted` are None, and `missing` says why, where the data set is not on this
+    machine.
     """
 
     name: str
@@ -55,23 +58,36 @@ class Run:
     def __post_init__(self) -> None:
         shown = [name for name in self.config if name not in (*ENVIRONMENT, *DERIVED)]
         self.settings = {name: as_text(self.config[name]) for name in shown}
-        self.environment = {name: as_text(self.config[name]) for name in ENVIRONMENT if name in self.config}
+        self.environment = {
+            name: as_text(self.config[name]) for name in ENVIRONMENT if name in self.config
+        }
         self.environment["parameters"] = f"{sum(x.size for x in self.weights.values()):,}"
 
     @property
     def results(self) -> dict[str, str]:
-        """The last value of each figure in the files of metrics and times, and the total of seconds."""
+        """The last value of each figure in the files of metrics and times, and the total of
+        seconds.
+        """
         last = {name: value for line in self.metrics for name, value in line.items()}
         figures = {name: number(name, value) for name, value in last.items()}
-        seconds = sum(value for line in self.timing for name, value in line.items() if name.endswith("_seconds"))
+        seconds = sum(
+            value
+            for line in self.timing
+            for name, value in line.items()
+            if name.endswith("_seconds")
+        )
         rates = [line["images_per_second"] for line in self.timing if "images_per_second" in line]
         figures |= {"seconds": f"{seconds:.1f}"} if seconds else {}
-        return figures | ({"images per second, median": f"{np.median(rates):,.0f}"} if rates else {})
+        return figures | (
+            {"images per second, median": f"{np.median(rates):,.0f}"} if rates else {}
+        )
 
     @property
     def class_names(self) -> list[str]:
         """The names of the classes."""
-        return self.config.get("class_names") or [str(number) for number in range(self.config["classes"])]
+        return self.config.get("class_names") or [
+            str(number) for number in range(self.config["classes"])
+        ]
 
     def confusion(self) -> np.ndarray:
         """Return the number of test images by label and predicted class."""
@@ -89,7 +105,10 @@ class Run:
 
 def run(argv: Sequence[str]) -> int:
     """Write the page, and return the exit status."""
-    parser = Parser("report", "Write a page on training runs: curves, mistakes, weights, throughput, environment.")
+    parser = Parser(
+        "report",
+        "Write a page on training runs: curves, mistakes, weights, throughput, environment.",
+    )
     add = parser.add_argument
     add(
         "folders",
@@ -98,7 +117,13 @@ def run(argv: Sequence[str]) -> int:
         metavar="RUN",
         help="output folder of `xgrad train`, such as runs/mnist",
     )
-    add("--out", type=nonempty_path, default=Path("report.html"), metavar="FILE", help="the page, which is replaced")
+    add(
+        "--out",
+        type=nonempty_path,
+        default=Path("report.html"),
+        metavar="FILE",
+        help="the page, which is replaced",
+    )
     add("--data", metavar="FOLDER", help="folder of the data set, if it is not digits")
     args = parser.parse_args(argv)
     try:
@@ -106,13 +131,21 @@ def run(argv: Sequence[str]) -> int:
     except ImportError as error:
         raise UsageError(str(error)) from error
     names = [os.path.basename(os.path.realpath(folder)) for folder in args.folders]
-    names = [name if names.count(name) == 1 else str(folder) for name, folder in zip(names, args.folders, strict=True)]
+    names = [
+        name if names.count(name) == 1 else str(folder)
+        for name, folder in zip(names, args.folders, strict=True)
+    ]
     folders = enumerate(zip(names, args.folders, strict=True))
-    runs = [read(name, folder, COLORS[i % len(COLORS)], getattr(args, "data", None)) for i, (name, folder) in folders]
+    runs = [
+        read(name, folder, COLORS[i % len(COLORS)], getattr(args, "data", None))
+        for i, (name, folder) in folders
+    ]
     try:
         files.write(args.out, as_html(runs).encode())
     except OSError as error:
-        raise UsageError(f"--out: expected a file that can be written, got {args.out}: {error}") from error
+        raise UsageError(
+            f"--out: expected a file that can be written, got {args.out}: {error}"
+        ) from error
     print(f"{len(runs)} run{'s' * (len(runs) != 1)} in {args.out}")
     return 0
 
@@ -122,27 +155,45 @@ def read(name: str, folder: Path, color: str, data: str | None) -> Run:
     device, config = Device("cpu"), read_config(folder)
     model = load_model(folder, config, device)
     weights = {name: x.numpy() for name, x in xgrad.load(folder / WEIGHTS).items()}
-    result = Run(name, color, config, read_lines(folder / METRICS), read_lines(folder / TIMING), weights)
+    result = Run(
+        name, color, config, read_lines(folder / METRICS), read_lines(folder / TIMING), weights
+    )
     from_files = config["dataset"] in PUBLISHED
     try:
         images = find_data(
-            Namespace(dataset=config["dataset"], no_download=True, **({"data": data} if data and from_files else {}))
+            Namespace(
+                dataset=config["dataset"],
+                no_download=True,
+                **({"data": data} if data and from_files else {}),
+            )
         )
     except UsageError as error:
         result.missing = str(error).partition("; or `")[0]
         return result
     scaling = Scaling(*(float(config["grey_values"][key]) for key in ("mean", "std")))
-    if images.test.images.shape[1:] != tuple(config["image_shape"]) or images.classes != config["classes"]:
-        raise UsageError(f"expected a network for images and classes of {config['dataset']} in {folder}")
-    result.split, result.predicted = images.test, probabilities(model, scaling(images.test.images, device))
+    if (
+        images.test.images.shape[1:] != tuple(config["image_shape"])
+        or images.classes != config["classes"]
+    ):
+        raise UsageError(
+            f"expected a network for images and classes of {config['dataset']} in {folder}"
+        )
+    result.split, result.predicted = (
+        images.test,
+        probabilities(model, scaling(images.test.images, device)),
+    )
     return result
 
 
 def read_lines(path: Path) -> list[dict[str, float]]:
     """Return the numbers in the lines of a file of JSON objects, none if there is no file."""
     try:
-        lines = [json.loads(line) for line in files.read(path, MAX_LINES).splitlines() if line.strip()]
-        return [{name: x for name, x in line.items() if isinstance(x, (int, float))} for line in lines]
+        lines = [
+            json.loads(line) for line in files.read(path, MAX_LINES).splitlines() if line.strip()
+        ]
+        return [
+            {name: x for name, x in line.items() if isinstance(x, (int, float))} for line in lines
+        ]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, AttributeError, RecursionError) as error:
@@ -154,9 +205,15 @@ def as_html(runs: Sequence[Run]) -> str:
     settings = table([run.settings for run in runs])
     changed = {name for name, cells in settings.items() if len(set(cells)) > 1}
     return render(
-        __name__, runs=runs, figures=figures, settings=settings, changed=changed, version=xgrad.__version__,
-        results=table([run.results for run in runs]), environment=table([run.environment for run in runs]),
-    )  # fmt: skip
+        __name__,
+        runs=runs,
+        figures=figures,
+        settings=settings,
+        changed=changed,
+        version=xgrad.__version__,
+        results=table([run.results for run in runs]),
+        environment=table([run.environment for run in runs]),
+    )
 
 
 def table(columns: Sequence[dict[str, str]]) -> dict[str, list[str]]:
@@ -173,7 +230,9 @@ def number(name: str, value: float) -> str:
 def as_text(value: Any) -> str:
     """Return a setting as text."""
     if isinstance(value, dict):
-        return ", ".join(f"{name} {as_text(part)}" for name, part in value.items() if part is not None)
+        return ", ".join(
+            f"{name} {as_text(part)}" for name, part in value.items() if part is not None
+        )
     if isinstance(value, (list, tuple)):
         return ", ".join(map(as_text, value)) or "-"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -19,33 +19,55 @@ COLUMNS = 4  # of histograms
 def curves(runs: Sequence[Any]) -> str:
     """Return the losses and accuracies of all runs by epoch."""
     names = dict.fromkeys(name for run in runs for line in run.metrics for name in line)
-    parts = {name: match.groups() for name in names if (match := re.fullmatch(r"([a-z]+)_(loss|accuracy)", name))}
-    shown = [quantity for quantity in ("loss", "accuracy") if any(q == quantity for _, q in parts.values())]
+    parts = {
+        name: match.groups()
+        for name in names
+        if (match := re.fullmatch(r"([a-z]+)_(loss|accuracy)", name))
+    }
+    shown = [
+        quantity
+        for quantity in ("loss", "accuracy")
+        if any(q == quantity for _, q in parts.values())
+    ]
 
     def draw(figure: Any) -> None:
-        for axes, quantity in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+        for axes, quantity in zip(
+            figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True
+        ):
             for run in runs:
                 for name, (part, _) in parts.items():
                     if name.endswith(quantity) and (points := _points(run.metrics, name)):
                         style, label = LINES.get(part, "-."), _plain(f"{run.name}, {part}")
-                        axes.plot(*zip(*points, strict=True), style, marker=".", color=run.color, label=label)
+                        axes.plot(
+                            *zip(*points, strict=True),
+                            style,
+                            marker=".",
+                            color=run.color,
+                            label=label,
+                        )
             axes.set(xlabel="epoch", title=quantity)
             axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
             axes.grid(alpha=0.3)
             if quantity == "loss" and all(y > 0 for line in axes.lines for y in line.get_ydata()):
                 axes.set_yscale("log")
                 axes.yaxis.set_major_formatter(lambda value, position: f"{value:g}")
-                axes.yaxis.set_minor_formatter(lambda value, position: f"{value:g}" if f"{value:e}"[0] in "25" else "")
+                axes.yaxis.set_minor_formatter(
+                    lambda value, position: f"{value:g}" if f"{value:e}"[0] in "25" else ""
+                )
             if quantity == "accuracy":
                 axes.yaxis.set_major_formatter(lambda value, position: f"{100 * value:g} %")
         marks = {line.get_label(): line for axes in figure.axes for line in axes.lines}
-        figure.legend(marks.values(), marks, loc="outside lower center", ncols=min(3, len(runs)), fontsize=8)
+        figure.legend(
+            marks.values(), marks, loc="outside lower center", ncols=min(3, len(runs)), fontsize=8
+        )
 
     return data_uri(3.4 + 0.25 * len(runs), draw) if shown else ""
 
 
 def _plain(name: str) -> str:
-    """Return a name for matplotlib, which takes ``$`` for mathematics, and leaves ``_`` at the start out of legends."""
+    """Return a name for matplotlib, which takes ``$`` for mathematics, and leaves ``_`` at the
+    start out of legends.
+    """
     return " " * name.startswith("_") + name.replace("$", r"\$")
 
 
@@ -71,7 +93,9 @@ def throughput(runs: Sequence[Any]) -> str:
 
 
 def confusion(run: Any) -> str:
-    """Return the confusion matrix of a run; the shade of an error is its share of the most frequent one."""
+    """Return the confusion matrix of a run; the shade of an error is its share of the most frequent
+    one.
+    """
     counts, names = run.confusion(), run.class_names
     errors = counts - np.diag(np.diag(counts))
 
@@ -82,7 +106,9 @@ def confusion(run: Any) -> str:
             color = "white" if errors[i, j] > 0.5 * errors.max() else "#303030"
             axes.text(j, i, counts[i, j], ha="center", va="center", fontsize=9, color=color)
         ticks = range(0, len(names), 1 if len(names) <= 30 else 2)
-        axes.set_xticks(ticks, [_plain(names[i]) for i in ticks], rotation=0 if max(map(len, names)) < 3 else 90)
+        axes.set_xticks(
+            ticks, [_plain(names[i]) for i in ticks], rotation=0 if max(map(len, names)) < 3 else 90
+        )
         axes.set_yticks(ticks, [_plain(names[i]) for i in ticks])
         axes.set(xlabel="predicted", ylabel="label")
 
@@ -106,7 +132,13 @@ def histograms(runs: Sequence[Any]) -> str:
                 if name in run.weights:
                     values = np.asarray(run.weights[name], dtype=np.float64).reshape(-1)
                     bins = max(5, min(50, math.isqrt(values.size)))
-                    axes.hist(values[np.isfinite(values)], bins=bins, histtype="step", density=True, color=run.color)
+                    axes.hist(
+                        values[np.isfinite(values)],
+                        bins=bins,
+                        histtype="step",
+                        density=True,
+                        color=run.color,
+                    )
             axes.set_title(_plain(name), fontsize=9)
             axes.set_yticks([])
             axes.tick_params(labelsize=8)

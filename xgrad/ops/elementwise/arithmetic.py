@@ -42,7 +42,9 @@ def _relu(xp: Any, x: Any) -> Any:
 
 @derivative(None, None, kind=INTEGER, highest=FLOATING)
 def _floor_quotient(xp: Any, x2: Any, x1: Any, /) -> Any:
-    """The multiple of the divisor that `remainder` subtracts: -1 for a number and an infinity of the other sign."""
+    """The multiple of the divisor that `remainder` subtracts: -1 for a number and an infinity of
+    the other sign.
+    """
     return xp.floor_divide(x1, x2)
 
 
@@ -402,7 +404,8 @@ def floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:
     >>> xgrad.floor_divide(xgrad.asarray([5, -5]), 3)
     Tensor([ 1, -2])
     """
-    # The standard's result for infinite operands, the quotient; libraries follow Python: NaN, or -1.
+    # The standard's result for infinite operands, the quotient; libraries follow Python: NaN, or
+    # -1.
     out = xp.floor_divide(x1, x2)
     if not xp.isdtype(out.dtype, "real floating"):
         return out
@@ -452,7 +455,8 @@ def remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
     >>> xgrad.remainder(xgrad.asarray([5, -5]), 3)
     Tensor([2, 1])
     """
-    # The standard's result by an infinity, NaN in CuPy, and with the sign of the divisor where it is 0.
+    # The standard's result by an infinity, NaN in CuPy, and with the sign of the divisor where it
+    # is 0.
     out = xp.remainder(x1, x2)
     if not xp.isdtype(out.dtype, "real floating"):
         return out
@@ -590,7 +594,9 @@ def relu(xp: Any, x: Any, /) -> Any:
 @derivative(
     lambda g, xp, x, min, max: xp.where(_inside(xp, x, min, max), g, 0),
     lambda g, xp, x, min, max: xp.where((x < min) & (True if max is None else min < max), g, 0),
-    lambda g, xp, x, min, max: xp.where((x > max) | (False if min is None else (x < min) & (min >= max)), g, 0),
+    lambda g, xp, x, min, max: xp.where(
+        (x > max) | (False if min is None else (x < min) & (min >= max)), g, 0
+    ),
     kind=INTEGER,
     highest=FLOATING,
     broadcasts=True,

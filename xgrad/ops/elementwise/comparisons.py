@@ -7,7 +7,17 @@ from typing import Any
 from xgrad.core.dtypes import BOOLEAN, FLOATING
 from xgrad.ops.declare import elementwise
 
-__all__ = ["equal", "greater", "greater_equal", "isfinite", "isinf", "isnan", "less", "less_equal", "not_equal"]
+__all__ = [
+    "equal",
+    "greater",
+    "greater_equal",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "less",
+    "less_equal",
+    "not_equal",
+]
 
 
 @elementwise(None, None, kind=BOOLEAN)

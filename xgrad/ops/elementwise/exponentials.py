@@ -93,7 +93,8 @@ def expm1(xp: Any, x: Any, /) -> Any:
     >>> xgrad.expm1(xgrad.asarray([0.0, 1e-9]))
     Tensor([0.e+00, 1.e-09])
     """
-    # The standard's result for infinite and NaN parts, which libraries multiply by 0, and 0 for a real part of -0.
+    # The standard's result for infinite and NaN parts, which libraries multiply by 0, and 0 for a
+    # real part of -0.
     if not is_complex(x.dtype):
         return xp.expm1(x)
     out = xp.where(xp.isfinite(x), xp.expm1(x), xp.exp(x) + complex(-1.0, -0.0))

@@ -12,7 +12,9 @@ __all__ = ["logaddexp", "sigmoid", "softplus"]
 
 
 def _logistic_weight(g: Any, xp: Any, x: Any) -> Any:
-    """The share of the first of two exponentials in their sum, given the difference of the exponents."""
+    """The share of the first of two exponentials in their sum, given the difference of the
+    exponents.
+    """
     return g * call_op(sigmoid, xp, x)
 
 
@@ -64,7 +66,11 @@ def logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
     return top + xp.log1p(xp.exp(other - xp.where(xp.isfinite(top), top, 0)))
 
 
-@derivative(overridable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"), kind=FLOATING, broadcasts=True)
+@derivative(
+    overridable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"),
+    kind=FLOATING,
+    broadcasts=True,
+)
 def sigmoid(xp: Any, x: Any, /) -> Any:
     """Return ``1 / (1 + exp(-x))``, of real numbers between 0 and 1, without overflow.
 

@@ -433,7 +433,8 @@ def tanh(xp: Any, x: Any, /) -> Any:
     >>> xgrad.tanh(xgrad.asarray([0.0, 0.5]))
     Tensor([0.        , 0.4621...])
     """
-    # The standard's result for an infinite real part; C's has a zero of the sign of ``sin(2 * imag(x))``.
+    # The standard's result for an infinite real part; C's has a zero of the sign of ``sin(2 *
+    # imag(x))``.
     if not is_complex(x.dtype):
         return xp.tanh(x)
     limit = xp.astype(xp.sign(xp.real(x)), x.dtype)

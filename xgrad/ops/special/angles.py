@@ -14,7 +14,9 @@ __all__ = ["cosdg", "cotdg", "radian", "sinc", "sindg", "tandg"]
 
 
 def _sinc_series(xp: Any, t: Any, order: int) -> Any:
-    """The derivative of sin(t) / t by its power series, for t up to order + 1: terms until they are negligible."""
+    """The derivative of sin(t) / t by its power series, for t up to order + 1: terms until they are
+    negligible.
+    """
     first = (order + 1) // 2
     total = xp.zeros_like(t)
     for k in range(first + 16 + 2 * order, first - 1, -1):
@@ -28,7 +30,9 @@ def _sinc_rule(g: Any, xp: Any, x: Any, order: int) -> Any:
 
 @derivative(_sinc_rule, kind=FLOATING, upcast=True)
 def _sinc(xp: Any, x: Any, /, *, order: int) -> Any:
-    """The derivatives of sinc: away from 0 by a recurrence, near 0, where that cancels, by the power series."""
+    """The derivatives of sinc: away from 0 by a recurrence, near 0, where that cancels, by the
+    power series.
+    """
     t = math.pi * x
     small = xp.abs(t) < order + 1 if order else t == 0
     away = xp.where(small, 1, t)

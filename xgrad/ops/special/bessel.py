@@ -33,7 +33,9 @@ __all__ = [
 
 
 def _scaled_bessel(xp: Any, v: Any, z: Any, out: Any, slope: Any, sign: int) -> Any:
-    """Return the slope, which cancels for large z: there by Hankel's expansions, DLMF 10.40.1 (sign -1) and 10.40.2."""
+    """Return the slope, which cancels for large z: there by Hankel's expansions, DLMF 10.40.1 (sign
+    -1) and 10.40.2.
+    """
     size, bound = xp.abs(z), v * v + 30
     large = size > bound
     above, total, slopes = xp.where(large, size, bound), 1.0, 18.5
@@ -43,7 +45,10 @@ def _scaled_bessel(xp: Any, v: Any, z: Any, out: Any, slope: Any, sign: int) -> 
     return xp.where(large, -slopes / (total * above) * xp.sign(z) * out, slope)
 
 
-@kernel(no_closed_form, lambda g, xp, v, z: g * ((xp.special.iv(v - 1, z) + xp.special.iv(v + 1, z)) / 2))
+@kernel(
+    no_closed_form,
+    lambda g, xp, v, z: g * ((xp.special.iv(v - 1, z) + xp.special.iv(v + 1, z)) / 2),
+)
 def iv(xp: Any, v: Any, z: Any, /) -> Any:
     """Return the modified Bessel function of the first kind of order `v`.
 
@@ -87,7 +92,12 @@ def iv(xp: Any, v: Any, z: Any, /) -> Any:
     lambda g, xp, v, z, out: (
         g
         * _scaled_bessel(
-            xp, v, z, out, (xp.special.ive(v - 1, z) + xp.special.ive(v + 1, z)) / 2 - xp.sign(z) * out, -1
+            xp,
+            v,
+            z,
+            out,
+            (xp.special.ive(v - 1, z) + xp.special.ive(v + 1, z)) / 2 - xp.sign(z) * out,
+            -1,
         )
     ),
 )
@@ -166,7 +176,11 @@ def i0(xp: Any, x: Any, /) -> Any:
     return xp.special.i0(x)
 
 
-@kernel(lambda g, xp, x, out: g * _scaled_bessel(xp, 0, x, out, xp.special.i1e(x) - xp.sign(x) * out, -1))
+@kernel(
+    lambda g, xp, x, out: (
+        g * _scaled_bessel(xp, 0, x, out, xp.special.i1e(x) - xp.sign(x) * out, -1)
+    )
+)
 def i0e(xp: Any, x: Any, /) -> Any:
     """Return i0(x) * exp(-abs(x)).
 
@@ -240,7 +254,10 @@ def i1(xp: Any, x: Any, /) -> Any:
 
 @kernel(
     lambda g, xp, x, out: (
-        g * _scaled_bessel(xp, 1, x, out, (xp.special.i0e(x) + xp.special.ive(2, x)) / 2 - xp.sign(x) * out, -1)
+        g
+        * _scaled_bessel(
+            xp, 1, x, out, (xp.special.i0e(x) + xp.special.ive(2, x)) / 2 - xp.sign(x) * out, -1
+        )
     )
 )
 def i1e(xp: Any, x: Any, /) -> Any:
@@ -278,7 +295,10 @@ def i1e(xp: Any, x: Any, /) -> Any:
     return xp.special.i1e(x)
 
 
-@kernel(no_closed_form, lambda g, xp, v, z: g * ((xp.special.jv(v - 1, z) - xp.special.jv(v + 1, z)) / 2))
+@kernel(
+    no_closed_form,
+    lambda g, xp, v, z: g * ((xp.special.jv(v - 1, z) - xp.special.jv(v + 1, z)) / 2),
+)
 def jv(xp: Any, v: Any, z: Any, /) -> Any:
     """Return the Bessel function of the first kind of order `v`.
 
@@ -389,7 +409,10 @@ def j1(xp: Any, x: Any, /) -> Any:
     return xp.special.j1(x)
 
 
-@kernel(no_closed_form, lambda g, xp, v, z: g * ((xp.special.yv(v - 1, z) - xp.special.yv(v + 1, z)) / 2))
+@kernel(
+    no_closed_form,
+    lambda g, xp, v, z: g * ((xp.special.yv(v - 1, z) - xp.special.yv(v + 1, z)) / 2),
+)
 def yv(xp: Any, v: Any, z: Any, /) -> Any:
     """Return the Bessel function of the second kind of order `v`.
 
@@ -500,7 +523,10 @@ def y1(xp: Any, x: Any, /) -> Any:
     return xp.special.y1(x)
 
 
-@kernel(no_closed_form, lambda g, xp, v, z: -g * ((xp.special.kv(v - 1, z) + xp.special.kv(v + 1, z)) / 2))
+@kernel(
+    no_closed_form,
+    lambda g, xp, v, z: -g * ((xp.special.kv(v - 1, z) + xp.special.kv(v + 1, z)) / 2),
+)
 def kv(xp: Any, v: Any, z: Any, /) -> Any:
     """Return the modified Bessel function of the second kind of order `v`.
 
@@ -542,7 +568,10 @@ def kv(xp: Any, v: Any, z: Any, /) -> Any:
 @kernel(
     no_closed_form,
     lambda g, xp, v, z, out: (
-        g * _scaled_bessel(xp, v, z, out, out - (xp.special.kve(v - 1, z) + xp.special.kve(v + 1, z)) / 2, 1)
+        g
+        * _scaled_bessel(
+            xp, v, z, out, out - (xp.special.kve(v - 1, z) + xp.special.kve(v + 1, z)) / 2, 1
+        )
     ),
 )
 def kve(xp: Any, v: Any, z: Any, /) -> Any:
@@ -693,7 +722,9 @@ def k1(xp: Any, x: Any, /) -> Any:
 
 
 @kernel(
-    lambda g, xp, x, out: g * _scaled_bessel(xp, 1, x, out, out - (xp.special.k0e(x) + xp.special.kve(2, x)) / 2, 1)
+    lambda g, xp, x, out: (
+        g * _scaled_bessel(xp, 1, x, out, out - (xp.special.k0e(x) + xp.special.kve(2, x)) / 2, 1)
+    )
 )
 def k1e(xp: Any, x: Any, /) -> Any:
     """Return k1(x) * exp(x).

@@ -7,7 +7,18 @@ from typing import Any
 from xgrad.ops.declare import as_arrays
 from xgrad.ops.special.kernels import beta_density, gamma_density, kernel, no_closed_form
 
-__all__ = ["chdtr", "chdtrc", "chdtri", "fdtr", "fdtrc", "fdtri", "gdtr", "gdtrc", "stdtr", "stdtrit"]
+__all__ = [
+    "chdtr",
+    "chdtrc",
+    "chdtri",
+    "fdtr",
+    "fdtrc",
+    "fdtri",
+    "gdtr",
+    "gdtrc",
+    "stdtr",
+    "stdtrit",
+]
 
 
 def _t_density(xp: Any, df: Any, t: Any) -> Any:
@@ -308,7 +319,9 @@ def fdtrc(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
     return xp.special.fdtrc(dfn, dfd, x)
 
 
-@kernel(no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, out: g / _f_density(xp, dfn, dfd, out))
+@kernel(
+    no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, out: g / _f_density(xp, dfn, dfd, out)
+)
 def fdtri(xp: Any, dfn: Any, dfd: Any, p: Any, /) -> Any:
     """Return the inverse of `fdtr` in `x`.
 

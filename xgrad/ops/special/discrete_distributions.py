@@ -11,7 +11,9 @@ __all__ = ["bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri", "pdtr", "pdtrc
 
 
 def as_count(xp: Any, n: Any, *others: Any) -> Any:
-    """Return a count of trials as integers, which kernels want: an int beside float32 arrays would become float32."""
+    """Return a count of trials as integers, which kernels want: an int beside float32 arrays would
+    become float32.
+    """
     if type(n) is not int:
         return n
     like = next(x for x in others if type(x) not in SCALARS)
@@ -248,7 +250,8 @@ def nbdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
 
 @kernel(None, lambda g, xp, k, m: -g * gamma_density(xp, k + 1, m))
 def pdtr(xp: Any, k: Any, m: Any, /) -> Any:
-    """Return the distribution function of the Poisson distribution of mean `m`: of up to `k` events.
+    """Return the distribution function of the Poisson distribution of mean `m`: of up to `k`
+    events.
 
     Parameters
     ----------

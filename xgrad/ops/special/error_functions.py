@@ -12,13 +12,19 @@ __all__ = ["erf", "erfc", "erfcinv", "erfcx", "erfinv", "log_ndtr", "logit", "nd
 
 
 def _log_ndtr_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
-    """The density over the distribution: far below 0 by erfcx, since both vanish; it overflows above."""
+    """The density over the distribution: far below 0 by erfcx, since both vanish; it overflows
+    above.
+    """
     below = xp.special.erfcx(xp.where(x > 0, 0, x) * -math.sqrt(0.5))
-    return g * xp.where(x > 0, xp.exp(-(x * x) / 2 - out) / _ROOT_TAU, math.sqrt(2 / math.pi) / below)
+    return g * xp.where(
+        x > 0, xp.exp(-(x * x) / 2 - out) / _ROOT_TAU, math.sqrt(2 / math.pi) / below
+    )
 
 
 def _erfcx_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
-    """2 x erfcx(x) - 2 / sqrt(pi), which cancels for large x: there by a continued fraction, of repeated integrals."""
+    """2 x erfcx(x) - 2 / sqrt(pi), which cancels for large x: there by a continued fraction, of
+    repeated integrals.
+    """
     bound = 1.5 if x.dtype == xp.float32 else 3  # above which 36 terms are enough
     large = x > bound
     above, ratio = xp.where(large, x, bound), 0.0

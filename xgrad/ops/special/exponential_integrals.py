@@ -85,7 +85,9 @@ def expi(xp: Any, x: Any, /) -> Any:
 def _expn_rule(g: Any, xp: Any, n: Any, x: Any) -> Any:
     """Derivative of ``expn``: the negative of the order below, which SciPy lacks for order 0."""
     n, x = as_arrays(xp, n, x)
-    return -g * xp.where(n == 0, xp.exp(-x) * (1 + 1 / x) / x, xp.special.expn(xp.where(n == 0, 0, n - 1), x))
+    return -g * xp.where(
+        n == 0, xp.exp(-x) * (1 + 1 / x) / x, xp.special.expn(xp.where(n == 0, 0, n - 1), x)
+    )
 
 
 @kernel(lambda g, xp, z: -g * xp.special.hyp2f1(1.0, 1.0, 2.0, 1 - z))

@@ -825,7 +825,11 @@ def multigammaln(a: Any, d: int, /) -> Tensor:
     if not isinstance(d, int) or d < 1:
         raise ValueError(f"multigammaln: expected a positive int for d, got {shown(d)}")
     backend = a.device.backend
-    if not backend.asynchronous and not check_true(a.device, namespace.all(~(a.detach() <= (d - 1) / 2))._data):
-        raise ValueError(f"multigammaln: expected every a above (d - 1) / 2 = {(d - 1) / 2}, got one that is not")
+    if not backend.asynchronous and not check_true(
+        a.device, namespace.all(~(a.detach() <= (d - 1) / 2))._data
+    ):
+        raise ValueError(
+            f"multigammaln: expected every a above (d - 1) / 2 = {(d - 1) / 2}, got one that is not"
+        )
     terms = [gammaln(a - j / 2) for j in range(d)]
     return sum(terms[1:], terms[0]) + d * (d - 1) / 4 * math.log(math.pi)

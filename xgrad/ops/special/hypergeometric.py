@@ -1,4 +1,6 @@
-"""Hypergeometric functions, elliptic integrals and Legendre functions: DLMF, chapters 13 to 15 and 19."""
+"""Hypergeometric functions, elliptic integrals and Legendre functions: DLMF, chapters 13 to 15 and
+19.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,16 @@ __all__ = ["ellipk", "ellipkm1", "hyp1f1", "hyp2f1", "lpmv"]
 
 def _lpmv_rule(g: Any, xp: Any, m: Any, v: Any, x: Any, out: Any) -> Any:
     m, x = as_arrays(xp, m, x)
-    return g * ((v * x * out - (v + xp.astype(m, x.dtype)) * xp.special.lpmv(m, v - 1, x)) / (x * x - 1))
+    return g * (
+        (v * x * out - (v + xp.astype(m, x.dtype)) * xp.special.lpmv(m, v - 1, x)) / (x * x - 1)
+    )
 
 
-@kernel(no_closed_form, no_closed_form, lambda g, xp, a, b, x: g * (a / b * xp.special.hyp1f1(a + 1, b + 1, x)))
+@kernel(
+    no_closed_form,
+    no_closed_form,
+    lambda g, xp, a, b, x: g * (a / b * xp.special.hyp1f1(a + 1, b + 1, x)),
+)
 def hyp1f1(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
     """Return Kummer's confluent hypergeometric function.
 

@@ -21,7 +21,8 @@ def no_closed_form(g: Any) -> Any:
 def kernel(
     *rules: Rule | None, highest: int = FLOATING
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
-    """Declare a function that works element by element, given a rule for each parameter, None for integers.
+    """Declare a function that works element by element, given a rule for each parameter, None for
+    integers.
 
     `highest` is COMPLEX where SciPy's kernel takes complex numbers.
     """
@@ -34,7 +35,12 @@ def kernel(
             for name, rule in zip(inputs, rules, strict=True)
         ]
         return derivative(
-            *refusing, kind=FLOATING, highest=highest, broadcasts=True, scipy_promotion=True, upcast=True
+            *refusing,
+            kind=FLOATING,
+            highest=highest,
+            broadcasts=True,
+            scipy_promotion=True,
+            upcast=True,
         )(forward)
 
     return declare
@@ -59,4 +65,6 @@ def gamma_density(xp: Any, a: Any, x: Any) -> Any:
 
 def beta_density(xp: Any, a: Any, b: Any, x: Any) -> Any:
     (a, x), (b, _) = as_arrays(xp, a, x), as_arrays(xp, b, x)
-    return xp.exp(xp.special.xlogy(a - 1, x) + xp.special.xlog1py(b - 1, -x) - xp.special.betaln(a, b))
+    return xp.exp(
+        xp.special.xlogy(a - 1, x) + xp.special.xlog1py(b - 1, -x) - xp.special.betaln(a, b)
+    )

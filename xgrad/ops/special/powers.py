@@ -8,7 +8,17 @@ from typing import Any
 from xgrad.ops.declare import as_arrays
 from xgrad.ops.special.kernels import kernel
 
-__all__ = ["boxcox", "boxcox1p", "cbrt", "cosm1", "exp2", "exp10", "exprel", "inv_boxcox", "inv_boxcox1p"]
+__all__ = [
+    "boxcox",
+    "boxcox1p",
+    "cbrt",
+    "cosm1",
+    "exp2",
+    "exp10",
+    "exprel",
+    "inv_boxcox",
+    "inv_boxcox1p",
+]
 
 
 @kernel(lambda g, out: g / (3 * out * out))
@@ -283,7 +293,9 @@ def inv_boxcox(xp: Any, y: Any, lmbda: Any, /) -> Any:
 
 @kernel(
     lambda g, lmbda, out: g * (1 + out) ** (1 - lmbda),
-    lambda g, xp, lmbda, out: -g * (_boxcox_by_power(xp, xp.log1p(out), lmbda) * (1 + out) ** (1 - lmbda)),
+    lambda g, xp, lmbda, out: (
+        -g * (_boxcox_by_power(xp, xp.log1p(out), lmbda) * (1 + out) ** (1 - lmbda))
+    ),
 )
 def inv_boxcox1p(xp: Any, y: Any, lmbda: Any, /) -> Any:
     """Return the inverse of `boxcox1p` in `x`.

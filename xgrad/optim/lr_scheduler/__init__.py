@@ -1,7 +1,8 @@
 """Schedules of learning rates.
 
-A schedule sets the learning rates of an optimizer when it is made, and at each call of its `step`, after a step of the
-optimizer or after an epoch. A step that `xgrad.capture` replays follows without another trace.
+A schedule sets the learning rates of an optimizer when it is made, and at each call of its `step`,
+after a step of the optimizer or after an epoch. A step that `xgrad.capture` replays follows without
+another trace.
 """
 
 from xgrad.optim.lr_scheduler.base import LRScheduler

@@ -17,8 +17,9 @@ from xgrad.support.states import check_state
 class LRScheduler:
     """The base class of schedules, in which epochs count the calls of `step`.
 
-    A subclass defines `get_lr`, the learning rates of epoch `last_epoch`: either from the initial ones, `base_lrs`, or
-    from those of the epoch before, ``group["lr"]``, so that schedules can be chained.
+    A subclass defines `get_lr`, the learning rates of epoch `last_epoch`: either from the initial
+    ones, `base_lrs`, or from those of the epoch before, ``group["lr"]``, so that schedules can be
+    chained.
 
     Parameters
     ----------
@@ -64,15 +65,22 @@ class LRScheduler:
             if last_epoch == -1:
                 group.setdefault("initial_lr", group["lr"])
             elif "initial_lr" not in group:
-                raise ValueError(f"{name}: expected an optimizer that had a schedule, for last_epoch {last_epoch}")
+                raise ValueError(
+                    f"{name}: expected an optimizer that had a schedule, for last_epoch"
+                    f" {last_epoch}"
+                )
         self.optimizer, self.last_epoch = optimizer, last_epoch
-        self.base_lrs: list[float] = [float(group["initial_lr"]) for group in optimizer.param_groups]
+        self.base_lrs: list[float] = [
+            float(group["initial_lr"]) for group in optimizer.param_groups
+        ]
         self._last_lr: list[float] = []
         self._advance()
 
     def get_lr(self) -> list[float]:
         """Return the learning rates of epoch `last_epoch`: to be defined by each subclass."""
-        raise NotImplementedError(f"{type(self).__name__}: expected a method get_lr, found none: define it")
+        raise NotImplementedError(
+            f"{type(self).__name__}: expected a method get_lr, found none: define it"
+        )
 
     def get_last_lr(self) -> list[float]:
         """Return the learning rate of each group, as the schedule has set it last."""
@@ -91,8 +99,8 @@ class LRScheduler:
         groups = self.optimizer.param_groups
         if len(rates) != len(groups):
             raise ValueError(
-                f"{type(self).__name__}: expected {len(rates)} groups of parameters, as when it was made, got "
-                f"{len(groups)}: add groups before"
+                f"{type(self).__name__}: expected {len(rates)} groups of parameters, as when it was"
+                f" made, got {len(groups)}: add groups before"
             )
         for group, lr in zip(groups, rates, strict=True):
             group["lr"] = lr
@@ -131,7 +139,9 @@ class LRScheduler:
 def count(name: str, argument: str, value: Any, least: int = 0) -> int:
     """Return a number of epochs; ValueError unless it is an int of `least` or more."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name}: expected an int of {least} or more for {argument}, got {shown(value)}")
+        raise ValueError(
+            f"{name}: expected an int of {least} or more for {argument}, got {shown(value)}"
+        )
     return int(value)
 
 
@@ -164,8 +174,15 @@ def items(name: str, argument: str, value: Any) -> list[Any]:
 
 
 def fraction(name: str, argument: str, value: Any, positive: bool = False) -> float:
-    """Return a factor; ValueError unless it is from 0 to 1, and above 0 if it must be `positive`."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1 or (positive and not value):
+    """Return a factor; ValueError unless it is from 0 to 1, and above 0 if it must be
+    `positive`.
+    """
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Real)
+        or not 0 <= float(value) <= 1
+        or (positive and not value)
+    ):
         bounds = "above 0 and at most 1" if positive else "from 0 to 1"
         raise ValueError(f"{name}: expected a number {bounds} for {argument}, got {shown(value)}")
     return float(value)
@@ -178,7 +195,10 @@ def one_for_each(name: str, argument: str, value: Any, optimizer: Optimizer) -> 
     groups = len(optimizer.param_groups)
     values = list(value) if isinstance(value, (list, tuple)) else [value] * groups
     if len(values) != groups:
-        raise ValueError(f"{name}: expected one {argument}, or one for each of {groups} groups, got {len(values)}")
+        raise ValueError(
+            f"{name}: expected one {argument}, or one for each of {groups} groups, got"
+            f" {len(values)}"
+        )
     return values
 
 

@@ -23,10 +23,13 @@ class _Combined(LRScheduler):
         for i, scheduler in enumerate(self._schedulers):
             if not isinstance(scheduler, LRScheduler) or isinstance(scheduler, ReduceLROnPlateau):
                 raise TypeError(
-                    f"{name}: expected schedulers, but not ReduceLROnPlateau, got {type(scheduler).__name__} at {i}"
+                    f"{name}: expected schedulers, but not ReduceLROnPlateau, got"
+                    f" {type(scheduler).__name__} at {i}"
                 )
             if scheduler.optimizer is not optimizer:
-                raise ValueError(f"{name}: expected schedulers of one optimizer, got that of another at {i}")
+                raise ValueError(
+                    f"{name}: expected schedulers of one optimizer, got that of another at {i}"
+                )
         super().__init__(optimizer)
 
     def _reset(self) -> None:
@@ -35,11 +38,17 @@ class _Combined(LRScheduler):
             scheduler._reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of all that is needed to continue later, with the states of all schedulers."""
-        return super().state_dict() | {"_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
+        """Return a copy of all that is needed to continue later, with the states of all
+        schedulers.
+        """
+        return super().state_dict() | {
+            "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]
+        }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` returned; for anything else ValueError is raised, and nothing is loaded."""
+        """Continue from what `state_dict` returned; for anything else ValueError is raised, and
+        nothing is loaded.
+        """
         schedulers, load_own = self._schedulers, super().load_state_dict
 
         def load(state: Mapping[str, Any]) -> None:
@@ -48,7 +57,9 @@ class _Combined(LRScheduler):
             for scheduler, part in zip(schedulers, states, strict=True):
                 scheduler.load_state_dict(part)
 
-        load_or_restore(f"{type(self).__name__}.load_state_dict", load, state_dict, self.state_dict())
+        load_or_restore(
+            f"{type(self).__name__}.load_state_dict", load, state_dict, self.state_dict()
+        )
 
 
 class SequentialLR(_Combined):
@@ -82,17 +93,21 @@ class SequentialLR(_Combined):
     0.5 0.75 1.0 0.5 0.25
     """
 
-    def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int]) -> None:
+    def __init__(
+        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int]
+    ) -> None:
         schedulers = items("SequentialLR", "schedulers", schedulers)
         milestones = items("SequentialLR", "milestones", milestones)
         self._milestones = [count("SequentialLR", "milestones", epoch) for epoch in milestones]
         if len(self._milestones) != len(schedulers) - 1:
             raise ValueError(
-                f"SequentialLR: expected one milestone less than schedulers, got {len(self._milestones)} and "
-                f"{len(schedulers)}"
+                "SequentialLR: expected one milestone less than schedulers, got"
+                f" {len(self._milestones)} and {len(schedulers)}"
             )
         if self._milestones != sorted(self._milestones):
-            raise ValueError(f"SequentialLR: expected milestones in ascending order, got {self._milestones}")
+            raise ValueError(
+                f"SequentialLR: expected milestones in ascending order, got {self._milestones}"
+            )
         super().__init__(optimizer, schedulers)
 
     def get_lr(self) -> list[float]:
@@ -135,13 +150,17 @@ class ChainedScheduler(_Combined):
     0.5 0.25 0.25 0.125
     """
 
-    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+    def __init__(
+        self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
+    ) -> None:
         schedulers = items("ChainedScheduler", "schedulers", schedulers)
         known: Any = getattr(schedulers[0], "optimizer", None) if schedulers else None
         super().__init__(known if optimizer is None else optimizer, schedulers)
 
     def get_lr(self) -> list[float]:
-        """Advance all schedules, but not to epoch 0 if they were made in it, and return the learning rates."""
+        """Advance all schedules, but not to epoch 0 if they were made in it, and return the
+        learning rates.
+        """
         for scheduler in self._schedulers:
             if self.last_epoch or scheduler.last_epoch < 0:
                 scheduler._advance()

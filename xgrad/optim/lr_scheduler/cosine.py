@@ -45,7 +45,9 @@ class CosineAnnealingLR(LRScheduler):
     [0.0]
     """
 
-    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
         self.T_max = count("CosineAnnealingLR", "T_max", T_max, 1)
         self.eta_min = number("CosineAnnealingLR", "eta_min", eta_min)
         super().__init__(optimizer, last_epoch)
@@ -54,9 +56,14 @@ class CosineAnnealingLR(LRScheduler):
         """Return the learning rates of epoch `last_epoch`."""
         if self.last_epoch == 0:
             return self._rates()
-        now, before = (1 + math.cos(math.pi * t / self.T_max) for t in (self.last_epoch, self.last_epoch - 1))
+        now, before = (
+            1 + math.cos(math.pi * t / self.T_max) for t in (self.last_epoch, self.last_epoch - 1)
+        )
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # after the minimum
-            return [lr + (base - self.eta_min) * now / 2 for lr, base in zip(self._rates(), self.base_lrs, strict=True)]
+            return [
+                lr + (base - self.eta_min) * now / 2
+                for lr, base in zip(self._rates(), self.base_lrs, strict=True)
+            ]
         return [self.eta_min + (lr - self.eta_min) * now / before for lr in self._rates()]
 
 
@@ -98,7 +105,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
     ) -> None:
         name = "CosineAnnealingWarmRestarts"
         self.T_0, self.T_mult = count(name, "T_0", T_0, 1), count(name, "T_mult", T_mult, 1)

@@ -47,13 +47,16 @@ class LambdaLR(LRScheduler):
         self.lr_lambdas = one_for_each("LambdaLR", "lr_lambda", lr_lambda, optimizer)
         for function in self.lr_lambdas:
             if not callable(function):
-                raise TypeError(f"LambdaLR: expected a function for lr_lambda, got {shown(function)}")
+                raise TypeError(
+                    f"LambdaLR: expected a function for lr_lambda, got {shown(function)}"
+                )
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
         """Return the learning rates of epoch `last_epoch`."""
         factors = [
-            number("LambdaLR", "a result of lr_lambda", function(self.last_epoch)) for function in self.lr_lambdas
+            number("LambdaLR", "a result of lr_lambda", function(self.last_epoch))
+            for function in self.lr_lambdas
         ]
         return [lr * factor for lr, factor in zip(self.base_lrs, factors, strict=True)]
 
@@ -62,7 +65,9 @@ class Multiplied(LRScheduler):
     """Schedules that multiply all learning rates by a factor in each epoch."""
 
     def ratio(self, epoch: int) -> float:
-        """Return the learning rate of an epoch in units of that before; of epoch 0, of the initial one."""
+        """Return the learning rate of an epoch in units of that before; of epoch 0, of the initial
+        one.
+        """
         raise NotImplementedError
 
     def get_lr(self) -> list[float]:
@@ -100,8 +105,13 @@ class StepLR(Multiplied):
     [0.25]
     """
 
-    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
-        self.step_size, self.gamma = count("StepLR", "step_size", step_size, 1), number("StepLR", "gamma", gamma)
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.step_size, self.gamma = (
+            count("StepLR", "step_size", step_size, 1),
+            number("StepLR", "gamma", gamma),
+        )
         super().__init__(optimizer, last_epoch)
 
     def ratio(self, epoch: int) -> float:
@@ -140,9 +150,16 @@ class MultiStepLR(Multiplied):
     """
 
     def __init__(
-        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
     ) -> None:
-        epochs = [count("MultiStepLR", "milestones", epoch) for epoch in items("MultiStepLR", "milestones", milestones)]
+        epochs = [
+            count("MultiStepLR", "milestones", epoch)
+            for epoch in items("MultiStepLR", "milestones", milestones)
+        ]
         self.milestones = dict(Counter(epochs))  # a plain dict, as `xgrad.load` returns it
         self.gamma = number("MultiStepLR", "gamma", gamma)
         super().__init__(optimizer, last_epoch)
@@ -221,7 +238,13 @@ class ConstantLR(Multiplied):
     [1.0]
     """
 
-    def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
         self.factor = fraction("ConstantLR", "factor", factor, positive=True)
         self.total_iters = count("ConstantLR", "total_iters", total_iters)
         super().__init__(optimizer, last_epoch)
@@ -317,7 +340,9 @@ class PolynomialLR(Multiplied):
     [0.25]
     """
 
-    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ) -> None:
         self.total_iters = count("PolynomialLR", "total_iters", total_iters, 1)
         self.power = number("PolynomialLR", "power", power)
         super().__init__(optimizer, last_epoch)

@@ -82,34 +82,58 @@ class OneCycleLR(LRScheduler):
         three_phase: bool = False,
         last_epoch: int = -1,
     ) -> None:
-        numbers_of_steps = {"total_steps": total_steps, "epochs": epochs, "steps_per_epoch": steps_per_epoch}
-        given = {name: count("OneCycleLR", name, n, 1) for name, n in numbers_of_steps.items() if n is not None}
+        numbers_of_steps = {
+            "total_steps": total_steps,
+            "epochs": epochs,
+            "steps_per_epoch": steps_per_epoch,
+        }
+        given = {
+            name: count("OneCycleLR", name, n, 1)
+            for name, n in numbers_of_steps.items()
+            if n is not None
+        }
         if total_steps is None:
             if len(given) < 2:
-                raise ValueError("OneCycleLR: expected total_steps, or epochs and steps_per_epoch, got neither")
+                raise ValueError(
+                    "OneCycleLR: expected total_steps, or epochs and steps_per_epoch, got neither"
+                )
             total_steps = given["epochs"] * given["steps_per_epoch"]
         self.total_steps = total_steps
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"OneCycleLR: expected anneal_strategy 'cos' or 'linear', got {shown(anneal_strategy)}")
-        rise, self.anneal_strategy = fraction("OneCycleLR", "pct_start", pct_start) * total_steps, anneal_strategy
+            raise ValueError(
+                "OneCycleLR: expected anneal_strategy 'cos' or 'linear', got"
+                f" {shown(anneal_strategy)}"
+            )
+        rise, self.anneal_strategy = (
+            fraction("OneCycleLR", "pct_start", pct_start) * total_steps,
+            anneal_strategy,
+        )
         highs = numbers("OneCycleLR", "max_lr", max_lr, optimizer)
         low_momenta = numbers("OneCycleLR", "base_momentum", base_momentum, optimizer)
         high_momenta = numbers("OneCycleLR", "max_momentum", max_momentum, optimizer)
         starts = [high / divisor("OneCycleLR", "div_factor", div_factor) for high in highs]
-        ends = [start / divisor("OneCycleLR", "final_div_factor", final_div_factor) for start in starts]
+        ends = [
+            start / divisor("OneCycleLR", "final_div_factor", final_div_factor) for start in starts
+        ]
         flag("OneCycleLR", "three_phase", three_phase)
-        #: The ends of the phases, and for each group the learning rates and momenta at the beginning and these ends.
-        self.phases = [rise - 1, 2 * rise - 2, total_steps - 1.0] if three_phase else [rise - 1, total_steps - 1.0]
+        #: The ends of the phases, and for each group the learning rates and momenta at the
+        #: beginning and these ends.
+        self.phases = (
+            [rise - 1, 2 * rise - 2, total_steps - 1.0]
+            if three_phase
+            else [rise - 1, total_steps - 1.0]
+        )
         middle = [starts] if three_phase else []
         self.rates = [list(turns) for turns in zip(starts, highs, *middle, ends, strict=True)]
         self.momenta = [
-            [high, low, *([high] * len(middle)), high] for low, high in zip(low_momenta, high_momenta, strict=True)
+            [high, low, *([high] * len(middle)), high]
+            for low, high in zip(low_momenta, high_momenta, strict=True)
         ]
         self.cycle_momentum = flag("OneCycleLR", "cycle_momentum", cycle_momentum)
         if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
             raise ValueError(
-                f"OneCycleLR: expected an optimizer with momentum or betas, got {type(optimizer).__name__}: set "
-                "cycle_momentum=False"
+                "OneCycleLR: expected an optimizer with momentum or betas, got"
+                f" {type(optimizer).__name__}: set cycle_momentum=False"
             )
         if last_epoch == -1:
             for group, start in zip(optimizer.param_groups, starts, strict=True):
@@ -119,7 +143,10 @@ class OneCycleLR(LRScheduler):
     def get_lr(self) -> list[float]:
         """Return the learning rates of step `last_epoch`, and set the momenta."""
         if self.last_epoch > self.total_steps:
-            raise ValueError(f"OneCycleLR.step: expected at most total_steps, {self.total_steps}, calls, got more")
+            raise ValueError(
+                f"OneCycleLR.step: expected at most total_steps, {self.total_steps}, calls, got"
+                " more"
+            )
         phase = min(sum(self.last_epoch > end for end in self.phases), len(self.phases) - 1)
         start, end = (0.0, *self.phases)[phase : phase + 2]
         part = (self.last_epoch - start) / (end - start)

@@ -70,14 +70,21 @@ class ReduceLROnPlateau(LRScheduler):
             raise ValueError(f"{name}: expected a factor below 1, got {shown(factor)}")
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
             raise ValueError(
-                f"{name}: expected mode 'min' or 'max' and threshold_mode 'rel' or 'abs', got {shown(mode)} and "
-                f"{shown(threshold_mode)}"
+                f"{name}: expected mode 'min' or 'max' and threshold_mode 'rel' or 'abs', got"
+                f" {shown(mode)} and {shown(threshold_mode)}"
             )
         self.mode, self.factor, self.threshold_mode = mode, factor, threshold_mode
         self.threshold, self.eps = number(name, "threshold", threshold), number(name, "eps", eps)
-        self.patience, self.cooldown = count(name, "patience", patience), count(name, "cooldown", cooldown)
+        self.patience, self.cooldown = (
+            count(name, "patience", patience),
+            count(name, "cooldown", cooldown),
+        )
         self.min_lrs = numbers(name, "min_lr", min_lr, optimizer)
-        self.best, self.num_bad_epochs, self.cooldown_counter = math.inf if mode == "min" else -math.inf, 0, 0
+        self.best, self.num_bad_epochs, self.cooldown_counter = (
+            math.inf if mode == "min" else -math.inf,
+            0,
+            0,
+        )
         super().__init__(optimizer)
 
     def get_lr(self) -> list[float]:
@@ -85,12 +92,16 @@ class ReduceLROnPlateau(LRScheduler):
         return self._rates()
 
     def step(self, metrics: Any) -> None:  # type: ignore[override]
-        """Compare a metric, a number or a tensor, with the best one so far, and reduce the learning rates."""
+        """Compare a metric, a number or a tensor, with the best one so far, and reduce the learning
+        rates.
+        """
         refuse("ReduceLROnPlateau.step reads a metric: call it after the captured step")
         try:
             value = float(metrics)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"ReduceLROnPlateau.step: expected a number for metrics, got {shown(metrics)}") from error
+            raise TypeError(
+                f"ReduceLROnPlateau.step: expected a number for metrics, got {shown(metrics)}"
+            ) from error
         self.last_epoch += 1
         if self._improves(value):
             self.best, self.num_bad_epochs = value, 0
@@ -101,7 +112,10 @@ class ReduceLROnPlateau(LRScheduler):
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-            reduced = [max(lr * self.factor, least) for lr, least in zip(self._rates(), self.min_lrs, strict=True)]
+            reduced = [
+                max(lr * self.factor, least)
+                for lr, least in zip(self._rates(), self.min_lrs, strict=True)
+            ]
             pairs = zip(self._rates(), reduced, strict=True)
             self._set([new if old - new > self.eps else old for old, new in pairs])
         self._last_lr = self._rates()
@@ -109,5 +123,9 @@ class ReduceLROnPlateau(LRScheduler):
     def _improves(self, value: float) -> bool:
         sign = -1 if self.mode == "min" else 1
         relative = self.threshold_mode == "rel"
-        bound = self.best * (1 + sign * self.threshold) if relative else self.best + sign * self.threshold
+        bound = (
+            self.best * (1 + sign * self.threshold)
+            if relative
+            else self.best + sign * self.threshold
+        )
         return sign * value > sign * bound

@@ -1,4 +1,6 @@
-"""The op table, which drives the tests and ``xgrad parity``: a file for each subject, a case for each op."""
+"""The op table, which drives the tests and ``xgrad parity``: a file for each subject, a case for
+each op.
+"""
 
 from __future__ import annotations
 

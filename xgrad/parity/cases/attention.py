@@ -35,16 +35,41 @@ def _with_torch(query: Any, key: Any, value: Any) -> Any:
 
 
 CASES: list[OpCase] = [
-    op_case("scaled_dot_product_attention", ATTENTION,
-        *[sample((*batch, 3, 4), (*batch, 5, 4), (*batch, 5, 2)) for batch in ((), (2,), (2, 2), (0,))],
-        sample((3, 4), (3, 4), (3, 2), is_causal=True), sample((2, 3, 4), (5, 4), (5, 2), scale=0.1),
+    op_case(
+        "scaled_dot_product_attention",
+        ATTENTION,
+        *[
+            sample((*batch, 3, 4), (*batch, 5, 4), (*batch, 5, 2))
+            for batch in ((), (2,), (2, 2), (0,))
+        ],
+        sample((3, 4), (3, 4), (3, 2), is_causal=True),
+        sample((2, 3, 4), (5, 4), (5, 2), scale=0.1),
         sample((2, 3, 4), (2, 5, 4), (2, 5, 2), layout="transposed"),
-        fn=attention.scaled_dot_product_attention, torch="nn.functional.scaled_dot_product_attention"),
-    op_case("scaled_dot_product_attention with a mask", ATTENTION, sample((2, 3, 4), (2, 3, 4), (2, 3, 2), (3, 3)),
-        sample((2, 3, 4), (2, 5, 4), (2, 5, 2), (2, 1, 5)), fn=attention.scaled_dot_product_attention,
-        torch="nn.functional.scaled_dot_product_attention"),
-    op_case("scaled_dot_product_attention with an infinite mask", ATTENTION, sample((3, 4), (3, 4), (3, 2)),
+        fn=attention.scaled_dot_product_attention,
+        torch="nn.functional.scaled_dot_product_attention",
+    ),
+    op_case(
+        "scaled_dot_product_attention with a mask",
+        ATTENTION,
+        sample((2, 3, 4), (2, 3, 4), (2, 3, 2), (3, 3)),
+        sample((2, 3, 4), (2, 5, 4), (2, 5, 2), (2, 1, 5)),
+        fn=attention.scaled_dot_product_attention,
+        torch="nn.functional.scaled_dot_product_attention",
+    ),
+    op_case(
+        "scaled_dot_product_attention with an infinite mask",
+        ATTENTION,
+        sample((3, 4), (3, 4), (3, 2)),
         fn=_of_earlier,
-        torch=lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, torch.tensor(LATER, dtype=q.dtype))),
-    op_case("scaled_dot_product_attention of a seed", ATTENTION, sample((2, 3, 4), (2, 5, 4), (2, 5, 2)), fn=_of_seed, torch=_with_torch),
-]  # fmt: skip
+        torch=lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(
+            q, k, v, torch.tensor(LATER, dtype=q.dtype)
+        ),
+    ),
+    op_case(
+        "scaled_dot_product_attention of a seed",
+        ATTENTION,
+        sample((2, 3, 4), (2, 5, 4), (2, 5, 2)),
+        fn=_of_seed,
+        torch=_with_torch,
+    ),
+]

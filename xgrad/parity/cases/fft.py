@@ -11,15 +11,25 @@ from xgrad.parity.op_case import OpCase, Sample, Shape, a, op_case, sample, z
 from xgrad.parity.tolerance import EXACT, TRANSFORMS
 
 ONE: list[tuple[Shape, dict[str, Any]]] = [
-    ((5,), {}), ((6,), {"norm": "ortho"}), ((2, 3), {"axis": 0, "norm": "forward"}), ((3, 2, 2), {"axis": 1}),
-    ((5,), {"n": 3}), ((3,), {"n": 6, "norm": "forward"}), ((2, 3), {"n": 4, "axis": -2, "norm": "ortho"}),
-    ((4, 2), {"n": 3, "axis": 0}), ((2,), {"n": 1}),
-]  # fmt: skip
+    ((5,), {}),
+    ((6,), {"norm": "ortho"}),
+    ((2, 3), {"axis": 0, "norm": "forward"}),
+    ((3, 2, 2), {"axis": 1}),
+    ((5,), {"n": 3}),
+    ((3,), {"n": 6, "norm": "forward"}),
+    ((2, 3), {"n": 4, "axis": -2, "norm": "ortho"}),
+    ((4, 2), {"n": 3, "axis": 0}),
+    ((2,), {"n": 1}),
+]
 MANY: list[tuple[Shape, dict[str, Any]]] = [
-    ((3, 4), {}), ((2, 3, 2), {"axes": (0, 2), "norm": "ortho"}), ((2, 3), {"s": (3, 2), "axes": (0, 1)}),
-    ((2, 3, 3), {"s": (4, 3), "axes": (2, 0), "norm": "forward"}), ((2, 3), {"s": (-1, 5), "axes": (-1, 0)}), ((4,), {}),
+    ((3, 4), {}),
+    ((2, 3, 2), {"axes": (0, 2), "norm": "ortho"}),
+    ((2, 3), {"s": (3, 2), "axes": (0, 1)}),
+    ((2, 3, 3), {"s": (4, 3), "axes": (2, 0), "norm": "forward"}),
+    ((2, 3), {"s": (-1, 5), "axes": (-1, 0)}),
+    ((4,), {}),
     ((2, 3, 4), {"s": (5, -1)}),
-]  # fmt: skip
+]
 REAL_INPUTS = ("rfft", "rfftn", "ihfft")
 
 
@@ -30,8 +40,14 @@ def _inputs(name: str) -> Callable[..., np.ndarray]:
 def transform(name: str) -> OpCase:
     """Return the case of a transform."""
     inputs = _inputs(name)
-    samples = [Sample((inputs(*shape),), options) for shape, options in (MANY if name.endswith("n") else ONE)]
-    samples += [sample(inputs(3, 4, key="t"), layout="transposed"), sample(inputs(5, key="r"), layout="reversed")]
+    samples = [
+        Sample((inputs(*shape),), options)
+        for shape, options in (MANY if name.endswith("n") else ONE)
+    ]
+    samples += [
+        sample(inputs(3, 4, key="t"), layout="transposed"),
+        sample(inputs(5, key="r"), layout="reversed"),
+    ]
     if name in ("fft", "ifftn"):
         samples.append(sample(a(2, 3, key="real")))
     return op_case(f"fft.{name}", TRANSFORMS, *samples)
@@ -46,11 +62,32 @@ def empty_transform(name: str) -> OpCase:
     return op_case(f"fft.{name} of nothing", TRANSFORMS, *samples, torch=None)
 
 
-TRANSFORM_NAMES = ("fft", "ifft", "fftn", "ifftn", "rfft", "irfft", "rfftn", "irfftn", "hfft", "ihfft")
+TRANSFORM_NAMES = (
+    "fft",
+    "ifft",
+    "fftn",
+    "ifftn",
+    "rfft",
+    "irfft",
+    "rfftn",
+    "irfftn",
+    "hfft",
+    "ihfft",
+)
 CASES: list[OpCase] = [
     *map(transform, TRANSFORM_NAMES),
     *map(empty_transform, TRANSFORM_NAMES),
-    *[op_case(f"fft.{name}", EXACT, sample((5,)), sample(z(2, 3)), sample((2, 3, 3), axes=(0, 2)), sample((4, 3), axes=1), sample((0, 3)),
-          sample((2, 3), layout="transposed"))
-      for name in ("fftshift", "ifftshift")],
-]  # fmt: skip
+    *[
+        op_case(
+            f"fft.{name}",
+            EXACT,
+            sample((5,)),
+            sample(z(2, 3)),
+            sample((2, 3, 3), axes=(0, 2)),
+            sample((4, 3), axes=1),
+            sample((0, 3)),
+            sample((2, 3), layout="transposed"),
+        )
+        for name in ("fftshift", "ifftshift")
+    ],
+]

@@ -17,7 +17,9 @@ SIGNS = np.array([[1, -1, 1], [-1, 1, 1], [1, 1, -1], [-1, -1, 1]])
 WEIGHTS = np.array([0.5, 2.0, 1.5])
 
 
-def _case(name: str, tolerance: Tolerance, *samples: Sample, torch: Torch = "", **fields: Any) -> OpCase:
+def _case(
+    name: str, tolerance: Tolerance, *samples: Sample, torch: Torch = "", **fields: Any
+) -> OpCase:
     function = name.split(" ")[0]
     torch = f"nn.functional.{function}" if torch == "" else torch
     return op_case(name, tolerance, *samples, fn=getattr(F, function), torch=torch, **fields)
@@ -30,40 +32,135 @@ def _each(*inputs: Any, **options: Any) -> Sample:
 
 CASES: list[OpCase] = [
     # classes
-    _case("cross_entropy", COMPOSED, *[sample((4, 3), CLASSES, reduction=reduction) for reduction in ("mean", "sum", "none")],
-        sample((3,), np.array(1)), sample((2, 3, 2), ints([0, 2], [1, 1])), sample((4, 3), CLASSES, label_smoothing=0.1), sample(np.array([[1e4, -1e4], [1e4, -1e4]]), ints(0, 1)),
-        sample((2, 3), ints(0, 2), layout="transposed")),
-    _case("cross_entropy of weights", COMPOSED, _each((4, 3), CLASSES, WEIGHTS), sample((4, 3), CLASSES, ignore_index=1),
-        sample((2, 3, 2), ints([0, 2], [1, 1]), WEIGHTS, ignore_index=0, label_smoothing=0.1), torch=None),  # no gradient of weights
-    _case("cross_entropy of probabilities", COMPOSED, _each((4, 3), POSITIVE), sample((4, 3), POSITIVE, WEIGHTS, label_smoothing=0.1),
-        sample((3,), POSITIVE[0]), sample((4, 3), POSITIVE, layout="transposed")),
-    _case("nll_loss", SUMS, _each((4, 3), CLASSES), sample((3,), np.array(1)), sample((2, 3, 2), ints([0, 2], [1, 1]), ignore_index=1),
-        sample((2, 3), ints(0, 2), layout="transposed")),
+    _case(
+        "cross_entropy",
+        COMPOSED,
+        *[sample((4, 3), CLASSES, reduction=reduction) for reduction in ("mean", "sum", "none")],
+        sample((3,), np.array(1)),
+        sample((2, 3, 2), ints([0, 2], [1, 1])),
+        sample((4, 3), CLASSES, label_smoothing=0.1),
+        sample(np.array([[1e4, -1e4], [1e4, -1e4]]), ints(0, 1)),
+        sample((2, 3), ints(0, 2), layout="transposed"),
+    ),
+    _case(
+        "cross_entropy of weights",
+        COMPOSED,
+        _each((4, 3), CLASSES, WEIGHTS),
+        sample((4, 3), CLASSES, ignore_index=1),
+        # no gradient of weights
+        sample((2, 3, 2), ints([0, 2], [1, 1]), WEIGHTS, ignore_index=0, label_smoothing=0.1),
+        torch=None,
+    ),
+    _case(
+        "cross_entropy of probabilities",
+        COMPOSED,
+        _each((4, 3), POSITIVE),
+        sample((4, 3), POSITIVE, WEIGHTS, label_smoothing=0.1),
+        sample((3,), POSITIVE[0]),
+        sample((4, 3), POSITIVE, layout="transposed"),
+    ),
+    _case(
+        "nll_loss",
+        SUMS,
+        _each((4, 3), CLASSES),
+        sample((3,), np.array(1)),
+        sample((2, 3, 2), ints([0, 2], [1, 1]), ignore_index=1),
+        sample((2, 3), ints(0, 2), layout="transposed"),
+    ),
     _case("nll_loss of weights", SUMS, _each((4, 3), CLASSES, WEIGHTS), torch=None),
-    _case("multi_margin_loss", COMPOSED, _each((4, 3), CLASSES), sample((3,), np.array(1)), sample((2, 3), ints(0, 2), layout="transposed"),
-        sample((4, 3), CLASSES, p=2, margin=0.5)),
-    _case("multilabel_soft_margin_loss", COMPOSED, _each((4, 3), POSITIVE), sample((4, 3), POSITIVE, WEIGHTS)),
+    _case(
+        "multi_margin_loss",
+        COMPOSED,
+        _each((4, 3), CLASSES),
+        sample((3,), np.array(1)),
+        sample((2, 3), ints(0, 2), layout="transposed"),
+        sample((4, 3), CLASSES, p=2, margin=0.5),
+    ),
+    _case(
+        "multilabel_soft_margin_loss",
+        COMPOSED,
+        _each((4, 3), POSITIVE),
+        sample((4, 3), POSITIVE, WEIGHTS),
+    ),
     # numbers
-    _case("mse_loss", SUMS, sample((2, 3), (2, 3)), sample((4,), (4,), reduction="sum"), sample((4,), (4,), reduction="none"), sample((), ()),
-        sample(np.array([1e4, -1e4]), np.array([-1e4, 1e4]))),
-    *[_case(name, SUMS, _each((4, 3), (4, 3)), sample((2, 3), (2, 3), layout="transposed"))
-      for name in ("l1_loss", "huber_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits")],
+    _case(
+        "mse_loss",
+        SUMS,
+        sample((2, 3), (2, 3)),
+        sample((4,), (4,), reduction="sum"),
+        sample((4,), (4,), reduction="none"),
+        sample((), ()),
+        sample(np.array([1e4, -1e4]), np.array([-1e4, 1e4])),
+    ),
+    *[
+        _case(name, SUMS, _each((4, 3), (4, 3)), sample((2, 3), (2, 3), layout="transposed"))
+        for name in ("l1_loss", "huber_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits")
+    ],
     _case("binary_cross_entropy", COMPOSED, _each(POSITIVE, 1 - POSITIVE[::-1])),
     _case("kl_div", COMPOSED, _each((4, 3), POSITIVE), _each((4, 3), (4, 3), log_target=True)),
-    _case("poisson_nll_loss", COMPOSED, _each((4, 3), 3 * POSITIVE), sample((4, 3), 3 * POSITIVE, full=True),
-        sample(POSITIVE, 3 * POSITIVE, log_input=False)),
-    _case("gaussian_nll_loss", COMPOSED, _each((4, 3), (4, 3), POSITIVE), sample((4, 3), (4, 3), POSITIVE[:, 0], full=True)),
+    _case(
+        "poisson_nll_loss",
+        COMPOSED,
+        _each((4, 3), 3 * POSITIVE),
+        sample((4, 3), 3 * POSITIVE, full=True),
+        sample(POSITIVE, 3 * POSITIVE, log_input=False),
+    ),
+    _case(
+        "gaussian_nll_loss",
+        COMPOSED,
+        _each((4, 3), (4, 3), POSITIVE),
+        sample((4, 3), (4, 3), POSITIVE[:, 0], full=True),
+    ),
     # margins
-    *[_case(name, COMPOSED, _each((4, 3), SIGNS)) for name in ("hinge_embedding_loss", "soft_margin_loss")],
-    _case("cosine_embedding_loss", COMPOSED, _each((4, 3), (4, 3), SIGNS[:, 0]), sample((3,), (3,), np.array(-1), margin=-0.5),
-        torch_rtol=(1e-11, "PyTorch adds 1e-12 to the squares of norms")),
-    _case("margin_ranking_loss", COMPOSED, _each((4, 3), (4, 3), SIGNS), sample((4, 3), (4, 3), SIGNS, margin=0.5)),
-    _case("triplet_margin_loss", COMPOSED, _each((4, 3), (4, 3), (4, 3)), sample((3,), (3,), (3,), margin=3.0, p=3.0, swap=True)),
+    *[
+        _case(name, COMPOSED, _each((4, 3), SIGNS))
+        for name in ("hinge_embedding_loss", "soft_margin_loss")
+    ],
+    _case(
+        "cosine_embedding_loss",
+        COMPOSED,
+        _each((4, 3), (4, 3), SIGNS[:, 0]),
+        sample((3,), (3,), np.array(-1), margin=-0.5),
+        torch_rtol=(1e-11, "PyTorch adds 1e-12 to the squares of norms"),
+    ),
+    _case(
+        "margin_ranking_loss",
+        COMPOSED,
+        _each((4, 3), (4, 3), SIGNS),
+        sample((4, 3), (4, 3), SIGNS, margin=0.5),
+    ),
+    _case(
+        "triplet_margin_loss",
+        COMPOSED,
+        _each((4, 3), (4, 3), (4, 3)),
+        sample((3,), (3,), (3,), margin=3.0, p=3.0, swap=True),
+    ),
     # distances
-    _case("cosine_similarity", COMPOSED, sample((2, 3), (2, 3)), sample((3,), (2, 3), axis=-1), sample((2, 3), (2, 3), axis=0, layout="transposed"),
-        torch=lambda x1, x2, axis=1: torch.nn.functional.cosine_similarity(x1, x2, axis)),
-    _case("pairwise_distance", COMPOSED, sample((2, 3), (2, 3)), sample((3,), (2, 3), p=1.0, keepdims=True), sample((2, 3), (2, 3), layout="transposed"),
-        torch=lambda x1, x2, p=2.0, keepdims=False: torch.nn.functional.pairwise_distance(x1, x2, p, keepdim=keepdims)),
-    _case("normalize", COMPOSED, sample((2, 3)), sample((3,), axis=0, p=1.0), sample((2, 0)), sample((2, 3, 2), layout="transposed"),
-        torch=lambda x, axis=1, p=2.0: torch.nn.functional.normalize(x, p, axis)),
-]  # fmt: skip
+    _case(
+        "cosine_similarity",
+        COMPOSED,
+        sample((2, 3), (2, 3)),
+        sample((3,), (2, 3), axis=-1),
+        sample((2, 3), (2, 3), axis=0, layout="transposed"),
+        torch=lambda x1, x2, axis=1: torch.nn.functional.cosine_similarity(x1, x2, axis),
+    ),
+    _case(
+        "pairwise_distance",
+        COMPOSED,
+        sample((2, 3), (2, 3)),
+        sample((3,), (2, 3), p=1.0, keepdims=True),
+        sample((2, 3), (2, 3), layout="transposed"),
+        torch=lambda x1, x2, p=2.0, keepdims=False: torch.nn.functional.pairwise_distance(
+            x1, x2, p, keepdim=keepdims
+        ),
+    ),
+    _case(
+        "normalize",
+        COMPOSED,
+        sample((2, 3)),
+        sample((3,), axis=0, p=1.0),
+        sample((2, 0)),
+        sample((2, 3, 2), layout="transposed"),
+        torch=lambda x, axis=1, p=2.0: torch.nn.functional.normalize(x, p, axis),
+    ),
+]

@@ -13,14 +13,20 @@ from xgrad.parity.tolerance import RECURRENCES
 HIDDEN = 2
 
 
-def _with_torch(name: str, x: Any, weight: Any, *states: Any, bias: Any = None, reverse: bool = False) -> Any:
-    """Return the hidden states and the last cell of PyTorch's layer, whose own projection is the identity."""
+def _with_torch(
+    name: str, x: Any, weight: Any, *states: Any, bias: Any = None, reverse: bool = False
+) -> Any:
+    """Return the hidden states and the last cell of PyTorch's layer, whose own projection is the
+    identity.
+    """
     x = torch.flip(x, (0,)) if reverse else x
     first = tuple([state[None, ...] for state in states])
     weights = [torch.eye(x.shape[-1], dtype=x.dtype), weight]
     weights += [] if bias is None else [torch.zeros_like(bias), bias]
     hx = first if len(first) > 1 else first[0]
-    out, _, *cell = getattr(torch, name)(x, hx, weights, bias is not None, 1, 0.0, False, False, False)
+    out, _, *cell = getattr(torch, name)(
+        x, hx, weights, bias is not None, 1, 0.0, False, False, False
+    )
     out = torch.flip(out, (0,)) if reverse else out
     return (out, cell[0][0]) if cell else out
 
@@ -38,7 +44,9 @@ def _case(name: str, fn: Any, gates: int, states: int, **options: Any) -> OpCase
         sample((*shape, rows), (rows, HIDDEN), *[(shape[1], HIDDEN)] * states, **order, **options)
         for shape, order in shapes
     ]
-    transposed = sample((3, 2, rows), (rows, HIDDEN), *[(2, HIDDEN)] * states, layout="transposed", **options)
+    transposed = sample(
+        (3, 2, rows), (rows, HIDDEN), *[(2, HIDDEN)] * states, layout="transposed", **options
+    )
     short = name.split(" ")[0]
 
     def reference(*inputs: Any, nonlinearity: str = "", **order: bool) -> Any:
@@ -47,7 +55,9 @@ def _case(name: str, fn: Any, gates: int, states: int, **options: Any) -> OpCase
     return op_case(name, RECURRENCES, *samples, transposed, fn=fn, torch=reference)
 
 
-def _gru_of_bias(x: xgrad.Tensor, weight: xgrad.Tensor, h: xgrad.Tensor, bias: xgrad.Tensor) -> xgrad.Tensor:
+def _gru_of_bias(
+    x: xgrad.Tensor, weight: xgrad.Tensor, h: xgrad.Tensor, bias: xgrad.Tensor
+) -> xgrad.Tensor:
     return recurrent.gru(x, weight, h, bias)
 
 

@@ -13,7 +13,8 @@ from xgrad.parity.html_report import plots
 from xgrad.parity.report import Report, notes
 from xgrad.parity.tolerance import CLASSES, ROUNDED
 
-#: The classes of table cells by the share of the tolerance; the lightest also marks errors of rounding alone.
+#: The classes of table cells by the share of the tolerance; the lightest also marks errors of
+#: rounding alone.
 SHADES = {"s1": "up to 25 %", "s2": "50 %", "s3": "75 %", "s4": "100 %", "over": "more: failed"}
 
 
@@ -23,7 +24,9 @@ def check_installed(extra: str = "parity") -> None:
         try:
             import_module(name)
         except ImportError as error:
-            raise ImportError(f"{name} is missing ({error}): pip install 'xgrad[{extra}]'") from error
+            raise ImportError(
+                f"{name} is missing ({error}): pip install 'xgrad[{extra}]'"
+            ) from error
 
 
 def as_html(report: Report) -> str:
@@ -32,15 +35,28 @@ def as_html(report: Report) -> str:
     compared = {error.device for op in report.ops for error in op.cells}
     colors = plots.colors(report)
     return render(
-        __name__, report=report, notes=notes(), tolerances=CLASSES, shades=SHADES, colors=colors, plots=plots,
+        __name__,
+        report=report,
+        notes=notes(),
+        tolerances=CLASSES,
+        shades=SHADES,
+        colors=colors,
+        plots=plots,
         columns=[*report.devices, *[name for name in (DIFFERENCES, PYTORCH) if name in compared]],
-        differences=DIFFERENCES, text=text_report, anchor=anchor, shade=shade, summary=device_summary,
-        worst=worst, reproducible=reproducible,
-    )  # fmt: skip
+        differences=DIFFERENCES,
+        text=text_report,
+        anchor=anchor,
+        shade=shade,
+        summary=device_summary,
+        worst=worst,
+        reproducible=reproducible,
+    )
 
 
 def render(package: str, **values: Any) -> str:
-    """Return a page: the file ``template.html`` of a package, with values and the style of all pages."""
+    """Return a page: the file ``template.html`` of a package, with values and the style of all
+    pages.
+    """
     jinja2 = import_module("jinja2")
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
@@ -57,7 +73,9 @@ def anchor(op: Comparison) -> str:
 
 
 def shade(error: WorstError) -> str:
-    """Return the class of a table cell: the share of the tolerance, unless no result could be better."""
+    """Return the class of a table cell: the share of the tolerance, unless no result could be
+    better.
+    """
     if not error.passed:
         return "over"
     if error.unit == "ULP" and 0 < error.error <= ROUNDED.value:
@@ -69,15 +87,22 @@ def reproducible(op: Comparison) -> list[WorstError]:
     """Return the worst error of each device that has a program to reproduce it."""
     errors = [error for error in op.cells if error.reproducer]
     devices = dict.fromkeys(error.device for error in errors)
-    return [error for device in devices if (error := worst([e for e in errors if e.device == device]))]
+    return [
+        error for device in devices if (error := worst([e for e in errors if e.device == device]))
+    ]
 
 
 def device_summary(report: Report, device: str) -> Iterator[str]:
     """Yield the results of one device, a line for each part."""
     pairs = [(op, error) for op in report.ops for error in op.cells if error.device == device]
     if pairs:
-        skipped, failed = sum(device in op.skipped for op in report.ops), sum(not error.passed for _, error in pairs)
-        yield f"{len(report.ops) - skipped} op cases compared" + (f", {skipped} skipped" * bool(skipped))
+        skipped, failed = (
+            sum(device in op.skipped for op in report.ops),
+            sum(not error.passed for _, error in pairs),
+        )
+        yield f"{len(report.ops) - skipped} op cases compared" + (
+            f", {skipped} skipped" * bool(skipped)
+        )
         if failed:
             yield f"{failed} of {len(pairs)} comparisons out of tolerance"
         else:
@@ -90,7 +115,10 @@ def device_summary(report: Report, device: str) -> Iterator[str]:
     kernels = [kernel.passed for kernel in report.fused if kernel.device == device]
     runs = [run.passed for run in report.training if run.device == device]
     draws = [draw.equal for draw in report.seeds if draw.device == device]
-    results = {"fused kernels agree with the generic rules": kernels, "training runs match cpu": runs}
+    results = {
+        "fused kernels agree with the generic rules": kernels,
+        "training runs match cpu": runs,
+    }
     for text, passed in {**results, "seeded draws are bit-identical to cpu's": draws}.items():
         if passed:
             yield f"{sum(passed)} of {len(passed)} {text}"

@@ -1,4 +1,6 @@
-"""Plots of a report by matplotlib, as data URIs of SVG, in colours that are legible on light and dark pages."""
+"""Plots of a report by matplotlib, as data URIs of SVG, in colours that are legible on light and
+dark pages.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,24 @@ from xgrad.parity.comparison import DIFFERENCES, PYTORCH
 from xgrad.parity.report import Report
 
 COLORS = ("#3d86e0", "#d8781f", "#a06be0", "#26a195", "#d0589a")  # of devices
-OTHER, INK, FAILED = "#7d899b", "#808a99", "#e0483e"  # references; text and axes; errors out of tolerance
+OTHER, INK, FAILED = (
+    "#7d899b",
+    "#808a99",
+    "#e0483e",
+)  # references; text and axes; errors out of tolerance
 INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-STYLE = {**dict.fromkeys(INKED, INK), "axes.facecolor": "none", "figure.facecolor": "none", "legend.framealpha": 0}
+STYLE = {
+    **dict.fromkeys(INKED, INK),
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+    "legend.framealpha": 0,
+}
 
 
 class Point(NamedTuple):
-    """The size of an error or a time, the name of the op, and whether it failed or is that of a gradient."""
+    """The size of an error or a time, the name of the op, and whether it failed or is that of a
+    gradient.
+    """
 
     size: float
     op: str
@@ -54,28 +67,51 @@ def device_errors(report: Report) -> str:
 
 
 def rule_errors(report: Report) -> str:
-    """Return the errors of the rules compared with finite differences and PyTorch; empty if there are none."""
+    """Return the errors of the rules compared with finite differences and PyTorch; empty if there
+    are none.
+    """
     limits = {DIFFERENCES: differences_limit(), PYTORCH: PYTORCH_LIMIT}
-    strips = [Strip(name, OTHER, _errors(report, name, "float64"), limit) for name, limit in limits.items()]
-    return _strips([strip for strip in strips if strip.points], "worst relative error of the reference")
+    strips = [
+        Strip(name, OTHER, _errors(report, name, "float64"), limit)
+        for name, limit in limits.items()
+    ]
+    return _strips(
+        [strip for strip in strips if strip.points], "worst relative error of the reference"
+    )
 
 
 def _errors(report: Report, device: str, dtype: str) -> list[Point]:
-    pairs = [(op, error) for op in report.ops for error in op.cells if (error.device, error.dtype) == (device, dtype)]
-    return [Point(error.error, op.op, not error.passed, error.quantity == "gradient") for op, error in pairs]
+    pairs = [
+        (op, error)
+        for op in report.ops
+        for error in op.cells
+        if (error.device, error.dtype) == (device, dtype)
+    ]
+    return [
+        Point(error.error, op.op, not error.passed, error.quantity == "gradient")
+        for op, error in pairs
+    ]
 
 
 def timing(report: Report, size: str) -> str:
-    """Return the times of ops as multiples of those on the first device; empty if there are none."""
+    """Return the times of ops as multiples of those on the first device; empty if there are
+    none.
+    """
     first, *others = report.devices
-    strips = {(name, t): Strip(f"{name} {t}", colors(report)[name], []) for name in others for t in report.dtypes}
+    strips = {
+        (name, t): Strip(f"{name} {t}", colors(report)[name], [])
+        for name in others
+        for t in report.dtypes
+    }
     for op in report.ops:
         times = {(t.device, t.dtype): getattr(t, size) for t in op.timing}
         for (device, dtype), strip in strips.items():
             base, other = times.get((first, dtype)), times.get((device, dtype))
             if base and other and math.isfinite(other / base):
                 strip.points.append(Point(other / base, op.op))
-    return _strips([strip for strip in strips.values() if strip.points], f"time of an op relative to {first}")
+    return _strips(
+        [strip for strip in strips.values() if strip.points], f"time of an op relative to {first}"
+    )
 
 
 def training(report: Report) -> str:
@@ -86,40 +122,61 @@ def training(report: Report) -> str:
         for (name, losses), (left, right) in zip(report.baseline.items(), axes, strict=True):
             left.plot(losses, color=OTHER, label="cpu, the first run")
             left.set(title=f"{name}: loss", xlabel="step", ylim=(0, None))
-            right.set(title=f"{name}: difference from cpu", xlabel="step", ylabel="relative to the largest loss")
+            right.set(
+                title=f"{name}: difference from cpu",
+                xlabel="step",
+                ylabel="relative to the largest loss",
+            )
             for run in (run for run in report.training if f"{run.optimizer} {run.dtype}" == name):
                 color = colors(report)[run.device]
                 left.plot(run.losses, color=color, linestyle="--", label=run.device)
-                off = [abs(a - b) / max(losses) or math.nan for a, b in zip(run.losses, losses, strict=False)]
+                off = [
+                    abs(a - b) / max(losses) or math.nan
+                    for a, b in zip(run.losses, losses, strict=False)
+                ]
                 if not all(map(math.isnan, off)):
                     right.semilogy(off, ".-", markersize=3, color=color, label=run.device)
             if not right.lines:
-                right.text(0.5, 0.5, "bit-identical on all devices", ha="center", transform=right.transAxes)
+                right.text(
+                    0.5, 0.5, "bit-identical on all devices", ha="center", transform=right.transAxes
+                )
             left.legend()
 
     return data_uri(2.6 * len(report.baseline), draw)
 
 
 def _strips(strips: Sequence[Strip], label: str) -> str:
-    """Return strips of points on a logarithmic axis; points below it, such as 0, are at its start."""
-    sizes = [point.size for strip in strips for point in strip.points if 1e-20 < point.size < math.inf] or [1.0]
+    """Return strips of points on a logarithmic axis; points below it, such as 0, are at its
+    start.
+    """
+    sizes = [
+        point.size for strip in strips for point in strip.points if 1e-20 < point.size < math.inf
+    ] or [1.0]
     low, high = min(sizes) / 3, max(sizes) * 3
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
         for row, (_, color, points, limit) in enumerate(strips):
             for failed, gradient in product((False, True), repeat=2):
-                group = [(k, p.size) for k, p in enumerate(points) if (p.failed, p.gradient) == (failed, gradient)]
+                group = [
+                    (k, p.size)
+                    for k, p in enumerate(points)
+                    if (p.failed, p.gradient) == (failed, gradient)
+                ]
                 x = [min(max(size, low), high) for _, size in group]
                 y = [row + 0.6 * ((k * 0.618034) % 1 - 0.5) for k, _ in group]  # spread evenly
                 fill, shown = "none" if gradient else "full", FAILED if failed else color
-                axes.plot(x, y, "o", markersize=5 if failed else 3, color=shown, alpha=0.8, fillstyle=fill)
+                axes.plot(
+                    x, y, "o", markersize=5 if failed else 3, color=shown, alpha=0.8, fillstyle=fill
+                )
             if limit:
                 axes.vlines(limit, row - 0.4, row + 0.4, color=FAILED)
             largest = max(points, key=lambda point: point.size, default=Point(0.0, ""))
             if largest.size > 0:
                 axes.text(min(largest.size, high), row - 0.38, largest.op, fontsize=8, ha="right")
-        axes.set(xscale="log", xlim=(low / 1.5, high * 1.5), ylim=(len(strips) - 0.4, -0.6), xlabel=label)
+        axes.set(
+            xscale="log", xlim=(low / 1.5, high * 1.5), ylim=(len(strips) - 0.4, -0.6), xlabel=label
+        )
         axes.set_yticks(range(len(strips)), [strip.name for strip in strips])
         axes.grid(axis="x", alpha=0.3)
 
@@ -130,7 +187,9 @@ def data_uri(height: float, draw: Callable[[Any], None], width: float = 9) -> st
     """Return a figure of a size in inches, with what a function draws on it, as a data URI."""
     file = io.BytesIO()
     with import_module("matplotlib").rc_context(STYLE):
-        figure = import_module("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
+        figure = import_module("matplotlib.figure").Figure(
+            figsize=(width, height), layout="constrained"
+        )
         draw(figure)
         figure.savefig(file, format="svg")
     return "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode()
