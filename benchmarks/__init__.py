@@ -1,3 +1,1 @@
-"""Measurements beside other libraries, ``python -m benchmarks``, and the check of a machine with a
-GPU.
-"""
+"""Measurements of xgrad and other libraries, ``python -m benchmarks``, and a check of a GPU."""

@@ -1,5 +1,6 @@
-"""``python -m benchmarks NAME``: measure, print tables, and with ``--save`` or ``--output`` write
-them to files.
+"""``python -m benchmarks NAME``: measure, and print tables.
+
+With ``--save`` or ``--output``, the tables are also written to files.
 """
 
 from __future__ import annotations
@@ -60,14 +61,14 @@ def parser() -> argparse.ArgumentParser:
 
 
 def natural(text: str) -> int:
-    """Return an int above 0."""
+    """Return a number of the command line: an int above 0."""
     if (number := int(text)) < 1:
         raise argparse.ArgumentTypeError(f"expected 1 or more, got {text}")
     return number
 
 
 def positive(text: str) -> float:
-    """Return a finite number above 0."""
+    """Return a number of the command line: finite and above 0."""
     if not 0 < (number := float(text)) < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a number above 0, got {text}")
     return number
@@ -79,8 +80,9 @@ def module_of(name: str) -> Any:
 
 
 def measure(name: str, options: Options, output: Path | None) -> int:
-    """Run one benchmark, print its result, write it to files on request, and return the exit
-    status.
+    """Run one benchmark, print its result, and return the exit status.
+
+    The result is written to files if `output` is given.
     """
     try:
         result = module_of(name).run(options)
@@ -107,8 +109,9 @@ def command(name: str, options: Options) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command, and return its exit status: 1 if a peer failed, 2 if nothing could be
-    measured.
+    """Run the command, and return its exit status.
+
+    The status is 1 if a peer failed, and 2 if nothing could be measured.
     """
     args = parser().parse_args(arguments)
     if not args.name:

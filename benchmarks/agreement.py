@@ -1,4 +1,4 @@
-"""Arrays, transfers and functions of a device's namespace compared with NumPy's."""
+"""Comparison of a device's arrays, transfers and namespace functions with NumPy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 
 
 class Check(NamedTuple):
-    """A function, arrays to call it with on the device, and the expected result."""
+    """A function, the arrays to call it with on the device, and the expected result."""
 
     label: str
     expected: np.ndarray
@@ -30,7 +30,7 @@ def checks(device: xgrad.Device) -> Iterator[Check]:
 
 
 def compare(check: Check, device: xgrad.Device) -> None:
-    """Raise AssertionError unless a check has the expected result, on the device."""
+    """Raise AssertionError unless a check has the expected result on the expected device."""
     backend = device.backend
     got = check.function(*[backend.from_host(x, device.index) for x in check.arrays])
     np.testing.assert_array_equal(backend.to_host(got), check.expected, strict=True)
@@ -38,8 +38,9 @@ def compare(check: Check, device: xgrad.Device) -> None:
 
 
 def reductions(device: xgrad.Device) -> Iterator[Check]:
-    """Yield argmax, argmin, max and min with infinities, NaN and ties, for each reduction kernel of
-    CuPy.
+    """Yield argmax, argmin, max and min with infinities, NaN and ties.
+
+    There are cases for each reduction kernel of CuPy.
     """
     inf, nan = np.inf, np.nan
     long = np.zeros(100_003)
@@ -87,7 +88,7 @@ def additions(device: xgrad.Device) -> Iterator[Check]:
     }
     for (label, key), dtype in product(keys.items(), (*FLOATS, *COMPLEX, "float16", *INTEGERS)):
         if dtype != "float32" and label not in ("second axis", "mask"):
-            continue  # each compiles a kernel
+            continue  # each case compiles a kernel
         x = np.ones((3, 3, 3), dtype)
         values = (np.arange(x[key].size) % 7).astype(dtype).reshape(x[key].shape)
         if x.dtype.kind == "c":
@@ -155,7 +156,7 @@ def _from(device: xgrad.Device, other: int, x: np.ndarray) -> Any:
 
 
 def functions(device: xgrad.Device) -> Iterator[Check]:
-    """Yield functions of xgrad's namespace for CuPy that differ from those of array-api-compat."""
+    """Yield functions of xgrad's namespace for CuPy that differ from array-api-compat."""
     xp, on = device.xp, {"dtype": device.backend.dtype("float32"), "device": device.native}
     x = np.asarray([np.nan, -np.inf, -2, -0.5, 0, 3, np.inf], np.float32)
     stack, matrix = np.arange(24.0).reshape(2, 3, 4), np.arange(20.0).reshape(4, 5)

@@ -1,8 +1,8 @@
-"""Ops, training steps and the import of xgrad in this tree and at a commit, by default HEAD, in
-alternating blocks.
+"""Comparison of this tree with a commit, by default HEAD: ops, training steps and import.
 
-It fails if the median of the ratios of a case is above 1.05. The benchmarks of this tree measure
-both, so the commit must have the public names that `peers/xgrad_peer.py` uses.
+Blocks of the two alternate. The benchmark fails if the median of the ratios of a case is above
+1.05. The benchmarks of this tree measure both, so the commit must have the public names that
+`peers/xgrad_peer.py` uses.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks.report import Cells, Result, Table
 from benchmarks.statistics import ratios, spread
 from benchmarks.step import NETWORKS, QUICK, named, scaled
 
-BOUND = 1.05  # of the time at the commit
+BOUND = 1.05  # largest ratio to the time at the commit
 NOW, BEFORE = "this tree", "commit"
 
 
@@ -79,7 +79,7 @@ def tree_of(commit: str) -> Iterator[Path]:
 
 
 def import_times(options: Options, tree: Path) -> dict[str, list[float]]:
-    """Return the seconds of ``import xgrad`` after that of NumPy in fresh interpreters, by peer."""
+    """Return the seconds of ``import xgrad`` after NumPy's import in new interpreters, by peer."""
     statement = (
         "import time, numpy; start = time.perf_counter(); import xgrad; print(time.perf_counter() -"
         " start)"

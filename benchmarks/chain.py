@@ -1,7 +1,7 @@
 """A chain of a million additions: forward, backward and release, on one thread.
 
-It shows recursion, and repeated traversals of the graph. MyGrad is not among the peers: it fails at
-a few thousand.
+It shows recursion, and repeated traversals of the graph. MyGrad is not among the peers, because it
+fails at a few thousand additions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Chain:
         self.additions, self.length = peer(target), length
 
     def measure(self) -> dict[str, float]:
-        """Return the seconds of each part, and of all."""
+        """Return the seconds of each part, and of all parts together."""
         times = self.additions(self.length)
         parts = {
             part: after - before

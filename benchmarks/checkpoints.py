@@ -1,9 +1,9 @@
 """The cost of checkpoints: `xgrad train mnist` without any, and with one every 100 steps.
 
 Runs alternate, each in a fresh process. "epochs" is the time of training and evaluation that the
-run itself measures, "all" that of the command, which also reads the data and writes the files of
-each epoch. It fails if checkpoints add more than 3 % to the command, by the median of the rounds.
-`--quick` trains on the embedded digits, and has no bound.
+run itself measures. "all" is the time of the command, which also reads the data and writes the
+files of each epoch. The benchmark fails if checkpoints add more than 3 % to the command, by the
+median of the rounds. `--quick` trains on the embedded digits, and has no bound.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.statistics import ratios, spread
 from xgrad.cli import main
 from xgrad.data import DataError
 
-BOUND = 1.03  # of the time without checkpoints
+BOUND = 1.03  # largest ratio to the time without checkpoints
 PEERS = {"no checkpoints": "", "every 100 steps": "--checkpoint-every=100"}
 
 
@@ -36,7 +36,7 @@ class Command:
         self.argv = ["train", *data, "--device=cpu", "--quiet", *filter(None, [target])]
 
     def measure(self) -> dict[str, float]:
-        """Return the seconds of the epochs, and of all."""
+        """Return the seconds of the epochs, and of the whole command."""
         with tempfile.TemporaryDirectory(dir=os.curdir) as folder, redirect_stdout(io.StringIO()):
             start = time.perf_counter()
             status = main([*self.argv, "--out", folder])

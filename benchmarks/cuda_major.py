@@ -1,7 +1,7 @@
-"""Print the major version of the newest CUDA that the NVIDIA driver supports: ``python
-benchmarks/cuda_major.py``.
+"""Print the major version of the newest CUDA that the NVIDIA driver supports.
 
-It needs nothing but the driver, so that CuPy for this version can be installed.
+``python benchmarks/cuda_major.py`` needs nothing but the driver, so that CuPy for this version can
+be installed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ OLDEST, NEWEST = 12, 13  # of the extras cuda12 and cuda13
 
 
 def cuda_major(load: Any = ctypes.CDLL) -> int:
-    """Return the major version of the extra for this machine; raise RuntimeError with what is
-    missing.
+    """Return the major version of the CUDA extra for this machine.
+
+    If something is missing, RuntimeError tells what.
     """
     try:
         driver = load(LIBRARY)

@@ -1,13 +1,14 @@
-"""Training by several processes: steps and messages on this machine, and a model of up to 1024
-ranks.
+"""Training by several processes: steps and messages here, and a model of up to 1024 ranks.
 
-Ranks have one thread of BLAS each, and share a batch. With n bytes of gradients, p ranks, a latency
-L and a bandwidth B, an all-reduce takes 2 (p - 1) L + 2 (p - 1) / p n / B as a ring. Recursive
-halving and doubling (R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19, 2005) takes 2 log2(p) L in
-place of 2 (p - 1) L. With sharded state, a reduce-scatter and an all-gather together have the same
-cost, and a rank updates n / p. On this machine, L and B are fitted to the all-reduces of 2 ranks.
-Its steps are modelled as the step of one rank on a part of the batch, and the messages, both times
-p / cores if there are more ranks than cores.
+Each rank has one BLAS thread, and the ranks share a batch. With n bytes of gradients, p ranks, a
+latency L and a bandwidth B, an all-reduce takes 2 (p - 1) L + 2 (p - 1) / p n / B as a ring.
+Recursive halving and doubling (R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19, 2005) takes 2
+log2(p) L in place of 2 (p - 1) L. With sharded state, a reduce-scatter and an all-gather together
+have the same cost, and a rank updates n / p.
+
+On this machine, L and B are fitted to the all-reduces of 2 ranks. The model of a step adds one
+rank's step on its part of the batch and the messages. Both times are multiplied by p / cores if
+there are more ranks than cores.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ NETWORKS = {
     "784-1024-1024-10, batch 512": ([784, 1024, 1024, 10], 512),
 }
 QUICK = {"8-6-3, batch 16": ([8, 6, 3], 16)}
-COUNTS = (1, 1000, 10_000, 100_000, 1_000_000)  # of float32
+COUNTS = (1, 1000, 10_000, 100_000, 1_000_000)  # elements of float32 arrays
 RANKS = (1, 2, 4)
 
-#: A cluster: 100 million parameters, 0.2 s for forward and backward of the batch of a rank, 10 ms
-#: for an update of all parameters, 2 µs and 25 GB/s between ranks. Assumed, not measured.
+#: A cluster: 100 million parameters, 0.2 s for forward and backward of one rank's batch, 10 ms for
+#: an update of all parameters, 2 µs and 25 GB/s between ranks. Assumed, not measured.
 CLUSTER = {"parameters": 1e8, "compute": 0.2, "update": 0.01, "latency": 2e-6, "bandwidth": 25e9}
 
 
@@ -62,7 +63,7 @@ def fitted(samples: dict[str, list[float]]) -> tuple[float, float]:
 
 
 def measured(ranks: int, requests: list[tuple[str, dict[str, Any]]], options: Options) -> list[Any]:
-    """Return the results of the requests to a job of some ranks."""
+    """Return the results of requests to a job with a number of ranks."""
     launch = ["-m", "xgrad.distributed.launch", "-n", str(ranks), "benchmarks.ranks"]
     command = [
         sys.executable,
@@ -78,7 +79,7 @@ def measured(ranks: int, requests: list[tuple[str, dict[str, Any]]], options: Op
 
 
 def predicted() -> Cells:
-    """Return the modelled efficiency of the cluster, of weak scaling, by number of ranks."""
+    """Return the modelled efficiency of weak scaling on the cluster, by number of ranks."""
     cells: Cells = {}
     nbytes, compute, update = 4 * CLUSTER["parameters"], CLUSTER["compute"], CLUSTER["update"]
     for ranks in (2, 4, 8, 16, 64, 256, 1024):
@@ -94,7 +95,7 @@ def predicted() -> Cells:
 
 
 def add_measurements(result: Result, options: Options) -> None:
-    """Add the tables of this machine."""
+    """Add the tables of measurements on this machine."""
     networks, counts = (QUICK, COUNTS[:3]) if options.quick else (NETWORKS, COUNTS)
     common = {"repeats": options.repeats, "seconds": options.seconds}
     cases = [(name, shard) for name in networks for shard in (False, True)]

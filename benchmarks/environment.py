@@ -1,5 +1,6 @@
-"""The environment of a measurement: hardware, versions, and variables that are equal for all
-peers.
+"""The environment of a measurement: hardware, versions and variables.
+
+The variables are equal for all peers.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ THREADS = (
     "VECLIB_MAXIMUM_THREADS",
     "NPROC",
 )
-#: Variables that override the choice of kernels by a library; they are not passed to the peers.
+#: Variables that override a library's choice of kernels; they are not passed on to the peers.
 KERNELS = (
     "OPENBLAS_CORETYPE",
     "OPENBLAS_L2_SIZE",
@@ -58,11 +59,10 @@ REPORTED = (
 
 
 def for_workers(threads: int, device: str, tree: Path = ROOT, tf32: bool = False) -> dict[str, str]:
-    """Return the environment of the processes of peers, with a number of threads for each library,
-    and xgrad of a tree.
+    """Return the environment of the peers' processes.
 
-    NPROC is the variable of XLA. Each library chooses its kernels by itself: `KERNELS` are not
-    passed on.
+    It has a number of threads for each library (NPROC is XLA's variable), and the xgrad of a tree.
+    Each library chooses its kernels by itself: `KERNELS` are not passed on.
     """
     own = dict.fromkeys(THREADS, str(threads))
     if device != "cpu" and not tf32:
@@ -73,8 +73,8 @@ def for_workers(threads: int, device: str, tree: Path = ROOT, tf32: bool = False
     }
     folders = [str(tree), *([str(tree / "backends"), str(ROOT)] if tree != ROOT else [])]
     path = os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])
-    # An editable installation writes bytecode at its first import, which installed libraries have
-    # already.
+    # PYTHONDONTWRITEBYTECODE is not passed on: an editable installation writes bytecode at its
+    # first import, which installed libraries have already.
     inherited = {
         name: text
         for name, text in os.environ.items()
@@ -84,9 +84,7 @@ def for_workers(threads: int, device: str, tree: Path = ROOT, tf32: bool = False
 
 
 def describe(env: Mapping[str, str]) -> dict[str, str]:
-    """Return hardware, versions, relevant variables of the environment of the peers, commit and
-    date.
-    """
+    """Return hardware, versions, the peers' relevant variables, commit and date."""
     config: Any = np.show_config  # typed as returning None
     blas = config(mode="dicts")["Build Dependencies"]["blas"]
     return {
@@ -137,7 +135,7 @@ def variables(env: Mapping[str, str]) -> list[str]:
 
 
 def commit() -> str:
-    """Return the commit, and whether tracked files differ from it."""
+    """Return the commit, with a note if tracked files differ from it."""
     changed = output_of("git", "status", "--porcelain", "--untracked-files=no")
     return (output_of("git", "rev-parse", "HEAD") or "unknown") + (", changed" if changed else "")
 

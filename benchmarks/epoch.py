@@ -3,15 +3,15 @@
 Grey values are from 0 to 1. Peers start from equal weights, except scikit-learn, and draw their own
 shuffles; both differ between seeds. All epochs of a seed run in one process, and the processes
 alternate epoch by epoch until the test accuracy is reached, for at most 12 epochs. Before that,
-each trains another model on a single batch, since some libraries import modules at their first
-step, and reads the files once. The time includes reading and unpacking the files, set-up, and
+each process reads the files once, and trains another model on a single batch, since some libraries
+import modules at their first step. The time includes reading and unpacking the files, set-up, and
 training with shuffles and batches; evaluation is reported separately.
 
-The learning rate is 0.004 in the first epoch and falls by a factor of 0.6 in each epoch. At a
-constant rate of 0.001 the accuracy fluctuates near 98 %, and the number of epochs, 5 to 20, is
-random; a falling rate makes it rise steadily. Since one epoch more or less says nothing about a
-library, the seconds are also given for the median number of epochs. `--quick` trains on the
-embedded digits to 80 %.
+The learning rate is 0.004 in the first epoch and falls by a factor of 0.6 in each epoch. With this
+schedule, the accuracy rises steadily. At a constant rate of 0.001, it fluctuates near 98 %, and the
+number of epochs, 5 to 20, is random. Since one epoch more or less says nothing about a library, the
+seconds are also given for the median number of epochs. `--quick` trains on the embedded digits to
+80 %.
 """
 
 from __future__ import annotations
@@ -51,9 +51,8 @@ class Training:
         begin = peer(target)
         warm_up, _ = begin(batch(sizes), sizes, seed, **device)
         warm_up(RATE)
-        images(
-            quick
-        )  # the first process to allocate this much memory gets it faster than later ones
+        # The first process to allocate this much memory gets it faster than later ones.
+        images(quick)
         start = time.perf_counter()
         self.data = images(quick)
         self.train: Callable[[float], Any]
@@ -123,7 +122,7 @@ def measured(
 
 
 def summary(runs: Runs, target: float) -> Cells:
-    """Return the seconds to the target and their parts; seeds that did not reach it have none."""
+    """Return the seconds to the target and their parts; seeds that miss the target have none."""
     reached = {
         name: [epochs for epochs in seeds if epochs[-1]["accuracy"] >= target]
         for name, seeds in runs.items()

@@ -1,10 +1,10 @@
 """Captured steps on a GPU with and without fused kernels: values, nodes of the CUDA graph, times.
 
-``python -m benchmarks.fused_steps`` prints a table, and with ``--output FILE`` writes it there.
-Losses and parameters after five steps are compared: with fused kernels they have the same bits as
-without, unless the model adds up at repeated indices, as an embedding's gradient does, in an order
-that differs from run to run. Times are the least mean of three blocks of calls, in one process,
-from the first launch until the device has computed all; the graph alone is one that is launched
+``python -m benchmarks.fused_steps`` prints a table; ``--output FILE`` also writes it to a file.
+Losses and parameters after five steps are compared. They are bit-identical with and without fused
+kernels, unless the model adds at repeated indices, as an embedding's gradient does, in an order
+that differs from run to run. A time is the least mean of three blocks of calls, in one process,
+from the first launch until the device has computed all. The graph alone is timed by launching it
 again.
 """
 
@@ -112,7 +112,7 @@ def after_five(made: tuple[Callable[[], Any], Any]) -> list[np.ndarray]:
 
 
 def microseconds(device: Any, call: Callable[[], Any]) -> float:
-    """Return the least mean of three blocks of calls."""
+    """Return the least mean of three blocks of calls, in microseconds."""
     means = []
     for _ in range(3):
         call()
@@ -127,8 +127,9 @@ def microseconds(device: Any, call: Callable[[], Any]) -> float:
 
 
 def nodes(graph: Any) -> int | str:
-    """Return the number of nodes of a CUDA graph: kernels, copies and memsets. The emulation of
-    CUDA does not tell.
+    """Return the number of nodes of a CUDA graph: kernels, copies and memsets.
+
+    The result is empty for the emulation of CUDA, which cannot tell.
     """
     count, driver = ctypes.c_size_t(), ctypes.CDLL("libcuda.so.1")
     if not hasattr(driver, "cuGraphGetNodes"):

@@ -1,9 +1,9 @@
 """A GPU: training steps, ops with their launches, and transfers.
 
-Steps are those of the benchmark `step`, eager and captured, the latter as a CUDA graph; in full
-float32 (no TF32) for every peer, and again with TF32, with one synchronization at the end of each
-block. MNIST is the benchmark `epoch`, with all images on the device, and at most three seeds.
-Launches are the ops of the benchmark `ops`, also with one synchronization a block; each transfer is
+The benchmark `step` runs eagerly and captured (as a CUDA graph), in full float32 (no TF32) for
+every peer, and again with TF32, with one synchronization at the end of each block. The benchmark
+`epoch` runs on MNIST with all images on the device, and at most three seeds. Launches are measured
+by the ops of the benchmark `ops`, also with one synchronization a block; each transfer is
 synchronized. The GPU accesses pinned memory directly: xgrad's results on the host are in pinned
 memory, up to 256 MiB. After an interruption (Ctrl-C), the results so far are written. `--device
 cpu` runs all this without a GPU, as a test.
@@ -139,7 +139,7 @@ SECTIONS: dict[str, tuple[Callable[..., None], tuple[Mapping[str, str], ...]]] =
 
 
 def run(options: Options, sections: Iterable[str] = SECTIONS, **more: Any) -> Result:
-    """Run sections, with more arguments of their functions."""
+    """Run sections; `more` are additional arguments of their functions."""
     try:
         device = xgrad.Device(options.device)
     except xgrad.DeviceError as error:

@@ -1,11 +1,11 @@
-"""Check xgrad on the GPU of this machine: ``python -m benchmarks.gpu_check``, which ``make
-gpu-check`` calls.
+"""Check xgrad on the GPU of this machine: ``python -m benchmarks.gpu_check``.
 
-The `PARTS` run one after the other, each for its number of seconds and what others leave of theirs.
-Their cases are shared by processes (`benchmarks.gpu_parts`), and each result is appended to a file
-of lines of JSON, named after the GPU. Another call continues there. After each part, a report is
-written beside it as JSON and as Markdown. Without a usable GPU, the reason is printed in one line.
-``--device cpu`` or ``torch`` is a rehearsal without a GPU.
+``make gpu-check`` calls it. The `PARTS` run one after the other, each for its number of seconds
+plus the seconds that others leave unused. Processes (`benchmarks.gpu_parts`) share the cases of a
+part, and each result is appended to a file of JSON lines, named after the GPU. Another call
+continues there. After each part, a report is written beside the file as JSON and as Markdown.
+Without a usable GPU, the reason is printed in one line. ``--device cpu`` or ``torch`` is a
+rehearsal without a GPU.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from benchmarks.environment import PACKAGES, ROOT, THREADS, commit, cores, outpu
 
 BUDGET = 570.0  # seconds for all parts together
 CASE = 60.0  # seconds for a case of a part that has more than one process
-LISTED = 40  # errors in the page
-START = "start of the process"  # the case of a process that ends before its first
+LISTED = 40  # most errors that the page lists
+START = "start of the process"  # the case of a process that ends before its first case
 
 Record = dict[str, Any]
 
@@ -46,8 +46,8 @@ Record = dict[str, Any]
 class Part:
     """A part of the check: its least number of seconds, and its largest number of processes.
 
-    In `command`, ``PART``, ``DEVICE`` and ``SHARE`` stand for these. The figures of passed cases
-    are reported if they are `shown`.
+    In `command`, ``PART``, ``DEVICE`` and ``SHARE`` are placeholders. If `shown`, the figures of
+    passed cases are reported.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Part:
     )
 
 
-#: The most telling first. Each has also what earlier and completed ones leave of the time.
+#: The most informative part first. Each also gets the time that earlier and completed parts leave.
 PARTS = (
     Part("smoke", 40, processes=1),
     Part("ops", 100),
@@ -79,8 +79,9 @@ PARTS = (
 
 @dataclass
 class Progress:
-    """The results so far: the records of each part by case, its number of cases, and its
-    seconds.
+    """The results so far.
+
+    These are the records of each part by case, the number of its cases, and its seconds.
     """
 
     file: Path
@@ -89,7 +90,7 @@ class Progress:
     seconds: Counter[str] = field(default_factory=Counter)
 
     def open(self, machine: Record) -> None:
-        """Read the file, if it is of the same machine and commit, else begin a new one."""
+        """Read the file if it is of the same machine and commit, else start a new one."""
         lines = self.file.read_text("utf-8").splitlines() if self.file.exists() else []
         if not lines or _parsed(lines[0]) != machine:
             self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -141,7 +142,7 @@ class Progress:
 
 
 def _parsed(line: str) -> Record:
-    """Return the object in a line, which is cut off if the process was killed."""
+    """Return the object in a line; empty if the process was killed while it wrote the line."""
     try:
         return dict(json.loads(line, parse_constant=str))  # JSON has no NaN
     except ValueError:
@@ -156,9 +157,8 @@ def _public(text: str) -> str:
         "PREFIX": sys.prefix,
         "~": str(Path.home()),
     }
-    for shown, path in sorted(
-        private.items(), key=lambda item: -len(item[1] or "")
-    ):  # one may lie in another
+    # The longest path first, since one may lie in another.
+    for shown, path in sorted(private.items(), key=lambda item: -len(item[1] or "")):
         text = text.replace(json.dumps(path)[1:-1], shown) if path else text
     return text
 
@@ -167,7 +167,10 @@ def _public(text: str) -> str:
 
 
 class Share:
-    """The cases of a part in one process at a time, another one after each that ends early."""
+    """The cases of a part that run in one process at a time.
+
+    If a process ends early, another one continues.
+    """
 
     def __init__(
         self, part: Part, device: str, share: str, deadline: float, progress: Progress, lock: Lock
@@ -178,13 +181,14 @@ class Share:
         self.process: subprocess.Popen[str] | None = None
 
     def run(self) -> None:
-        """Run until all cases are done, or the time is over."""
+        """Run until all cases are done, or the time is up."""
         while time.monotonic() < self.deadline and self._run():
             pass
 
     def kill(self) -> None:
-        """End the process and those that it has started, such as workers of a benchmark, which
-        would use the GPU.
+        """End the process and the processes that it has started.
+
+        Workers of a benchmark, for instance, would continue to use the GPU.
         """
         if self.process:
             with contextlib.suppress(ProcessLookupError):
@@ -217,7 +221,7 @@ class Share:
                 process.stdin.write(json.dumps(done))
                 process.stdin.close()
             except BrokenPipeError:
-                pass  # the exit status tells
+                pass  # the exit status is evaluated later
             while True:
                 limit = CASE if case and self.part.processes > 1 else float("inf")
                 timer = Timer(min(limit, max(0.0, self.deadline - time.monotonic())), self.kill)
@@ -261,8 +265,9 @@ def run(
     note: Callable[[str], Any],
     budget: float = BUDGET,
 ) -> None:
-    """Run all parts within a number of seconds, of which later parts keep theirs; `note` is called
-    after each.
+    """Run all parts within a number of seconds, and call `note` after each.
+
+    The seconds of later parts are reserved for them.
     """
     end, lock = time.monotonic() + budget, Lock()
     for i, part in enumerate(parts):
@@ -280,7 +285,7 @@ def run(
                 try:
                     for _ in threads.map(Share.run, shares):
                         pass
-                finally:  # of an interruption
+                finally:  # also after an interruption
                     for share in shares:
                         share.deadline = 0.0
                         share.kill()
@@ -384,8 +389,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status: 0 if there is a GPU and all cases pass, 1 if
-    not.
+    """Run the command and return its exit status.
+
+    The status is 0 if there is a GPU and all cases pass, else 1.
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.gpu_check", description="Check xgrad on a GPU."

@@ -1,9 +1,9 @@
 """The parts of ``make gpu-check``: cases on a device, each with figures or an error.
 
-``python -m benchmarks.gpu_parts PART DEVICE I/N`` runs every Nth case from the Ith on, without
-those in a JSON list of names on standard input, and writes a line of JSON at the start and at the
-end of each. An error on a GPU can make all later work of a process fail: the process then ends with
-`UNUSABLE`, and `benchmarks.gpu_check` starts another one.
+``python -m benchmarks.gpu_parts PART DEVICE I/N`` runs every Nth case from the Ith on, except for
+the cases named in a JSON list on standard input. It writes a line of JSON at the start and at the
+end of each case. An error on a GPU can make all later work of a process fail: the process then ends
+with the status `UNUSABLE`, and `benchmarks.gpu_check` starts another one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ Cases = dict[str, Callable[[], Figures | None]]
 
 
 class Reporter:
-    """Selects the cases of a share, runs them, and writes their starts and ends."""
+    """Reporter of a share of the cases, which it selects and runs.
+
+    It writes the start and the end of each case.
+    """
 
     def __init__(
         self, device: str, share: int, shares: int, done: Sequence[str], write: Callable[[str], Any]
@@ -61,7 +64,7 @@ class Reporter:
         self._write(json.dumps(event, default=float) + "\n")
 
     def select(self, names: Sequence[str]) -> list[str]:
-        """Return the names of this share that are not done."""
+        """Return the names of this share that are not done yet."""
         self.write(total=len(names))
         return [name for name in names[self.share :: self.shares] if name not in self.done]
 
@@ -81,7 +84,7 @@ class Reporter:
 
 
 class TestReporter:
-    """A plug-in of pytest for which each test is a case."""
+    """A pytest plug-in that treats each test as a case."""
 
     __test__ = False
 
@@ -126,7 +129,7 @@ def works(device: str) -> bool:
 
 
 def smoke(device: str) -> Cases:
-    """Return the first things to know of a device."""
+    """Return basic checks of a device."""
     on, rng = xgrad.Device(device), np.random.default_rng(0)
     a, b = rng.standard_normal((2, 64, 64)).astype(np.float32)
 
@@ -269,7 +272,7 @@ def differentiable(x: Any) -> bool:
 
 
 def mnist(device: str) -> Cases:
-    """Return training runs on MNIST, on the embedded digits without it, compared with cpu."""
+    """Return training runs on MNIST, or else on the embedded digits, compared with cpu."""
     return {name: partial(_train, device, name) for name in ("capture", "no-capture")}
 
 
@@ -292,9 +295,7 @@ def _train(device: str, mode: str) -> Figures:
 
 
 def parity(device: str) -> Cases:
-    """Return seeded draws, training runs, arrays and CuPy's functions, and the op table in
-    float64.
-    """
+    """Return seeded draws, training runs, arrays, CuPy's functions, and the op table in float64."""
     on, cpu, dtypes = xgrad.Device(device), xgrad.Device("cpu"), ("float32", "float64")
 
     def seeds(dtype: str) -> None:
@@ -321,11 +322,10 @@ def parity(device: str) -> Cases:
 
 
 def speed(device: str, quick: bool = False) -> Cases:
-    """Return sections of the benchmark ``gpu`` in short blocks, the steps of small networks one by
-    one.
+    """Return sections of the benchmark ``gpu`` in short blocks.
 
-    The others, and MNIST, take minutes: most of the time is that in which processes of peers start
-    and compile.
+    The steps of each of the first networks are a case. The other networks, and MNIST, take minutes,
+    most of them for processes of peers to start and compile.
     """
     settings = Options(quick=quick, repeats=5, seconds=0.03, device=device)
     small, medium, large = gpu.NETWORKS[:3]

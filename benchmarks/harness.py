@@ -22,7 +22,7 @@ REST = 0.15  # seconds before each block: OpenBLAS's threads spin for 0.1 s afte
 
 
 class UsageError(Exception):
-    """An error of the user, in one line."""
+    """A user error, in one line."""
 
 
 class Failed(Exception):
@@ -31,8 +31,9 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the command line; None and empty values stand for the defaults of the
-    benchmark.
+    """Options of the command line.
+
+    None and empty values stand for the defaults of the benchmark.
     """
 
     quick: bool = False
@@ -43,11 +44,11 @@ class Options:
     device: str = "cpu"
     tf32: bool = False  # whether products on a GPU may use TF32
     commit: str = "HEAD"
-    tree: Path = environment.ROOT  # of the xgrad that is measured
-    trees: Mapping[str, Path] = field(default_factory=dict)  # those of single peers
+    tree: Path = environment.ROOT  # where the measured xgrad is
+    trees: Mapping[str, Path] = field(default_factory=dict)  # other trees, by peer
 
     def filled(self, *, threads: int = 2, repeats: int = 9, seconds: float = 0.1) -> Options:
-        """Return complete options."""
+        """Return the options, completed by defaults."""
         repeats, seconds = (2, 0.001) if self.quick else (repeats, seconds)
         threads, repeats, seconds = (
             self.threads or threads,
@@ -100,7 +101,7 @@ class Worker:
             cwd=None if options.tree == environment.ROOT else options.tree,
         )
         if options.threads == 1 and hasattr(os, "sched_setaffinity"):
-            # The same core for all: cores of a virtual machine differ in speed, depending on other
+            # All on the same core: cores of a virtual machine differ in speed, depending on other
             # machines.
             os.sched_setaffinity(self.process.pid, {max(os.sched_getaffinity(0))})
         try:
@@ -110,7 +111,7 @@ class Worker:
             raise
 
     def ask(self, name: str, **arguments: Any) -> Any:
-        """Return the result of a method; raise LeftOut or Failed."""
+        """Return the result of a request; raise LeftOut or Failed."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -135,15 +136,16 @@ class Worker:
 
 
 class WorkerGroup:
-    """The workers of all peers for one case. Peers that fail, or lack the case, are recorded and
-    removed.
+    """The workers of all peers for one case.
+
+    Peers that fail, or lack the case, are recorded and removed.
     """
 
     def __init__(self, result: Result, case: str, rest: float) -> None:
         self.result, self.case, self.rest, self.workers = result, case, rest, dict[str, Worker]()
 
     def attempt(self, peer: str, action: Callable[[], Any]) -> Any:
-        """Return the result of an action, None if the peer was removed."""
+        """Return the result of an action, or None if the peer was removed."""
         try:
             return action()
         except LeftOut as error:
@@ -178,7 +180,7 @@ def worker_group(
 ) -> Iterator[WorkerGroup]:
     """Start a fresh process for each peer, one after the other, and end all of them at the end.
 
-    Workers in `idle`, from the previous case, are used again and kept.
+    Workers in `idle`, from the previous case, are reused, and kept.
     """
     print(f"{result.name}: {case}: {', '.join(peers)}", file=sys.stderr, flush=True)
     quiet = options.quick or options.threads == 1 or options.device != "cpu"
@@ -246,9 +248,8 @@ def timed(
                     for peer, seconds in group.ask("block"):
                         blocks.setdefault(peer, []).append(seconds)
                 for peer in peers:
-                    if (
-                        peer in group.workers and peer in blocks
-                    ):  # it may have failed in a later block
+                    # A peer may have failed in a later block.
+                    if peer in group.workers and peer in blocks:
                         cells.setdefault(peer, {})[case] = blocks[peer]
     finally:
         for worker in (idle or {}).values():
@@ -257,7 +258,7 @@ def timed(
 
 
 def agree(values: list[float], expected: Expected) -> bool:
-    """Return whether all values are within the tolerance; NaN is not."""
+    """Return whether all values are within the tolerance; NaN never is."""
     pairs = zip(values, expected.values, strict=True)
     return all(abs(value - right) <= expected.tolerance for value, right in pairs)
 
@@ -269,8 +270,9 @@ def once(
     cases: Mapping[str, Mapping[str, Any]],
     options: Options,
 ) -> dict[str, dict[str, list[Any]]]:
-    """Return the results of `measure` of the subject, for each peer and case in a fresh process for
-    each repeat.
+    """Return the results of the subject's `measure` for each peer and case.
+
+    Each repeat runs in a fresh process.
     """
     results: dict[str, dict[str, list[Any]]] = {}
     for case, arguments in cases.items():

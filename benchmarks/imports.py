@@ -1,7 +1,7 @@
 """Time of an import in a fresh interpreter, without the start and end of Python itself.
 
-It fails if the import of xgrad takes more than 1.3 times that of NumPy, by the median of the
-rounds.
+The benchmark fails if the import of xgrad takes more than 1.3 times as long as NumPy's, by the
+median of the rounds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.harness import Options, begin
 from benchmarks.report import Cells, Result, Table
 from benchmarks.statistics import ratios, spread
 
-BOUND = 1.3  # of NumPy's time
+BOUND = 1.3  # largest ratio to NumPy's time
 PEERS = {
     "xgrad": "xgrad",
     "NumPy": "numpy",
@@ -30,7 +30,7 @@ PEERS = {
 
 
 def seconds(statement: str, env: dict[str, str]) -> float:
-    """Return the duration of a new interpreter that runs a statement."""
+    """Return the seconds in which a new interpreter starts, runs a statement and ends."""
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", statement], check=True, env=env)
     return time.perf_counter() - start

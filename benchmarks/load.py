@@ -1,8 +1,8 @@
-"""One training step beside other load: one busy process for each core, which leaves half of each
-core.
+"""One training step under other load: one busy process for each core.
 
-Blocks alone and under load alternate. The ratios are times under load by twice the time alone just
-before, the fair share: 1 is a step that loses nothing by the load.
+The load leaves half of each core. Blocks alone and under load alternate. A ratio is the time under
+load divided by the fair share, which is twice the time alone just before. At a ratio of 1, a step
+loses nothing more by the load.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ def run(options: Options) -> Result:
                     with load:
                         for peer, seconds in group.ask("block"):
                             times.setdefault(peer, {}).setdefault(case, []).append(seconds)
-            for peer in (
-                peers.keys() - group.workers.keys()
-            ):  # those that failed, if only in a later block
+            # peers that failed, if only in a later block
+            for peer in peers.keys() - group.workers.keys():
                 for times in (alone, beside):
                     times.get(peer, {}).pop(case, None)
     result.tables = [
@@ -69,7 +68,7 @@ def busy(count: int) -> Iterator[None]:
 
 
 def shares(alone: Cells, beside: Cells) -> Cells:
-    """Return times under load by twice the time alone, block by block."""
+    """Return times under load divided by twice the time alone, block by block."""
     return {
         peer: {
             case: [ratio / 2 for ratio in ratios(times, alone[peer][case])]

@@ -1,9 +1,10 @@
 """Memory of training steps: at the start, at the peak, and its growth.
 
-Resident memory of a fresh process: after import and set-up, before the first step; at the peak of
-the steps, beyond that; and the growth of the peak and of the number of Python objects from the
-first half of many steps to the second, after a warm-up of a tenth of them. On a machine that cannot
-reset the peak, the peak of the set-up may hide that of the steps.
+The resident memory is measured in a fresh process: after import and set-up, before the first step;
+and at the peak of the steps, beyond the first figure. The growth of the peak is from the first half
+of many steps to the second, after a warm-up of a tenth of them; the number of Python objects is
+compared before and after both halves. On a machine that cannot reset the peak, the peak of the
+set-up may hide the peak of the steps.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ PROCESS = Path("/proc/self")
 
 
 def resident() -> int:
-    """Return the resident bytes of this process: current on Linux, else at the peak."""
+    """Return the resident bytes of this process: the current ones on Linux, else the peak."""
     try:
         return int((PROCESS / "statm").read_text().split()[1]) * mmap.PAGESIZE
     except OSError:
@@ -42,13 +43,13 @@ def resident() -> int:
 
 
 def reset_peak() -> None:
-    """Reset the peak to the current size, where Linux permits it."""
+    """Reset the peak to the current size, if Linux permits it."""
     with suppress(OSError):
         (PROCESS / "clear_refs").write_text("5")
 
 
 def peak() -> int:
-    """Return the largest resident size, in bytes."""
+    """Return the largest resident size so far, in bytes."""
     try:
         lines = (PROCESS / "status").read_text().splitlines()
         return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))

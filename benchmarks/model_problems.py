@@ -1,5 +1,6 @@
-"""Models for all peers: sizes, weights by PyTorch's names, and a batch, made with NumPy from a
-fixed seed.
+"""Models for all peers: sizes, weights by PyTorch's names, and a batch.
+
+Weights and batch are made with NumPy from a fixed seed.
 
 To add a model, write its problem here, and a function of its name in `peers/models_xgrad.py`,
 `peers/models_torch.py` and `peers/models_jax.py`; then name its sizes in `models.py`.
@@ -28,8 +29,9 @@ class Problem:
 
 
 def drawn(rng: np.random.Generator, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
-    """Return weights uniform over ±1/√in; the scales of normalizations, which have `norm` in their
-    names, are 1.
+    """Return weights uniform over ±1/√in.
+
+    The scales of normalizations, which have `norm` in their names, are 1.
     """
     weights = {}
     for name, shape in shapes.items():
@@ -56,8 +58,9 @@ def lstm(batch: int, length: int, width: int, classes: int) -> Problem:
 
 
 def encoder_shapes(prefix: str, width: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of one layer of a transformer, with four times as many hidden units as
-    channels.
+    """Return the shapes of one layer of a transformer.
+
+    It has four times as many hidden units as channels.
     """
     shapes: dict[str, tuple[int, ...]] = {
         "self_attn.in_proj_weight": (3 * width, width),
@@ -77,8 +80,9 @@ def encoder_shapes(prefix: str, width: int) -> dict[str, tuple[int, ...]]:
 
 
 def encoder(batch: int, length: int, width: int, heads: int, layers: int, classes: int) -> Problem:
-    """Return an encoder of sequences without dropout, and a linear layer on the mean of its output
-    over time.
+    """Return an encoder of sequences, without dropout.
+
+    A linear layer acts on the mean of its output over time.
     """
     rng = np.random.default_rng(0)
     shapes: dict[str, tuple[int, ...]] = {
@@ -92,8 +96,9 @@ def encoder(batch: int, length: int, width: int, heads: int, layers: int, classe
 
 
 def gpt(batch: int, length: int, width: int, heads: int, layers: int, classes: int) -> Problem:
-    """Return a causal transformer, which normalizes before each part, that predicts the next of
-    `classes` tokens.
+    """Return a causal transformer that predicts the next of `classes` tokens.
+
+    It normalizes before each part.
     """
     rng = np.random.default_rng(0)
     shapes: dict[str, tuple[int, ...]] = {
@@ -130,11 +135,10 @@ def lenet(batch: int, size: int, classes: int) -> Problem:
 
 
 def resnet(batch: int, size: int, width: int, classes: int) -> Problem:
-    """Return the residual network of He et al. for small images, with one block of two convolutions
-    at each size.
+    """Return the residual network of He et al. for small images.
 
-    These are 8 layers, beside the convolutions of the shortcuts, as the number of channels doubles
-    with each halving of the image.
+    It has one block of two convolutions at each size. These are 8 layers, not counting the
+    convolutions of the shortcuts, as the number of channels doubles with each halving of the image.
     """
     rng = np.random.default_rng(0)
     shapes: dict[str, tuple[int, ...]] = {

@@ -1,8 +1,8 @@
 """One training step of small models: forward, backward and update, in float32.
 
-Softmax cross-entropy, plain SGD. Every peer starts from the same weights and batch. To show that
-all compute the same, the first five losses must be those of xgrad in float64, within a hundredth of
-their decrease.
+The loss is softmax cross-entropy, the optimizer plain SGD. Every peer starts from the same weights
+and batch. To show that all compute the same, the first five losses must equal xgrad's in float64,
+within a hundredth of their decrease.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Both operands require gradients, except for "no grad". The chain is ``z = (z + y) * y``, 50 times,
 forward and backward from a gradient of ones, after which the gradients are cleared; its figure is
-that of one of the 100 ops. The results must agree.
+the time of one of the 100 ops. The results must agree.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def measured(
 
 
 def expected(name: str, **device: str) -> Expected:
-    """Return the result of NumPy."""
+    """Return NumPy's result."""
     right = value(op(name)())
     return Expected([right] * 5, 1e-5 * abs(right))
 

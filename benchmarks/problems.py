@@ -1,5 +1,6 @@
-"""Problems for all peers: networks, batches, operands and images, made with NumPy from fixed
-seeds.
+"""Problems for all peers: networks, batches, operands and images.
+
+They are made with NumPy from fixed seeds.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ class MLP:
 
 
 def mlp(sizes: Sequence[int], batch: int) -> MLP:
-    """Return the problem of a training step, with He initialization, which preserves signals at any
-    depth.
+    """Return the problem of a training step.
+
+    He initialization preserves signals at any depth.
     """
     rng = np.random.default_rng(0)
     shapes = [(outputs, inputs) for inputs, outputs in pairwise(sizes)]
@@ -43,8 +45,9 @@ def mlp(sizes: Sequence[int], batch: int) -> MLP:
 
 
 def operands() -> tuple[Array, Array]:
-    """Return two 8x8 matrices; a chain of ``z = (z + y) * y`` neither overflows nor vanishes with
-    these.
+    """Return two 8x8 matrices.
+
+    With these, a chain of ``z = (z + y) * y`` neither overflows nor vanishes.
     """
     x, y = np.random.default_rng(0).uniform(0.4, 0.6, (2, 8, 8)).astype(np.float32)
     return x, y
@@ -61,8 +64,9 @@ class Images:
 
 
 def images(quick: bool = False) -> Images:
-    """Return MNIST as found by `xgrad.data.mnist` without a download, or for `quick` the embedded
-    digits.
+    """Return MNIST, or for `quick` the embedded digits.
+
+    `xgrad.data.mnist` finds MNIST; nothing is downloaded.
     """
     data = digits() if quick else mnist(download=False)
     scale = np.float32(1 / data.scale)

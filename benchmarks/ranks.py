@@ -20,7 +20,7 @@ Samples = list[float]  # seconds
 
 
 def blocks(ranks: Communicator, call: Callable[[], Any], repeats: int, seconds: float) -> Samples:
-    """Return the seconds of a call in several blocks; all ranks make as many calls."""
+    """Return the seconds of a call in several blocks; all ranks make equally many calls."""
     call()
     start = time.perf_counter()
     call()
@@ -38,9 +38,7 @@ def blocks(ranks: Communicator, call: Callable[[], Any], repeats: int, seconds: 
 def steps(
     ranks: Communicator, sizes: Sequence[int], batch: int, shard: bool, **options: Any
 ) -> dict[str, Any]:
-    """Return the times of a step of AdamW and of its update, and the bytes of the optimizer's
-    state.
-    """
+    """Return the times of an AdamW step and its update, and the bytes of the optimizer's state."""
     problem = mlp(sizes, batch)
     xgrad.manual_seed(0)
     model = nn.MLP(list(sizes))
@@ -74,7 +72,7 @@ def steps(
 
 
 def messages(ranks: Communicator, counts: Sequence[int], **options: Any) -> dict[str, Samples]:
-    """Return the times of an all-reduce of some float32, and of a message of one number."""
+    """Return the times of all-reduces of float32 arrays, and of a message of one number."""
     cpu, results = xgrad.Device("cpu"), {}
     for count in counts:
         call = partial(ranks.sum_array, np.zeros(count, np.float32), cpu)
@@ -84,9 +82,7 @@ def messages(ranks: Communicator, counts: Sequence[int], **options: Any) -> dict
 
 
 def overlap(ranks: Communicator, count: int, size: int, **options: Any) -> dict[str, Samples]:
-    """Return the times of matrix products, of an all-reduce, of one after the other, and of both at
-    once.
-    """
+    """Return the times of matrix products, an all-reduce, both in turn, and both at once."""
     from mpi4py import MPI
 
     array, x = np.zeros(count, np.float32), np.ones((size, size), np.float32)

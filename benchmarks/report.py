@@ -22,7 +22,7 @@ class Table:
     title: str
     unit: str
     cells: Cells
-    # "bars", "lines" (columns are numbers), both logarithmic; "progress", linear; or no plot
+    # "bars" or "lines" (columns are numbers), both logarithmic; "progress", linear; "": no plot
     plot: str = ""
     corner: str = ""  # meaning of the columns
 
@@ -42,8 +42,9 @@ class Words:
 
 @dataclass
 class Result:
-    """Result of a benchmark: tables, and the peers that were left out or failed, with reasons and
-    cases.
+    """Result of a benchmark: tables, and the peers that were left out or failed.
+
+    For these peers, the reasons and the cases are given.
     """
 
     name: str
@@ -169,9 +170,8 @@ def picture(tables: Sequence[Table]) -> Any:
             _logarithmic(axes, "x")
         elif table.plot == "progress":
             axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-        if table.unit and any(
-            map(any, (row.values() for row in table.cells.values()))
-        ):  # counts and ratios are linear
+        # Counts and ratios, which have no unit, are linear.
+        if table.unit and any(map(any, (row.values() for row in table.cells.values()))):
             _logarithmic(axes, "x" if table.plot == "bars" else "y")
         axes.set_title(table.title)
         axes.grid(alpha=0.3, axis="x" if table.plot == "bars" else "both")
@@ -185,7 +185,7 @@ def _label(column: str) -> str:
 
 
 def _height(table: Table) -> float:
-    """Return the inches of a group of bars, which its label also needs."""
+    """Return the height of a group of bars in inches, with space for its label."""
     lines = max((_label(column).count("\n") + 1 for column in table.columns()), default=0)
     return max(0.15 * len(table.cells), 0.18 * (lines + 1))
 
@@ -195,7 +195,7 @@ def svg(tables: Sequence[Table]) -> str:
     import matplotlib
 
     file, figure = io.StringIO(), picture(tables)
-    with matplotlib.rc_context({"svg.hashsalt": "xgrad"}):  # equal data, equal files
+    with matplotlib.rc_context({"svg.hashsalt": "xgrad"}):  # equal data give equal files
         figure.savefig(file, format="svg", metadata={"Date": None})
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 

@@ -1,9 +1,9 @@
 """Growth of the cost of a step with batch, width and depth, and of a chain with its length.
 
 Networks are 784-256-128-10 (batch), w-w-w-10 at batch 64 (width), and layers of 64 at batch 32
-(depth). The chain is that of the ops: ``z = (z + y) * y`` on 8x8 matrices, forward and backward.
-The exponent p of cost = c sizeᵖ is fitted to the upper half of the sizes by least squares in
-logarithms.
+(depth). The chain is the one of the benchmark `ops`: ``z = (z + y) * y`` on 8x8 matrices, forward
+and backward. The exponent p of cost = c sizeᵖ is fitted to the upper half of the sizes by least
+squares in logarithms.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Calls on small arrays beside PyTorch's, which spend their time in the Python code around the
-computation.
+"""Calls on small arrays, compared with PyTorch.
 
+Most of their time is spent in the Python code around the computation.
 ``python -m benchmarks.small_calls`` prints, for each line, the least time of many blocks in turn,
 in one process with one thread, and the ratio.
 """
@@ -32,7 +32,7 @@ CALLS = {
 
 
 def timed_call(line: str, library: Any) -> Callable[[], None]:
-    """Return a function of a line of Python, in which some arrays have names."""
+    """Return a function that runs a line of Python; names in the line stand for arrays."""
     names: dict[str, Any] = {
         "library": library,
         "draws": xgrad.random if library is xgrad else library,

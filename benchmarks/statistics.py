@@ -30,8 +30,9 @@ def ratios(above: Sequence[float], below: Sequence[float]) -> list[float]:
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """Return p of the power law cost = c sizeᵖ, fitted to the upper half by least squares in
-    logarithms.
+    """Return p of the power law cost = c sizeᵖ.
+
+    It is fitted to the upper half of the sizes by least squares in logarithms.
     """
     upper = min(len(sizes) // 2, len(sizes) - 3)
     if upper < 0:

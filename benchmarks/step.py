@@ -1,8 +1,8 @@
 """One training step of an MLP: forward, backward and update, in float32.
 
-ReLU, softmax cross-entropy, plain SGD. Every peer starts from the same weights and batch. To show
-that all compute the same, the first five losses must be those of NumPy in float64, within a
-hundredth of their decrease.
+The network has ReLU and softmax cross-entropy; the optimizer is plain SGD. Every peer starts from
+the same weights and batch. To show that all compute the same, the first five losses must equal
+NumPy's in float64, within a hundredth of their decrease.
 
 The cost of a recording with planning is the time of the first captured call, in eager steps: trace,
 passes and plan. The optimizer has taken its first step eagerly before.
@@ -103,8 +103,9 @@ def scaled(cells: Cells, factor: float) -> Cells:
 
 
 def compared(times: Cells, pairs: Mapping[str, tuple[list[str], list[str]]]) -> Cells:
-    """Return the ratios of the fastest peer of one group to the fastest of another, if both groups
-    have one.
+    """Return the ratios of the fastest peer of one group to the fastest of another.
+
+    A case is left out if a group has no peer for it.
     """
     cells: Cells = {}
     for name, groups in pairs.items():

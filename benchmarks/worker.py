@@ -1,8 +1,7 @@
-"""The process of one peer, which carries out the requests of `harness.Worker`, line by line as
-JSON.
+"""The process of one peer, which carries out the requests of `harness.Worker`.
 
-A line names a class, with its module, and its arguments, or a method of the current instance and
-its arguments.
+Requests are lines of JSON. A line names a class, with its module, and its arguments; or a method of
+the current instance, and its arguments.
 """
 
 from __future__ import annotations
@@ -29,24 +28,25 @@ def resolve(name: str) -> Any:
 
 
 def peer(target: str) -> Callable[..., Any]:
-    """Return a function of a peer, such as ``ours:step``."""
+    """Return a function of a peer, such as ``xgrad_peer:step``."""
     function: Callable[..., Any] = resolve(f"benchmarks.peers.{target}")
     return function
 
 
 def value(result: Any) -> float:
-    """Return a number, or the sum of an array, which waits for its computation."""
+    """Return a number, or the sum of an array; both wait for the computation."""
     return float(result.sum().item() if hasattr(result, "sum") else result)
 
 
 #: Seconds in which the threads of the previous peer go to sleep: OpenMP keeps threads busy for 0.2
-#: s after its work.
+#: s after their work.
 _REST = 0.25 if os.environ.get("OMP_NUM_THREADS", "1") != "1" else 0.0
 
 
 class Blocks:
-    """Calls of a peer, timed in blocks of at least `seconds`; `values` are the first results, to be
-    compared.
+    """Calls of a peer, timed in blocks of at least `seconds`.
+
+    `values` are the first results, to be compared.
     """
 
     def __init__(self, target: str, case: Mapping[str, Any], seconds: float) -> None:
@@ -60,8 +60,9 @@ class Blocks:
         return self.values
 
     def block(self) -> float:
-        """Return the seconds of a call, measured over a block, after a rest, and a warm-up of a
-        tenth of it.
+        """Return the seconds of a call, measured over a block.
+
+        Before the block come a rest, and a warm-up of a tenth of it.
         """
         time.sleep(_REST)
         self.timed(1 + self.calls // 10)

@@ -1,5 +1,6 @@
-"""The site, which `make docs` builds from the root of the repository: pages show and link any of
-its files.
+"""Configuration of the site, which `make docs` builds from the root of the repository.
+
+Pages show and link any of the repository's files.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import xgrad
 
 project = "xgrad"
 version = release = xgrad.__version__
-copyright = "the authors of xgrad"  # a name of Sphinx
+copyright = "the authors of xgrad"  # Sphinx's name of the option
 
 root_doc = "docs/index"
 include_patterns = [
@@ -45,7 +46,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 60
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # types stand in the docstrings, with shapes
+autodoc_typehints = "none"  # the docstrings have the types, with shapes
 default_role = "py:obj"
 napoleon_google_docstring = False
 napoleon_use_rtype = False

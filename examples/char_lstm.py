@@ -1,5 +1,4 @@
-"""A recurrent network that writes: an LSTM learns "The Zen of Python", one character after the
-other.
+"""A recurrent network that writes: an LSTM learns "The Zen of Python", character by character.
 
 python examples/char_lstm.py [--steps 600] [--device cpu]
 """
@@ -31,7 +30,7 @@ LENGTH, HIDDEN = 48, 128
 
 
 class Writer(nn.Module):
-    """The logits of the next character, after each of some."""
+    """A network that returns the logits of the next character, after each given character."""
 
     def __init__(self):
         super().__init__()
@@ -52,7 +51,7 @@ optimizer = optim.Adam(writer.parameters(), lr=5e-3)
 
 @xgrad.capture
 def step(codes):
-    """Update the network, and return the loss in nats a character."""
+    """Update the network, and return the loss in nats per character."""
     optimizer.zero_grad()
     logits, _ = writer(codes[:, :-1])
     loss = nn.functional.cross_entropy(logits.reshape(-1, len(letters)), codes[:, 1:].reshape(-1))
@@ -62,7 +61,7 @@ def step(codes):
 
 
 def write(start, count):
-    """Return a text that continues the start, with each character drawn by its probability."""
+    """Return a text that continues the start; each character is drawn by its probability."""
     written, state, codes = start, None, [letters.index(letter) for letter in start]
     with xgrad.no_grad():
         for _ in range(count):

@@ -1,4 +1,4 @@
-"""A convolutional network that reads handwritten digits: those that come with xgrad, or MNIST.
+"""A convolutional network that reads handwritten digits: the embedded digits, or MNIST.
 
 python examples/cnn.py [--steps 600] [--device cpu] [--mnist FOLDER] [--plot cnn.png]
 """

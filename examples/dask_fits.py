@@ -1,12 +1,11 @@
-"""Three fits of data that need not fit into memory: least squares, k-means and a classifier, on
-Dask's arrays.
+"""Three fits of data that need not fit into memory: least squares, k-means and a classifier.
 
-In each step Dask reads files one by one, and sums their gradients; with --workers, a cluster of
-processes does so. --memory is a limit for each process that reads files. With --device cpu, NumPy
-reads all files at first.
+The data are Dask's arrays. In each step, Dask reads files one by one, and sums their gradients;
+with --workers, a cluster of processes does so. --memory is a limit for each process that reads
+files. With --device cpu, NumPy reads all files at the start.
 
-    python examples/dask_fits.py [--steps 20] [--device dask] [--size MIB] [--memory MIB] [--workers
-    2]
+    python examples/dask_fits.py [--steps 20] [--device dask] [--size MIB] [--memory MIB]
+        [--workers 2]
 """
 
 import argparse
@@ -27,8 +26,9 @@ ROWS, FEATURES, CLUSTERS = 2**15, 62, 8  # a file has 8 MiB
 
 
 def write(path, seed):
-    """Write a file: features around centers of clusters, a noisy linear function of them, and the
-    cluster.
+    """Write a file: for each row, features, a target and a cluster.
+
+    The features lie around the centers of clusters; the target is a noisy linear function of them.
     """
     generator = np.random.default_rng(seed)
     clusters = generator.integers(0, CLUSTERS, ROWS)
@@ -43,8 +43,9 @@ def write(path, seed):
 
 
 def read(paths, device):
-    """Return features, targets and clusters: of NumPy for the device cpu, else of Dask, with a
-    chunk for each file.
+    """Return features, targets and clusters.
+
+    These are NumPy's arrays for the device cpu, else Dask's, with a chunk for each file.
     """
     if device == "cpu":
         data = np.concatenate(list(map(np.load, paths)))
@@ -56,7 +57,7 @@ def read(paths, device):
 
 
 def descend(optimizer, loss, losses):
-    """Take steps of an optimizer: a tensor of losses has one for each."""
+    """Take a step of an optimizer for each element of `losses`, and store the losses there."""
     for step in range(len(losses)):
         optimizer.zero_grad()
         (value := loss()).backward()
@@ -74,8 +75,9 @@ def least_squares(x, y, losses):
 
 
 def k_means(x, losses):
-    """Return the centers of clusters, by Lloyd's method. It is Newton's: the second derivatives are
-    counts.
+    """Return the centers of clusters, by Lloyd's method.
+
+    It is Newton's method, with counts as second derivatives.
     """
     centers = xgrad.asarray(x[:CLUSTERS].numpy(), device=x.device, requires_grad=True)
     for step in range(len(losses)):
@@ -93,7 +95,7 @@ def k_means(x, losses):
 
 
 def classifier(x, clusters, losses):
-    """Return the weights of a network that tells clusters apart."""
+    """Return the weights of a network that tells the clusters apart."""
     xgrad.manual_seed(0)
     net = nn.MLP([FEATURES, 32, CLUSTERS]).to(x.device)
     descend(

@@ -1,9 +1,8 @@
-"""A generative adversarial network: it learns to draw points from a mixture of eight Gaussians on a
-circle.
+"""A generative adversarial network: it learns to draw points from a mixture of Gaussians.
 
-The discriminator learns to tell real points from generated ones, the generator to mislead it.
-Printed is the share of generated points that are within four standard deviations of a center, and
-how many centers have such points.
+The eight Gaussians are on a circle. The discriminator learns to tell real points from generated
+ones, the generator to mislead it. The program prints the share of generated points that are within
+four standard deviations of a center, and the number of centers with more than 1 % of the points.
 
     python examples/gan.py [--steps 4000] [--device cpu] [--plot gan.png]
 """
@@ -56,8 +55,9 @@ def step(real, noise):
 
 
 def sample(count):
-    """Return generated points, the share of those near a center, and the number of centers with
-    some.
+    """Return generated points, the share of points near a center, and the number of centers.
+
+    A center counts if more than 1 % of the points are near it.
     """
     with xgrad.no_grad():
         points = generator(xgrad.random.randn((count, NOISE), device=options.device))

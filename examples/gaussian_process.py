@@ -1,9 +1,8 @@
-"""A Gaussian process: regression with an amplitude, a length scale and a noise found by gradients
-through Cholesky.
+"""A Gaussian process: regression, with hyperparameters found by gradients through Cholesky.
 
 The data are 60 noisy values of sin(3 x). The negative logarithm of the marginal likelihood is
-minimized over the logarithms of the three numbers; the fitted process then predicts the function,
-with its uncertainty.
+minimized over the logarithms of an amplitude, a length scale and a noise. The fitted process then
+predicts the function, with its uncertainty.
 
     python examples/gaussian_process.py [--steps 200] [--device cpu] [--plot gp.png]
 """
@@ -42,8 +41,9 @@ def kernel(x1, x2):
 
 
 def factor():
-    """Return the Cholesky factor of the covariances of the data, and their product with the inverse
-    covariances.
+    """Return the Cholesky factor of the data's covariances, and the weights of the predictions.
+
+    The weights are the product of the inverse covariances and the data.
     """
     noise = xgrad.exp(2 * logs[2]) * xgrad.eye(x.size, dtype=x.dtype, device=x.device)
     lower = linalg.cholesky(kernel(x, x) + noise)
@@ -51,7 +51,7 @@ def factor():
 
 
 def loss():
-    """Return the negative logarithm of the marginal likelihood, for each point."""
+    """Return the negative logarithm of the marginal likelihood, per point."""
     lower, weights = factor()
     determinant = xgrad.log(linalg.diagonal(lower)).sum()
     return (y @ weights / 2 + determinant) / x.size + math.log(2 * math.pi) / 2

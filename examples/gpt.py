@@ -1,7 +1,7 @@
-"""A small GPT: a transformer learns "The Zen of Python", one character after the other.
+"""A small GPT: a transformer learns "The Zen of Python", character by character.
 
-Each character attends to those before it; a block is attention and a network of two layers, both
-added to their inputs, which are normalized first.
+Each character attends to the characters before it. A block is attention and a network of two
+layers; both are added to their inputs, which are normalized first.
 
     python examples/gpt.py [--steps 600] [--device cpu]
 """
@@ -33,7 +33,7 @@ LENGTH, WIDTH, HEADS, BLOCKS = 32, 64, 4, 2
 
 
 class GPT(nn.Module):
-    """The logits of the next character, after each of some."""
+    """A network that returns the logits of the next character, after each given character."""
 
     def __init__(self):
         super().__init__()
@@ -56,7 +56,7 @@ optimizer = optim.Adam(gpt.parameters(), lr=1e-3)
 
 @xgrad.capture
 def step(codes):
-    """Update the network, and return the loss in nats a character."""
+    """Update the network, and return the loss in nats per character."""
     optimizer.zero_grad()
     loss = nn.functional.cross_entropy(
         gpt(codes[:, :-1]).reshape(-1, len(letters)), codes[:, 1:].reshape(-1)
@@ -67,7 +67,7 @@ def step(codes):
 
 
 def write(written, count):
-    """Return a text that continues another, with each character drawn by its probability."""
+    """Return a text that continues another; each character is drawn by its probability."""
     for _ in range(count):
         end = [letters.index(letter) for letter in written[-LENGTH:]]
         with xgrad.no_grad():

@@ -1,9 +1,8 @@
-"""A neural ODE: a network that is the right-hand side of a differential equation, learned from a
-spiral.
+"""A neural ODE: a network learns the right-hand side of a differential equation from a spiral.
 
-`Solve` is a `Function` of its own, by the method of Runge and Kutta. Its derivative is the adjoint
-equation [1]: it runs back in time with the state, so that a backward pass saves only the last
-state, whatever the number of steps.
+`Solve` is a custom `Function` with the Runge-Kutta method. Its derivative is the adjoint equation
+[1], which runs back in time together with the state. Therefore only the last state is saved for
+backward, whatever the number of steps.
 
     python examples/neural_ode.py [--steps 600] [--device cpu] [--plot ode.png]
 
@@ -28,8 +27,9 @@ options = parser.parse_args()
 
 
 def runge_kutta(slope, states, time, steps):
-    """Return the states after some time, given the function of their slopes; the time may be
-    negative.
+    """Return the states after some time, given the function of their slopes.
+
+    The time may be negative.
     """
     h = time / steps
 
@@ -58,7 +58,7 @@ class Solve(xgrad.Function):
     @staticmethod
     def backward(xp, g, out, w, b, v, time, steps):
         def slopes(y, g, *_):
-            """The slopes of the state, of its gradient, and of the gradients of w, b and v."""
+            """Return the slopes of the state, its gradient, and the gradients of w, b and v."""
             h = xp.tanh(y**3 @ w + b)
             inner = g @ v.T * (1 - h * h)
             return (
@@ -92,7 +92,7 @@ for i in range(options.steps):
     optimizer.zero_grad()
     start = xgrad.random.randint(0, 380, (32,), device=options.device)
     state, loss = spiral[start], 0.0
-    for n in range(1, 5):  # five points of the data later each
+    for n in range(1, 5):  # each five points of the data later
         state = solve(state, *params, time=0.125)
         loss = loss + xgrad.abs(state - spiral[start + 5 * n]).mean() / 4
     loss.backward()

@@ -1,9 +1,9 @@
-"""A physics-informed network: the heat equation, solved by a network whose second derivatives
-satisfy it.
+"""A physics-informed network: its second derivatives satisfy the heat equation.
 
-The rod is 0 to 1, its ends are at temperature 0, and it begins with sin(pi x). The network's output
-is weighted so that these conditions hold; training minimizes the square of u_t - u_xx / 10 at
-random points. The error is measured against the exact solution, exp(-pi^2 t / 10) sin(pi x).
+The rod is from 0 to 1, its ends have temperature 0, and its initial temperature is sin(pi x). The
+network's output is weighted so that these conditions hold; training minimizes the square of u_t -
+u_xx / 10 at random points. The error is measured against the exact solution, exp(-pi^2 t / 10)
+sin(pi x).
 
     python examples/pinn.py [--steps 1500] [--device cpu] [--plot pinn.png]
 """
@@ -35,7 +35,7 @@ def u(x, t):
 
 
 def residual(x, t):
-    """Return how far the equation is from holding there."""
+    """Return the residual of the heat equation at one point and time."""
     return grad(u, argnums=1)(x, t) - 0.1 * grad(grad(u))(x, t)
 
 

@@ -1,8 +1,7 @@
-"""A variational autoencoder of handwritten digits: it compresses 64 pixels to 8 numbers, and draws
-new digits.
+"""A variational autoencoder of handwritten digits: it compresses 64 pixels to 8 numbers.
 
-The loss is the negative evidence lower bound, in nats an image: the cross-entropy of the pixels,
-and the divergence of the code from the standard normal distribution.
+It also draws new digits. The loss is the negative evidence lower bound, in nats per image: the
+cross-entropy of the pixels, plus the divergence of the code from the standard normal distribution.
 
     python examples/vae.py [--steps 3000] [--device cpu] [--plot vae.png]
 """
@@ -35,7 +34,7 @@ optimizer = optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
 
 
 def loss(images):
-    """Return the negative evidence lower bound of images, on average."""
+    """Return the mean negative evidence lower bound of images."""
     codes = encoder(images)
     mean, log_variance = codes[:, :CODE], codes[:, CODE:]
     sampled = mean + xgrad.exp(log_variance / 2) * xgrad.random.randn(

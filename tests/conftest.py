@@ -33,9 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if (
-        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    ):  # of a shell's job in the background, which tests interrupt
+    # of a shell's job in the background, which tests interrupt
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if "XGRAD_CACHE_DIR" not in os.environ:  # workers of a run share one
         folder = tempfile.TemporaryDirectory(prefix="xgrad-tests-")
@@ -64,8 +63,8 @@ def usable(name: str) -> bool:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrize tests by the devices that can be used.
 
-    `device` is one at a time, `capturing_device` one that replays captured steps, and `devices` are
-    compared in one test: those of PyTorch, and the others.
+    `device` is one at a time, and `capturing_device` one that replays captured steps. `devices` are
+    compared in one test: either PyTorch's devices, or the others.
     """
     names = metafunc.config.getoption("--device") or [name for name in DEVICES if usable(name)]
     if "device" in metafunc.fixturenames:
@@ -86,8 +85,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=list(set(items) - set(kept)))
     items[:] = kept
     gc.collect()
-    gc.freeze()  # or each collection, and each search for objects, would pass through all tests
-    gc.collect()  # of nothing, from whose size Python decides when a full collection is due
+    gc.freeze()  # else each collection, and each search for objects, visits all tests
+    gc.collect()  # of an empty heap: its size decides when Python makes a full collection
 
 
 def _wanted(item: pytest.Item, config: pytest.Config) -> bool:

@@ -1,5 +1,6 @@
-"""Write ``xgrad.egg-info``, by which Python finds the backends of a checkout that is not
-installed.
+"""Write ``xgrad.egg-info`` to a checkout that is not installed.
+
+Python finds the backends by it.
 """
 
 from __future__ import annotations

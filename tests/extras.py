@@ -1,9 +1,8 @@
-"""Install the wheel with combinations of extras, each in an environment of its own, and run
-`installed.py` there.
+"""Install the wheel with combinations of extras, and run `installed.py` for each of them.
 
+Each combination has an environment of its own, made with the running Python, two at a time.
 ``python tests/extras.py`` needs only the standard library; ``python tests/extras.py ''
-special,cli`` tests two of the combinations. Environments are made with the running Python, two at a
-time.
+special,cli`` tests two of the combinations.
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")
 
 
 def build(folder: Path) -> Path:
-    """Build a wheel from a copy of the source, where setuptools may leave files, and return its
-    path.
+    """Build a wheel, and return its path.
+
+    It is built from a copy of the source, where setuptools may leave files.
     """
     ignored = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build", "runs")
     shutil.copytree(ROOT, folder / "source", ignore=ignored)

@@ -17,8 +17,9 @@ from xgrad_numpy.native import library
 
 
 def skip_without_compiler() -> None:
-    """Skip a test of native kernels where there is no compiler of C, or none with the flags in
-    ``CC``.
+    """Skip a test of native kernels if no C compiler is usable.
+
+    It must be found, and accept the flags in ``CC``.
     """
     try:
         library.load("int answer(void) { return 42; }\n")
@@ -83,8 +84,9 @@ def run_threads(work: Callable[..., Any], arguments: Iterable[Any] = (None,)) ->
 
 
 def check_error(call: str, expected: str, **names: Any) -> None:
-    """Evaluate a call, in which `xp` is xgrad, that must raise `expected`: class and message, with
-    … for any text.
+    """Evaluate a call that must raise `expected`: a class and a message, with … for any text.
+
+    In the call, `xp` is xgrad.
     """
     try:
         eval(call, {"xp": xgrad, **names})

@@ -1,8 +1,7 @@
-"""Check an installed xgrad with some of its extras: ``python installed.py special,cli`` in their
-environment.
+"""Check an installed xgrad with some of its extras: ``python installed.py special,cli``.
 
-It runs outside of the repository, so that it imports the installed package, and needs only the
-standard library.
+It runs in the environment of the extras, outside of the repository, so that it imports the
+installed package. It needs only the standard library.
 """
 
 from __future__ import annotations
@@ -110,9 +109,8 @@ def command_line_works() -> str:
     check(plots or "pip install 'xgrad[cli]'" in printed, f"no extra is named: {printed!r}")
     Path("photo.png").write_bytes(b"no picture")
     printed = run("-m", "xgrad", "predict", "run", "photo.png", status=2)
-    expected = (
-        "a picture of the formats PNG" if plots else "pip install 'xgrad[cli]'"
-    )  # matplotlib brings Pillow
+    # matplotlib brings Pillow
+    expected = "a picture of the formats PNG" if plots else "pip install 'xgrad[cli]'"
     check(expected in printed, f"xgrad predict of a picture: {printed!r}")
     status = 0 if "threads" in EXTRAS else 2
     printed = run(
@@ -158,7 +156,7 @@ def parity_skips_ops_without_references() -> str:
     )
     check(Path("page.html").exists() == page, f"xgrad parity --html: {printed!r}")
     check(page or "pip install 'xgrad[parity]'" in printed, f"no extra is named: {printed!r}")
-    if EXTRAS - {"special"}:  # other extras add no op cases; the tests compare those of `test`
+    if EXTRAS - {"special"}:  # other extras add no op cases; the tests run with `test`
         return last[-1]
     lines = run("-m", "xgrad", "parity", *options).splitlines()
     skipped = [line for line in lines if line.startswith("skipped: ")]
@@ -168,8 +166,9 @@ def parity_skips_ops_without_references() -> str:
 
 
 def commands_of_extras_work() -> str:
-    """Run the commands that the documentation has for the extras of array libraries, several
-    processes and kernels.
+    """Run the documented commands of extras.
+
+    These are array libraries, several processes, and native kernels.
     """
     train = ("xgrad", "train", "digits", "--epochs", "1", "--out")
     lines = [

@@ -1,5 +1,4 @@
-"""Kill a training run with SIGKILL at random moments, resume it each time, and compare with a run
-that was not killed.
+"""Kill a training run with SIGKILL at random times, resume it, and compare it with a run without.
 
 ``python -m tests.kills --kills 50 --seed 0`` prints what it did. Every other kill waits for the
 temporary file of a checkpoint, and so comes while it is written.
@@ -23,8 +22,10 @@ EQUAL = ("weights.safetensors", "config.json", "metrics.jsonl")
 
 
 class Kills(NamedTuple):
-    """Outcome of a killed run: kills, those during a write, damaged checkpoints, and files that
-    differ.
+    """Outcome of a killed run.
+
+    It has the numbers of kills, of kills during a write and of damaged checkpoints, and the files
+    that differ.
     """
 
     total: int
@@ -39,7 +40,7 @@ def temporary(out: Path) -> bool:
 
 
 def killed_run(kills: int, seed: int, epochs: int, folder: Path) -> Kills:
-    """Train with a number of kills, and once without."""
+    """Train with a number of kills, and once without; return the outcome."""
     chance, out = random.Random(seed), folder / "killed"
     total = writing = damaged = 0
     options = (*RUN, "--epochs", str(epochs))

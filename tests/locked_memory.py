@@ -1,5 +1,6 @@
-"""A recorder that keeps known arrays read-only outside of array code: other writes raise
-ValueError.
+"""A recorder that keeps known arrays read-only outside of array code.
+
+Other writes raise ValueError.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ LIBRARIES.add(__name__)  # refusals name lines of the step, not of this module
 
 
 class LockedRecorder(Recorder):
-    """Records a step, and keeps NumPy's arrays that it knows read-only until the capture is refused
-    or over.
+    """Records a step, and keeps NumPy's arrays that it knows read-only.
 
-    Array code is given array objects of its own, which are not locked.
+    They are read-only until the capture is refused or over. Array code is given array objects of
+    its own, which are not locked.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -37,8 +38,9 @@ class LockedRecorder(Recorder):
             array.flags.writeable = False
 
     def _own_locked(self, array: Any) -> list[Any]:
-        """Return the locked arrays among an array and those that it is a view of, the owner of the
-        memory first.
+        """Return the locked arrays among an array and its bases.
+
+        The owner of the memory comes first.
         """
         chain = []
         while isinstance(array, np.ndarray):

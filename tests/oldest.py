@@ -1,9 +1,8 @@
-"""The lowest versions that pyproject.toml allows, one ``name==version`` a line: ``python
-tests/oldest.py special cli``.
+"""Print the lowest versions that pyproject.toml allows, one ``name==version`` a line.
 
-The arguments are extras; the dependencies of xgrad itself are always included. pip installs the
-result: ``pip install --editable . $(python tests/oldest.py special cli test)``. Standard library
-only.
+``python tests/oldest.py special cli`` includes two extras; the dependencies of xgrad itself are
+always included. pip installs the result: ``pip install --editable . $(python tests/oldest.py
+special cli test)``. It needs only the standard library.
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ BOUND = re.compile(r">=\s*(\d+(\.\d+)*)")
 
 
 def lowest(project: Mapping[str, Any], extras: Sequence[str] = ()) -> dict[str, str]:
-    """Return the lowest version of each package that a project, a table of pyproject.toml, requires
-    with some extras.
+    """Return the lowest version of each package that a project requires with some extras.
 
-    If a package is required more than once, it is the highest bound.
+    The project is a table of pyproject.toml. If a package is required more than once, its highest
+    bound counts.
 
     Examples
     --------
     >>> project = {"name": "us", "dependencies": ["numpy>=2.0"]}
-    >>> project["optional-dependencies"] = {"test": ["us[fast]", "scipy>=1.17"], "fast": ["scipy>=1.9"]}
+    >>> extras = {"test": ["us[fast]", "scipy>=1.17"], "fast": ["scipy>=1.9"]}
+    >>> project["optional-dependencies"] = extras
     >>> lowest(project)
     {'numpy': '2.0'}
     >>> lowest(project, ["test"])
@@ -44,8 +44,9 @@ def lowest(project: Mapping[str, Any], extras: Sequence[str] = ()) -> dict[str, 
 
 
 def _bounds(project: Mapping[str, Any], extras: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the lower bound of each requirement, including those of extras that an
-    extra requires.
+    """Yield the name and the lower bound of each requirement.
+
+    An extra may require other extras; their requirements are included.
     """
     for text in chain(
         project["dependencies"], *(project["optional-dependencies"][extra] for extra in extras)

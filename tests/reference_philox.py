@@ -1,4 +1,4 @@
-"""Philox4x64-10 of NumPy, and published test vectors."""
+"""NumPy's Philox4x64-10, and published test vectors, as references for random bits."""
 
 from __future__ import annotations
 

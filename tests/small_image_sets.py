@@ -1,4 +1,4 @@
-"""Small files in place of those of published image sets."""
+"""Small files in place of the files of published image sets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def small_files(
 def install(
     monkeypatch: pytest.MonkeyPatch, name: str, files: dict[str, bytes], archive: bytes = b""
 ) -> None:
-    """Set the digests of an image set to those of some files."""
+    """Set the digests of an image set to the digests of some files."""
     digests = {}
     for file, digest in SETS[name].digests.items():
         algorithm = digest.partition(":")[0]

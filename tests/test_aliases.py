@@ -1,4 +1,4 @@
-"""Methods with PyTorch's names, compared with PyTorch."""
+"""Methods with PyTorch's names: values and gradients compared with PyTorch, and errors."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import pytest
 import xgrad
 from xgrad.core.aliases import Aliases
 
-UNARY = """absolute acos asin atan asinh atanh ceil cos cosh expm1 floor isfinite isinf isnan log10 log1p log2 neg
-    negative reciprocal round rsqrt sign signbit sin sinh square tan trunc clone contiguous ravel flatten squeeze numel
-    dim element_size is_floating_point is_complex t float double long int bool amax amin count_nonzero diff norm
-    argsort"""
-BINARY = """add atan2 copysign div divide true_divide eq ge greater_equal gt greater hypot le less_equal logaddexp
-    lt less maximum minimum mul multiply ne not_equal pow remainder sub subtract view_as reshape_as type_as expand_as"""
+UNARY = """absolute acos asin atan asinh atanh ceil cos cosh expm1 floor isfinite isinf isnan log10
+    log1p log2 neg negative reciprocal round rsqrt sign signbit sin sinh square tan trunc clone
+    contiguous ravel flatten squeeze numel dim element_size is_floating_point is_complex t float
+    double long int bool amax amin count_nonzero diff norm argsort"""
+BINARY = """add atan2 copysign div divide true_divide eq ge greater_equal gt greater hypot le
+    less_equal logaddexp lt less maximum minimum mul multiply ne not_equal pow remainder sub
+    subtract view_as reshape_as type_as expand_as"""
 NUMBER = "add sub mul div pow eq ne lt le gt ge remainder"
 CHANGES = "abs_ exp_ neg_ sqrt_ zero_"
 CHANGES_BY = "add_ sub_ subtract_ mul_ multiply_ div_ divide_ pow_ copy_"

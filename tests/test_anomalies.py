@@ -1,5 +1,6 @@
-"""`detect_anomaly`: the op, the tensor and the line of the first NaN or infinity, forward and
-backward.
+"""`detect_anomaly` names the op, the tensor and the line of the first NaN or infinity.
+
+The tests plant values that make the first one at a known line, forward or backward.
 """
 
 from __future__ import annotations

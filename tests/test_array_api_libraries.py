@@ -1,5 +1,6 @@
-"""Libraries written against the standard: array-api-extra and einops run on tensors, with
-gradients.
+"""array-api-extra and einops, written against the standard, run on tensors.
+
+Values are compared with NumPy, and gradients with finite differences.
 """
 
 from __future__ import annotations

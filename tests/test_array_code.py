@@ -1,8 +1,7 @@
-"""Raw arrays are written to in array code only, through which the recorder of captured steps sees
-every write.
+"""Raw arrays are written to in array code only, where the recorder of a step sees each write.
 
-`xgrad.backend.recording` has the rule. Captured steps are tested with known arrays read-only:
-`locked_memory`.
+The sources are searched for other writes. `xgrad.backend.recording` has the rule. Captured steps
+are also tested with known arrays read-only: `locked_memory`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ import pytest
 import xgrad
 
 ROOT = Path(xgrad.__file__).parent
-#: What runs outside of a recorded step, or is the recorder's: layers below and beside tensors.
+#: Code that runs outside of a recorded step, or belongs to the recorder: layers below and beside
+#: tensors.
 LEFT_OUT = ("capture", "parity", "cli", "data")
 FILES = sorted(
     path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in LEFT_OUT
@@ -24,8 +24,9 @@ FILES = sorted(
 
 
 def is_raw(x: ast.AST) -> bool:
-    """Return whether an expression is an array that a tensor holds, or an item or an attribute of
-    one.
+    """Return whether an expression is an array that a tensor holds.
+
+    Items and attributes of such an array count, too.
     """
     while isinstance(x, (ast.Subscript, ast.Attribute)):
         if isinstance(x, ast.Attribute) and x.attr == "_data":
@@ -35,9 +36,7 @@ def is_raw(x: ast.AST) -> bool:
 
 
 def functions(tree: ast.AST) -> Iterator[tuple[ast.AST, set[str]]]:
-    """Yield a source and its functions, each with the names that it assigns arrays of tensors
-    to.
-    """
+    """Yield a source and its functions, each with the names to which it assigns tensors' arrays."""
     for scope in ast.walk(tree):
         if isinstance(scope, (ast.Module, ast.FunctionDef)):
             assigned = [x for x in ast.walk(scope) if isinstance(x, ast.Assign) and is_raw(x.value)]
@@ -53,16 +52,18 @@ def functions(tree: ast.AST) -> Iterator[tuple[ast.AST, set[str]]]:
 
 
 def writes(source: str) -> Iterator[str]:
-    """Yield the lines of a source that write to the array of a tensor: an item, in place, or by
-    ``out=``.
+    """Yield the lines of a source that write to the array of a tensor.
+
+    They write to an item, in place, or by ``out=``.
     """
     for scope, names in functions(ast.parse(source)):
         yield from writes_in(scope, names)
 
 
 def writes_in(scope: ast.AST, names: set[str]) -> Iterator[str]:
-    """Yield the lines of a function that write to the array of a tensor, which some names stand
-    for.
+    """Yield the lines of a function that write to the array of a tensor.
+
+    `names` are the names of these arrays.
     """
 
     def is_array(x: ast.AST) -> bool:

@@ -1,5 +1,6 @@
-"""The array object of the standard: operators, conversions to Python's numbers and to NumPy,
-assignment.
+"""The standard's array object: operators, conversions to Python's numbers and NumPy, assignment.
+
+Values are compared with NumPy and Python, and gradients with finite differences.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Errors of axes: each names the function, the argument, what was expected and what was got."""
+"""Errors of axes name the function, the argument, the expected and the given value.
+
+They are compared with patterns, for all ops of the op table with an axis, and for methods.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ SEVERAL = [
 ]
 #: Ops of several axes that accept the same axis twice, as NumPy's do.
 REPEATABLE = ("roll", "fft.fftshift", "fft.ifftshift")
-#: Ops of an axis of two inputs.
+#: Ops along one axis of two inputs.
 PAIRED = ("vecdot", "cross")
 
 
@@ -38,8 +41,9 @@ def as_tensors(x: Any) -> Any:
 
 
 def calls() -> Iterator[tuple[str, Any, tuple[Any, ...], dict[str, Any], str]]:
-    """Yield each op of the op table with an axis among its options: with the first sample that has
-    two axes.
+    """Yield each op of the op table with an axis among its options.
+
+    It comes with its first sample that has two axes.
     """
     done = set()
     for case in OP_CASES:

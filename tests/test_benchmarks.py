@@ -1,5 +1,6 @@
-"""Benchmarks: statistics, fair alternation of peers, errors, and files. The figures themselves are
-not tested.
+"""Benchmarks: statistics of known samples, alternation of peers, errors, and files.
+
+All benchmarks run with tiny sizes; the figures themselves are not tested.
 """
 
 from __future__ import annotations

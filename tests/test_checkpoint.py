@@ -1,4 +1,7 @@
-"""`autograd.checkpoint`: the same gradients at any order, with less memory."""
+"""`autograd.checkpoint` has the gradients of plain calls at any order, with less memory.
+
+They are also compared with finite differences.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,9 @@ def plain(function: Apply, *args: Any, **kwargs: Any) -> Any:
 
 
 def loss(apply: Apply, w: Tensor, x: Tensor, drop: nn.Module) -> Tensor:
-    """Return a loss by a function with containers, options, an integer, dropout, and a tensor from
-    outside.
+    """Return a loss by a function with all kinds of arguments.
+
+    These are containers, options, an integer, and a tensor from outside; the function has dropout.
     """
     doubled = 2 * w
 
@@ -64,8 +68,9 @@ def test_derivatives_agree_with_finite_differences() -> None:
 
 
 def mlp(activation: Any, width: int = 16) -> tuple[nn.Module, Tensor]:
-    """Return an MLP of 50 layers, and inputs in which the memory of activations exceeds that of
-    weights.
+    """Return an MLP of 50 layers, and inputs.
+
+    Activations take more memory than weights.
     """
     xgrad.manual_seed(0)
     return nn.MLP([width] * 51, activation=activation), xgrad.random.randn((4096, width))

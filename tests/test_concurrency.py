@@ -1,5 +1,6 @@
-"""Independent training runs in threads at once: the same bits as one after another, and modes of
-each thread's own.
+"""Independent training runs in threads at once have the bits of runs one after another.
+
+Each thread has modes of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Creation functions of tensors: bounds, fill values, nested lists, refusals."""
+"""Creation functions of tensors: bounds, fill values, nested lists, refusals.
+
+Values are compared with known ones, and gradients with finite differences.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Containers and modules nested thousands deep, or in themselves."""
+"""Containers and modules nested thousands deep, or in themselves, work or are refused."""
 
 from __future__ import annotations
 

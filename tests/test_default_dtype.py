@@ -1,4 +1,4 @@
-"""The default dtype of floats."""
+"""The default dtype of floats: the dtypes of results, in blocks, threads and captured steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices: names, defaults, transfers, and errors of mixed devices."""
+"""Devices: names, defaults, differentiable transfers, and errors of mixed devices."""
 
 from __future__ import annotations
 

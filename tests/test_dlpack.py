@@ -1,4 +1,7 @@
-"""DLPack: memory shared both ways with NumPy, PyTorch and JAX, never written to; refusals."""
+"""DLPack: memory shared both ways with NumPy, PyTorch and JAX, never written to; refusals.
+
+Addresses and values show what is shared.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The Dockerfile, as far as it can be tested without Docker: its files, extras, versions and
-user.
+"""The Dockerfile, as far as it can be tested without Docker: files, extras, versions and user.
+
+It is compared with the repository and pyproject.toml.
 """
 
 from __future__ import annotations

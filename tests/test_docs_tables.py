@@ -1,4 +1,4 @@
-"""The tables of differences and of dtypes in docs/, evaluated with PyTorch, JAX and NumPy."""
+"""The tables of differences, conventions and dtypes in docs/ hold for PyTorch, JAX and NumPy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rows(page: str) -> list[list[str]]:
 
 
 def differences(page: str) -> list[tuple[str, str]]:
-    """Return the pairs of expressions of a page: that of another library, and that of xgrad."""
+    """Return the pairs of expressions of a page: another library's, and xgrad's."""
     cells = [
         [re.fullmatch(r"`(.+)`", cell) for cell in row[:2]] for row in rows(page) if len(row) == 3
     ]
@@ -38,8 +38,9 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def check(other: str, replacement: str, names: dict[str, Any], x: Any) -> None:
-    """Assert that a pair of expressions agrees, and that xgrad refuses the first or has another
-    value.
+    """Assert that a pair of expressions agrees.
+
+    Also assert that xgrad refuses the first expression, or has another value for it.
     """
     right = eval(replacement, {"xgrad": xgrad, "x": xgrad.tensor(X), "np": np})
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors beyond the op table, and losses that depend on phases."""
+"""Eigenvalues and eigenvectors solve their equation; losses that depend on phases are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The backward pass: gradients, hooks, modes, memory and refusals."""
+"""The backward pass: gradients, hooks, modes, memory and refusals.
+
+Gradients are compared with values by hand, and retained ones with PyTorch.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Functions that the standard lacks, where the op table does not reach: against NumPy, and
-refusals.
-"""
+"""Functions that the standard lacks, beyond the op table, compared with NumPy and known values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fourier transforms beyond the op table: integers, frequencies, refusals."""
+"""Fourier transforms beyond the op table: integers, frequencies as in NumPy, refusals."""
 
 from __future__ import annotations
 

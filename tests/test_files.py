@@ -1,5 +1,7 @@
-"""Files that are written completely or not at all: errors, special files, modes, temporary files,
-several files.
+"""Files are written completely or not at all.
+
+Errors, special files, modes, temporary files and several files are tested, with planted failures
+and killed processes.
 """
 
 from __future__ import annotations

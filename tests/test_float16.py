@@ -1,4 +1,7 @@
-"""float16: arithmetic, promotion, gradients, files, and libraries without it."""
+"""float16: arithmetic, promotion, gradients, files, and libraries without it.
+
+Values are compared with float64 of the rounded inputs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ KERNELS = (
     "special.erfcx",
     "special.gammaln",
     "special.psi",
-)  # of those of SciPy and CuPy
+)  # some of SciPy's and CuPy's functions
 
 
 @pytest.fixture(autouse=True)
@@ -155,8 +158,9 @@ def test_float16_beside_another_dtype_has_the_promoted_result() -> None:
 def test_attention_in_products_of_float16_agrees_with_float64(
     p: float, masked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on devices with fast products of float16, with more keys than a sum in float16 could
-    add.
+    """As on devices with fast products of float16.
+
+    There are more keys than a sum in float16 could add.
     """
     monkeypatch.setattr(type(xgrad.Device("cpu").backend), "fast_float16", True)
     random = np.random.default_rng(0)

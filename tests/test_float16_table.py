@@ -1,5 +1,6 @@
-"""Every row of the op table in float16: values and gradients, compared with float64 and with
-PyTorch's float16.
+"""Every op of the table in float16, compared with float64 and with PyTorch's float16.
+
+Values and gradients are compared.
 
 `tests/test_float16.py` has promotion, files and models.
 """
@@ -28,10 +29,10 @@ EPS, TINY, LARGEST = float(np.finfo(HALF).eps), float(np.finfo(HALF).smallest_su
 
 #: Ops that LAPACK computes, which has no float16.
 LAPACK = frozenset(
-    """cholesky cholesky_solve det eig eigh eigvals eigvalsh expm inv lstsq matrix_rank pinv qr slogdet solve
-    solve_triangular sqrtm svd svdvals""".split()
+    """cholesky cholesky_solve det eig eigh eigvals eigvalsh expm inv lstsq matrix_rank pinv qr
+    slogdet solve solve_triangular sqrtm svd svdvals""".split()
 )
-#: Samples of other ops that call those.
+#: Samples of other ops that call the ops of LAPACK.
 OF_LAPACK = {"matrix_power": (-1, -3)}
 #: Ops with results of float32 or complex64: there is no complex number of float16.
 SINGLE = frozenset(
@@ -52,7 +53,8 @@ COMPLEX = frozenset(
 #: Ops with products, sums or gates in the middle of them that overflow for large inputs, in
 #: PyTorch, too.
 OVERFLOWING = frozenset(
-    "cross cumulative_prod einsum gru rnn lstm matrix_power conv_transpose1d conv_transpose2d".split()
+    """cross cumulative_prod einsum gru rnn lstm matrix_power conv_transpose1d
+    conv_transpose2d""".split()
 )
 #: Cases of which PyTorch's float16 is off, by the scale of the inputs, and why.
 PYTORCH_IS_OFF = {
@@ -65,8 +67,8 @@ PYTORCH_IS_OFF = {
     "logcumsumexp": ((500,), "its gradient cancels"),
     "gradient on a grid": ((500,), "products of distances overflow"),
 }
-#: Ops whose products, and what is between them, stay in float16 on a device that is fast in it, as
-#: in PyTorch: they are off by a multiple of the rounding of their largest element, and overflow.
+#: Ops whose products and intermediate results stay in float16 on a device that is fast in it, as in
+#: PyTorch: they are off by a multiple of the rounding of their largest element, and overflow.
 ROUNDED_BETWEEN = frozenset({"rnn", "lstm", "gru", "scaled_dot_product_attention"})
 #: Ops of probabilities.
 BOUNDED = frozenset({"binary_cross_entropy"})
@@ -96,12 +98,11 @@ def uses_lapack(op: OpCase, sample: Sample) -> bool:
 
 
 def bounds(op: OpCase, sample: Sample, result: Any) -> tuple[Run, Run]:
-    """Return the results and gradients in float64 of the rounded inputs, and how far those in
-    float16 may be off.
+    """Return results and gradients in float64 of the rounded inputs, and bounds of errors.
 
-    That is 3 ULPs and, unless the op only moves numbers, as much as results change if each input
-    changes by an ULP: where large terms cancel, no algorithm that rounds can do better. Where
-    float16 overflows there is no bound.
+    A bound is 3 ULPs of float16 and, unless the op only moves numbers, as much as results change if
+    each input changes by an ULP: where large terms cancel, no algorithm that rounds can do better.
+    Where float16 overflows there is no bound.
     """
     cpu, sample = xgrad.Device("cpu"), rounded(sample, HALF)
 

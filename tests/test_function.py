@@ -1,5 +1,6 @@
-"""Functions written by users: orders, devices, mistakes; and fast paths, compared with the slow
-path.
+"""Functions written by users: orders, devices, mistakes; and fast paths.
+
+Derivatives are compared with finite differences, and fast paths with the slow path.
 """
 
 from __future__ import annotations

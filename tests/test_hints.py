@@ -1,6 +1,4 @@
-"""Errors for names, keywords and calls of PyTorch and NumPy: each names the replacement in
-xgrad.
-"""
+"""Errors for names, keywords and calls of PyTorch and NumPy name the replacement in xgrad."""
 
 from __future__ import annotations
 

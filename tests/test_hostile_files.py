@@ -202,8 +202,8 @@ def test_mutated_state_with_a_right_checksum_is_read_or_refused(tmp_path):
     with safe_open(tmp_path / "valid", "np") as file:
         state, arrays = (
             file.metadata()["xgrad.state"],
-            {name: file.get_tensor(name) for name in file.keys()},
-        )  # noqa: SIM118
+            {name: file.get_tensor(name) for name in file.keys()},  # noqa: SIM118
+        )
     refused, chance = 0, random.Random(SEED)
     with bounded_memory():
         for number in range(MUTATIONS):
@@ -272,7 +272,7 @@ def test_invalid_safetensors_file_is_refused(kind, tmp_path):
         pytest.raises(ValueError, match="load: expected a safetensors file, got "),
     ):
         xgrad.load(tmp_path / "file")
-    (tmp_path / "file").write_bytes(written({"x": entry()}))  # what the files above have otherwise
+    (tmp_path / "file").write_bytes(written({"x": entry()}))  # a valid file, for comparison
     assert xgrad.load(tmp_path / "file")["x"].tolist() == [0, 0]
 
 

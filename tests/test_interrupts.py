@@ -1,5 +1,4 @@
-"""Exceptions of a signal handler at random times: what `docs/promises.md` says of Ctrl-C holds
-afterwards.
+"""Exceptions of a signal handler at random times: what `docs/promises.md` says of Ctrl-C holds.
 
 ``INTERRUPTS=20000`` in the environment sets the number of signals.
 """
@@ -49,8 +48,8 @@ class Interrupt(BaseException):
     """Exception of the signal handler."""
 
 
-#: The functions that enter and leave the `with` block of a mode, where a mode may stay, as the page
-#: says.
+#: The functions that enter and leave the `with` block of a mode. An interrupt in one of them may
+#: leave the mode set, as the page says.
 _BLOCKS: list[Any] = [Scope, _Setting, xgrad.autograd.detect_anomaly, xgrad.profile]
 _EDGES = {f.__code__ for block in _BLOCKS for f in (block.__enter__, block.__exit__)}
 _EDGES |= {xgrad.set_default_dtype.__code__}
@@ -68,8 +67,9 @@ def interrupt(number: int, frame: Any) -> None:
 def call_with_signal(
     seconds: float, call: Call, handler: Any = interrupt, error: Any = Interrupt
 ) -> bool:
-    """Call a function, with a signal after a time; return whether its handler raised the error
-    before the end.
+    """Call a function, with a signal after a time.
+
+    Return whether the signal's handler raised the error before the end.
     """
     old = signal.signal(signal.SIGALRM, handler)
     try:
@@ -126,8 +126,9 @@ def training(make: Any, capture: Callable[[Any], Any]) -> tuple[nn.Module, Any, 
 
 
 def steps(capture: Callable[[Any], Any], calls: int) -> Iterator[Call]:
-    """Steps of gradient descent: each parameter has the value from before the step in flight, or
-    that from after it.
+    """Steps of gradient descent.
+
+    Each parameter has its value from before or from after the step that was interrupted.
     """
     reference, _, step = training(partial(optim.SGD, lr=0.1), lambda step: step)
     known = [values(reference)]

@@ -1,4 +1,7 @@
-"""`save` and `load`: round trips, other libraries, invalid tensors, files and paths."""
+"""`save` and `load`: round trips, files of other libraries, invalid tensors, files and paths.
+
+Loaded states have the bits of the saved ones, also after further training.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ from xgrad import nn, optim, serialization
 from xgrad.random import Generator
 from xgrad.serialization import serialized, snapshot
 
-DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
+DTYPES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
+).split()
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
-"""Values and derivatives at the borders of domains, where they are limits, and dtypes that
-functions keep.
+"""Values and derivatives at the borders of domains, where they are limits, and kept dtypes.
+
+They are compared with PyTorch, NumPy, mpmath and closed forms.
 """
 
 from __future__ import annotations

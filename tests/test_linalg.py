@@ -1,4 +1,7 @@
-"""Linear algebra beyond the op table: refusals, points without a derivative, memory."""
+"""Linear algebra beyond the op table: refusals, points without a derivative, memory.
+
+Derivatives are compared with closed forms and finite differences.
+"""
 
 from __future__ import annotations
 
@@ -224,8 +227,9 @@ def test_vectors_of_repeated_or_zero_singular_values_have_no_gradient(
 
 
 def test_singular_vector_determined_by_the_others_has_a_gradient(device: str) -> None:
-    """In rank 1 with two columns, the second column of V is orthogonal to the first; that of U is
-    arbitrary.
+    """In rank 1 with two columns, the second column of V is orthogonal to the first.
+
+    The second column of U is arbitrary.
     """
     x = leaf64([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]], device)
     u, _, vh = linalg.svd(x, full_matrices=False)
@@ -282,9 +286,19 @@ def test_norm_at_zero_has_derivatives_of_zero(
 # Larger matrices
 
 
-@pytest.mark.parametrize("fn", [linalg.det, linalg.inv, lambda x: linalg.slogdet(x).logabsdet, linalg.svdvals,
-    lambda x: linalg.cholesky(x @ x.mT), lambda x: linalg.eigvalsh(x + x.mT), linalg.pinv,
-    lambda x: linalg.matrix_power(x, 7)])  # fmt: skip
+@pytest.mark.parametrize(
+    "fn",
+    [
+        linalg.det,
+        linalg.inv,
+        lambda x: linalg.slogdet(x).logabsdet,
+        linalg.svdvals,
+        lambda x: linalg.cholesky(x @ x.mT),
+        lambda x: linalg.eigvalsh(x + x.mT),
+        linalg.pinv,
+        lambda x: linalg.matrix_power(x, 7),
+    ],
+)
 def test_gradients_of_12_by_12_matrices_agree_with_differences(
     fn: Callable[[Tensor], Tensor],
 ) -> None:

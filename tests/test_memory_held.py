@@ -1,4 +1,4 @@
-"""`memory_held`, and what errors of used-up memory say."""
+"""`memory_held`, compared with known sizes, and errors of used-up memory, which report it."""
 
 from __future__ import annotations
 

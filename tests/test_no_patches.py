@@ -1,4 +1,7 @@
-"""No attribute of a class or a module is replaced at run time anywhere in xgrad or its backends."""
+"""No attribute of a class or a module is replaced at run time in xgrad or its backends.
+
+The sources are searched, and attributes are compared before, during and after a trace.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +60,7 @@ def writes(tree: ast.AST) -> Iterator[tuple[int, ast.AST]]:
 
 
 def shared_names(tree: ast.Module) -> set[str]:
-    """Return the names of classes and modules in a file: those that it imports or defines as a
-    class.
-    """
+    """Return the names of classes and modules that a file imports or defines as a class."""
     names = {"cls"}
     for x in ast.walk(tree):
         if isinstance(x, ast.ClassDef):
@@ -86,8 +87,9 @@ def is_shared(x: ast.AST, names: set[str]) -> bool:
 
 
 def is_installed(tree: ast.Module, line: int, owner: str) -> bool:
-    """Return whether a line is in a function ``_install...``, called once at import, that sets an
-    own class's.
+    """Return whether a line sets an attribute of its module's own class, once at import.
+
+    It must be in a function ``_install...`` that the module calls once.
     """
     calls = [ast.unparse(x) for x in tree.body if isinstance(x, ast.Expr)]
     return any(isinstance(x, ast.ClassDef) and x.name == owner for x in tree.body) and any(

@@ -1,4 +1,7 @@
-"""Functions of NumPy on tensors, compared with the same functions on arrays."""
+"""Functions of NumPy on tensors, compared with the same functions on arrays.
+
+Gradients are compared with finite differences.
+"""
 
 from __future__ import annotations
 

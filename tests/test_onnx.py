@@ -1,5 +1,6 @@
-"""Exported ONNX files, run by onnxruntime: values and gradients of ops, models, and training
-steps.
+"""Exported ONNX files, run by onnxruntime, compared with xgrad.
+
+The subjects are values and gradients of ops, models, and training steps.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from xgrad.parity.run_op import options, outputs, quiet, rounded, run_op, tensor
 
 #: A row of the op table for each kind of rule; XGRAD_WHOLE_TABLE=1 runs all.
 ROWS = """
-divide expm1 sum prod max var cumulative_sum concat tril getitem setitem take where matmul softmax layer_norm batch_norm
-gelu cross_entropy conv2d max_pool2d scaled_dot_product_attention
+divide expm1 sum prod max var cumulative_sum concat tril getitem setitem take where matmul softmax
+layer_norm batch_norm gelu cross_entropy conv2d max_pool2d scaled_dot_product_attention
 """.split()
 WHOLE = os.environ.get("XGRAD_WHOLE_TABLE") == "1"
 CPU = xgrad.Device("cpu")

@@ -1,7 +1,7 @@
 """Every op of the table on every device: second derivatives, and complex numbers.
 
-`tests/parity/test_compare.py` has the values and first derivatives of real numbers, with special
-values.
+They are compared with finite differences, PyTorch and `cpu`. `tests/parity/test_compare.py` has the
+values and first derivatives of real numbers, with special values.
 """
 
 from __future__ import annotations
@@ -125,8 +125,9 @@ def test_second_derivatives_agree_with_differences_and_between_devices(
 
 
 def second_derivatives(op: OpCase, sample: Sample, device: xgrad.Device) -> list[np.ndarray]:
-    """Return the gradients, by the inputs and by the incoming gradients, of a weighted sum of the
-    gradients.
+    """Return the gradients of a weighted sum of an op's gradients.
+
+    They are by the inputs, and by the incoming gradients.
     """
 
     def weighted(x: xgrad.Tensor) -> xgrad.Tensor:
@@ -170,7 +171,7 @@ OF_DTYPES = {"can_cast", "finfo", "iinfo", "isdtype", "result_type"}
 
 
 def test_every_declared_op_is_in_the_table() -> None:
-    """Rules of ops that have no row are not checked."""
+    """Rules of ops without a row would not be checked."""
     declared = {name for name in xgrad.ops.__all__ if callable(getattr(xgrad.ops, name))}
     declared |= {
         f"{module}.{name}"

@@ -1,4 +1,4 @@
-"""Parameters read from code, compared with `inspect.signature`, and lazy signatures."""
+"""Parameters read from code, and lazy signatures, compared with `inspect.signature`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The placement of a tensor is the device and dtype of its array, after every op and update."""
+"""The placement of a tensor is the device and dtype of its array, after every op and update.
+
+Each access to a placement is checked against the array.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Dtypes of results: the promotion tables of the standard, and mixed kinds, which it leaves
-undefined.
+"""Dtypes of results, compared with the standard's promotion tables and array-api-strict.
+
+Mixed kinds, which the standard leaves undefined, are compared with known dtypes.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ OPERATORS = {
     "greater_equal": operator.ge,
 }
 ANALYTIC = """
-acos acosh asin asinh atan atanh conj cos cosh exp expm1 log log10 log1p log2 reciprocal sin sinh sqrt tan tanh
+acos acosh asin asinh atan atanh conj cos cosh exp expm1 log log10 log1p log2 reciprocal sin sinh
+sqrt tan tanh
 """.split()
 TO_BOOL = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
 

@@ -1,4 +1,7 @@
-"""Random numbers: bits, devices, distributions, and generators of threads and tasks."""
+"""Random numbers: bits, devices, distributions, and generators of threads and tasks.
+
+Bits are compared with published vectors of Philox and with `cpu`, distributions with SciPy's tests.
+"""
 
 from __future__ import annotations
 

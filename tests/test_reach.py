@@ -1,8 +1,7 @@
-"""Gradients through other libraries: every call path of SciPy's and scikit-learn's in
-`benchmarks.reach`.
+"""Gradients through SciPy and scikit-learn: each call path in `benchmarks.reach`.
 
-Each subject is tried in a process of its own, since SciPy reads SCIPY_ARRAY_API when it is
-imported.
+Gradients flow, or the list has a reason. Each subject is tried in a process of its own, since SciPy
+reads SCIPY_ARRAY_API when it is imported.
 """
 
 from __future__ import annotations

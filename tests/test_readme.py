@@ -1,8 +1,8 @@
 """The programs in the README and in docs/ run, and print the documented output.
 
-Programs of the README and of docs/*.md stand alone; their outputs are in `PRINTED`. Those of the
-index, and of a page in a folder of docs/, run one after the other in one namespace, and the output
-of each is the block of text below it.
+Programs of the README and of docs/*.md stand alone; their outputs are in `PRINTED`. Programs of the
+index, and of a page in a folder of docs/, run one after the other in one namespace, and the block
+of text below each is its output.
 """
 
 from __future__ import annotations
@@ -173,8 +173,9 @@ PAGES = [
 
 
 def run_page(file: str) -> None:
-    """Run the programs of a page; AssertionError if one prints something else than the page
-    says.
+    """Run the programs of a page.
+
+    Raise AssertionError if one prints something else than the page says.
     """
     namespace = {"__name__": "__main__"}
     text = (ROOT / file).read_text(encoding="utf-8")
@@ -229,8 +230,9 @@ def test_programs_of_a_page_in_their_own_process_print_the_text_below_them(
 
 
 def install(project: dict[str, Any], folder: Path) -> None:
-    """Write the metadata of a project, by which its entry points are found, to a folder on the
-    path.
+    """Write the metadata of a project to a folder on the path.
+
+    By the metadata, Python finds the project's entry points.
     """
     metadata = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
     metadata.mkdir()

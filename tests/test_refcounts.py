@@ -1,4 +1,7 @@
-"""Reference counts, by which writes to constants are in place."""
+"""Reference counts, compared with known counts in all builds of Python.
+
+Writes to constants are in place where nothing else refers to the memory.
+"""
 
 from __future__ import annotations
 

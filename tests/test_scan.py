@@ -1,4 +1,4 @@
-"""`scan`: compared with plain loops and JAX, its memory, random numbers, refusals."""
+"""`scan`, compared with plain loops and JAX, its memory, random numbers, and refusals."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ SEGMENTS = [True, 1, 4, 100]
 
 
 def recurrence(params: dict[str, Tensor], **how: Any) -> Tensor:
-    """Return a loss of a recurrent network that also uses a tensor computed before, and
-    integers.
+    """Return a loss of a recurrent network.
+
+    Its steps also use a tensor computed before, and integers.
     """
     doubled = params["w"] * 2
 

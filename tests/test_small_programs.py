@@ -1,4 +1,4 @@
-"""First programs of any autograd, and their known results."""
+"""First programs of any autograd library, compared with known results."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Special functions: values by mpmath and SciPy, derivatives at special points, refusals, and
-imports.
+"""Special functions: values by mpmath and SciPy, derivatives by mpmath and finite differences.
+
+Special points, refusals and missing packages are tested, too.
 """
 
 from __future__ import annotations
@@ -122,9 +123,8 @@ def test_values_agree_with_mpmath(name: str, dtype: str, device: str) -> None:
     got = getattr(special, name)(*[xgrad.asarray(c, device=device) for c in columns])
     assert got.dtype == dtype
     rtol, atol = (1e-11, 1e-13) if dtype == "float64" else (1e-4, 1e-6)
-    if (
-        name == "stdtrit" and np.lib.NumpyVersion(scipy.__version__) < "1.17.0"
-    ):  # its kernel has 10 digits
+    # its kernel has 10 digits
+    if name == "stdtrit" and np.lib.NumpyVersion(scipy.__version__) < "1.17.0":
         rtol = max(rtol, 1e-10)
     np.testing.assert_allclose(host(got), want.astype(np.float64), rtol=rtol, atol=atol)
 
@@ -141,9 +141,8 @@ def test_special_values_are_those_of_scipy(name: str, device: str) -> None:
         getattr(sc, name)(*inputs),
         host(getattr(special, name)(*[leaf64(x, device) for x in inputs])),
     )
-    if (
-        name == "rel_entr" and np.lib.NumpyVersion(scipy.__version__) < "1.15.0"
-    ):  # before, SciPy's has 8 digits
+    # before, SciPy's has 8 digits
+    if name == "rel_entr" and np.lib.NumpyVersion(scipy.__version__) < "1.15.0":
         near = (inputs[0] != inputs[1]) & np.isclose(*inputs)
         np.testing.assert_allclose(got[near], want[near], rtol=1e-8)
         want[near] = got[near]
@@ -205,7 +204,7 @@ def test_derivatives_by_the_last_argument(name: str, device: str) -> None:
     assert gradgradcheck(lambda x: getattr(special, name)(*others, x), x)
 
 
-# Points at and around removable singularities; sinc is a series up to 0.64, a quotient beyond.
+# Points at and around removable singularities: sinc is a series up to 0.64, a quotient beyond.
 ORDERS = {
     "erfcx": (3, [0.3, 0.8, 3.01, 8.0]),
     "sinc": (5, [0.0, 1e-9, 0.01, 0.2, 0.33, 0.64, 0.9, 1.3, 1.9, 17.2]),
@@ -406,19 +405,44 @@ def test_complex_numbers_are_refused(name: str, device: str) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda x: special.polygamma(1.5, x), TypeError, r"polygamma: expected an int for n, got 1\.5"),
-        (lambda x: special.polygamma(x, x), TypeError, r"polygamma: expected n of integers, got .*float32"),
+        (
+            lambda x: special.polygamma(1.5, x),
+            TypeError,
+            r"polygamma: expected an int for n, got 1\.5",
+        ),
+        (
+            lambda x: special.polygamma(x, x),
+            TypeError,
+            r"polygamma: expected n of integers, got .*float32",
+        ),
         (lambda x: special.polygamma(-1, x), ValueError, "polygamma: expected n from 0 on, got -1"),
-        (lambda x: special.multigammaln(x, 0), ValueError, "multigammaln: expected a positive int for d"),
-        (lambda x: special.multigammaln(x, 2.0), ValueError, "multigammaln: expected a positive int for d"),
-        (lambda x: special.multigammaln(x, 5), ValueError,
-         r"multigammaln: expected every a above \(d - 1\) / 2 = 2.0, got one that is not"),
-        (lambda x: special.logsumexp(x, b=[1.0]), TypeError,
-         "^logsumexp: expected a tensor, an array or a number for b, got list"),
-        (lambda x: special.logsumexp(x.to("strict"), b=x.to("cpu")), xgrad.DeviceError,
-         "^logsumexp: expected b on strict, where a is, got it on cpu"),
+        (
+            lambda x: special.multigammaln(x, 0),
+            ValueError,
+            "multigammaln: expected a positive int for d",
+        ),
+        (
+            lambda x: special.multigammaln(x, 2.0),
+            ValueError,
+            "multigammaln: expected a positive int for d",
+        ),
+        (
+            lambda x: special.multigammaln(x, 5),
+            ValueError,
+            r"multigammaln: expected every a above \(d - 1\) / 2 = 2.0, got one that is not",
+        ),
+        (
+            lambda x: special.logsumexp(x, b=[1.0]),
+            TypeError,
+            "^logsumexp: expected a tensor, an array or a number for b, got list",
+        ),
+        (
+            lambda x: special.logsumexp(x.to("strict"), b=x.to("cpu")),
+            xgrad.DeviceError,
+            "^logsumexp: expected b on strict, where a is, got it on cpu",
+        ),
     ],
-)  # fmt: skip
+)
 def test_invalid_arguments_of_special_functions_are_refused(
     call: Any, error: type[Exception], message: str, device: str
 ) -> None:

@@ -1,4 +1,7 @@
-"""The namespace of the standard, version 2025.12: names, signatures, inspection, data types."""
+"""The standard's namespace, version 2025.12: names, signatures, inspection, data types.
+
+They are compared with array-api-strict.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,9 @@ METHODS = [
 
 
 def parameters(function: Any) -> list[tuple[str, Any, Any]]:
-    """Return names, kinds and defaults of parameters; where strict defines a default by its
-    version, it is None.
+    """Return names, kinds and defaults of parameters.
+
+    A default is None where array-api-strict defines it by its version.
     """
     return [
         (p.name, p.kind, None if type(p.default).__name__ == "Undef" else p.default)
@@ -130,7 +134,9 @@ def test_inspection_reports_devices_and_dtypes(device: str) -> None:
 
 # Data types
 
-NAMED = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
+NAMED = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
+).split()
 DTYPES = [getattr(xgrad, name) for name in NAMED]
 PAIRS = [pytest.param(a, b, id=f"{a}-{b}") for a in DTYPES for b in DTYPES]
 

@@ -1,4 +1,7 @@
-"""The structure of the source: layers of imports."""
+"""The structure of the source: layers of imports, and forward rules of native ops.
+
+Both are read from the syntax trees of the sources.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,9 @@ def modules() -> dict[str, ast.Module]:
 
 
 def imported(tree: ast.Module, known: set[str]) -> set[str]:
-    """Return the modules of xgrad that a module imports, also within functions, for type checkers,
-    and by name.
+    """Return the modules of xgrad that a module imports.
+
+    Imports within functions, for type checkers and by name count, too.
     """
     names: set[str] = set()
     for node in ast.walk(tree):
@@ -47,18 +51,19 @@ LAYERS = [
     "core",
     "random",
     "ops",
-    "autograd fft linalg special serialization",
+    "diagnostics",
+    "autograd fft linalg namespace_info special serialization",
     "nn",
     "optim",
     "amp data distributed inspection onnx transforms",
     "capture testing",
     "training",
-    "__init__ standard_2024_12",
+    "__init__ numpy_protocol standard_2024_12",
     "parity",
     "cli __main__",
 ]
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
-#: The one module that imports a layer after its own.
+#: The only module that imports a layer after its own.
 SEAM = "xgrad.core.namespace"
 
 

@@ -1,4 +1,7 @@
-"""The tensor: construction, attributes, conversions, copies, `.data`, indexing, and refusals."""
+"""The tensor: construction, attributes, conversions, copies, `.data`, indexing, and refusals.
+
+They are compared with known values, NumPy and PyTorch.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""`gradcheck` and `gradgradcheck`: rules that pass, faults that are found and named, and
-refusals.
-"""
+"""`gradcheck` and `gradgradcheck` pass right rules, and find and name planted faults; refusals."""
 
 from __future__ import annotations
 
@@ -309,16 +307,48 @@ def test_transforms_are_checked_as_any_function() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: gradcheck(RIGHT, random_leaf(3).detach()), TypeError, "gradcheck: expected an input that requires a gradient, got none"),
-        (lambda: gradcheck(RIGHT, random_leaf(3, dtype=xgrad.float32)), TypeError, r"inputs\[0\], got float32, too coarse for differences: use dtype=xgrad.float64"),
-        (lambda: gradgradcheck(RIGHT, random_leaf(3, dtype=xgrad.complex64)), TypeError, r"gradgradcheck: .* got complex64, too coarse"),
-        (lambda: gradcheck(lambda x: (x, 3.0), random_leaf(3)), TypeError, r"expected tensors of the function, got float for result\[1\]"),
-        (lambda: gradgradcheck(RIGHT, random_leaf(3), [random_leaf(3)] * 2), TypeError, "gradgradcheck: expected grad_outputs for 1 results, got 2"),
-        (lambda: gradcheck(lambda x: (x.astype(xgrad.float32) ** 3) * 1000, random_leaf(3)), AssertionError, r"the result is float32, too coarse for differences$"),
-        (lambda: gradcheck(xgrad.real, random_leaf(3), complex_step=True), TypeError, "complex_step: expected a complex result of a complex input, got float64"),
-        (lambda: gradcheck(RIGHT, random_leaf(3, dtype=xgrad.complex128), complex_step=True), TypeError, r"expected float32 or float64 for inputs\[0\], got complex128: complex_step is"),
+        (
+            lambda: gradcheck(RIGHT, random_leaf(3).detach()),
+            TypeError,
+            "gradcheck: expected an input that requires a gradient, got none",
+        ),
+        (
+            lambda: gradcheck(RIGHT, random_leaf(3, dtype=xgrad.float32)),
+            TypeError,
+            r"inputs\[0\], got float32, too coarse for differences: use dtype=xgrad.float64",
+        ),
+        (
+            lambda: gradgradcheck(RIGHT, random_leaf(3, dtype=xgrad.complex64)),
+            TypeError,
+            r"gradgradcheck: .* got complex64, too coarse",
+        ),
+        (
+            lambda: gradcheck(lambda x: (x, 3.0), random_leaf(3)),
+            TypeError,
+            r"expected tensors of the function, got float for result\[1\]",
+        ),
+        (
+            lambda: gradgradcheck(RIGHT, random_leaf(3), [random_leaf(3)] * 2),
+            TypeError,
+            "gradgradcheck: expected grad_outputs for 1 results, got 2",
+        ),
+        (
+            lambda: gradcheck(lambda x: (x.astype(xgrad.float32) ** 3) * 1000, random_leaf(3)),
+            AssertionError,
+            r"the result is float32, too coarse for differences$",
+        ),
+        (
+            lambda: gradcheck(xgrad.real, random_leaf(3), complex_step=True),
+            TypeError,
+            "complex_step: expected a complex result of a complex input, got float64",
+        ),
+        (
+            lambda: gradcheck(RIGHT, random_leaf(3, dtype=xgrad.complex128), complex_step=True),
+            TypeError,
+            r"expected float32 or float64 for inputs\[0\], got complex128: complex_step is",
+        ),
     ],
-)  # fmt: skip
+)
 def test_calls_that_cannot_be_checked_are_refused(
     call: Callable[[], Any], error: type[Exception], message: str
 ) -> None:

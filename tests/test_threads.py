@@ -1,4 +1,4 @@
-"""The number of BLAS threads: set, read, and refused with a reason."""
+"""The number of BLAS threads, compared with threadpoolctl's, and refusals with a reason."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ def test_libraries_are_loaded_while_others_are_counted(threadpoolctl, tmp_path):
         import xgrad
         from xgrad_numpy.native import library
         sys.setswitchinterval(1e-6)
-        thread = threading.Thread(target=lambda: [library.opened(path) for path in Path(sys.argv[1]).glob("*.copy")])
+        copies = Path(sys.argv[1]).glob("*.copy")
+        thread = threading.Thread(target=lambda: [library.opened(path) for path in copies])
         thread.start()
         while thread.is_alive():
             assert xgrad.get_num_threads() >= 1

@@ -1,4 +1,7 @@
-"""The training loop and its callbacks."""
+"""The training loop and its callbacks, compared with a loop by hand.
+
+Continued runs have the bits of uninterrupted runs.
+"""
 
 from __future__ import annotations
 
@@ -534,9 +537,10 @@ def test_missing_tensorboard_names_its_extra(
 
 
 def test_run_of_the_command_line_is_released_without_the_collector(tmp_path: Path) -> None:
-    options = "digits --hidden 4 --batch-size 500 --epochs 1 --device cpu --validation 20 --patience 2".split()
+    options = """digits --hidden 4 --batch-size 500 --epochs 1 --device cpu --validation 20
+        --patience 2"""
     data = digits()
-    args = parser().parse_args(options)
+    args = parser().parse_args(options.split())
     gc.collect()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Transforms: closed forms, comparison with JAX, containers, refusals."""
+"""Transforms, compared with closed forms and JAX; containers and refusals."""
 
 from __future__ import annotations
 
@@ -308,38 +308,142 @@ def test_complex_arguments_and_results_have_exact_derivatives() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: grad(lambda x: x)(3), TypeError, "grad: expected a floating dtype for argument 0, .* got int64: give"),
+        (
+            lambda: grad(lambda x: x)(3),
+            TypeError,
+            "grad: expected a floating dtype for argument 0, .* got int64: give",
+        ),
         (lambda: grad(lambda x, y: x, 1)(3.0, True), TypeError, "for argument 1, .* got bool"),
-        (lambda: grad(lambda p: p)({"a": [xgrad.asarray([1])]}), TypeError, r"argument 0\['a'\]\[0\], .* int64"),
-        (lambda: jvp(lambda x: x, (1,), (1,)), TypeError, "jvp: expected a floating dtype for argument 0"),
-        (lambda: grad(lambda x: x)("a"), TypeError, "grad: expected a tensor, an array or a number for argument 0, got str"),
-        (lambda: grad(lambda x: x)(xgrad.nn.Linear(2, 1)), TypeError, "got Linear: .* and nn.utils.functional_call"),
-        (lambda: grad(lambda x: 3.0)(1.0), TypeError, "grad: expected a tensor of the function, got float: a number has"),
+        (
+            lambda: grad(lambda p: p)({"a": [xgrad.asarray([1])]}),
+            TypeError,
+            r"argument 0\['a'\]\[0\], .* int64",
+        ),
+        (
+            lambda: jvp(lambda x: x, (1,), (1,)),
+            TypeError,
+            "jvp: expected a floating dtype for argument 0",
+        ),
+        (
+            lambda: grad(lambda x: x)("a"),
+            TypeError,
+            "grad: expected a tensor, an array or a number for argument 0, got str",
+        ),
+        (
+            lambda: grad(lambda x: x)(xgrad.nn.Linear(2, 1)),
+            TypeError,
+            "got Linear: .* and nn.utils.functional_call",
+        ),
+        (
+            lambda: grad(lambda x: 3.0)(1.0),
+            TypeError,
+            "grad: expected a tensor of the function, got float: a number has",
+        ),
         (lambda: grad(lambda x: x.item())(1.0), TypeError, "got float"),
-        (lambda: grad(lambda x: None)(1.0), TypeError, "grad: expected a tensor of the function, got NoneType"),
-        (lambda: grad(lambda x: (x, x))(1.0), TypeError, "got tuple: .* jacobian or vjp.* has_aux=True"),
-        (lambda: grad(lambda x: x)(np.ones(2)), ValueError, r"grad: expected a scalar of the function, got shape \(2,\)"),
-        (lambda: grad(lambda x: xgrad.argmax(x))(np.ones(2)), TypeError, "real floating result .* got int64: cast it"),
-        (lambda: value_and_grad(lambda x: x)(np.ones(2)), ValueError, "value_and_grad: expected a scalar"),
+        (
+            lambda: grad(lambda x: None)(1.0),
+            TypeError,
+            "grad: expected a tensor of the function, got NoneType",
+        ),
+        (
+            lambda: grad(lambda x: (x, x))(1.0),
+            TypeError,
+            "got tuple: .* jacobian or vjp.* has_aux=True",
+        ),
+        (
+            lambda: grad(lambda x: x)(np.ones(2)),
+            ValueError,
+            r"grad: expected a scalar of the function, got shape \(2,\)",
+        ),
+        (
+            lambda: grad(lambda x: xgrad.argmax(x))(np.ones(2)),
+            TypeError,
+            "real floating result .* got int64: cast it",
+        ),
+        (
+            lambda: value_and_grad(lambda x: x)(np.ones(2)),
+            ValueError,
+            "value_and_grad: expected a scalar",
+        ),
         (lambda: hvp(lambda x: x, np.ones(2), np.ones(2)), ValueError, "hvp: expected a scalar"),
-        (lambda: hessian(lambda x: {"a": "no"})(1.0), TypeError, r"hessian: expected a tensor of the function at \['a'\], got str"),
-        (lambda: jacobian(lambda x: xgrad.argmax(x))(np.ones(2)), TypeError, "jacobian: expected a real floating result"),
-        (lambda: grad(lambda z: z.sum())(np.array([1j])), TypeError, "grad: expected a real floating result of the function, got complex128"),
-        (lambda: jacobian(lambda z: z * z)(np.array([1j])), TypeError, "jacobian: expected a real floating result.*complex128: take real and imag"),
-        (lambda: grad(lambda x: x, 1)(1.0), ValueError, "grad: expected argnums among the 1 positional arguments, .* got 1"),
+        (
+            lambda: hessian(lambda x: {"a": "no"})(1.0),
+            TypeError,
+            r"hessian: expected a tensor of the function at \['a'\], got str",
+        ),
+        (
+            lambda: jacobian(lambda x: xgrad.argmax(x))(np.ones(2)),
+            TypeError,
+            "jacobian: expected a real floating result",
+        ),
+        (
+            lambda: grad(lambda z: z.sum())(np.array([1j])),
+            TypeError,
+            "grad: expected a real floating result of the function, got complex128",
+        ),
+        (
+            lambda: jacobian(lambda z: z * z)(np.array([1j])),
+            TypeError,
+            "jacobian: expected a real floating result.*complex128: take real and imag",
+        ),
+        (
+            lambda: grad(lambda x: x, 1)(1.0),
+            ValueError,
+            "grad: expected argnums among the 1 positional arguments, .* got 1",
+        ),
         (lambda: grad(lambda x: x, (0, -1))(1.0), ValueError, r"each once, got \(0, -1\)"),
-        (lambda: grad(lambda x: x, has_aux=True)(1.0), TypeError, r"grad: expected \(result, aux\) of a function with"),
-        (lambda: jvp(lambda x: x, (1.0,), (1.0, 2.0)), TypeError, "jvp: tangent: expected a tuple of 1, got a tuple of 2"),
-        (lambda: jvp(lambda x: x, (np.ones(2),), (1.0,)), ValueError, r"jvp: tangent\[0\]: expected shape \(2,\) on cpu, got \(\)"),
-        (lambda: jvp(lambda x: x, (1.0,), (on("cpu", 1.0),)), TypeError, r"jvp: tangent\[0\]: expected float32, got float64"),
-        (lambda: vjp(lambda x: x, 1.0)[1](1j), TypeError, "vjp: cotangent: expected float32, got complex64"),
-        (lambda: vjp(lambda x: {"a": x}, 1.0)[1](1.0), TypeError, r"vjp: cotangent: expected a dict with the keys \['a'\]"),
-        (lambda: grad(lambda x: x, "0")(1.0), TypeError, "grad: expected argnums of an int or a sequence of them, got '0'"),
-        (lambda: grad(lambda x: x, 0.0)(1.0), TypeError, "grad: expected argnums of an int or a sequence of them, got 0.0"),
-        (lambda: xgrad.nn.utils.functional_call(xgrad.exp, {}), TypeError, "functional_call: expected a module, got function"),
-        (lambda: vjp(lambda x: {"a": x}, 1.0)[1]({"a": [1.0]}), TypeError, r"vjp: cotangent: expected one Tensor at \['a'\], got a list"),
+        (
+            lambda: grad(lambda x: x, has_aux=True)(1.0),
+            TypeError,
+            r"grad: expected \(result, aux\) of a function with",
+        ),
+        (
+            lambda: jvp(lambda x: x, (1.0,), (1.0, 2.0)),
+            TypeError,
+            "jvp: tangent: expected a tuple of 1, got a tuple of 2",
+        ),
+        (
+            lambda: jvp(lambda x: x, (np.ones(2),), (1.0,)),
+            ValueError,
+            r"jvp: tangent\[0\]: expected shape \(2,\) on cpu, got \(\)",
+        ),
+        (
+            lambda: jvp(lambda x: x, (1.0,), (on("cpu", 1.0),)),
+            TypeError,
+            r"jvp: tangent\[0\]: expected float32, got float64",
+        ),
+        (
+            lambda: vjp(lambda x: x, 1.0)[1](1j),
+            TypeError,
+            "vjp: cotangent: expected float32, got complex64",
+        ),
+        (
+            lambda: vjp(lambda x: {"a": x}, 1.0)[1](1.0),
+            TypeError,
+            r"vjp: cotangent: expected a dict with the keys \['a'\]",
+        ),
+        (
+            lambda: grad(lambda x: x, "0")(1.0),
+            TypeError,
+            "grad: expected argnums of an int or a sequence of them, got '0'",
+        ),
+        (
+            lambda: grad(lambda x: x, 0.0)(1.0),
+            TypeError,
+            "grad: expected argnums of an int or a sequence of them, got 0.0",
+        ),
+        (
+            lambda: xgrad.nn.utils.functional_call(xgrad.exp, {}),
+            TypeError,
+            "functional_call: expected a module, got function",
+        ),
+        (
+            lambda: vjp(lambda x: {"a": x}, 1.0)[1]({"a": [1.0]}),
+            TypeError,
+            r"vjp: cotangent: expected one Tensor at \['a'\], got a list",
+        ),
     ],
-)  # fmt: skip
+)
 def test_invalid_calls_of_transforms_are_refused(
     call: Callable[[], Any], error: type[Exception], message: str
 ) -> None:

@@ -1,4 +1,7 @@
-"""Transforms nested in each other and within graphs: gradients, grad mode, side effects, memory."""
+"""Transforms nested in each other and within graphs, compared with derivatives by hand and loops.
+
+The subjects are gradients, grad mode, side effects and memory.
+"""
 
 from __future__ import annotations
 
@@ -171,8 +174,9 @@ def test_checkpoint_and_scan_nest_in_any_transforms(fn: Any, plain: Any) -> None
 
 
 def test_pullback_is_mapped_over_cotangents(device: str) -> None:
-    """As `jacobian` does it in JAX: the graph is from outside of the vmap, and the gradients are of
-    its batch.
+    """As `jacobian` does it in JAX.
+
+    The graph is from outside of the vmap, and the gradients are of its batch.
     """
     x, w = (
         Tensor([1.0, 3.0, 2.0], device=device),

@@ -1,4 +1,4 @@
-"""Nested containers: paths of their leaves, and rebuilding."""
+"""Nested containers: paths of leaves, rebuilding and matching, compared with known results."""
 
 from __future__ import annotations
 

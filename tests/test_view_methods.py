@@ -1,6 +1,4 @@
-"""Whether a write to the result of a function reaches its input, compared with PyTorch over layouts
-of memory.
-"""
+"""Writes to a function's result reach its input, or not, as in PyTorch, in all memory layouts."""
 
 from __future__ import annotations
 
@@ -15,23 +13,25 @@ import pytest
 import xgrad
 
 #: Expressions of a tensor `x` that mean the same in both libraries.
-METHODS = """x.view(-1) | x.view(x.shape) | x.view(1, *x.shape) | x.view_as(x) | x.reshape(-1) | x.reshape(x.shape)
-    x.reshape_as(x) | x.ravel() | x.flatten() | x.flatten(-1) | x.t() | x.T | x.mT | x.transpose(0, -1)
-    x.swapaxes(0, 1) | x.permute(*range(x.ndim)[::-1]) | x.permute(*range(x.ndim)) | x.movedim(0, -1)
-    x.moveaxis(-1, 0) | x.unsqueeze(0) | x.unsqueeze(-1) | x.squeeze() | x.squeeze(0) | x.squeeze(-1)
-    x.expand(x.shape) | x.expand(2, *x.shape) | x.expand_as(x) | x.unbind()[0] | x.unbind(-1)[-1] | x.flip(0)
+METHODS = """x.view(-1) | x.view(x.shape) | x.view(1, *x.shape) | x.view_as(x) | x.reshape(-1)
+    x.reshape(x.shape) | x.reshape_as(x) | x.ravel() | x.flatten() | x.flatten(-1) | x.t() | x.T
+    x.mT | x.transpose(0, -1) | x.swapaxes(0, 1) | x.permute(*range(x.ndim)[::-1])
+    x.permute(*range(x.ndim)) | x.movedim(0, -1) | x.moveaxis(-1, 0) | x.unsqueeze(0)
+    x.unsqueeze(-1) | x.squeeze() | x.squeeze(0) | x.squeeze(-1) | x.expand(x.shape)
+    x.expand(2, *x.shape) | x.expand_as(x) | x.unbind()[0] | x.unbind(-1)[-1] | x.flip(0)
     x.flip(-1) | x.roll(1) | x.roll(1, 0) | x.roll(0, 0) | x.tile(1) | x.tile(2) | x.contiguous()
     x.t().contiguous() | x.contiguous().view(-1) | x.t().view(-1) | x.transpose(0, -1).reshape(-1)
-    x.transpose(0, -1).view(x.shape[::-1]) | x[1:].view(-1) | x[..., 1:].view(-1) | x[..., ::2].contiguous()
-    x[..., :1].contiguous() | x[:1].contiguous() | x.T.T.contiguous() | x.T.T.view(-1)
-    x.unsqueeze(-1).transpose(-1, 0).contiguous() | x.flatten().view(x.shape) | x.clone() | x.cpu()
-    x.to('cpu') | x.double() | x.float() | x.long() | x.to(x.dtype) | x.type_as(x) | x.data | x.detach()
-    x[0] | x[...] | x[:] | x[None] | x[..., 0] | x[..., ::2] | x[1:] | x[0, :] | x[[0]] | x[x > 0]
-    x[x.argsort(0)] | x.abs() | x.neg() | x.conj() | x.clip(0, 99) | x.masked_fill(x > 99, 1.0)
-    x.where(x > 0, x) | x.gather(0, x.argsort(0)) | x.tril(9) | x.triu(-9) | x.diff(n=0)
-    x.repeat_interleave(1) | x.repeat_interleave(1, 0) | x.sum(0) | x.amax(0) | x.amax(()) | x.cumsum(0)
-    x.softmax(0) | x.round() | x.trunc() | x.relu() | x.mul(1) | x.pow(1) | x.requires_grad_(x.requires_grad)
-    +x | x.zero_() | x.add_(1).view(-1) | x.squeeze().contiguous().view(-1)"""
+    x.transpose(0, -1).view(x.shape[::-1]) | x[1:].view(-1) | x[..., 1:].view(-1)
+    x[..., ::2].contiguous() | x[..., :1].contiguous() | x[:1].contiguous() | x.T.T.contiguous()
+    x.T.T.view(-1) | x.unsqueeze(-1).transpose(-1, 0).contiguous() | x.flatten().view(x.shape)
+    x.clone() | x.cpu() | x.to('cpu') | x.double() | x.float() | x.long() | x.to(x.dtype)
+    x.type_as(x) | x.data | x.detach() | x[0] | x[...] | x[:] | x[None] | x[..., 0] | x[..., ::2]
+    x[1:] | x[0, :] | x[[0]] | x[x > 0] | x[x.argsort(0)] | x.abs() | x.neg() | x.conj()
+    x.clip(0, 99) | x.masked_fill(x > 99, 1.0) | x.where(x > 0, x) | x.gather(0, x.argsort(0))
+    x.tril(9) | x.triu(-9) | x.diff(n=0) | x.repeat_interleave(1) | x.repeat_interleave(1, 0)
+    x.sum(0) | x.amax(0) | x.amax(()) | x.cumsum(0) | x.softmax(0) | x.round() | x.trunc()
+    x.relu() | x.mul(1) | x.pow(1) | x.requires_grad_(x.requires_grad) | +x | x.zero_()
+    x.add_(1).view(-1) | x.squeeze().contiguous().view(-1)"""
 
 #: Functions of xgrad, and their counterparts of PyTorch.
 FUNCTIONS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
@@ -101,16 +101,17 @@ FUNCTIONS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]
 }
 EXPRESSIONS = [part.strip() for line in METHODS.split("\n") for part in line.split("|")]
 
-#: The tensors to which the functions are applied, of a tensor `x` of shape (3, 4), and one `v` of
-#: shape (1, 4).
-SOURCES = """x | x.T | x[:, ::2] | x[1:] | x[:, 1:] | x.unsqueeze(1) | x.unsqueeze(0).permute(2, 0, 1) | x[0] | x[:, 0]
-    v | v.T | v.expand(3, 4) | v.T.expand(4, 3) | v[0] | x[:0] | x[:, :0] | x.sum() | x[0, 0, None] | x * 1 | x.T * 1"""
+#: The tensors to which the functions are applied, made from a tensor `x` of shape (3, 4) and a
+#: tensor `v` of shape (1, 4).
+SOURCES = """x | x.T | x[:, ::2] | x[1:] | x[:, 1:] | x.unsqueeze(1)
+    x.unsqueeze(0).permute(2, 0, 1) | x[0] | x[:, 0] | v | v.T | v.expand(3, 4) | v.T.expand(4, 3)
+    v[0] | x[:0] | x[:, :0] | x.sum() | x[0, 0, None] | x * 1 | x.T * 1"""
 
 #: A result of an op, which PyTorch stores in the order of `x.T`; here all results are contiguous,
 #: as a row of the table in docs/pytorch.md says.
 RESULT = "x.T * 1"
-#: What differs from PyTorch without an error, with the expression of the row in the table of
-#: docs/pytorch.md.
+#: Expressions and functions that differ from PyTorch without an error, with the expression of the
+#: row in the table of docs/pytorch.md.
 DIFFERENCES = {
     **dict.fromkeys(
         ["x.flip(0)", "x.flip(-1)", "flip", "flip of all axes"],
@@ -126,9 +127,7 @@ DIFFERENCES = {
 def outcome(
     library: Any, source: str, function: Callable[[Any], Any], requires_grad: bool, kind: str
 ) -> str:
-    """Return whether a write to the result of a function changes its input: "reaches", "is lost",
-    or "raises".
-    """
+    """Return whether a write to a function's result "reaches" its input, "is lost" or "raises"."""
     values = np.arange(1, 13.0).reshape(3, 4)
     x, v = (
         library.tensor(a + 1j * a if kind == "c" else a, requires_grad=requires_grad)
@@ -160,8 +159,9 @@ def outcome(
 def compare(
     torch: Any, name: str, ours: Callable[[Any], Any], theirs: Callable[[Any], Any]
 ) -> list[str]:
-    """Return the sources for which a write has another effect than in PyTorch, without an error in
-    either.
+    """Return the sources for which a write has another effect than in PyTorch.
+
+    Cases with an error in either library are left out.
     """
     different = []
     for source in [part.strip() for line in SOURCES.split("\n") for part in line.split("|")]:

@@ -1,6 +1,4 @@
-"""Views and writes through them, compared with the memory of NumPy and the values and gradients of
-PyTorch.
-"""
+"""Views and writes through them: memory compared with NumPy, values and gradients with PyTorch."""
 
 from __future__ import annotations
 
@@ -76,10 +74,10 @@ def random_view(r: random.Random, x: Any, y: Any, torch: Any = None) -> tuple[An
 def run_program(
     r: random.Random, family: list[Any], value: Callable[[Any], Any], torch: Any = None
 ) -> tuple[Any, Any]:
-    """Take random views of pairs of a tensor and an array, write to both alike, and compare all
-    pairs after each step.
+    """Run a random program on pairs of a tensor and an array; compare all pairs after each step.
 
-    Return a loss of the tensors and of the arrays, which weighs their values at several times.
+    A step takes a view of a pair, or writes to both alike. Return a loss of the tensors and of the
+    arrays, which weighs their values at several times.
     """
     loss = expected = 0
     log = [str(family)]
@@ -93,9 +91,8 @@ def run_program(
             family.append((getattr(xgrad, name)(u), getattr(t, name)))
         elif c > 0.9:
             name = "used"
-            copy = (
-                t.clone() if torch else t
-            )  # PyTorch refuses writes to the tensor that its graph has saved
+            # PyTorch refuses writes to the tensor that its graph has saved
+            copy = t.clone() if torch else t
             loss, expected = loss + (u * u * 2).sum(), expected + (copy * copy * 2).sum()
         elif torch and t.requires_grad and t.is_leaf:
             continue  # an error in PyTorch

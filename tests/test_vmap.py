@@ -1,6 +1,4 @@
-"""`vmap` and `jacfwd`: compared with loops, PyTorch and `jacobian`; nesting, graphs around it,
-refusals.
-"""
+"""`vmap` and `jacfwd`, compared with loops, PyTorch and `jacobian`; nesting, graphs, refusals."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ def assert_equal_leaves(got: Any, wanted: Any, rtol: float = 1e-9) -> None:
 
 
 def looped(fn: Callable[..., Any], axes: tuple[Any, ...], *args: Any) -> Any:
-    """Return what vmap must: the stacked results of a loop."""
+    """Return what vmap must return: the stacked results of a loop."""
     count = next(x.shape[0] for x, axis in zip(args, axes, strict=True) if axis == 0)
     rows = [
         fn(*[x[i, ...] if axis == 0 else x for x, axis in zip(args, axes, strict=True)])
@@ -61,9 +59,7 @@ def looped(fn: Callable[..., Any], axes: tuple[Any, ...], *args: Any) -> Any:
 
 
 def with_gradients(case: OpCase, sample: Sample, device: Device) -> Callable[..., Any]:
-    """Return a function of all inputs that returns the results of an op, and its gradients if it
-    has some.
-    """
+    """Return a function of all inputs that returns the results of an op, and gradients if any."""
     floating = [
         i for i, x in enumerate(sample.inputs) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"
     ]
@@ -584,8 +580,9 @@ class Sign(xgrad.Function):
 
 
 class SignAndCopy(xgrad.Function):
-    """The sign of one input, with the gradient of the identity, and a multiple of another, with
-    none.
+    """The sign of one input, and a multiple of another.
+
+    The sign has the gradient of the identity, the multiple none.
     """
 
     @staticmethod
@@ -619,7 +616,7 @@ def test_straight_through_estimator_has_its_gradient_in_any_nest(
     def f(a: Tensor) -> Tensor:
         return (estimator(a * w) * a).sum()
 
-    # The gradient is w a + sign(w a), and its derivative 2 w where that of the sign is one again.
+    # The gradient is w a + sign(w a), and its derivative 2 w, as the sign's derivative is 1 again.
     slope = host(w) * host(x) + np.sign(host(x))
     np.testing.assert_allclose(host(vmap(grad(f))(x)), slope)
     np.testing.assert_allclose(host(grad(lambda x: vmap(f)(x).sum())(x)), slope)

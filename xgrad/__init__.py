@@ -12,6 +12,7 @@ from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
 from xgrad.backend.devices import default_device, devices, set_tf32
 from xgrad.capture import capture
+from xgrad.core import providers as _providers
 from xgrad.core.dtypes import (
     bool,
     complex64,
@@ -46,9 +47,17 @@ from xgrad.ops.statistical import *
 from xgrad.ops.tensor_conversion import *
 from xgrad.support.hints import MissingNameError as _MissingNameError
 
-# PyTorch's names, after the submodules of these names, which they replace
+# PyTorch's names; imported after the submodules of the same names, which they replace
 from xgrad.backend.device import Device as device  # isort: skip
 from xgrad.core.tensor import Tensor as tensor  # isort: skip
+
+_providers.register(
+    dlpack="xgrad.ops.dlpack",
+    memory="xgrad.diagnostics.memory",
+    numpy_protocol="xgrad.numpy_protocol",
+    recomputation="xgrad.transforms.recomputation",
+    standard_2024_12="xgrad.standard_2024_12",
+)
 
 if _typing.TYPE_CHECKING:
     from xgrad import (
@@ -67,10 +76,10 @@ if _typing.TYPE_CHECKING:
     )
     from xgrad.backend.threads import get_num_threads as get_num_threads
     from xgrad.backend.threads import set_num_threads as set_num_threads
-    from xgrad.core.inspection import __array_namespace_info__ as __array_namespace_info__
-    from xgrad.core.memory import memory_held as memory_held
+    from xgrad.diagnostics.memory import memory_held as memory_held
     from xgrad.inspection.graph import graph as graph
     from xgrad.inspection.profile import profile as profile
+    from xgrad.namespace_info import __array_namespace_info__ as __array_namespace_info__
     from xgrad.ops.comparing import *
     from xgrad.ops.contractions import *
     from xgrad.ops.diagonals import *
@@ -109,10 +118,10 @@ _MODULES = (
     "training",
 )
 _FUNCTIONS = {
-    "core.inspection": ("__array_namespace_info__",),
+    "namespace_info": ("__array_namespace_info__",),
     "inspection.graph": ("graph",),
     "inspection.profile": ("profile",),
-    "core.memory": ("memory_held",),
+    "diagnostics.memory": ("memory_held",),
     "ops.comparing": ("allclose", "isclose"),
     "ops.contractions": ("einsum",),
     "ops.diagonals": ("diag", "diagonal"),
@@ -142,7 +151,7 @@ _FUNCTIONS = {
 }
 
 
-if not _typing.TYPE_CHECKING:  # type checkers are to refuse other names
+if not _typing.TYPE_CHECKING:  # type checkers should reject other names
 
     def __getattr__(name: str) -> _typing.Any:
         if name in _MODULES:

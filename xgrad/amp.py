@@ -8,9 +8,8 @@ A training step scales the loss, so that gradients in float16 do not vanish::
     scaler.step(optimizer)
     scaler.update()
 
-On a GPU this takes less time and memory. On the CPU it is accepted, but slower than float32: NumPy
-has no fast float16. `xgrad.set_tf32` makes products of float32 faster on a GPU, without other
-changes.
+On a GPU this takes less time and memory. On the CPU it is supported, but slower than float32: NumPy
+has no fast float16. `xgrad.set_tf32` makes float32 products faster on a GPU, without other changes.
 """
 
 from __future__ import annotations
@@ -32,15 +31,14 @@ hints.install(__name__)
 
 
 class autocast(Mode[Any]):
-    """Cast the inputs of matrix products to float16 [1]_, in a ``with`` block or a decorated
-    function.
+    """Cast inputs of matrix products to float16 [1]_, in a ``with`` block or decorated function.
 
-    Linear, convolutional and recurrent layers, attention, `matmul` and `tensordot` cast inputs and
-    weights of float32 to float16. Softmax, losses, distances, norms, sums, products, powers,
-    exponentials, logarithms, and layers of normalization cast to float32, as in PyTorch. Other ops
-    take what they get, and float64 is left alone. Gradients of parameters are float32, as the
-    parameters. The setting belongs to the thread or task. A captured step may contain the block, or
-    be within it: then each setting has its own trace.
+    Linear, convolutional and recurrent layers, attention, `matmul` and `tensordot` cast float32
+    inputs and weights to float16. Softmax, losses, distances, norms, sums, products, powers,
+    exponentials, logarithms, and normalization layers cast to float32, as in PyTorch. Other ops use
+    their inputs as they are, and float64 is left unchanged. Gradients of parameters are float32,
+    like the parameters. The setting belongs to the thread or task. A captured step may contain the
+    block, or be inside it: then each setting has a separate trace.
 
     Parameters
     ----------

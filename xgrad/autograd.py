@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from xgrad.backend.device import Placement
 from xgrad.backend.recording import active_recorder, broadcast_number, run_array_code
+from xgrad.core import providers
 from xgrad.core.arguments import check_tensors
 from xgrad.core.engine import run_backward
 from xgrad.core.graph import Edge
-from xgrad.core.namespace import recomputation
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.support import hints
 
 if TYPE_CHECKING:
-    from xgrad.core.anomalies import detect_anomaly, set_detect_anomaly
+    from xgrad.diagnostics.anomalies import detect_anomaly, set_detect_anomaly
 
 __all__ = [
     "backward",
@@ -27,7 +27,7 @@ __all__ = [
     "grad",
     "set_detect_anomaly",
 ]
-hints.install(__name__, lazy="xgrad.core.anomalies")
+hints.install(__name__, lazy="xgrad.diagnostics.anomalies")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,23 +47,23 @@ def backward(
     tensors : Tensor or sequence of Tensor
         The results, of any shape and on any device.
     grad_tensors : Tensor or sequence of Tensor or None, optional
-        For each result its gradient, of the same shape,
-        dtype and device; may be None for a scalar.
+        The gradient of each result, of the same shape, dtype and device; may be None for a scalar.
     retain_graph : bool, optional
-        Whether to keep what the graph saved. By default as `create_graph`.
+        Whether to keep the values that the graph saved; by default, the same as `create_graph`.
     create_graph : bool, default False
-        Whether to record the pass itself.
+        Whether to record the backward pass itself.
 
     Raises
     ------
     RuntimeError
         If a result has no graph, the graph was freed, or a value that it saved has since changed.
     ValueError
-        If a gradient is missing for a result that is not a real scalar, or does not fit.
+        If a gradient is missing for a result that is not a real scalar, or a gradient does not
+        match its result.
 
     Notes
     -----
-    After Ctrl-C, or an exception of another signal handler, the graph may be freed in part, and
+    After Ctrl-C, or an exception from another signal handler, the graph may be partly freed, and
     some leaves may lack their gradients, as in PyTorch: clear the gradients, and compute the
     results again.
 
@@ -95,7 +95,7 @@ def grad(
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of `outputs` with respect to `inputs`, leaves or computed tensors.
 
-    No ``.grad`` changes, and only gradients on paths between the two are computed.
+    No ``.grad`` changes, and only gradients on paths between outputs and inputs are computed.
 
     Parameters
     ----------
@@ -104,27 +104,27 @@ def grad(
     inputs : Tensor or sequence of Tensor
         The tensors to differentiate with respect to.
     grad_outputs : Tensor or sequence of Tensor or None, optional
-        For each output its gradient, of the same shape,
-        dtype and device; may be None for a scalar.
+        The gradient of each output, of the same shape, dtype and device; may be None for a scalar.
     create_graph : bool, default False
-        Record the pass, so that the gradients can be differentiated in turn, to any
-        order.
+        Whether to record the backward pass, so that the gradients can be differentiated again, to
+        any order.
     retain_graph : bool, optional
-        Whether to keep what the graph saved. By default as `create_graph`.
+        Whether to keep the values that the graph saved; by default, the same as `create_graph`.
     allow_unused : bool, default False
-        Return None for an input that the outputs do not depend on, rather than raise.
+        Whether to return None for an input that the outputs do not depend on, instead of raising an
+        error.
 
     Returns
     -------
     tuple of Tensor
-        One for each input, of its shape, dtype and device.
+        One gradient for each input, of the input's shape, dtype and device.
 
     Raises
     ------
     RuntimeError
-        As `backward`, and if an input is not part of the graph.
+        As for `backward`, and if an input is not part of the graph.
     ValueError
-        As `backward`.
+        As for `backward`.
 
     Examples
     --------
@@ -145,8 +145,7 @@ def grad(
     keep = create_graph if retain_graph is None else retain_graph
     start = _start("grad", outputs, grad_outputs)
     mapped = any(g.device.level > edge.placement.device.level for edge, g in start.items())
-    # In a vmap over the gradients alone, the rules run on tensors, of which only some are of the
-    # batch.
+    # In a vmap over the gradients only, the rules run on tensors, only some of which are batched.
     gradients = run_backward(
         start, set(edges), retain_graph=keep, create_graph=create_graph or mapped
     )
@@ -176,7 +175,7 @@ def checkpoint(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R
     Returns
     -------
     object
-        What the function returns.
+        The result of the function.
 
     Raises
     ------
@@ -185,11 +184,12 @@ def checkpoint(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R
 
     Notes
     -----
-    The gradients are those of a plain call, by the arguments and by all tensors that the function
-    uses, to any order. The function must compute the same values when it runs again: random numbers
-    of xgrad, as for dropout, are drawn again as they were, and the mode of `xgrad.amp.autocast` is
-    that of the first call. A layer that changes its state, as batch normalization in training, does
-    so in both calls. Checkpointed functions may call `checkpoint` in turn.
+    The gradients equal the gradients of a plain call, with respect to the arguments and all tensors
+    that the function uses, to any order. The function must compute the same values when it runs
+    again: xgrad's random numbers, as for dropout, are drawn again with the same values, and the
+    `xgrad.amp.autocast` mode of the first call applies. A layer that changes its state, such as
+    batch normalization in training, changes it in both calls. Checkpointed functions may call
+    `checkpoint` themselves.
 
     References
     ----------
@@ -205,7 +205,7 @@ def checkpoint(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R
     >>> x.grad
     Tensor([3.5731..., 0.4163...])
     """
-    result: R = recomputation().checkpoint(function, args, kwargs)
+    result: R = providers.module("recomputation").checkpoint(function, args, kwargs)
     return result
 
 
@@ -214,8 +214,8 @@ def checkpoint_sequential(
 ) -> Tensor:
     """Call functions one after the other, in segments that the backward pass computes again.
 
-    Only the inputs of the segments are saved, and the graph of the last one, which is recorded as
-    usual. The square root of the number of functions is a good number of segments.
+    Only the inputs of the segments are saved, and the graph of the last segment, which is recorded
+    as usual. The square root of the number of functions is a good number of segments.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def checkpoint_sequential(
     Returns
     -------
     Tensor
-        The result of the last one.
+        The result of the last function.
 
     Raises
     ------
@@ -257,7 +257,7 @@ def checkpoint_sequential(
 
 @lru_cache(64)
 def _ones(placement: Placement, shape: tuple[int, ...]) -> Any:
-    """Return the cached gradient of a scalar, broadcast, and so read-only with NumPy."""
+    """Return the cached gradient of a scalar, which is broadcast, and so read-only in NumPy."""
     with placement.device.active():
         return run_array_code(placement.device, broadcast_number, 1, placement.dtype, shape)
 
@@ -302,7 +302,7 @@ def _start(
                     " without one: take a real part, an absolute value or the like of it, or give"
                     " a gradient"
                 )
-            # A cached array is none of the step that is recorded, nor of a vmap.
+            # A cached array belongs neither to a step that is being recorded nor to a vmap.
             shared = active_recorder() is None and not tensor.device.level
             ones = _ones if shared else _ones.__wrapped__
             gradient = from_placement(

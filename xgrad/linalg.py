@@ -1,13 +1,13 @@
-"""Linear algebra: the standard's extension of that name, and functions that it lacks.
+"""Linear algebra: the standard's extension ``linalg``, and functions that it lacks.
 
-Matrices are in the last two axes; those before hold a stack of them. Wrong shapes are a ValueError.
-Where an algorithm fails, for a matrix that is singular or not positive definite,
-`numpy.linalg.LinAlgError`, itself a ValueError, is raised on every device but ``cuda``, which does
-not synchronize to check: there, results are infinite or NaN.
+Matrices are in the last two axes; the axes before hold a stack of matrices. Wrong shapes raise
+ValueError. If an algorithm fails, for a matrix that is singular or not positive definite, every
+device but ``cuda`` raises `numpy.linalg.LinAlgError`, which is a ValueError. ``cuda`` does not
+synchronize to check: there, results are infinite or NaN.
 
-Eigenvectors, singular vectors and the columns of Q are determined up to a sign, or a phase where
-they are complex. The gradient is that of a loss which does not depend on it; of eigenvectors and
-singular vectors, one that depends on phases is refused in the backward pass.
+Eigenvectors, singular vectors and the columns of Q are determined up to a sign, or a phase if they
+are complex. Gradients are correct for a loss that does not depend on the sign or phase; for
+eigenvectors and singular vectors, the backward pass refuses a loss that depends on phases.
 """
 
 from xgrad.ops import matmul, matrix_transpose, tensordot, vecdot

@@ -1,4 +1,4 @@
-"""Export to ONNX: forward and derivative rules run on ndonnx's arrays, which make a graph."""
+"""Export to ONNX: forward and derivative rules run on ndonnx arrays, which make a graph."""
 
 from __future__ import annotations
 
@@ -31,36 +31,35 @@ def export(
     Parameters
     ----------
     function : Module or callable
-        Takes and returns tensors, in containers. A module is called in evaluation mode, unchanged,
-        and its parameters and buffers become constants of the file. Any other function computes
-        with its arguments alone: pass parameters, as in the second example. Gradients are computed
-        in the file where the function computes them.
+        Takes and returns tensors, in containers. A module is called in evaluation mode, without
+        being changed, and its parameters and buffers become constants in the file. Any other
+        function may use only its arguments: pass parameters, as in the second example. If the
+        function computes gradients, the file computes them, too.
     example : Tensor or tuple
-        An argument, or several. Their shapes and dtypes are those of the file; values of
-        arguments other than tensors are constants.
+        One argument, or several. The file takes inputs of the same shapes and dtypes; arguments
+        other than tensors become constants.
     path : str or Path
-        The file, which is replaced if it exists.
+        The file; an existing one is replaced.
     input_names : sequence of str, optional
-        A name for each tensor of the arguments, in their order; by default
-        ``input0``, ``input1``, ...
+        A name for each tensor in the arguments, in order; by default ``input0``, ``input1``, ...
     output_names : sequence of str, optional
-        By default ``output0``, ``output1``, ...
+        A name for each result; by default ``output0``, ``output1``, ...
 
     Raises
     ------
     DeviceError
         If ndonnx is missing (``pip install 'xgrad[onnx]'``), or `function` uses a tensor that is
-        neither its argument nor of the module.
+        neither an argument nor part of the module.
     TypeError, ValueError
-        If the result holds anything but tensors, or the example no tensor; if the number of names
-        is not that of the tensors, or the function reads the values of a tensor that depends on an
-        input.
+        If the result contains anything but tensors, or the example contains no tensor; if the
+        numbers of names and tensors differ, or the function reads the values of a tensor that
+        depends on an input.
     AttributeError, NotImplementedError, TypeError
         If ndonnx lacks an op, an op for a dtype, or a dtype.
 
     Notes
     -----
-    Random numbers, such as those of dropout, become constants. Checks of values are left out.
+    Random numbers, such as dropout masks, become constants. Checks of values are left out.
 
     Examples
     --------
@@ -119,7 +118,7 @@ def export(
                 f" result{where}"
             )
     output_names = _names("output", output_names, len(outs))
-    # an output of a graph is no input of it, and a tensor has one name
+    # copies, since an output of a graph must not be an input, and a tensor has only one name
     pairs = zip(output_names, outs, strict=True)
     outputs = {name: ndonnx.asarray(out._data.native, copy=True) for name, (_, out) in pairs}
     Path(path).write_bytes(ndonnx.build(inputs, outputs).SerializeToString())

@@ -1,14 +1,15 @@
-"""State in files of the safetensors format, which other libraries read, and which cannot run code.
+"""State in safetensors files, which other libraries can read, and which cannot run code.
 
-Tensors are those of the format; anything else is JSON in its metadata, beside a checksum. In the
-JSON, an object with a key that begins with ``$`` stands for a value that JSON lacks::
+Tensors are stored as tensors of the format; anything else is JSON in the metadata, next to a
+checksum. In the JSON, an object with a key that begins with ``$`` represents a value that JSON
+lacks::
 
     {"$tensor": name}    {"$complex128": name}, whose parts are along a last axis
     {"$transposed": name}, whose last two axes are exchanged
     {"$tuple": [...]}    {"$dict": [[key, value], ...]}
     {"$float": "nan"}    {"$complex": [real, imaginary]}    {"$generator": [seed, calls]}
 
-A mapping of names to tensors needs no JSON: its file is as those of other libraries.
+A mapping of names to tensors needs no JSON: its file looks like the files of other libraries.
 """
 
 from __future__ import annotations
@@ -41,33 +42,33 @@ def save(state: Any, path: str | os.PathLike[str]) -> None:
     """Save tensors, numbers and strings, in nested dicts, lists and tuples, as a safetensors file.
 
     The file is written completely or not at all: after a failure, an earlier file is unchanged, and
-    on return the new one is on the disk. Its mode is kept, and a symbolic link is followed. A
-    device or a FIFO is written to, and not replaced. A checksum shows later damage to `load`.
+    on return the new file is on the disk. Its mode is kept, and a symbolic link is followed. A
+    device or a FIFO is written to, and not replaced. `load` detects later damage by a checksum.
 
     A mapping of names to tensors, such as the ``state_dict()`` of a module, becomes a file that any
-    library for the format reads. In one of other contents, a tensor is named by its path, such as
-    ``model.0.weight``.
+    library for the format can read. In a file with other contents, a tensor is named by its path,
+    such as ``model.0.weight``.
 
     Parameters
     ----------
     state : dict, list, tuple, Tensor, Generator, str, bool, int, float, complex, or None
         The state, such as ``{ "model": model.state_dict(), "optimizer": optimizer.state_dict(),
-        "epoch": 3}``. Keys of mappings are of type str or int, and NumPy's scalars are saved as
-        Python's. Tensors are of any dtype on any devices; gradients, graphs and devices are not
-        saved. A tensor that occurs several times is saved once.
+        "epoch": 3}``. Keys of mappings are of type str or int, and NumPy scalars are saved as
+        Python scalars. Tensors may have any dtype and be on any devices; gradients, graphs and
+        devices are not saved. A tensor that occurs several times is saved once.
     path : str or os.PathLike
-        Path of the file.
+        The path of the file.
 
     Raises
     ------
     TypeError
         If the state has a value or a key of another type.
     ValueError
-        If it is nested more than 100 deep, or in itself, its names, numbers and strings have more
-        than 100 MB, or the path has a null character.
+        If the state is nested more than 100 levels deep, or contains itself, if its names, numbers
+        and strings take more than 100 MB, or if the path has a null character.
     OSError
-        If the file cannot be written, such as on a full disk; FileNotFoundError if its folder does
-        not exist, PermissionError if it is write-protected.
+        If the file cannot be written, for example on a full disk; FileNotFoundError if its folder
+        does not exist, PermissionError if it is write-protected.
 
     Examples
     --------
@@ -88,13 +89,12 @@ def save(state: Any, path: str | os.PathLike[str]) -> None:
 
 
 def serialized(state: Any) -> memoryview:
-    """Return the content of a file."""
+    """Return the content of a file with a state."""
     return _content(state, transposed=False)()
 
 
 def snapshot(state: Any) -> Callable[[], memoryview]:
-    """Return a function that returns the content of a file with the state as it is now: for another
-    thread.
+    """Return a function, for another thread, that returns the file content for the current state.
 
     Each tensor is copied once, in its memory layout: the file has the transpose of a matrix in
     Fortran order.
@@ -103,18 +103,17 @@ def snapshot(state: Any) -> Callable[[], memoryview]:
 
 
 def _content(state: Any, transposed: bool) -> Callable[[], memoryview]:
-    """Return a function that completes the length of a header, the header in JSON, and copies of
-    the tensors.
-    """
+    """Copy the tensors now; return a function that finishes the header and returns the content."""
     encoder = _Encoder(transposed)
     tree, arrays = encoder.encode(state, ()), encoder.arrays
     metadata = {"format": FORMAT}
     if tree != {name: {"$tensor": name} for name in arrays}:
         metadata[STATE] = json.dumps(tree, allow_nan=False, separators=(",", ":"))
-    metadata[CHECKSUM] = f"{0:08x}"  # of the same length
+    metadata[CHECKSUM] = f"{0:08x}"  # has the length of the checksum
     header: dict[str, Any] = {"__metadata__": metadata}
     end = 0
-    for name in sorted(arrays, key=lambda name: -arrays[name].itemsize):  # so that each is aligned
+    # by item size, so that each is aligned
+    for name in sorted(arrays, key=lambda name: -arrays[name].itemsize):
         start, end = end, end + arrays[name].nbytes
         header[name] = {
             "dtype": _code(arrays[name]),
@@ -148,19 +147,19 @@ def _header(header: Mapping[str, Any]) -> bytes:
 
 
 class _Encoder:
-    """The JSON of a state, and the arrays of its tensors by name, `transposed` where that is their
-    memory layout.
+    """The JSON of a state, and the arrays of its tensors by name.
+
+    If `transposed`, an array that is not in C order is stored as its transpose.
     """
 
     def __init__(self, transposed: bool) -> None:
         self._transposed = transposed
         self.arrays: dict[str, np.ndarray] = {}
-        self._known: dict[
-            int, tuple[Tensor, dict[str, str]]
-        ] = {}  # each tensor, so that its id is no other's
+        # holds each tensor, so that no other tensor gets its id
+        self._known: dict[int, tuple[Tensor, dict[str, str]]] = {}
 
     def encode(self, value: Any, path: tuple[str | int, ...]) -> Any:
-        """Return a value, at a path, for JSON."""
+        """Return the JSON form of a value at a path."""
         if isinstance(value, np.generic):
             value = value.item()
         if value is None or isinstance(value, (str, int)):
@@ -198,7 +197,7 @@ class _Encoder:
 
     def _tensor(self, tensor: Tensor, path: tuple[str | int, ...]) -> dict[str, str]:
         if id(tensor) not in self._known:
-            # On the host; a name that UTF-8 or the format lacks is changed.
+            # The array is on the host. A name that is invalid in UTF-8 or in the format is changed.
             array = tensor.detach().cpu().numpy()
             name = ".".join(map(str, path)).encode(errors="replace").decode()
             while name in self.arrays or name == "__metadata__":
@@ -238,8 +237,7 @@ def _checksum(state: str, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def load(path: str | os.PathLike[str], *, device: str | Device | None = None) -> Any:
-    """Load the state in a file of `save`, or the tensors in a safetensors file of any other
-    library.
+    """Load the state from a file of `save`, or the tensors from any other safetensors file.
 
     Nothing in a file is executed.
 
@@ -248,14 +246,14 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
     path : str or os.PathLike
         The file.
     device : str or Device, optional
-        By default the `default_device`.
+        The device of the tensors; by default the `default_device`.
 
     Returns
     -------
     dict, list, tuple, Tensor, Generator, str, bool, int, float, complex, or None
-        The state, its tensors in the dtypes of the file; tensors by name if another library wrote
-        it. Mappings are loaded as dict, named tuples as tuple, and a tensor that was saved once for
-        several places is the same tensor in all of them.
+        The state, with tensors in the dtypes of the file; tensors by name if another library wrote
+        the file. Mappings are loaded as dict, named tuples as tuple, and a tensor that occurred
+        several times in the state is one tensor in all these places.
 
     Raises
     ------
@@ -264,7 +262,7 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
     PermissionError
         If it is read-protected.
     ValueError
-        If the file is not of the format, or damaged.
+        If the file is not a safetensors file, or is damaged.
     TypeError
         If a tensor has a dtype that this library lacks, such as bfloat16.
     DeviceError
@@ -312,10 +310,10 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
 
 
 def _check_header(source: str | bytes) -> None:
-    """Raise ValueError for what the format forbids, and its reader accepts: a name twice, or space
-    before the header.
+    """Raise ValueError for a duplicate name, or for space before the header.
 
-    Of two tensors of one name, each reader might read another.
+    The format forbids both, but its reader accepts them. If two tensors have the same name,
+    different readers might read different ones.
     """
     with open(source, "rb") as file:
         header = file.read(int.from_bytes(file.read(8), "little"))
@@ -340,15 +338,16 @@ def _damaged(source: Any, reason: Any) -> ValueError:
 
 
 class _Decoder:
-    """The state in JSON, given the arrays of its tensors by name."""
+    """A decoder of the JSON of a state, given the arrays of its tensors by name."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray], device: Device) -> None:
         self._arrays, self._device = arrays, device
         self._tensors: dict[str, Tensor] = {}
 
     def decode(self, value: Any) -> Any:
-        """Return a value of JSON as it was; raise an error of any kind if `save` cannot have
-        written it.
+        """Return the original of a JSON value.
+
+        Raises an error of any kind if `save` cannot have written it.
         """
         if isinstance(value, list):
             return [self.decode(item) for item in value]

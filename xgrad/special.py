@@ -2,16 +2,16 @@
 
 They are computed by SciPy on ``cpu`` and ``strict`` (``pip install 'xgrad[special]'``), by PyTorch
 on ``torch``, and by ``cupyx.scipy.special`` on ``cuda``. Functions that PyTorch or CuPy lacks are
-computed by SciPy on the host. Those of logarithms and exponentials, and `sinc`, are compositions of
-the standard's functions, and need no SciPy.
+computed by SciPy on the host. Functions of logarithms and exponentials, and `sinc`, are
+compositions of the standard's functions, and need no SciPy.
 
-Inputs are real, those of `erf`, `expit`, `logsumexp` and `sinc` also complex. Results have the
+Inputs are real; `erf`, `expit`, `logsumexp` and `sinc` also take complex inputs. Results have the
 dtype of the inputs: float32 gives float32. Integer arrays promote floating ones as in NumPy and
 SciPy: float32 and int64 give float64. Integers alone count as float32, and Python scalars do not
-promote. A backward pass to a parameter with a derivative that has no closed form, as ``a`` of
-`gammainc`, raises NotImplementedError.
+promote. Some derivatives with respect to a parameter have no closed form, such as ``a`` of
+`gammainc`: a backward pass to the parameter then raises NotImplementedError.
 
-SciPy's own functions dispatch to these for tensors under ``SCIPY_ARRAY_API=1``:
+With ``SCIPY_ARRAY_API=1``, SciPy's own functions dispatch to these for tensors:
 ``scipy.special.erf(x)`` has a gradient.
 """
 

@@ -1,7 +1,6 @@
-"""The namespace for version 2024.12 of the array API standard and those before it: lists, where
-2025.12 has tuples.
+"""The namespace for array API standard 2024.12 and earlier: lists in place of 2025.12's tuples.
 
-``x.__array_namespace__(api_version="2024.12")`` returns it. All other functions are those of
+``x.__array_namespace__(api_version="2024.12")`` returns it. All other functions are the same as in
 `xgrad`.
 """
 
@@ -11,7 +10,7 @@ from typing import Any
 
 import xgrad
 from xgrad.backend.device import Device
-from xgrad.core.inspection import Info as _Info
+from xgrad.namespace_info import Info as _Info
 
 __array_api_version__ = "2024.12"
 __all__ = xgrad.__all__

@@ -37,30 +37,31 @@ def gradcheck(
     Parameters
     ----------
     fn : callable
-        Takes the inputs and returns a tensor, or containers of tensors; a function of nothing else.
+        Takes the inputs, and returns a tensor or containers of tensors. It must depend on nothing
+        else.
     inputs : Tensor, or list or tuple of the arguments
         Tensors on any device, containers of them, and any other arguments. Tensors that require a
-        gradient are checked, and must be float64 or complex128 for the precision of differences.
-        Real and imaginary parts of complex numbers are checked separately.
+        gradient are checked, and must be float64 or complex128, because differences need this
+        precision. Real and imaginary parts of complex numbers are checked separately.
     eps : float, default 1e-6
         The step of the central differences.
     atol, rtol : float
         The tolerances of a derivative: ``atol + rtol * abs(difference)``. The defaults are
         PyTorch's.
     raise_exception : bool, default True
-        Whether to raise where a check fails; else False is returned.
+        Whether to raise an error if a check fails; if not, False is returned.
     nondet_tol : float, default 0
-        The tolerated difference of results and gradients between two calls.
+        The tolerance for differences of results and gradients between two calls.
     fast_mode : bool, default True
-        Check one random direction of each input, weighting the elements of a result at random: for
-        each result, one backward pass, and two calls for each input. False checks every entry of
-        every Jacobian, and also finds errors that are small relative to other entries. If a
-        direction is out of tolerance, the entries are checked in any case, for the error to name
-        one.
+        Whether to check only one random direction of each input, with random weights for the
+        elements of a result. For each result, this takes one backward pass, and two calls for each
+        input. False checks every entry of every Jacobian, and also finds errors that are small
+        relative to other entries. If a direction is out of tolerance, the entries are checked in
+        any case, so that the error can name one.
     complex_step : bool, default False
-        Take the imaginary part of ``fn(x + ih)`` instead of a difference: exact to rounding, so
-        that tolerances may be tight and float32 suffices. For analytic functions of real inputs,
-        composed of ops that also take complex numbers.
+        Whether to take the imaginary part of ``fn(x + ih)`` instead of a difference. It is exact to
+        rounding, so that tolerances may be tight and float32 suffices. Use it for analytic
+        functions of real inputs, composed of ops that also take complex numbers.
     seed : int, default 0
         The seed of the directions and weights.
 
@@ -72,14 +73,14 @@ def gradcheck(
     Raises
     ------
     AssertionError
-        If a derivative is out of tolerance, or has the wrong shape, dtype or device, or two calls
-        differ. It names the result, the input, the entry and both values, and a kink or jump of the
-        function.
+        If a derivative is out of tolerance, or has the wrong shape, dtype or device, or if two
+        calls differ. The message names the result, the input, the entry and both values, and a kink
+        or jump of the function.
     TypeError
-        If an input that requires a gradient is of another dtype, or none requires one, or `fn`
-        returns anything but tensors, or none that is floating.
+        If an input that requires a gradient has another dtype, if no input requires a gradient, or
+        if `fn` returns anything but tensors, or no floating tensor.
     RuntimeError
-        If a rule returns a gradient of a shape that does not fit its input.
+        If a rule returns a gradient whose shape does not match its input.
 
     Notes
     -----
@@ -95,8 +96,8 @@ def gradcheck(
     >>> xgrad.testing.gradcheck(lambda x: x.detach() * x, x)
     Traceback (most recent call last):
         ...
-    AssertionError: gradcheck: the derivative of result(1,) by inputs[0](1,) is 2 by backward, ... by differences: off
-    by 2, tolerated are 0.00401; 2 of 4 entries are off
+    AssertionError: gradcheck: the derivative of result(1,) by inputs[0](1,) is 2 by backward, ...
+    by differences: off by 2, tolerated are 0.00401; 2 of 4 entries are off
     """
     check = _Check(
         "gradcheck", *_flattened(fn, inputs), eps, atol, rtol, nondet_tol, complex_step, seed
@@ -119,15 +120,14 @@ def gradgradcheck(
 ) -> bool:
     """Compare the second derivatives of a function with finite differences.
 
-    This includes the derivatives by incoming gradients.
+    These include the derivatives with respect to the incoming gradients.
 
     Parameters
     ----------
     fn, inputs, eps, atol, rtol, raise_exception, nondet_tol, fast_mode, seed
         See `gradcheck`.
     grad_outputs : Tensor or sequence of Tensor, optional
-        Incoming gradients, one for each result that has a
-        gradient; random by default.
+        The incoming gradients, one for each result that has a gradient; random by default.
 
     Returns
     -------
@@ -137,8 +137,8 @@ def gradgradcheck(
     Raises
     ------
     AssertionError, TypeError
-        See `gradcheck`. The results are the gradients of the inputs of `fn`, in their
-        order; the inputs are those of `fn`, and the incoming gradients, as ``grad_outputs``.
+        See `gradcheck`. In messages, the results are the gradients of the inputs of `fn`, in order;
+        the inputs are the inputs of `fn` and, as ``grad_outputs``, the incoming gradients.
 
     Examples
     --------
@@ -213,11 +213,11 @@ class _Check:
 
     @property
     def wanted(self) -> list[int]:
-        """The numbers of the inputs that require a gradient."""
+        """The indices of the inputs that require a gradient."""
         return [i for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and x.requires_grad]
 
     def random(self, size: int, *salt: int) -> np.ndarray:
-        """Return weights of either sign, away from 0."""
+        """Return random weights of either sign, away from 0."""
         generator = np.random.default_rng([self.seed, *salt])
         weights: np.ndarray = generator.uniform(0.5, 1, size) * generator.choice([-1.0, 1.0], size)
         return weights
@@ -255,7 +255,7 @@ class _Check:
                 )
 
     def _check_repeats(self) -> None:
-        """Check that a second call gives the same results and gradients."""
+        """Check that a second call returns the same results and gradients."""
         runs = []
         for _ in range(2):
             outs = self.call()
@@ -304,8 +304,9 @@ class _Check:
                     raise AssertionError(f"{message}: each entry by itself is within the tolerance")
 
     def _wrong_along_direction(self, k: int, path: str, out: Tensor) -> dict[int, str]:
-        """Return an error for each input by which a result has a wrong derivative along a random
-        direction.
+        """Return an error for each input by which a result has a wrong derivative.
+
+        The derivatives are taken along a random direction.
         """
         weights, messages = self._weights(k, out), {}
         for i, g in zip(self.wanted, self._gradients([out], [weights]), strict=True):
@@ -320,8 +321,9 @@ class _Check:
         return messages
 
     def _jacobians(self, out: Tensor) -> dict[int, np.ndarray]:
-        """Return the derivatives of a result by each wanted input, with a row for each of its
-        reals.
+        """Return the derivatives of a result by each wanted input, one row for each real number.
+
+        The rows are the real numbers of the result.
         """
         rows = [
             self._gradients([out], [_from_reals(unit, out)]) for unit in np.eye(len(_as_reals(out)))
@@ -338,7 +340,7 @@ class _Check:
     def _check_entries(
         self, k: int, path: str, out: Tensor, i: int, by_backward: np.ndarray
     ) -> None:
-        """Compare every derivative of a result by an input."""
+        """Compare every derivative of a result with respect to an input."""
         units = np.eye(by_backward.shape[1])
         by_differences = np.zeros_like(by_backward)
         for column, unit in enumerate(units):
@@ -358,7 +360,7 @@ class _Check:
         )
 
     def _gradients(self, outs: list[Tensor], weights: list[Tensor]) -> list[np.ndarray]:
-        """Return the gradient for each wanted input by a backward pass, as rows of reals."""
+        """Return the gradient of each wanted input by a backward pass, as rows of real numbers."""
         xs = [self.inputs[i] for i in self.wanted]
         gradients: Sequence[Tensor | None] = [None] * len(xs)
         if outs[0].requires_grad:
@@ -421,7 +423,7 @@ class _Check:
         )
 
     def _kink(self, i: int, k: int, direction: np.ndarray, weights: np.ndarray) -> str:
-        """Return a hint where the slopes on both sides differ, and still do at smaller steps."""
+        """Return a hint if the slopes on both sides differ, and still differ at smaller steps."""
         if self.complex_step:
             return ""
         slopes = []
@@ -452,7 +454,7 @@ class _Check:
 def _flattened(
     fn: Callable[..., Any], inputs: Any
 ) -> tuple[Callable[..., Any], list[Any], list[str]]:
-    """Return a function of the leaves of the inputs, these leaves, and their names."""
+    """Return a function of the leaves of the inputs, the leaves, and their names."""
     tree = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     named = list(leaves(tree))
     names = [f"inputs{path}" for path, _ in named]
@@ -460,7 +462,7 @@ def _flattened(
 
 
 def _independent(inputs: Sequence[Any]) -> list[Any]:
-    """Return the inputs as different leaves, for they are perturbed one at a time."""
+    """Return the inputs as different leaves, because they are perturbed one at a time."""
     independent: list[Any] = []
     for x in inputs:
         if (
@@ -490,7 +492,7 @@ def _reals_per_element(x: Tensor) -> int:
 
 
 def _as_reals(x: Tensor) -> np.ndarray:
-    """Return the elements in one row, for complex ones real and imaginary parts in turn."""
+    """Return the elements in one row; complex ones as alternating real and imaginary parts."""
     row = np.ravel(x.detach().cpu().numpy())
     return row.view(row.real.dtype)
 
@@ -501,7 +503,7 @@ def _from_reals(reals: np.ndarray, x: Tensor) -> Tensor:
 
 
 def _entry_name(position: int, x: Tensor) -> str:
-    """Return the name of one of the `_as_reals` of a tensor."""
+    """Return the name of one of the entries of `_as_reals` of a tensor."""
     element, part = divmod(position, _reals_per_element(x))
     if x.ndim == 0:
         return ", the imaginary part" if part else ""

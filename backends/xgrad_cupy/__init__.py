@@ -2,19 +2,18 @@
 
 Differences from ``cpu``:
 
-- Ops are queued and return at once. To read a value (`item`, `numpy`, ``if x:``), and a result with
-  a shape that depends on values (a bool mask as a key), wait for the GPU.
-- Indices in arrays are not checked: those out of bounds wrap around.
-- Repeated indices add up in no fixed order: the last bits of the gradient of an indexing op differ
-  from run to run.
+- Ops are queued and return at once. Reading a value (`item`, `numpy`, ``if x:``) waits for the GPU,
+  and so does an op whose result has a shape that depends on values (a bool mask as a key).
+- Indices in arrays are not checked: indices out of bounds wrap around.
+- Repeated indices are added in no fixed order: the last bits of the gradient of an indexing op
+  differ from run to run.
 - float32 denormals count as 0. The signs of zeros may differ from NumPy's.
-- Special functions that ``cupyx.scipy.special`` lacks are SciPy's, for which arrays pass through
-  the host.
+- Special functions that ``cupyx.scipy.special`` lacks are SciPy's: arrays pass through the host.
 - Linear algebra gives NaN for a singular matrix, unless within ``cupyx.errstate(linalg="raise")``.
 
 `xgrad.capture` replays a step as a CUDA graph (`xgrad_cupy.cuda_graph`). Fused kernels
-(`xgrad_cupy.fused_kernels`) replace generic rules of several launches. `docs/gpu.md` has what was
-tested on a GPU.
+(`xgrad_cupy.fused_kernels`) replace generic rules that take several launches. `docs/gpu.md` lists
+what was tested on a GPU.
 
 `xgrad.set_tf32` makes float32 products faster, with 10 bits of mantissa. Environment variables:
 CUDA's ``CUDA_VISIBLE_DEVICES``; CuPy's ``CUPY_CACHE_DIR`` (the cache of compiled kernels: a first
@@ -43,11 +42,11 @@ from xgrad_cupy.pools import pools
 _INSTALL = "pip install 'xgrad[cuda13]', or 'xgrad[cuda12]' for an NVIDIA driver older than 580"
 _NO_DEVICE, _INSUFFICIENT_DRIVER = 100, 35  # of cudaError_t
 
-# Sizes in bytes of results of `to_host` in pinned memory. Smaller ones gain nothing by it; larger
-# ones would take too much of the host's memory, for CuPy keeps what it has pinned.
+# Sizes in bytes for which `to_host` returns pinned memory. Smaller results gain nothing by it;
+# larger ones would take too much of the host's memory, because CuPy keeps pinned memory.
 _PINNED = range(1 << 16, 1 << 28)
 
-# Dtypes of atomic additions, and those in which others are added: a sum in float16 stays at 2048.
+# Dtypes with atomic addition, and wider dtypes for the others: a sum in float16 stays at 2048.
 _ADDABLE = frozenset(map(np.dtype, ("int32", "int64", "uint32", "uint64", "float32", "float64")))
 _WIDER = {
     np.dtype(f"{kind}{bits}"): np.dtype(f"{kind}32") for kind in ("int", "uint") for bits in (8, 16)
@@ -116,19 +115,18 @@ class CupyBackend(Backend):
     def device_context(self, index: int) -> Callable[[], AbstractContextManager[Any]] | None:
         if len(self.devices) == 1:
             return None
-        device = self.devices[index]  # reentrant: a stack for each thread
+        device = self.devices[index]  # reentrant: each thread has its own stack
         return lambda: device
 
     def to_host(self, x: Any) -> np.ndarray:
-        with x.device:  # for its current stream
+        with x.device:  # selects its current stream
             out = self._pinned(x.shape, x.dtype) if x.nbytes in _PINNED else None
             host: np.ndarray = x.get(out=out)
             return host
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
-        if (
-            not x.ndim and x.dtype.kind in "fc" and not x
-        ):  # CuPy makes a scalar zero by memset, without its sign
+        # CuPy makes a scalar zero by memset, without its sign
+        if not x.ndim and x.dtype.kind in "fc" and not x:
             return self.from_host(x.reshape(1), index).reshape(())
         with self.devices[index]:
             if x.nbytes >= _PINNED.stop:
@@ -138,8 +136,8 @@ class CupyBackend(Backend):
                 self._cp.cuda.get_current_stream().synchronize()
                 return moved
             # The GPU reads later. CuPy stages a copy, except of pinned memory such as a result of
-            # `to_host`, which may change before that: so stage it here. CuPy keeps the staged copy
-            # until it has been read.
+            # `to_host`, which may change before the read: so stage it here. CuPy keeps the staged
+            # copy until it has been read.
             staged = (
                 self._pinned(x.shape, x.dtype, "F" if x.flags.fnc else "C")
                 if x.ndim and x.size
@@ -163,15 +161,15 @@ class CupyBackend(Backend):
             return x
         stream = self._cp.cuda.get_current_stream
         with source:
-            if not x.flags.c_contiguous:  # CuPy copies no other layout between devices
-                x = self._cp.ascontiguousarray(x)  # not for 0-d arrays: the result has an axis
+            if not x.flags.c_contiguous:  # CuPy copies only this layout between devices
+                x = self._cp.ascontiguousarray(x)  # would add an axis to a 0-d array
             ready = stream().record()
         with target:
             stream().wait_event(ready)
             moved = self._cp.asarray(x)
             read = stream().record()
         with source:
-            stream().wait_event(read)  # before the memory of `x` is used for anything else
+            stream().wait_event(read)  # before the memory of `x` is reused
         return moved
 
     def array_converter(self, index: int) -> Callable[[Any], Any]:
@@ -196,7 +194,7 @@ class CupyBackend(Backend):
         self.devices[index].synchronize()
 
     def mark(self, index: int) -> Any:
-        with self.devices[index]:  # for its current stream
+        with self.devices[index]:  # selects its current stream
             event = self._cp.cuda.Event()
             event.record()
         return event
@@ -206,7 +204,7 @@ class CupyBackend(Backend):
 
     def memory(self, index: int) -> dict[str, int]:
         all_pools = [self._cp.get_default_memory_pool(), *pools()]
-        with self.devices[index]:  # for which pools then report
+        with self.devices[index]:  # the pools report for the current device
             free, total = self.devices[index].mem_info
             used, reserved = (
                 sum([x.used_bytes() for x in all_pools]),
@@ -216,8 +214,9 @@ class CupyBackend(Backend):
 
 
 class CupySpecial(SciPyKernels):
-    """Special functions of ``cupyx.scipy.special``, else of SciPy, for which arrays pass through
-    the host.
+    """Special functions of ``cupyx.scipy.special``, or of SciPy where it has none.
+
+    Arrays pass through the host for SciPy's functions.
     """
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -238,13 +237,14 @@ class CupySpecial(SciPyKernels):
         return kernel
 
 
-#: CuPy's are products of an exponential with what it scales: NaN from about 90 on in float32.
+#: CuPy multiplies an exponential by the unscaled function: NaN from about 90 on in float32.
 _OVERFLOWING = frozenset(("i0e", "i1e", "k0e", "k1e"))
 
 
 def _in_dtype_of_floats(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return results in the dtype to which floats promote: CuPy's functions of integer orders give
-    float64.
+    """Return results in the dtype to which the float inputs promote.
+
+    CuPy's functions of integer orders return float64.
     """
 
     @wraps(kernel)
@@ -257,14 +257,15 @@ def _in_dtype_of_floats(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def takes_tf32(cp: Any) -> bool:
-    """Return CuPy's setting: whether products of float32 may use TF32."""
+    """Return CuPy's setting: whether float32 products may use TF32."""
     core = cp._core
     return bool(core.get_compute_type(np.float32) == core._routines_linalg.COMPUTE_TYPE_TF32)
 
 
 def _with_array_order(polygamma: Callable[..., Any]) -> Callable[..., Any]:
-    """Give CuPy's polygamma the order as an array of the dtype of `x`: with an integer the result
-    is float64.
+    """Pass the order to CuPy's polygamma as an array of the dtype of `x`.
+
+    An integer order would make the result float64.
     """
     return lambda n, x: polygamma(
         n.astype(x.dtype) if hasattr(n, "dtype") else np.full_like(x, n, shape=()), x
@@ -272,13 +273,14 @@ def _with_array_order(polygamma: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_complex(erf: Callable[..., Any], scipy_erf: Callable[..., Any]) -> Callable[..., Any]:
-    """Use SciPy's erf for complex numbers, which CuPy's refuses."""
+    """Use SciPy's erf for complex numbers, which CuPy's erf refuses."""
     return lambda x: scipy_erf(x) if x.dtype.kind == "c" else erf(x)
 
 
 def namespace(cp: Any) -> SimpleNamespace:
-    """Return array-api-compat's namespace for CuPy, without its functions that synchronize, are
-    slow, or wrong.
+    """Return array-api-compat's namespace for CuPy, with replacements.
+
+    They replace functions that synchronize, are slow, or are wrong.
     """
     compat: Any = import_module("array_api_compat.cupy")
     own = SimpleNamespace(**vars(compat))
@@ -321,8 +323,9 @@ def _with_geev_hint(solve: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _with_nan(cp: Any, cholesky: Callable[..., Any]) -> Callable[..., Any]:
-    """Return NaN for a matrix that is not positive definite, of which CuPy returns what was
-    factorized so far.
+    """Return NaN for a matrix that is not positive definite.
+
+    CuPy returns a partial factorization.
     """
 
     @wraps(cholesky)
@@ -335,8 +338,9 @@ def _with_nan(cp: Any, cholesky: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _passing_nan(cp: Any, solve: Callable[..., Any]) -> Callable[..., Any]:
-    """Return NaN for a matrix with NaN, of which cuSOLVER's LU decomposition makes finite
-    results.
+    """Return NaN for a matrix that contains NaN.
+
+    cuSOLVER's LU decomposition can return finite results for it.
     """
 
     @wraps(solve)
@@ -350,8 +354,9 @@ def _passing_nan(cp: Any, solve: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _log(cp: Any, x: Any, /) -> Any:
-    """Return the logarithm; CuPy's of a complex number with an infinite part and NaN has no
-    infinite part.
+    """Return the logarithm, with an infinite real part for every infinite complex number.
+
+    CuPy's result lacks it for a number with an infinite part and a NaN.
     """
     out = cp.log(x)
     if x.dtype.kind == "c":
@@ -360,7 +365,7 @@ def _log(cp: Any, x: Any, /) -> Any:
 
 
 def _on_device(cp: Any, create: Callable[..., Any], like: bool = False) -> Callable[..., Any]:
-    """Add the parameter `device` to a creation function of CuPy: array-api-compat's ignore it."""
+    """Add the parameter `device` to a creation function of CuPy: array-api-compat's ignores it."""
 
     @wraps(create)
     def created(*args: Any, device: Any = None, **options: Any) -> Any:
@@ -373,11 +378,11 @@ def _on_device(cp: Any, create: Callable[..., Any], like: bool = False) -> Calla
 
 
 def _matmul_of(cp: Any) -> Callable[..., Any]:
-    """Return the function for products, by the calls of cuBLAS that a CUDA graph makes.
+    """Return the function for matrix products, by the same cuBLAS calls as in a CUDA graph.
 
-    CuPy itself makes these for contiguous matrices of real numbers, in half the time. It copies
-    other layouts, multiplies stacks and complex numbers by other functions, and rounds each term of
-    rows by columns of float16.
+    For contiguous real matrices CuPy itself makes these calls, in half the time. It copies other
+    layouts, multiplies stacks and complex numbers by other functions, and rounds each term when it
+    multiplies rows by columns in float16.
     """
     products = Products(cp, CurrentCublas(cp))
 
@@ -398,17 +403,18 @@ def _matmul_of(cp: Any) -> Callable[..., Any]:
 
 
 def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """Return the sums of products along an axis, elementwise: compat's are products of stacks of 1
-    by 1 matrices.
+    """Return the sums of products along an axis, by elementwise multiplication.
+
+    array-api-compat multiplies stacks of 1 by 1 matrices.
     """
     dtype = np.result_type(x1.dtype, x2.dtype)
-    if dtype == np.float16:  # whose products overflow above 65504
+    if dtype == np.float16:  # products overflow above 65504
         return _vecdot(x1.astype(np.float32), x2.astype(np.float32), axis=axis).astype(dtype)
     return (x1.conj() * x2).sum(axis=axis, dtype=dtype)
 
 
 def _scan(flat: Callable[..., Any], general: Callable[..., Any], x: Any, /, **options: Any) -> Any:
-    """Accumulate; CuPy has a fast kernel for one axis, unless `axis` is passed."""
+    """Accumulate along an axis; CuPy has a fast kernel for one axis, unless `axis` is passed."""
     if (
         x.ndim == 1
         and x.size
@@ -425,7 +431,7 @@ def index_add(cp: Any, x: Any, key: Any, values: Any) -> Any:
     if not any(isinstance(part, cp.ndarray) and part.dtype.kind in "iu" for part in parts):
         x[key] += values  # no index repeats
     elif not x.size:
-        return x  # CuPy's kernel would divide by the length
+        return x  # CuPy's kernel would divide by zero
     elif x.dtype in _ADDABLE:
         cp.add.at(x, key, values)
     elif x.dtype.kind == "c":
@@ -444,8 +450,9 @@ def index_add(cp: Any, x: Any, key: Any, values: Any) -> Any:
 
 
 def _open_cupy() -> tuple[Any, int]:
-    """Return CuPy and the number of GPUs, after a small computation; raise DeviceError with the
-    missing part.
+    """Return CuPy and the number of GPUs, after a test computation.
+
+    Raises DeviceError, which names the missing part.
     """
     try:
         cp: Any = import_module("cupy")
@@ -499,7 +506,7 @@ def _version(number: int) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the line of an error that has the cause: CuPy's have frames and advice around it."""
+    """Return the line of an error that has the cause: CuPy adds frames and advice around it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip(" =")]
     if "Original error:" in lines[:-1]:
         return lines[lines.index("Original error:") + 1]

@@ -1,6 +1,6 @@
-"""Matrix products by cuBLAS, with the handle of CuPy or, since CuPy refuses to capture that, with a
-separate one.
+"""Matrix products by cuBLAS, with CuPy's handle or a separate one.
 
+CUDA graphs need the separate handle: CuPy refuses to capture calls with its own.
 References
 ----------
 .. [1] NVIDIA, "cuBLAS", https://docs.nvidia.com/cuda/cublas/: "CUDA Graphs Support", cublasGemmEx,
@@ -24,7 +24,7 @@ _KINDS: dict[Any, tuple[int, int, Any]] = {
     np.dtype("complex64"): (4, 68, np.complex64),
     np.dtype("complex128"): (5, 70, np.complex128),
 }
-#: Addresses of 1 and 0, on the host, by type of the factors.
+#: Addresses of 1 and 0, on the host, by the type of the factors.
 _NUMBERS = {
     kind: np.array([1, 0], kind) for kind in (np.float32, np.float64, np.complex64, np.complex128)
 }
@@ -68,8 +68,9 @@ def workspace_size(capability: str) -> int:
 
 
 def load(cp: Any, library: Callable[[str], Any] = ctypes.CDLL) -> Any:
-    """Return the cuBLAS library that CuPy uses, with the types of its functions; CublasError if it
-    is not found.
+    """Return the cuBLAS library that CuPy uses, with the argument types of its functions.
+
+    Raises CublasError if the library is not found.
     """
     cp.cuda.get_cublas_handle()  # loads the library
     major = cp.cuda.runtime.runtimeGetVersion() // 1000
@@ -87,8 +88,9 @@ def load(cp: Any, library: Callable[[str], Any] = ctypes.CDLL) -> Any:
 
 
 class Layout(NamedTuple):
-    """Layout of a matrix, by rows or transposed, and the number of elements from one row, or
-    column, to the next.
+    """Layout of a matrix: by rows or transposed, and its leading dimension.
+
+    `leading` is the number of elements from one row, or column, to the next.
     """
 
     transposed: bool
@@ -96,8 +98,9 @@ class Layout(NamedTuple):
 
 
 def layout(x: Any) -> Layout | None:
-    """Return the layout of the matrices in the last two axes of an array, or None if cuBLAS needs a
-    copy of them.
+    """Return the layout of the matrices in the last two axes of an array.
+
+    None if cuBLAS needs a copy of them.
     """
     (rows, columns), (down, right), size = x.shape[-2:], x.strides[-2:], int(x.dtype.itemsize)
     for transposed, lines, stride, length, step in (
@@ -110,11 +113,11 @@ def layout(x: Any) -> Layout | None:
 
 
 class Cublas:
-    """A handle of the cuBLAS of `load` on the current device. All methods raise `CublasError` for
-    an error status.
+    """A cuBLAS handle from the library of `load` on the current device.
 
-    It is never destroyed: graphs may contain kernels that depend on it. `tf32` is whether products
-    of float32 and complex64 may use TF32.
+    All methods raise `CublasError` for an error status. The handle is never destroyed, because
+    graphs may contain kernels that depend on it. `tf32` is whether products of float32 and
+    complex64 may use TF32.
     """
 
     def __init__(self, library: Any) -> None:
@@ -122,15 +125,15 @@ class Cublas:
         self._call("cublasCreate_v2", ctypes.byref(self._handle))
 
     def use(self, stream: int, workspace: int, size: int) -> None:
-        """Use a stream, and a workspace that must outlive captured graphs; both are addresses."""
+        """Set a stream and a workspace, given by address; it must outlive captured graphs."""
         self._call("cublasSetStream_v2", self._handle, stream)  # resets the workspace
         self._call("cublasSetWorkspace_v2", self._handle, workspace, size)
 
     def gemm(self, a: Any, b: Any, out: Any) -> None:
         """Write the product of two matrices, or of two stacks with one leading axis, to an array.
 
-        All have one dtype that cuBLAS `supports`, a `layout` that it takes, and elements. A stack
-        with stride 0 repeats one matrix.
+        All arrays have one dtype that cuBLAS `supports`, a `layout` other than None, and elements.
+        A stack with stride 0 repeats one matrix.
         """
         left, right, result = map(layout, (a, b, out))
         if left is None or right is None or result is None:
@@ -148,10 +151,10 @@ class Cublas:
                 f"expected sizes below 2**31, got a product of ({m}, {k}) and ({k}, {n})"
             )
         kind, computed, factor = _KINDS[out.dtype]
-        if self.tf32 and out.dtype in (np.float32, np.complex64):  # one setting in CuPy
+        if self.tf32 and out.dtype in (np.float32, np.complex64):  # CuPy has one setting for both
             computed = _TF32
-        # cuBLAS stores matrices by columns, so it sees those by rows transposed: the factors change
-        # places.
+        # cuBLAS stores matrices by columns, so it sees matrices by rows as transposed: swap the
+        # factors.
         one, zero = _FACTORS[factor]
         flags = int(right.transposed), int(left.transposed)  # CUBLAS_OP_N and CUBLAS_OP_T
         sizes = (self._handle, *flags, n, m, k, one)
@@ -174,8 +177,9 @@ class Cublas:
 
 
 class CurrentCublas(Cublas):
-    """CuPy's handle of the current device, on the current stream; its functions raise errors of
-    CuPy.
+    """CuPy's handle of the current device, on the current stream.
+
+    Its functions raise CuPy's errors.
     """
 
     def __init__(self, cp: Any) -> None:
@@ -189,7 +193,8 @@ class CurrentCublas(Cublas):
 
 
 def supports(dtype: Any) -> bool:
-    """Return whether cuBLAS multiplies matrices of a dtype; CuPy has kernels of its own for
-    integers.
+    """Return whether cuBLAS multiplies matrices of a dtype.
+
+    CuPy has its own kernels for integers.
     """
     return dtype in _KINDS

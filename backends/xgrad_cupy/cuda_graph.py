@@ -1,7 +1,6 @@
-"""The executor of captured steps on CuPy: a program as a CUDA graph, one launch for all of its
-kernels.
+"""Executor of captured steps on CuPy: a program as a CUDA graph, launched as a whole.
 
-`Executor.link` makes the calls once while a stream captures, in memory of a private pool.
+`Executor.link` makes the calls once while a stream captures, in the memory of a private pool.
 `Executor.run` copies inputs and numbers to fixed addresses, launches the graph on the current
 stream, and copies its results.
 
@@ -26,17 +25,17 @@ from typing import Any
 
 import numpy as np
 
+from xgrad.backend.ownership import owner_of
 from xgrad.capture.program import Call, Program, Unusable, Value
-from xgrad.core.memory import owner_of
 from xgrad_cupy import cublas, takes_tf32
 from xgrad_cupy.fused_programs import copy_all, fusion
 from xgrad_cupy.interpreter import Interpreter, NumberOperand
 from xgrad_cupy.matmul import Products
 from xgrad_cupy.pools import new_pool, retire
 
-_BUFFERS = 8  # runs for which copies of numbers may be pending
+_BUFFERS = 8  # number of runs whose copies of numbers may be pending
 _WIDTH = 16  # bytes for a number
-_FREE, _PAID = 16, 8  # captures allowed at first, and runs that allow one more
+_FREE, _PAID = 16, 8  # captures allowed at first; runs per further capture
 _JOINS = frozenset({"concat", "concatenate", "stack"})
 
 _handles: dict[int, cublas.Cublas] = {}  # by the index of the device
@@ -44,20 +43,20 @@ _lock = Lock()  # a handle works on one stream at a time
 
 
 class Executor:
-    """Executor of a program as a CUDA graph: see "Captured steps" in ``backends/README.md`` for the
-    interface.
+    """Executor of a program as a CUDA graph.
 
-    `run` returns an exception if the graph was not launched. The constructor and `link` raise
-    Unusable if CUDA, CuPy or cuBLAS cannot capture the program, before anything is written.
+    "Captured steps" in ``backends/README.md`` describes the interface. `run` returns an exception
+    if the graph was not launched. The constructor and `link` raise Unusable if CUDA, CuPy or cuBLAS
+    cannot capture the program, before anything is written.
     """
 
-    _arrays: list[Any]  # of the state
+    _arrays: list[Any]  # arrays of the state
     _inputs: list[tuple[Any, int]]  # copies that the graph reads: see `_zeros_like`
     _views: list[
         tuple[int, Value, Any]
-    ]  # outputs that are views: of the state, with the array, or of inputs
-    _new: list[int]  # other outputs
-    _plans: list[Any]  # of transforms
+    ]  # outputs that are views: of the state (with the array) or of inputs
+    _new: list[int]  # indices of the other outputs
+    _plans: list[Any]  # plans of Fourier transforms
 
     def __init__(self, program: Program, native: bool | None = None) -> None:
         inputs = [value.storage for value in program.inputs]
@@ -83,7 +82,7 @@ class Executor:
         self._clear()
 
     def _function_of(self, call: Call) -> Callable[..., Any]:
-        """Return the function of a call, products and joins in a form that a stream can capture."""
+        """Return the function of a call; for products and joins, one that a stream can capture."""
         if call.name in _JOINS:
             return partial(_join, self._cp, call.function)
         return self._products.capturable(call.function)
@@ -91,7 +90,7 @@ class Executor:
     # Capture
 
     def link(self, arrays: Sequence[Any]) -> None:
-        """Capture the graph with these arrays of the state; their addresses are part of it."""
+        """Capture the graph with these arrays of the state; it contains their addresses."""
         self.release()
         self._links += 1
         if self._links > _FREE + self._runs // _PAID:
@@ -106,7 +105,7 @@ class Executor:
                 return
             except Exception as error:
                 for each in filter(None, (error, error.__cause__)):
-                    traceback.clear_frames(each.__traceback__)  # they refer to memory
+                    traceback.clear_frames(each.__traceback__)  # frames keep arrays alive
                 self.release()
                 if isinstance(error, Unusable):
                     raise
@@ -135,14 +134,14 @@ class Executor:
             with cp.cuda.using_allocator(pool.malloc):
                 outputs = self._record(inputs)
             self._graph.upload(stream)
-        # CuPy caches sixteen plans. One that it drops frees memory that the graph uses.
+        # CuPy caches sixteen plans. A plan that it evicts would free memory that the graph uses.
         self._plans = [node.plan for _, node in cp.fft.config.get_plan_cache()]
         stream.synchronize()
         self._classify_outputs(outputs, inputs)
         self.nbytes = int(pool.total_bytes())
 
     def _handle(self, stream: Any) -> cublas.Cublas:
-        """Return the cuBLAS handle of the device, on a stream and with a workspace of the graph."""
+        """Return the cuBLAS handle of the device, set to a stream and a workspace of the graph."""
         if self._device.id not in _handles:
             _handles[self._device.id] = cublas.Cublas(cublas.load(self._cp))
         handle = _handles[self._device.id]
@@ -154,8 +153,9 @@ class Executor:
         return handle
 
     def _record(self, inputs: dict[int, Any]) -> list[Any]:
-        """Make all calls while the stream captures, and return their outputs; the capture ends even
-        after an error.
+        """Make all calls while the stream captures, and return their outputs.
+
+        The capture ends even after an error.
         """
         self._stream.begin_capture()
         try:
@@ -168,8 +168,9 @@ class Executor:
         return outputs
 
     def _warm_up(self, inputs: dict[int, Any]) -> None:
-        """Make all calls on copies of the state, so that kernels are compiled and loaded; inputs
-        are zeros.
+        """Make all calls on zero inputs and copies of the state.
+
+        This compiles and loads the kernels.
         """
         pool = new_pool(self._cp)
         try:
@@ -190,8 +191,9 @@ class Executor:
         return self._interpreter.execute(arrays, self._numbers.arrays, self._function_of)
 
     def _zeros_like(self, value: Value) -> tuple[Any, int]:
-        """Return zeros with the layout of a value, which are valid indices, and its size in bytes,
-        0 if it has gaps.
+        """Return zeros with the layout of a value, and its size in bytes.
+
+        Zeros are valid indices. The size is 0 if the layout has gaps.
         """
         cp, strides = self._cp, value.strides or ()
         low, high = _extent(value.shape, strides, value.dtype.itemsize)
@@ -200,8 +202,9 @@ class Executor:
         return array, value.nbytes if not low and high == value.nbytes else 0
 
     def _classify_outputs(self, outputs: list[Any], inputs: dict[int, Any]) -> None:
-        """Separate views of inputs and of the state from results, which are copied: the next run
-        overwrites them.
+        """Separate views of inputs and of the state from results.
+
+        Results are copied, because the next run overwrites them.
         """
         owners, state = (
             {id(owner_of(x)) for x, _ in self._inputs},
@@ -220,7 +223,7 @@ class Executor:
     # Execution
 
     def run(self, *args: Any) -> Any:
-        """Launch the graph on the current stream: see the class."""
+        """Launch the graph on the current stream; the class describes the result."""
         launched = False
         with self._device:
             try:
@@ -228,7 +231,7 @@ class Executor:
                 stream = self._cp.cuda.get_current_stream()
                 self._copy_in(args, stream)
                 copies += self._copies_out(args, stream)
-                launched = True  # from here on, an error is raised: the state may have changed
+                launched = True  # from here on, errors are raised: the state may have changed
                 self._graph.launch(stream)
                 for copy in copies:
                     copy()
@@ -241,7 +244,7 @@ class Executor:
 
     def _outputs(self, args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Callable[[], Any]]]:
         """Return the outputs of a run, and functions that copy results to them."""
-        if takes_tf32(self._cp) is not self._tf32:  # part of the graph
+        if takes_tf32(self._cp) is not self._tf32:  # the graph contains the setting
             self.link(self._arrays)
         outputs: list[Any] = [None] * len(self._program.outputs)
         results, copies = self._copies.new()
@@ -254,8 +257,9 @@ class Executor:
         return tuple(outputs), copies
 
     def _copy_in(self, args: Sequence[Any], stream: Any) -> None:
-        """Queue copies of inputs and numbers to the addresses of the graph, after the last run on
-        another stream.
+        """Queue copies of inputs and numbers to the addresses of the graph.
+
+        They wait for the last run if it was on another stream.
         """
         if self._last_stream is not None and self._last_stream != stream:
             stream.wait_event(self._last_stream.record())
@@ -268,9 +272,7 @@ class Executor:
                 static[...] = array
 
     def _copies_out(self, args: Sequence[Any], stream: Any) -> list[Callable[[], Any]]:
-        """Return functions that queue copies of inputs that the graph writes to, to where they came
-        from.
-        """
+        """Return functions that queue copies back to inputs that the graph writes to."""
         copies: list[Callable[[], Any]] = []
         for array, (static, nbytes) in [(args[i], self._inputs[i]) for i in self._written]:
             if nbytes:
@@ -282,12 +284,10 @@ class Executor:
         return copies
 
     def release(self) -> None:
-        """Drop the graph, its memory and the arrays of the state, after its last run has
-        finished.
-        """
+        """Drop the graph, its memory and the arrays of the state, after its last run ends."""
         if self._last_stream is not None:
             with contextlib.suppress(Exception), self._device:
-                # not the device, on which another thread may capture
+                # does not wait for the device, on which another thread may capture
                 self._last_stream.synchronize()
         pool = self._pool
         self._clear()
@@ -301,9 +301,9 @@ class Executor:
 
 
 class Numbers:
-    """Copies of numbers to a GPU, in one transfer a run, through a ring of pinned buffers.
+    """Copies of numbers to a GPU, in one transfer per run, through a ring of pinned buffers.
 
-    Several runs may be queued, so a buffer is filled again once its transfer is done. `arrays` are
+    Several runs may be queued, so a buffer is refilled only once its transfer is done. `arrays` are
     the 0-d arrays on the GPU.
     """
 
@@ -336,7 +336,7 @@ class Numbers:
 
 
 class _Copies:
-    """Copies of arrays, with their layouts and shared memory: one copy for each allocation."""
+    """Copies of arrays that keep layouts and shared memory: one copy for each allocation."""
 
     def __init__(self, cp: Any, arrays: list[Any]) -> None:
         self._cp, self._count = cp, len(arrays)
@@ -359,8 +359,9 @@ class _Copies:
 
 
 def _span(members: list[tuple[int, Any]]) -> tuple[Any, int, list[tuple[Any, ...]]]:
-    """Return the address and the size in bytes of the span of arrays in one allocation, and their
-    layouts in it.
+    """Return the address and the size in bytes of the span of arrays in one allocation.
+
+    The third value has their layouts in the span.
     """
     spans = [
         (x.data.ptr + i, x.data.ptr + j)
@@ -376,8 +377,10 @@ def _span(members: list[tuple[int, Any]]) -> tuple[Any, int, list[tuple[Any, ...
 def _join(
     cp: Any, function: Callable[..., Any], arrays: Sequence[Any], /, *, axis: int | None = 0
 ) -> Any:
-    """Join arrays; CuPy copies one at a time, or a list of their addresses from the host, which
-    cannot be captured.
+    """Join arrays by kernels that a stream can capture.
+
+    CuPy copies one array at a time, or copies a list of their addresses from the host, which cannot
+    be captured.
     """
     if len({x.dtype for x in arrays}) > 1:
         return function(arrays, axis=axis)
@@ -401,7 +404,7 @@ def _join(
 
 
 def _extent(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
-    """Return the offsets at which an array begins and ends, in bytes from its first element."""
+    """Return the offsets of the begin and end of an array, in bytes from its first element."""
     if 0 in shape:
         return 0, 0
     steps = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)]

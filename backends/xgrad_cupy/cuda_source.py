@@ -1,5 +1,4 @@
-"""CUDA C++ of the fused kernels: bodies for CuPy's ElementwiseKernel, and whole kernels for its
-RawKernel.
+"""CUDA C++ of the fused kernels, for CuPy's ElementwiseKernel (bodies) and RawKernel (whole).
 
 Apart from CUDA's own names it is plain C++, which the tests compile for the host
 (``tests/cuda_without_gpu``).
@@ -26,12 +25,15 @@ C_TYPES = {
 # Philox4x64-10 (`xgrad.backend.philox`): the four words of a block.
 PHILOX = """
 __device__ inline void philox(
-    unsigned long long seed, unsigned long long call, unsigned long long block, unsigned long long *words
+    unsigned long long seed, unsigned long long call, unsigned long long block,
+    unsigned long long *words
 ) {
     unsigned long long c0 = block, c1 = 0, c2 = call, c3 = 0, k0 = seed, k1 = 0;
     for (int round = 0; round < 10; ++round) {
-        unsigned long long low0 = 0xD2E7470EE14C6C93ULL * c0, high0 = __umul64hi(0xD2E7470EE14C6C93ULL, c0);
-        unsigned long long low1 = 0xCA5A826395121157ULL * c2, high1 = __umul64hi(0xCA5A826395121157ULL, c2);
+        unsigned long long low0 = 0xD2E7470EE14C6C93ULL * c0,
+                           high0 = __umul64hi(0xD2E7470EE14C6C93ULL, c0);
+        unsigned long long low1 = 0xCA5A826395121157ULL * c2,
+                           high1 = __umul64hi(0xCA5A826395121157ULL, c2);
         c0 = high1 ^ c1 ^ k0;
         c1 = low1;
         c2 = high0 ^ c3 ^ k1;
@@ -46,8 +48,8 @@ __device__ inline void philox(
 }
 """
 
-# Kernels on random bits. Seed and number of the call are read from memory if there is an address.
-# In `dropout` a thread makes the bits of 16 elements, 16 each; the threads then read and write
+# Kernels on random bits. Seed and call number are read from memory if their addresses are not null.
+# In `dropout` a thread makes the bits of 16 elements, 16 bits each; the threads then read and write
 # neighbouring elements, so that access is coalesced. T is the type of the elements.
 RANDOM = (
     PHILOX
@@ -64,7 +66,8 @@ extern "C" __global__ void bits(
 
 extern "C" __global__ void dropout(
     const unsigned long long *seed_at, unsigned long long seed, const unsigned long long *call_at,
-    unsigned long long call, const T *x, T *out, T *mask, int threshold, double scale, long long size
+    unsigned long long call, const T *x, T *out, T *mask, int threshold, double scale,
+    long long size
 ) {
     __shared__ unsigned long long words[4 * 128];
     if (seed_at) seed = *seed_at;
@@ -92,13 +95,13 @@ class Elementwise(NamedTuple):
     operation: str
 
 
-# Exact, as NumPy's; infinite operands as in the standard
+# Exact, like NumPy's; infinite operands as the standard has them
 _FMOD = """
 T rest = fmod(x1, x2);
 bool opposite = rest != 0 && (rest < 0) != (x2 < 0);
 """
 
-# As Python's: CuPy's rounds the quotient, and is infinite for an infinite dividend
+# Like Python's: CuPy's floor_divide rounds the quotient, and gives inf for an infinite dividend
 _FLOOR_QUOTIENT = """
 T quotient = x1 / x2, whole = (x1 - rest) / x2 - (T)opposite, down = floor(whole);
 if (x2 == 0) out = quotient;
@@ -106,7 +109,7 @@ else if (whole == 0) out = copysign((T)0, quotient);
 else out = whole - down > (T)0.5 ? down + 1 : down;
 """
 
-# Updates of optimizers, in place: the operations of the generic rules, in their order
+# Updates of optimizers, in place: the operations of the generic rules, in the same order
 _SGD = """
 T step = maximize ? -g : g;
 if (decay != 0) step = step + (T)decay * p;
@@ -186,8 +189,8 @@ ELEMENTWISE = {
     ),
 }
 
-# Kernels on rows. A row belongs to a warp if `blockDim.x` is 32, and a block then has `blockDim.y`
-# of them; else to a whole block. T is the type of the elements, I that of the classes.
+# Kernels on rows. If `blockDim.x` is 32, a row belongs to a warp, and a block has `blockDim.y`
+# rows; otherwise a row belongs to a whole block. T is the type of elements, I the type of classes.
 
 ROWS = """
 struct Largest {
@@ -199,7 +202,8 @@ struct Total {
 };
 
 template <typename Join> __device__ T reduce(T value) {
-    for (int step = 16; step > 0; step /= 2) value = Join::of(value, __shfl_xor_sync(0xFFFFFFFFu, value, step));
+    for (int step = 16; step > 0; step /= 2)
+        value = Join::of(value, __shfl_xor_sync(0xFFFFFFFFu, value, step));
     if (blockDim.x > 32) {
         __shared__ T parts[32];
         if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
@@ -211,7 +215,8 @@ template <typename Join> __device__ T reduce(T value) {
     return value;
 }
 
-#define ROW long long row = (long long)blockIdx.x * blockDim.y + threadIdx.y; if (row >= rows) return;
+#define ROW \\
+    long long row = (long long)blockIdx.x * blockDim.y + threadIdx.y; if (row >= rows) return;
 #define EACH for (long long k = threadIdx.x; k < length; k += blockDim.x)
 
 __device__ T largest_of(const T *x, long long length) {
@@ -244,7 +249,9 @@ extern "C" __global__ void log_softmax(const T *x, T *out, long long rows, long 
     EACH out[k] = x[k] - largest - logs;
 }
 
-extern "C" __global__ void softmax_gradient(const T *g, const T *out, T *result, long long rows, long long length) {
+extern "C" __global__ void softmax_gradient(
+    const T *g, const T *out, T *result, long long rows, long long length
+) {
     ROW
     g += row * length;
     out += row * length;
@@ -255,7 +262,9 @@ extern "C" __global__ void softmax_gradient(const T *g, const T *out, T *result,
     EACH result[k] = out[k] * (g[k] - total);
 }
 
-extern "C" __global__ void log_softmax_gradient(const T *g, const T *out, T *result, long long rows, long long length) {
+extern "C" __global__ void log_softmax_gradient(
+    const T *g, const T *out, T *result, long long rows, long long length
+) {
     ROW
     g += row * length;
     out += row * length;
@@ -267,7 +276,8 @@ extern "C" __global__ void log_softmax_gradient(const T *g, const T *out, T *res
 }
 
 extern "C" __global__ void cross_entropy(
-    const T *x, const I *target, T *losses, T *scale, double smoothing, long long rows, long long length
+    const T *x, const I *target, T *losses, T *scale, double smoothing,
+    long long rows, long long length
 ) {
     ROW
     x += row * length;
@@ -277,7 +287,8 @@ extern "C" __global__ void cross_entropy(
         mean = reduce<Total>(mean) / (T)length;
     }
     if (threadIdx.x != 0) return;
-    long long wanted = (long long)target[row] % length;  // out of bounds, it wraps around, as indices do in CuPy
+    // out of bounds, it wraps around, as indices do in CuPy
+    long long wanted = (long long)target[row] % length;
     T logs = log(total), loss = logs - (x[wanted < 0 ? wanted + length : wanted] - largest);
     if (smoothing != 0) loss = loss * (T)(1 - smoothing) + (T)smoothing * (logs - mean);
     losses[row] = loss;
@@ -287,13 +298,14 @@ extern "C" __global__ void cross_entropy(
 
 // `g` has a gradient for each row, or one for all.
 extern "C" __global__ void cross_entropy_gradient(
-    const T *g, int each, const T *x, const I *target, const T *tops, const T *totals, T *result, double smoothing,
-    long long count, long long rows, long long length
+    const T *g, int each, const T *x, const I *target, const T *tops, const T *totals, T *result,
+    double smoothing, long long count, long long rows, long long length
 ) {
     ROW
     x += row * length;
     result += row * length;
-    T top = tops[row], total = totals[row], factor = g[each ? row : 0] / (T)count, miss = 0, hit = 1;
+    T top = tops[row], total = totals[row], factor = g[each ? row : 0] / (T)count,
+      miss = 0, hit = 1;
     if (smoothing != 0) {
         miss = (T)(smoothing / length);
         hit = (T)(1 - smoothing) + miss;

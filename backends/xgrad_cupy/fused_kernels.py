@@ -1,13 +1,13 @@
-"""Fused kernels: one launch in place of the several of a generic rule, with which the tests compare
-them.
+"""Fused kernels: one launch replaces the several launches of a generic rule.
 
-None of them waits for the GPU, reads a value on the host or copies to the device, so a CUDA graph
-can contain them all. Seeds, numbers of calls and factors of optimizers are numbers or 0-d arrays,
-which a graph reads at each replay: uint64 and float64, to which others are converted.
+The tests compare each kernel with its generic rule. No kernel waits for the GPU, reads a value on
+the host or copies to the device, so a CUDA graph can contain them all. Seeds, call numbers and the
+factors of optimizers are numbers or 0-d arrays, which a graph reads at each replay: uint64 and
+float64, to which other dtypes are converted.
 
-`linear` has none: its bias is added in place by one launch. To fuse that with the activation would
-save a launch, and cost one in the derivative, in which bias and product both need the gradient in
-between.
+`linear` has no fused kernel: one launch adds its bias in place. Fusing the bias with the activation
+would save that launch, and cost one in the derivative, where both the bias and the product need
+the gradient in between.
 """
 
 from __future__ import annotations
@@ -24,23 +24,22 @@ from xgrad.ops import floor_divide, log_softmax, remainder, sigmoid, softmax, so
 from xgrad.ops.class_losses import _cross_entropy
 from xgrad.ops.dropout import _dropout, dropout_scale
 from xgrad.ops.elementwise.arithmetic import _floor_quotient
-from xgrad.optim.adam import adam_step  # which makes it overridable
+from xgrad.optim.adam import adam_step  # this import makes it overridable
 from xgrad.optim.sgd import sgd_step
 from xgrad_cupy import cuda_source
 
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 _WARP, _WARPS = 32, 8  # threads of a warp, and warps of a block
-_WARP_LENGTH = 1024  # length up to which a row belongs to a warp
+_WARP_LENGTH = 1024  # rows up to this length belong to a warp
 _HUGE_LENGTH, _FEW_ROWS = 1 << 16, 64
-_RANDOM_THREADS = 128  # of a block, in kernels on random bits
-_EXACT = (
-    "--fmad=false",
-)  # each operation rounded by itself, as in the generic rules: the same bits
+_RANDOM_THREADS = 128  # threads of a block, in kernels on random bits
+_EXACT = ("--fmad=false",)  # each operation is rounded, as in the generic rules: same bits
 
 
 class Kernels:
-    """The fused kernels, compiled by CuPy, the module `cp`, at their first calls; generic rules run
-    on `xp`.
+    """The fused kernels, compiled by CuPy, the module `cp`, at their first calls.
+
+    Generic rules run on `xp`.
     """
 
     def __init__(self, cp: Any, xp: Any) -> None:
@@ -52,8 +51,9 @@ class Kernels:
         self._raw = cache(self._compile)
 
     def table(self) -> Mapping[str, Callable[..., Any]]:
-        """Return the kernels by the names of the rules that they replace: see
-        ``Backend.kernels``.
+        """Return the kernels by the names of the rules that they replace.
+
+        ``Backend.kernels`` describes the table.
         """
         ops: Any = (
             sigmoid,
@@ -88,8 +88,9 @@ class Kernels:
     def _for_floats(
         self, kernel: Callable[..., Any], generic: Callable[..., Any]
     ) -> Callable[..., Any]:
-        """Return a kernel that calls the generic rule for dtypes such as float16, and for arguments
-        it declines.
+        """Return a kernel that falls back to the generic rule.
+
+        It does so for dtypes such as float16, and for arguments that the kernel declines.
         """
 
         def chosen(x: Any, *args: Any, **options: Any) -> Any:
@@ -99,7 +100,8 @@ class Kernels:
 
         chosen.__name__ = generic.__name__.lstrip("_")
         if isinstance(kernel, self._cp.ElementwiseKernel):
-            chosen.elementwise = kernel  # type: ignore[attr-defined]  # for captured steps, which fuse it
+            # captured steps fuse it
+            chosen.elementwise = kernel  # type: ignore[attr-defined]
         return chosen
 
     # Random numbers
@@ -113,7 +115,7 @@ class Kernels:
         return words.view(f"int{width}")[:count]
 
     def uniform(self, bits: Any, dtype: Any) -> Any:
-        """Return the floats that integers of 32 or 64 random bits make: see `variates.uniform`."""
+        """Return the floats made from integers of 32 or 64 random bits: see `variates.uniform`."""
         return self._elementwise[f"uniform_float{8 * bits.dtype.itemsize}"](bits).astype(
             dtype, copy=False
         )
@@ -137,8 +139,9 @@ class Kernels:
     def _launch_random(
         self, name: str, dtype: str, threads: int, seed: Any, call: Any, *args: Any
     ) -> None:
-        """Run a kernel with the addresses and the values of a seed and the number of a call before
-        other arguments.
+        """Run a kernel on the seed and the call number, then the other arguments.
+
+        The seed and the call number are passed as an address and a value each.
         """
         counters: list[Any] = []
         for word in (seed, call):
@@ -163,8 +166,9 @@ class Kernels:
         return self._by_rows(name, axis, g, out)
 
     def _by_rows(self, name: str, axis: Any, *arrays: Any) -> Any:
-        """Run a kernel on the rows of arrays of one shape, along an axis, several axes, or all of
-        them if None.
+        """Run a kernel on the rows of arrays of one shape, along one axis or several.
+
+        None stands for all axes.
         """
         cp, shape = self._cp, arrays[0].shape
         axes = (
@@ -187,8 +191,9 @@ class Kernels:
     def cross_entropy(
         self, input: Any, target: Any, *, reduction: str, label_smoothing: float
     ) -> Any:
-        """Return the loss and, for the derivative, the maxima of rows and the sums of exponentials,
-        in one array.
+        """Return the loss and, for the derivative, row maxima and sums of exponentials.
+
+        The latter two are in one array.
         """
         cp, axis = self._cp, 0 if input.ndim == 1 else 1
         classes = input.shape[axis]
@@ -225,13 +230,14 @@ class Kernels:
         return self._moved(result, -1, axis)
 
     def _moved(self, x: Any, source: int, target: int) -> Any:
-        """Return a view with an axis moved; `moveaxis` takes its time even if the axis is there
-        already.
+        """Return a view with an axis moved.
+
+        `moveaxis` takes time even if the axis is already in place.
         """
         return x if (source - target) % x.ndim == 0 else self._cp.moveaxis(x, source, target)
 
     def _launch(self, name: str, x: Any, classes: Any, args: tuple[Any, ...], length: int) -> None:
-        """Run a kernel on all rows of `x`, of a given length."""
+        """Run a kernel on all rows of `x`, which have a given length."""
         if x.size:
             rows = x.size // length
             block = (_WARP, _WARPS) if length <= _WARP_LENGTH else (_WARP * _WARPS, 1)
@@ -281,7 +287,8 @@ class Kernels:
 
 
 def _underuses_gpu(rows: int, length: int) -> bool:
-    """Return whether rows are too few, and too long, for a block each to fill a GPU: the generic
-    rule is faster.
+    """Return whether one block per row leaves most of a GPU idle: the rows are few and long.
+
+    The generic rule is then faster.
     """
     return length > _HUGE_LENGTH and rows < _FEW_ROWS

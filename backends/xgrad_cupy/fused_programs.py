@@ -1,9 +1,9 @@
 """Fused kernels of captured steps: a group of elementwise calls as one ElementwiseKernel of CuPy.
 
 `xgrad.capture.fusion` finds the groups. The expression of each call is CuPy's own: the routine of
-the ufunc, for the dtypes that the ufunc chooses, or the operation of an elementwise kernel of
-xgrad. The compiler contracts no product with a sum (``--fmad=false``), as two kernels could not be
-contracted. So a group has the bits of its calls alone.
+the ufunc, for the dtypes that the ufunc chooses, or the operation of one of xgrad's elementwise
+kernels. The compiler must not contract a product and a sum (``--fmad=false``), because separate
+kernels cannot be contracted. So a group gives the same bits as its calls one by one.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _OPERATORS = {
     "ior": "bitwise_or",
     "ixor": "bitwise_xor",
 }
-#: Names of CuPy's ufuncs for which the compiler makes the same machine code in a group and alone,
-#: where it may contract products and sums: the tests compare. `_SINGLE` are those for which this
-#: does not hold in float64.
+#: Names of CuPy's ufuncs for which the compiler makes the same machine code in a group as alone,
+#: where it may contract products and sums; tests compare the results. For the names in `_SINGLE`
+#: this does not hold in float64.
 _EXACT = frozenset(
     (
         "add subtract multiply true_divide negative positive absolute sqrt square reciprocal sign"
@@ -61,15 +61,16 @@ _EXACT = frozenset(
     ).split()
 )
 _SINGLE = frozenset("exp2 log log2 log10 log1p arccos arcsinh arccosh arctanh power".split())
-_KINDS = "biuf"  # of dtypes, the later ones wider
-_COPIED = 16  # arrays that a kernel copies at most
+_KINDS = "biuf"  # kinds of dtypes, from narrow to wide
+_COPIED = 16  # maximum number of arrays that a kernel copies
 _OPTIONS = ("--fmad=false",)
 
 
 @cache
 def fusion(cp: Any) -> Fusion | None:
-    """Return the fusion for CuPy, the module `cp`, None if this CuPy has other internals; programs
-    share kernels.
+    """Return the fusion for CuPy, the module `cp`; None if this CuPy has other internals.
+
+    It is cached, so programs share kernels.
     """
     try:
         return Fusion(cp, Device("cuda").backend.xp)
@@ -78,8 +79,9 @@ def fusion(cp: Any) -> Fusion | None:
 
 
 class Operation(NamedTuple):
-    """C++ for one element: statements that compute `out` from `inputs`, names with their types,
-    given type names.
+    """C++ for one element: statements that compute `out` from `inputs`.
+
+    Inputs and output are names with dtypes. `types` are the type names that the statements use.
     """
 
     name: str
@@ -91,9 +93,7 @@ class Operation(NamedTuple):
 
 
 class Fusion:
-    """Fusion of programs for CuPy, the module `cp`, with the array functions `xp` of the
-    backend.
-    """
+    """Fusion of programs for CuPy, the module `cp`, with the backend's array functions `xp`."""
 
     def __init__(self, cp: Any, xp: Any) -> None:
         self._cp = cp
@@ -105,7 +105,7 @@ class Fusion:
         }
         internals = attrgetter("_preamble", "_ops._guess_routine_from_in_types", "_ops.ops")
         for ufunc in (self._copy, self._where, self._clip, *self._ufuncs.values()):
-            internals(ufunc)  # raises AttributeError in a CuPy that has others
+            internals(ufunc)  # raises AttributeError if CuPy's internals differ
         self._functions = {
             xp.where: "where",
             xp.clip: "clip",
@@ -118,16 +118,16 @@ class Fusion:
     def __call__(
         self, program: Program, operands: Callable[[Call], tuple[Any, dict[str, Any]]]
     ) -> list[Call]:
-        """Return the calls of a program with kernels in the place of groups.
+        """Return the calls of a program with kernels in place of groups.
 
-        `operands` returns the arguments and options of a call, with operands in the place of
-        numbers that change.
+        `operands` returns the arguments and options of a call, with operands in place of numbers
+        that change.
         """
         parts = fuse(program, lambda call: self._statement(call, *operands(call)))
         return [self._call(x) if isinstance(x, Group) else x for x in parts]
 
     def ufunc(self, name: str) -> Any:
-        """Return the ufunc of CuPy with a name, without its prefix."""
+        """Return the CuPy ufunc of a name that has no prefix."""
         own = {x.name.removeprefix("cupy_"): x for x in (self._copy, self._where, self._clip)}
         return own.get(name) or getattr(self._cp, name)
 
@@ -136,7 +136,7 @@ class Fusion:
     def _statement(
         self, call: Call, args: tuple[Any, ...], options: dict[str, Any]
     ) -> Statement | None:
-        """Return an elementwise call as a statement, None for any other."""
+        """Return an elementwise call as a statement; None for any other call."""
         if len(call.results) + len(call.writes) != 1 or call.check is not None or not call.single:
             return None
         out = (*call.results, *call.writes)[0]
@@ -179,14 +179,15 @@ class Fusion:
     def _of_ufunc(
         self, call: Call, ufunc: Any, args: Sequence[Any], out: Value
     ) -> Statement | None:
-        """Return the call of a ufunc as a statement, with the routine that CuPy chooses for the
-        dtypes.
+        """Return the call of a ufunc as a statement.
+
+        It has the routine that CuPy chooses for the dtypes.
         """
         name = ufunc.name.removeprefix("cupy_")
         if len(args) != ufunc.nin or name not in _EXACT | _SINGLE:
             return None
         dtypes = tuple([_dtype(x) for x in args])
-        if any(x is None for x in dtypes):  # which equals the dtype float64
+        if any(x is None for x in dtypes):  # `in` does not do: None equals the dtype float64
             return None
         op = ufunc._ops._guess_routine_from_in_types(dtypes, _weak(args))
         if (
@@ -214,8 +215,9 @@ class Fusion:
     def _of_kernel(
         self, call: Call, kernel: Any, args: Sequence[Any], out: Value
     ) -> Statement | None:
-        """Return the call of an elementwise kernel, all of whose parameters have the type T, as a
-        statement.
+        """Return the call of an elementwise kernel as a statement.
+
+        None unless all of its parameters have the type T.
         """
         dtype = out.dtype
         parameters = (*kernel.in_params, *kernel.out_params)
@@ -235,7 +237,7 @@ class Fusion:
     # Groups as kernels
 
     def _call(self, group: Group) -> Call:
-        """Return the call of the kernel of a group."""
+        """Return a call of the group's kernel."""
         source = _Source(group)
         kernel = self._kernel(
             source.inputs, source.outputs, source.code, source.preamble, source.name
@@ -262,8 +264,9 @@ class Fusion:
 
 
 class FusedKernel:
-    """The kernel of a group: a function of the arrays that it loads, 0-d arrays of numbers, and
-    arrays to write to.
+    """The kernel of a group, as a function.
+
+    Its arguments are the arrays that it loads, 0-d arrays of numbers, and arrays to write to.
     """
 
     def __init__(self, cp: Any, kernel: Any, group: Group, source: _Source) -> None:
@@ -284,7 +287,7 @@ class FusedKernel:
         return tuple(results)
 
     def _view(self, array: Any, access: Access) -> Any:
-        """Return an array by its strides over the shape of the group."""
+        """Return an array as a view with the shape of the group and the strides of an access."""
         value = access.value
         if (
             array.dtype != value.dtype
@@ -300,10 +303,10 @@ class FusedKernel:
 
 
 class _Source:
-    """The parameters and the code of the kernel of a group, in which names follow the order of use.
+    """The parameters and the code of the kernel of a group, with names in the order of use.
 
-    So layers of a model share kernels. `loads` and `numbers` are the arrays that it reads,
-    `scalars` constants.
+    These names let the layers of a model share kernels. `loads` and `numbers` are the arrays that
+    the kernel reads, `scalars` its constants.
     """
 
     def __init__(self, group: Group) -> None:
@@ -349,7 +352,7 @@ class _Source:
         )
 
     def _declare(self, access: Access, parameter: str) -> None:
-        """Declare a variable for what is read from memory."""
+        """Declare a variable for an array element that is read from memory."""
         name = f"v{len(self._variables)}"
         self._lines.append(f"{C_TYPES[str(access.value.dtype)]} {name} = {parameter};")
         self._variables[access] = self._variables[access.value] = name
@@ -357,7 +360,7 @@ class _Source:
     def _add(
         self, operation: Operation, operands: Sequence[Any], out: Value, inputs: list[str]
     ) -> None:
-        """Add a statement: a block, in which the names are those of the operation."""
+        """Add a statement: a block that uses the names of the operation."""
         block = [
             f"typedef {C_TYPES[str(dtype)]} {name};"
             for name, dtype in operation.types
@@ -387,7 +390,7 @@ class _Source:
 def _statement(
     call: Call, operation: Operation, args: Sequence[Any], out: Value
 ) -> Statement | None:
-    """Return a statement, unless a constant does not fit into its dtype."""
+    """Return a statement; None if a constant does not fit into its dtype."""
     for x, (_, dtype) in zip(args, operation.inputs, strict=True):
         if (
             type(x) is int
@@ -399,7 +402,7 @@ def _statement(
 
 
 def _dtype(x: Any) -> np.dtype[Any] | None:
-    """Return the dtype of an operand, None of what is no operand."""
+    """Return the dtype of an operand; None if `x` is no operand."""
     if type(x) in (bool, int, float):
         return np.dtype(type(x))
     dtype: np.dtype[Any] | None = (
@@ -409,8 +412,9 @@ def _dtype(x: Any) -> np.dtype[Any] | None:
 
 
 def _weak(args: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the types of the operands that take the dtype of the others, as CuPy chooses routines;
-    False of others.
+    """Return for each operand its type if it takes the dtype of the others, else False.
+
+    This is the form in which CuPy chooses routines.
     """
     kinds = {int: _KINDS.index("i"), float: _KINDS.index("f")}
     scalars = [kinds[type(x)] for x in args if type(x) in kinds]
@@ -424,7 +428,7 @@ def _weak(args: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _filling(x: Any) -> Any:
-    """Return what CuPy stores for a number: a zero without its sign."""
+    """Return the value that CuPy stores for a number: it drops the sign of a zero."""
     return type(x)(0) if isinstance(x, (int, float, np.generic)) and x == 0 else x
 
 
@@ -434,7 +438,7 @@ def _same_layout(array: Any, value: Value) -> bool:
 
 
 def copy_all(cp: Any, sources: Sequence[Any], targets: Sequence[Any]) -> None:
-    """Copy arrays to others of their dtypes, all of one shape by one kernel."""
+    """Copy arrays to others of the same dtypes; one kernel copies all arrays of one shape."""
     shapes: dict[tuple[int, ...], list[tuple[Any, Any]]] = {}
     for x, target in zip(sources, targets, strict=True):
         shapes.setdefault(x.shape, []).append((x, target))

@@ -1,4 +1,4 @@
-"""Interpreter of captured programs: each call made in turn, while a stream captures them."""
+"""Interpreter of captured programs: makes the calls one after another while a stream captures."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from xgrad.capture.program import Call, Program, Unusable, Value, leaves, map_le
 
 
 class NumberOperand(NamedTuple):
-    """A 0-d array for a number, given by its index in `Program.numbers`, in the dtype that a call
-    computes in.
+    """A 0-d array for a number, in the dtype that a call computes in.
+
+    `number` is its index in `Program.numbers`.
     """
 
     number: int
     dtype: Any
 
 
-#: Returns the calls of a program with fused kernels, given a function that returns the operands of
+#: Return the calls of a program with fused kernels, given a function that returns the operands of
 #: a call.
 Fuse = Callable[[Program, Callable[[Call], tuple[Any, dict[str, Any]]]], Sequence[Call]]
 
 
 class Interpreter:
-    """The calls of a program on arrays, and on 0-d arrays for numbers that change; `operands` are
-    the latter.
+    """The calls of a program on arrays, with 0-d arrays for numbers that change.
 
-    `fuse`, if given, replaces groups of calls by calls of fused kernels. Unusable if the program
-    checks a value, which would wait for the GPU.
+    `operands` are the 0-d arrays. `fuse`, if given, replaces groups of calls by calls of fused
+    kernels. Raises Unusable if the program checks a value, which would wait for the GPU.
     """
 
     def __init__(self, program: Program, fuse: Fuse | None = None) -> None:
@@ -64,8 +64,9 @@ class Interpreter:
         return dying
 
     def _with_operands(self, call: Call) -> tuple[Any, dict[str, Any]]:
-        """Return the arguments and options of a call, with operands for numbers that change, and
-        values for others.
+        """Return the arguments and options of a call.
+
+        Numbers that change become operands, other numbers their values.
         """
 
         def operand(x: Any) -> Any:
@@ -85,9 +86,9 @@ class Interpreter:
     ) -> list[Any]:
         """Make all calls, and return the arrays of the outputs.
 
-        `arrays` are the inputs and the state by the numbers of their values, `numbers` the 0-d
-        arrays; `function_of` returns the function to make a call with. Unusable if a call fails,
-        MemoryError if memory is short.
+        `arrays` are the inputs and the state, by the numbers of their values; `numbers` are the 0-d
+        arrays; `function_of` returns the function to make a call with. Raises Unusable if a call
+        fails, and MemoryError if memory is short.
         """
         live = {**self.program.constants, **arrays}
 
@@ -116,14 +117,15 @@ class Interpreter:
                 results = [result] if call.single else result
                 live.update(zip([value.number for value in call.results], results, strict=True))
                 del results
-            del result, args, options  # or memory is in use for longer
+            del result, args, options  # releases memory early
             for number in dying:
                 live.pop(number, None)
         return [live[value.number] for value in self.program.outputs]
 
     def view(self, value: Value, inputs: Mapping[int, Any]) -> Any:
-        """Return an output that is a view of an input, given the arrays of inputs; Unusable if it
-        cannot be made.
+        """Return an output that is a view of an input, given the arrays of inputs.
+
+        Raises Unusable if it cannot be made.
         """
         if value.number in inputs:
             return inputs[value.number]
@@ -143,11 +145,10 @@ class Interpreter:
 
 
 def _number_dtype(call: Call, number: Number) -> Any:
-    """Return the dtype that a call takes a number in: that of its arrays, as far as it holds the
-    number.
+    """Return the dtype in which a call takes a number: its arrays' dtype, if that holds the number.
 
-    A 0-d array is no weak scalar: one of float64 would promote arrays of float32. Fused kernels
-    read factors as float64, and random bits are made of uint64.
+    A 0-d array is no weak scalar: a float64 one would promote float32 arrays. Fused kernels read
+    factors as float64, and random bits are made of uint64.
     """
     if call.name == "random_bits":
         return np.dtype(np.uint64)

@@ -1,4 +1,4 @@
-"""Products of the array API standard in a form that a CUDA graph can contain, by `Cublas`."""
+"""Matrix products of the array API standard in a form that a CUDA graph can contain."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from xgrad_cupy.cublas import Cublas, layout, supports
 
 
 class Products:
-    """Products by a handle of cuBLAS, `cublas`, in place of CuPy's functions."""
+    """Products by a cuBLAS handle, `cublas`, in place of CuPy's functions."""
 
     def __init__(self, cp: Any, cublas: Cublas) -> None:
         self._cp, self.cublas = cp, cublas
         self._functions: dict[str, Callable[..., Any]] = {
             "matmul": self.matmul,
-            "imatmul": self.matmul,  # CuPy's arrays have no @= that writes in place
+            "imatmul": self.matmul,  # @= of CuPy's arrays does not write in place
             "tensordot": self.tensordot,
         }
 
     def capturable(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the product to call in place of a function of the standard or of ``operator``;
-        others unchanged.
+        """Return the product that replaces a function of the standard or of ``operator``.
+
+        Other functions are returned unchanged.
         """
         own = self._functions.get(getattr(function, "__name__", "").lstrip("_"))
         if own is None:
@@ -37,8 +38,9 @@ class Products:
         return product
 
     def matmul(self, x1: Any, x2: Any, /, out: Any = None) -> Any:
-        """Return the product of matrices or stacks of them; a vector is a row on the left, a column
-        on the right.
+        """Return the product of matrices or of stacks of them.
+
+        A vector is a row on the left, a column on the right.
         """
         dtype = np.result_type(x1.dtype, x2.dtype)
         a, b = (x if x.dtype == dtype else x.astype(dtype) for x in (x1, x2))
@@ -60,13 +62,13 @@ class Products:
         return out
 
     def _multiply(self, a: Any, b: Any, shape: tuple[int, ...], out: Any) -> Any:
-        """Return the product of stacks of matrices, in `out` if that is given and cuBLAS can write
-        to it.
+        """Return the product of stacks of matrices.
+
+        The result is in `out` if that is given and cuBLAS can write to it.
         """
         stack = shape[:-2]
-        if (
-            shape == (1, 1) and a.size and a.dtype != np.float16
-        ):  # CuPy sums such products without cuBLAS: its bits
+        # CuPy sums these without cuBLAS: keep its bits
+        if shape == (1, 1) and a.size and a.dtype != np.float16:
             return self._cp.dot(a.ravel(), b.ravel()).reshape(1, 1)
         if b.ndim == 2 and a.ndim > 2:  # a stack by one matrix is one product
             rows = a.reshape(math.prod(a.shape[:-1]), a.shape[-1])
@@ -86,7 +88,7 @@ class Products:
         return out
 
     def _stacked(self, x: Any, stack: tuple[int, ...], count: int) -> Any:
-        """Return a stack with one leading axis, of stride 0 for one matrix."""
+        """Return a stack with one leading axis, with stride 0 if it repeats one matrix."""
         if x.ndim == 2 or math.prod(x.shape[:-2]) == 1:
             one = self._regular(x.reshape(x.shape[-2:]))
             return self._cp.broadcast_to(one, (count, *one.shape))

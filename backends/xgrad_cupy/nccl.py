@@ -1,5 +1,6 @@
-"""Communication by NCCL between GPUs, through CuPy. Written from the API of CuPy 14.2; not yet run
-on a GPU.
+"""Communication between GPUs by NCCL, through CuPy.
+
+Written from the API of CuPy 14.2; not yet run on a GPU.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from xgrad.distributed.mpi import MPICommunicator
 
 
 class Communicator(MPICommunicator):
-    """Processes with a GPU each: arrays pass between GPUs by NCCL, on the current stream, and
-    objects by MPI.
+    """Processes with one GPU each.
+
+    NCCL passes arrays between GPUs, on the current stream. MPI passes objects.
     """
 
     def __init__(self, device: Device) -> None:
@@ -35,7 +37,7 @@ class Communicator(MPICommunicator):
 
     def _sum_parts(self, array: Any, device: Device) -> None:
         kind, stream = self._kind(array), self._stream()
-        # one launch, also of parts of unequal sizes, which reduceScatter lacks
+        # a group is one launch, and allows parts of unequal sizes, which reduceScatter does not
         self._nccl.groupStart()
         for rank, (pointer, count) in enumerate(self._parts(array)):
             self._peers.reduce(pointer, pointer, count, kind, self._nccl.NCCL_SUM, rank, stream)

@@ -1,16 +1,17 @@
-"""Private memory pools of CUDA graphs, which nothing else may take memory from."""
+"""Private memory pools of CUDA graphs: nothing else takes memory from them."""
 
 from __future__ import annotations
 
 import contextlib
 from typing import Any
 
-_pools: dict[Any, Any] = {}  # pools that have memory; the device of those to be freed, else None
+_pools: dict[Any, Any] = {}  # pools that have memory, with the device if retired, else None
 
 
 def new_pool(cp: Any) -> Any:
-    """Return a pool that stays alive until its memory is free: CuPy would lose blocks that are
-    freed later.
+    """Return a pool that stays alive until its memory is free.
+
+    CuPy would lose blocks that are freed after their pool is dropped.
     """
     pool = cp.cuda.MemoryPool()
     _pools[pool] = None
@@ -23,8 +24,9 @@ def pools() -> list[Any]:
 
 
 def retire(device: Any, pool: Any) -> None:
-    """Retire a pool, and free the memory of retired ones that nothing refers to: CuPy keeps it in
-    dropped pools.
+    """Retire a pool, and free the memory of retired pools that nothing refers to.
+
+    CuPy does not free the memory of pools that are merely dropped.
     """
     _pools[pool] = device
     for retired, of in list(_pools.items()):

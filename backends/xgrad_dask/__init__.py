@@ -1,16 +1,16 @@
-"""Dask's arrays as the device ``dask``: rules build Dask's graphs, which its schedulers run, on a
-cluster too.
+"""Dask's arrays as the device ``dask``: rules build graphs, which Dask's schedulers run.
 
-Dask's arrays are immutable: tensors hold mutable ones over them. Values are computed when they are
-read: by ``.numpy()``, ``.item()``, or a condition. Arrays that were written to in place, such as
-parameters, the state of an optimizer and running statistics, are computed together at the end of an
-optimizer's step, or by ``device.synchronize()``; data stay in chunks. Differences from ``cpu``:
+A scheduler may run them on a cluster. Dask's arrays are immutable: tensors hold mutable arrays over
+them. Values are computed when they are read: by ``.numpy()``, ``.item()``, or a condition. Arrays
+that were written to in place, such as parameters, the state of an optimizer and running statistics,
+are computed together at the end of an optimizer's step, or by ``device.synchronize()``; data stay
+in chunks. Differences from ``cpu``:
 
-- Checks of values are left out, for they would compute the graph.
+- Values are not checked, because a check would compute the graph.
 - NumPy computes on whole arrays, not by chunks, in decompositions of matrices, in indexing by
   several arrays, in ``searchsorted``, and in sums of repeated indices.
 - NumPy computes on arrays without elements, for which many functions of Dask fail.
-- Functions whose shapes depend on values raise a NotImplementedError.
+- Functions whose result has a shape that depends on values raise a NotImplementedError.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ from xgrad.backend import Backend, DeviceError
 from xgrad.backend.mutable import MutableArray, MutableNamespace, unwrapped
 from xgrad.backend.scipy_kernels import SciPyKernels
 
-_LINALG = "cholesky cross det eig eigh eigvals eigvalsh inv matrix_rank pinv qr slogdet solve svd svdvals".split()
+_LINALG = (
+    "cholesky cross det eig eigh eigvals eigvalsh inv matrix_rank pinv qr slogdet solve svd"
+    " svdvals".split()
+)
 _UNKNOWN = (
     "expected a shape that is known without values, got one that depends on them: move the inputs"
     " by .to('cpu')"
@@ -39,24 +42,25 @@ _UNKNOWN = (
 
 
 def whole(function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
-    """Return the results of a function of NumPy of whole arrays; shapes and dtypes are those for
-    other values.
+    """Return the results of a NumPy function applied to whole arrays.
+
+    Shapes and dtypes are taken from a call with other values.
     """
     with np.errstate(all="ignore"):
         example = function(*[_example(x) for x in inputs], **options)
     function = partial(function, **options)
     if not isinstance(example, tuple):
         return _of_wholes(function, example, *inputs)
-    results = _of_wholes(function, np.empty((), object), *inputs)  # one block, the tuple
+    results = _of_wholes(function, np.empty((), object), *inputs)  # one block that holds the tuple
     parts = [_of_wholes(itemgetter(i), part, results) for i, part in enumerate(example)]
     return type(example)(*parts) if hasattr(example, "_fields") else tuple(parts)
 
 
 def _of_wholes(function: Callable[..., Any], like: Any, *inputs: Any) -> Any:
-    """Return the result of a function of whole arrays as one block, of the shape and dtype of
-    another array.
+    """Return the result of a function of whole arrays as one block.
 
-    Not by `dask.delayed`, which renames the tasks of its inputs: they would no longer be shared.
+    It has the shape and dtype of `like`. `dask.delayed` would rename the tasks of the inputs, which
+    would then no longer be shared.
     """
     labels, axes = count(like.ndim), range(like.ndim)
     indices = [tuple(islice(labels, x.ndim)) if hasattr(x, "dask") else None for x in inputs]
@@ -72,7 +76,7 @@ def _of_wholes(function: Callable[..., Any], like: Any, *inputs: Any) -> Any:
 
 
 def _example(x: Any) -> Any:
-    """Return an array of NumPy like one of Dask, with values for which functions are defined."""
+    """Return a NumPy array like a Dask array, with values for which functions are defined."""
     if not hasattr(x, "dask"):
         return x
     values = np.eye(*x.shape[-2:]) if x.ndim > 1 and x.dtype.kind in "fc" else np.zeros(())
@@ -100,8 +104,9 @@ def _parts(key: Any) -> tuple[Any, ...]:
 
 
 def _computed(*arrays: Any) -> tuple[Any, ...]:
-    """Return the values of arrays. Without fusion of tasks, which gives others to a cluster under
-    the same keys.
+    """Return the values of arrays, without fusion of tasks.
+
+    Fusion gives a cluster different tasks under the same keys.
     """
     values: tuple[Any, ...] = import_module("dask").compute(*arrays, optimize_graph=False)
     return values
@@ -110,7 +115,7 @@ def _computed(*arrays: Any) -> tuple[Any, ...]:
 def _whole_if_empty(
     function: Callable[..., Any], of_numpy: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return a function of Dask that leaves arrays without elements to NumPy."""
+    """Return a Dask function that leaves arrays without elements to NumPy."""
 
     def call(*args: Any, **options: Any) -> Any:
         places = [i for i, x in enumerate(args) if hasattr(x, "dask")]
@@ -127,7 +132,7 @@ def _whole_if_empty(
 def _placed(
     function: Callable[..., Any], others: list[Any], places: list[int], *arrays: Any, **options: Any
 ) -> Any:
-    """Call a function with arrays at some places among its other arguments."""
+    """Call a function with arrays at the given positions among its other arguments."""
     args = others.copy()
     for place, x in zip(places, arrays, strict=True):
         args[place] = x
@@ -144,7 +149,7 @@ def _eye(
 
 
 def _reshape(x: Any, /, shape: tuple[int, ...]) -> Any:
-    """Reshape by chunks where Dask can, else as one chunk."""
+    """Reshape by chunks where Dask can, otherwise as one chunk."""
     reshape = import_module("dask.array").reshape
     try:
         return reshape(x, shape)
@@ -168,12 +173,11 @@ def _take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
 
 
 class DaskArray(MutableArray):
-    """A mutable array over Dask's."""
+    """A mutable array over a Dask array."""
 
     __slots__ = ()
-    written: ClassVar[WeakValueDictionary[int, DaskArray]] = (
-        WeakValueDictionary()
-    )  # and not computed since; by id
+    # arrays written to and not computed since, by id
+    written: ClassVar[WeakValueDictionary[int, DaskArray]] = WeakValueDictionary()
 
     def __init__(
         self,
@@ -289,23 +293,23 @@ class DaskBackend(Backend):
         return DaskArray(whole(_added, x.native, unwrapped(values), *unwrapped(_parts(key))))
 
     def synchronize(self, index: int) -> None:
-        """Compute all arrays of one chunk that were written to, at once, and replace their graphs
-        by the values.
+        """Compute all arrays of one chunk that were written to, together.
 
-        The values are held here, not on a cluster (`persist`): its scheduler would remember the
-        tasks of all steps.
+        The values replace their graphs. They are held here, not on a cluster (`persist`), because
+        its scheduler would remember the tasks of all steps.
         """
         arrays = [x for x in DaskArray.written.values() if x.native.npartitions == 1]
         for x, values in zip(arrays, _computed(*[x.native for x in arrays]), strict=True):
             x.write(self.from_host(values, index).native)
-            DaskArray.written.pop(id(x), None)  # another thread may have computed it
+            DaskArray.written.pop(id(x), None)  # another thread may have removed it
 
     def wrote(self, x: Any) -> None:
         DaskArray.written[id(x.root)] = x.root
 
     def _cross_entropy(self, input: Any, target: Any, **options: Any) -> Any:
-        """Apply the generic rule to three axes: for two, it indexes by two arrays, which takes
-        whole ones.
+        """Apply the generic rule to three axes.
+
+        For two axes, it indexes by two arrays, which would take whole arrays.
         """
         rule, xp = import_module("xgrad.ops.class_losses")._cross_entropy.function.forward, self.xp
         if len(input.shape) != 2:

@@ -1,12 +1,11 @@
-"""JAX's arrays as the devices ``jax``, ``jax:1``, ...: those of JAX's default platform, in its
-order.
+"""JAX's arrays as the devices ``jax``, ``jax:1``, ..., the devices of JAX's default platform.
 
-JAX's arrays are immutable: tensors hold mutable ones over them. Neither its derivatives nor its
-compiler are used. float64 is enabled where xgrad calls JAX, and nowhere else. Differences from
-``cpu``:
+They are in JAX's order. JAX's arrays are immutable: tensors hold mutable arrays over them. Neither
+its derivatives nor its compiler are used. float64 is enabled where xgrad calls JAX, and nowhere
+else. Differences from ``cpu``:
 
-- An index in an array that is out of bounds is that of the last element, as in JAX.
-- Special functions are SciPy's, for which arrays pass through the host.
+- An index in an array that is out of bounds selects the last element, as in JAX.
+- Special functions are SciPy's: arrays pass through the host.
 
 Work is queued, but the backend is not `asynchronous`: checks of values wait. It has not run on a
 GPU.
@@ -27,7 +26,7 @@ from xgrad.backend.scipy_kernels import SciPyKernels
 
 
 class JaxArray(MutableArray):
-    """A mutable array over JAX's."""
+    """A mutable array over a JAX array."""
 
     __slots__ = ()
 
@@ -45,7 +44,7 @@ class JaxArray(MutableArray):
         ):
             np.broadcast_to(0, self.shape)[
                 key
-            ]  # raises IndexError, where JAX takes the last element
+            ]  # raises IndexError; JAX would take the last element
         return super().__getitem__(key)
 
 
@@ -116,9 +115,7 @@ class JaxBackend(Backend):
         return JaxArray(x.native.at[unwrapped(key)].add(unwrapped(values)))
 
     def matrix_rank(self, x: Any, /, *, rtol: Any = None) -> Any:
-        """Return `linalg.matrix_rank` of the standard: JAX takes `rtol` for an absolute
-        tolerance.
-        """
+        """Return `linalg.matrix_rank` of the standard: JAX's `rtol` is an absolute tolerance."""
         rank, svdvals = self._jnp.linalg.matrix_rank, self._jnp.linalg.svdvals
         if rtol is None or 0 in x.shape:
             return JaxArray(rank(x.native))
@@ -127,7 +124,7 @@ class JaxBackend(Backend):
         )
 
     def searchsorted(self, x1: Any, x2: Any, /, **options: Any) -> Any:
-        """Return `searchsorted` of the standard: JAX's indices are int32."""
+        """Return `searchsorted` of the standard, with int64 indices: JAX's are int32."""
         options = {name: unwrapped(value) for name, value in options.items()}
         return JaxArray(
             self._jnp.searchsorted(unwrapped(x1), unwrapped(x2), **options).astype("int64")

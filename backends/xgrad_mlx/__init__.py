@@ -1,13 +1,12 @@
-"""MLX's arrays as the device ``mlx``: its default device, the GPU on machines of Apple, else the
-CPU.
+"""MLX's arrays as the device ``mlx``: MLX's default device.
 
-MLX's slices are copies: tensors hold mutable arrays over its arrays. Neither its derivatives nor
-its compiler are used. Differences from ``cpu``:
+It is the GPU on Apple machines, otherwise the CPU. MLX's slices are copies: tensors hold mutable
+arrays over its arrays. Neither its derivatives nor its compiler are used. Differences from ``cpu``:
 
 - There is no complex128, and on the GPU no float64: complex numbers of float64 are complex64.
-- An index in an array is not checked.
-- Special functions are SciPy's, and NumPy's stand in for what MLX lacks, or has with other results:
-  see `functions`.
+- Indices in arrays are not checked.
+- Special functions are SciPy's. NumPy's functions replace those that MLX lacks, or whose results
+  differ: see `functions`.
 
 Work is queued, but the backend is not `asynchronous`: checks of values wait. It has not run on a
 GPU.
@@ -27,11 +26,14 @@ from xgrad.backend.mutable import MutableArray, MutableNamespace, unwrapped
 from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad_mlx.functions import functions
 
-_DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64".split()
+_DTYPES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
+    " complex64".split()
+)
 
 
 class MlxArray(MutableArray):
-    """A mutable array over MLX's."""
+    """A mutable array over an MLX array."""
 
     __slots__ = ()
 
@@ -54,7 +56,7 @@ class MlxArray(MutableArray):
         if not any(
             isinstance(part, MlxArray) for part in (key if isinstance(key, tuple) else (key,))
         ):
-            np.broadcast_to(0, self.shape)[key]  # raises IndexError, which MLX does not
+            np.broadcast_to(0, self.shape)[key]  # raises IndexError, because MLX does not
             return super().__getitem__(key)
         return MlxArray(self.native[_without_masks(unwrapped(key))])
 

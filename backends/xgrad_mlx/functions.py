@@ -1,5 +1,6 @@
-"""The functions of the standard on MLX's arrays: MLX's own, adapted where they differ, or NumPy's
-on the host.
+"""The functions of the standard on MLX's arrays.
+
+They are MLX's own, adapted where they differ, or NumPy's on the host.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-#: Functions that MLX lacks, or whose options and special values are not the standard's: NumPy's, on
-#: the host.
+#: Functions that MLX lacks, or whose options or special values differ from the standard: NumPy's,
+#: on the host.
 _HOSTED = "argsort floor_divide hypot isin nextafter nonzero remainder repeat sort".split()
 _HOSTED += [f"unique_{kind}" for kind in ("all", "counts", "inverse", "values")]
-_INEXACT = "cos exp logaddexp sin".split()  # of float64, with the precision of float32
+_INEXACT = "cos exp logaddexp sin".split()  # in float64 they have the precision of float32
 _REDUCTIONS = "all any max mean min".split()
 _CREATION = (
     "arange empty empty_like eye full full_like linspace ones ones_like zeros zeros_like".split()
@@ -23,11 +24,11 @@ _CREATION = (
 
 
 def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespace:
-    """Return the namespace, given MLX's and a function that makes its arrays of NumPy's."""
+    """Return the namespace, given MLX's and a function that converts NumPy arrays to MLX's."""
     compat = import_module("array_api_compat.numpy")
 
     def hosted(function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function of NumPy as one of arrays of MLX, which pass through the host."""
+        """Return a NumPy function as a function of MLX arrays, which pass through the host."""
 
         def to_host(x: Any) -> Any:
             return np.array(x) if isinstance(x, mx.array) else x
@@ -50,14 +51,15 @@ def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespac
         return lambda *args: (exactly if args[0].dtype == mx.float64 else rounded)(*args)
 
     def sum_dtype(dtype: Any) -> Any:
-        """Return the dtype of a sum by default."""
+        """Return the default dtype of a sum."""
         if dtype == mx.bool_ or mx.issubdtype(dtype, mx.signedinteger):
             return mx.int64
         return mx.uint64 if mx.issubdtype(dtype, mx.unsignedinteger) else dtype
 
     def reduction(name: str) -> Callable[..., Any]:
-        """Return a reduction of MLX, which reads other memory for an array without elements: then
-        it is NumPy's.
+        """Return a reduction of MLX, or NumPy's for an array without elements.
+
+        For such an array MLX reads memory outside it.
         """
         some, none = getattr(mx, name), hosted(getattr(compat, name))
         return lambda x, /, **options: (some if x.size else none)(x, **options)
@@ -71,7 +73,7 @@ def functions(mx: Any, from_host: Callable[[np.ndarray], Any]) -> SimpleNamespac
         return call
 
     def indices(function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function with int64 for MLX's narrower integers."""
+        """Return a function that converts MLX's narrower integers to int64."""
         return lambda *args, **options: function(*args, **options).astype(mx.int64)
 
     def cumulative(function: Callable[..., Any], first: int) -> Callable[..., Any]:

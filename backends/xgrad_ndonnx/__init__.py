@@ -1,14 +1,14 @@
 """ndonnx's arrays as the device ``ndonnx``: functions of the standard that make an ONNX graph.
 
-Arrays of known values compute at once. What depends on an argument of the graph has a dtype and a
-shape and no values: to read one is an error. `xgrad.onnx.export` makes files of both. Differences
-from ``cpu``:
+Arrays of known values compute at once. An array that depends on an argument of the graph has a
+dtype and a shape but no values: reading one is an error. `xgrad.onnx.export` writes both kinds to
+files. Differences from ``cpu``:
 
 - There are no complex numbers, no decompositions, no Fourier transforms, and no special functions
   but ``erf``.
-- No checks of values are made of what depends on an argument.
+- Values that depend on an argument are not checked.
 - ndonnx's slices are copies: tensors hold mutable arrays over its arrays.
-- An index in an array counts from the end if it is negative, and is not checked.
+- A negative index in an array counts from the end. Indices in arrays are not checked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float3
 
 
 class NdonnxArray(MutableArray):
-    """A mutable array over ndonnx's."""
+    """A mutable array over an ndonnx array."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ class NdonnxArray(MutableArray):
 
 
 class NdonnxBackend(Backend):
-    """ndonnx: each function of the standard adds operators of ONNX to a graph."""
+    """ndonnx: each function of the standard adds ONNX operators to a graph."""
 
     library = "ndonnx"
     array_type = NdonnxArray
@@ -122,7 +122,7 @@ class NdonnxBackend(Backend):
         return self._numpy_dtypes[dtype]
 
     def check_true(self, condition: Any) -> bool:
-        """Return whether a condition holds, or True if that depends on an argument of the graph."""
+        """Return whether a condition holds; True if it depends on an argument of the graph."""
         try:
             return bool(condition.native.unwrap_numpy())
         except ValueError:
@@ -137,14 +137,14 @@ class NdonnxBackend(Backend):
 
 
 def operator(name: str, *inputs: Any, **attributes: Any) -> Any:
-    """Return the first result of an operator of ONNX."""
+    """Return the first result of an ONNX operator."""
     function: Callable[..., Any] = getattr(import_module("spox.opset.ai.onnx.v21"), name)
     out = function(*[x if x is None else x.unwrap_spox() for x in inputs], **attributes)
     return NdonnxArray.namespace().asarray(out[0] if isinstance(out, tuple) else out)
 
 
 def _numbers(shape: tuple[int, ...]) -> np.ndarray:
-    """Return the position of each element."""
+    """Return the position of each element in C order."""
     return np.arange(math.prod(shape)).reshape(shape)
 
 
@@ -161,7 +161,7 @@ def has_arrays(key: Any) -> bool:
 
 
 def positions(shape: tuple[int, ...], key: Any) -> Any:
-    """Return the positions of the elements that a key selects of an array."""
+    """Return the positions of the elements that a key selects from an array of a shape."""
     xp, parts = NdonnxArray.namespace(), _parts(key)
     try:
         known = tuple([part.unwrap_numpy() if _is_array(part) else part for part in parts])
@@ -180,13 +180,13 @@ def positions(shape: tuple[int, ...], key: Any) -> Any:
 
 
 def gather(x: Any, places: Any) -> Any:
-    """Return the elements at some positions."""
+    """Return the elements at the given positions."""
     xp = NdonnxArray.namespace()
     return xp.reshape(xp.take(xp.reshape(x, (-1,)), xp.reshape(places, (-1,))), places.shape)
 
 
 def scatter(x: Any, places: Any, values: Any, **attributes: Any) -> Any:
-    """Return an array with values at some positions, broadcast and in its dtype."""
+    """Return an array with values, broadcast and cast, at the given positions."""
     xp, flat = NdonnxArray.namespace(), (-1,)
     values = xp.broadcast_to(xp.asarray(values, dtype=x.dtype), places.shape)
     parts = [xp.reshape(x, flat), xp.reshape(places, (-1, 1)), xp.reshape(values, flat)]
@@ -201,19 +201,19 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
 
 
 def conj(x: Any, /) -> Any:
-    """Return a real array as it is, also for `real`: ndonnx refuses these."""
+    """Return a real array unchanged, for `conj` and `real`: ndonnx refuses real arrays."""
     return x
 
 
 def permute_dims(x: Any, axes: tuple[int, ...], /) -> Any:
-    """Return `permute_dims` of the standard, also for negative axes."""
+    """Return `permute_dims` of the standard; it also takes negative axes."""
     return NdonnxArray.namespace().permute_dims(x, tuple([axis % x.ndim for axis in axes]))
 
 
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
-    """Return `cumulative_prod` of the standard: ndonnx's is NaN for negative numbers."""
+    """Return `cumulative_prod` of the standard: ndonnx's gives NaN for negative numbers."""
     xp, axis = NdonnxArray.namespace(), 0 if axis is None else axis % x.ndim
     x = x if dtype is None else xp.astype(x, dtype)
     parts = [xp.expand_dims(part, axis=axis) for part in xp.unstack(x, axis=axis)]
@@ -226,14 +226,14 @@ def cumulative_prod(
 
 
 def var(x: Any, /, *, axis: Any = None, correction: float = 0, keepdims: bool = False) -> Any:
-    """Return `var` of the standard: ndonnx's ignores the fraction of a correction."""
+    """Return `var` of the standard: ndonnx's ignores the fractional part of a correction."""
     out = NdonnxArray.namespace().var(x, axis=axis, keepdims=keepdims)
     count = math.prod(x.shape) / max(math.prod(out.shape), 1)
     return out * (count / (count - correction) if count > correction else math.inf)
 
 
 def std(x: Any, /, **options: Any) -> Any:
-    """Return `std` of the standard, the root of `var`."""
+    """Return `std` of the standard, the square root of `var`."""
     return NdonnxArray.namespace().sqrt(var(x, **options))
 
 
@@ -251,12 +251,12 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
 
 
 def convolution(input: Any, weight: Any, bias: Any = None, *, window: Any, groups: int) -> Any:
-    """Return a convolution."""
+    """Return the convolution by ONNX's operator."""
     return operator("conv", input, weight, bias, group=groups, **_attributes(window))
 
 
 def convolution_input(grad: Any, weight: Any, *, window: Any, groups: int) -> Any:
-    """Return the gradient of a convolution for its input."""
+    """Return the gradient of a convolution with respect to its input."""
     axes = zip(window.padded, window.stride, window.out, window.span, strict=True)
     rest = [padded - stride * (n - 1) - span for padded, stride, n, span in axes]
     return operator(
@@ -270,7 +270,7 @@ def maximum_pool(x: Any, *, window: Any) -> Any:
 
 
 def _attributes(window: Any) -> dict[str, Any]:
-    """Return the attributes of an operator with a window."""
+    """Return the attributes of a window operator."""
     pads = [pair[end] for end in (0, 1) for pair in window.padding]
     return {
         "kernel_shape": window.kernel,

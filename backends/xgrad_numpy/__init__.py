@@ -14,21 +14,28 @@ from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.support.refcounts import references
 from xgrad_numpy import functions, products, sums
 
-# Functions of NumPy that conform to the standard. Those that an older NumPy lacks come from
-# array-api-compat.
+# NumPy functions that conform to the standard. An older NumPy lacks some of them: array-api-compat
+# has these.
 _NATIVE = """
-abs acos acosh add all any arange argmax argmin asarray asin asinh atan atan2 atanh bitwise_and bitwise_invert
-bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to concat conj copysign cos cosh
+abs acos acosh add all any arange argmax argmin asarray asin asinh atan atan2 atanh bitwise_and \
+bitwise_invert
+bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_to concat conj copysign \
+cos cosh
 cumulative_prod divide empty empty_like equal exp expm1 eye flip floor_divide from_dlpack full
-full_like greater greater_equal hypot imag isdtype isfinite isin isinf isnan less less_equal linspace log log10 log1p
-log2 logaddexp logical_and logical_not logical_or logical_xor maximum minimum moveaxis multiply negative
-nextafter not_equal ones ones_like permute_dims positive prod real reciprocal remainder repeat roll round
-searchsorted sign signbit sin sinh sqrt square std subtract take take_along_axis tan tanh tile tril triu
+full_like greater greater_equal hypot imag isdtype isfinite isin isinf isnan less less_equal \
+linspace log log10 log1p
+log2 logaddexp logical_and logical_not logical_or logical_xor maximum minimum moveaxis multiply \
+negative
+nextafter not_equal ones ones_like permute_dims positive prod real reciprocal remainder repeat \
+roll round
+searchsorted sign signbit sin sinh sqrt square std subtract take take_along_axis tan tanh tile \
+tril triu
 var vecdot zeros zeros_like
-bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128 e inf nan newaxis pi
+bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128 e inf \
+nan newaxis pi
 """.split()
 
-#: Functions of the namespace, and kernels, by the module that has them.
+#: Functions of the namespace, and kernels, by the module that defines them.
 _OWN: dict[Any, str] = {
     functions: (
         "argsort astype expand_dims matrix_transpose max min pow reshape sort squeeze stack where"
@@ -41,31 +48,31 @@ _KERNELS: dict[Any, str] = {
     products: "multiply_add",
     sums: "sum_products",
 }
-#: Kernels by module, which is loaded at their first call.
+#: Kernels by module; a module is loaded at the first call of one of its kernels.
 _LAZY_KERNELS = {
     "recurrent": "lstm_steps lstm_gradient gru_steps gru_gradient",
     "convolution": "convolution convolution_input convolution_weight",
     "pooling": "maximum_pool maximum_pool_gradient",
 }
-#: Elementwise rules of many functions, which are compiled for large arrays.
+#: Elementwise rules of several functions, which are compiled for large arrays.
 _COMPILED = frozenset({
     "probability_below", "gelu_tanh_values", "gelu_values", "relu_gradient",
 })  # fmt: skip
-#: Rules of many calls, of which programs are made for large arrays.
+#: Rules of several calls, for which programs are made if arrays are large.
 _PROGRAMS = frozenset(
     {"standardize", "normalization_gradient", "attention_values", "attention_gradient"}
 )
 #: Update rules of optimizers, which are compiled for large arrays.
 _UPDATES = frozenset({"sgd_step", "adam_step"})
-_MANY = 1 << 14  # elements of a large array
-#: Bytes of an array, freed at once and never touched, by which glibc learns to keep freed memory:
-#: it returns blocks above the largest that it has mapped and freed, up to 32 MiB, and the system
-#: then zeroes each page of the next ones.
+_MANY = 1 << 14  # elements from which an array is large
+#: Bytes of an array that is freed at once and never touched. It makes glibc keep freed memory:
+#: glibc returns only blocks larger than the largest that it has mapped and freed, up to 32 MiB, and
+#: the system zeroes each page of memory that is allocated after that.
 _LARGEST = (1 << 25) - (1 << 16)
 
 
 class _Namespace:
-    """NumPy where it conforms, array-api-compat for the rest, loaded at its first use."""
+    """NumPy where it conforms; array-api-compat, loaded at its first use, for the rest."""
 
     def __init__(self) -> None:
         vars(self).update({name: getattr(np, name) for name in _NATIVE if hasattr(np, name)})
@@ -76,7 +83,7 @@ class _Namespace:
         if name == "linalg":
             from xgrad.backend.finite_linalg import (
                 finite_linalg,
-            )  # not at the top: at the first use
+            )  # not at the top: loaded at the first use
 
             value = finite_linalg(value, np.asarray)
         setattr(self, name, value)
@@ -84,12 +91,12 @@ class _Namespace:
 
 
 def _members(names: dict[Any, str]) -> dict[str, Any]:
-    """Return members of modules by their names."""
+    """Return members of modules by name."""
     return {name: getattr(module, name) for module, text in names.items() for name in text.split()}
 
 
 def _lazy(module: str, name: str) -> Callable[..., Any]:
-    """Return a kernel of a module that imports ops, and is loaded at its first call."""
+    """Return a kernel whose module is loaded at its first call, because it imports ops."""
 
     def kernel(*inputs: Any, **options: Any) -> Any:
         return getattr(import_module(f"xgrad_numpy.{module}"), name)(*inputs, **options)
@@ -99,7 +106,7 @@ def _lazy(module: str, name: str) -> Callable[..., Any]:
 
 
 def _compiled(name: str, xp: Any) -> Callable[..., Any]:
-    """Return the kernel of an elementwise rule, which is compiled once there are large arrays."""
+    """Return the kernel of an elementwise rule, which is compiled at the first large array."""
 
     def kernel(*arrays: Any) -> Any:
         if arrays[0].size >= _MANY:
@@ -114,8 +121,9 @@ def _compiled(name: str, xp: Any) -> Callable[..., Any]:
 
 
 def _as_program(name: str, xp: Any) -> Callable[..., Any]:
-    """Return the kernel of a rule of many calls, of which programs are made once there are large
-    arrays.
+    """Return the kernel of a rule of several calls.
+
+    Programs are made for it from the first large array on.
     """
 
     def kernel(*args: Any) -> Any:
@@ -131,9 +139,10 @@ def _as_program(name: str, xp: Any) -> Callable[..., Any]:
 
 
 def _as_update(name: str, xp: Any) -> Callable[..., Any]:
-    """Return the kernel of an update rule, which is compiled once there are large arrays.
+    """Return the kernel of an update rule, which is compiled at the first large array.
 
-    On one thread, plain SGD, which has no moments, takes NumPy no longer.
+    Plain SGD, which has no moments, is compiled only if there are several threads: on one thread
+    NumPy is as fast.
     """
 
     def kernel(*args: Any) -> Any:
@@ -191,7 +200,7 @@ class NumpyBackend(Backend):
         owners = len(arrays) - views
         if owners > 1 or (owners and arrays[0] is not owner):
             return False
-        of_owner = 1 + views  # this variable, and the base of each view
+        of_owner = 1 + views  # references by this variable and by the base of each view
         if owners:
             return references(arrays) == len(arrays) + of_owner
         return references(arrays) == len(arrays) and references([owner]) == of_owner

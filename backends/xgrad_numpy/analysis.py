@@ -1,4 +1,4 @@
-"""Analysis of a program: makers, readers and last uses of values, and copies that can be elided."""
+"""Analysis of programs: makers, readers and last uses of values, and copies that can be elided."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Analysis:
                 self.readers.setdefault(x.number, []).append(call)
         self.last_reads = {
             x.number: i for i, call in enumerate(calls) for x in call.reads
-        }  # indices of calls
+        }  # indices of the last calls that read each value
         self.makers = {
             x.number: i for i, call in enumerate(calls) for x in call.results
-        }  # indices of calls
+        }  # indices of the calls that make each value
         self.escaping = {x.storage for x in program.outputs}
         ends = {
             x.storage: i
@@ -44,18 +44,18 @@ class Analysis:
         }
         self.ends = ends | dict.fromkeys(
             self.escaping, len(calls)
-        )  # the last call that uses each storage
-        self.dying: dict[int, list[Storage]] = {}  # the inverse
+        )  # index of the last call that uses each storage
+        self.dying: dict[int, list[Storage]] = {}  # the inverse of `ends`
         for storage, end in self.ends.items():
             self.dying.setdefault(end, []).append(storage)
         self.targets: dict[
             int, Value
-        ] = {}  # to which values are copied, as their only use: computed there
+        ] = {}  # targets of copies, by value: a copy is its only use, so it is computed there
         extents = {x.number: byte_bounds(y) for x, y in zip(program.state, arrays, strict=True)}
         self._find_targets(extents, {x.storage: (0, math.inf) for x in program.state})
 
     def keep(self, storage: Storage, until: int) -> None:
-        """Let a storage live until a call at least."""
+        """Keep a storage alive at least until a call."""
         end = self.ends[storage]
         if end < until:
             self.dying[end].remove(storage)
@@ -63,14 +63,15 @@ class Analysis:
             self.ends[storage] = until
 
     def _find_targets(self, extents: dict[int, Any], shared: dict[Storage, Any]) -> None:
-        """Find copies to arrays of the state, with no access to the memory between the computation
-        and the copy.
+        """Find values to compute directly in the arrays of the state that they are copied to.
+
+        Nothing may access that memory between the computation and the copy.
         """
         accesses: list[
             tuple[float, float, float]
-        ] = []  # calls, and the extents of memory that they read or write
+        ] = []  # indices of calls, with extents of memory that they read or write
         copies: list[tuple[int, int, Value, Value]] = []
-        first = 0  # call after the last check
+        first = 0  # index of the call after the last check
         for i, call in enumerate(self._calls):
             for x in (*call.reads, *call.writes):
                 if x.storage in shared:
@@ -106,8 +107,9 @@ class Analysis:
                 self.targets[x.number] = target
 
     def _is_read_once(self, x: Value) -> bool:
-        """Return whether a value is the only one of its memory, which one call makes and one other
-        reads.
+        """Return whether exactly one call reads a value that another call makes.
+
+        No other value may share its memory.
         """
         if x.number not in self.makers or x.storage.writes or x.storage in self.escaping:
             return False

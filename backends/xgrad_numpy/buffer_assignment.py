@@ -1,5 +1,6 @@
-"""Buffer assignment, by which values that are not live at the same time share memory, and layouts
-of values.
+"""Buffer assignment, and layouts of values.
+
+Values that are not live at the same time share memory.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ ALIGNMENT = 64  # bytes of a cache line
 
 
 class BufferAssignment:
-    """Offsets for values in one block of memory of `nbytes`: best fit, with adjacent free blocks
-    joined.
+    """Offsets for values in one block of memory of `nbytes`: best fit.
+
+    Adjacent free blocks are joined.
     """
 
     def __init__(self) -> None:
         self.nbytes = 0
         self._live: dict[
             Storage, tuple[int, int]
-        ] = {}  # offsets, and the size of the value allocated for
-        self._free: list[tuple[int, int]] = []  # starts and ends, in order
+        ] = {}  # offset, and bytes of the value it was allocated for
+        self._free: list[tuple[int, int]] = []  # starts and ends, sorted
 
     def allocate(self, value: Value) -> int:
         """Return the offset of memory for a value, until its storage is released."""
@@ -38,17 +40,17 @@ class BufferAssignment:
             i = bisect_left(self._free, (offset,))
             self._free[i : i + 1] = [(offset + size, offset + free)] if free > size else []
         else:
-            last = (
-                bool(self._free) and self._free[-1][1] == self.nbytes
-            )  # a free block at the end grows
+            # whether a free block at the end can grow
+            last = bool(self._free) and self._free[-1][1] == self.nbytes
             offset = self._free.pop()[0] if last else self.nbytes
             self.nbytes = offset + size
         self._live[value.storage] = offset, value.nbytes
         return offset
 
     def transfer(self, old: Value, new: Value) -> bool:
-        """Move the memory of a value to one of the same layout, and return whether the old value
-        owned all of it.
+        """Give the memory of a value to a new value of the same layout.
+
+        Returns False, and does nothing, unless the old value owned all of it.
         """
         if (
             old.storage not in self._live
@@ -73,7 +75,7 @@ class BufferAssignment:
             self._free.insert(i, (start, end))
 
     def memory(self) -> np.ndarray:
-        """Return new memory of this size."""
+        """Return new memory for the block."""
         memory = np.empty(self.nbytes + ALIGNMENT, np.uint8)
         start = -memory.ctypes.data % ALIGNMENT
         return memory[start : start + self.nbytes]
@@ -84,8 +86,9 @@ def _aligned(nbytes: int) -> int:
 
 
 def is_contiguous(value: Value, axes: Iterable[int] | None = None) -> bool:
-    """Return whether the elements lie without gaps, with the axes from the innermost; by default in
-    C order.
+    """Return whether the elements lie without gaps, in the given order of axes.
+
+    `axes` starts with the innermost axis; the default is C order.
     """
     strides: Any = value.strides
     expected = int(value.dtype.itemsize)
@@ -97,7 +100,7 @@ def is_contiguous(value: Value, axes: Iterable[int] | None = None) -> bool:
 
 
 def contiguous_strides(value: Value) -> tuple[int, ...]:
-    """Return the strides of new memory in C order. Axes of length 1 have strides, too."""
+    """Return the strides of new memory in C order, also for axes of length 1."""
     strides, step = list[int](), int(value.dtype.itemsize)
     for n in reversed(value.shape):
         strides.append(step)

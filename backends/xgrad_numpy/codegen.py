@@ -12,7 +12,8 @@ from typing import Any
 
 from xgrad.capture.program import leaves, map_leaves
 
-# instructions from which a loop in C, 25 ns slower for each, is worth the time to compile lines
+# From this number on, static calls run in a C loop, which saves compiling their lines; a call takes
+# 25 ns longer there.
 _MANY = 32
 _LITERALS = frozenset({bool, int, type(None)})
 
@@ -22,9 +23,10 @@ class Slot:
     """An operand for an array or a number.
 
     A dynamic slot is a variable of the run, `early` if it is known before the first instruction. A
-    static one keeps its array between calls of `link`; `find` computes it from slots earlier in the
-    `order`, of which it is a dependent. An `example` is an array like those that a dynamic slot
-    will hold. If that is `new`, the run makes its memory, and no input or state shares it.
+    static one keeps its array between calls of `link`; `find` computes it from earlier slots in the
+    `order`, which have it among their `dependents`. An `example` is an array like those that a
+    dynamic slot will hold. If the slot is `new`, the run allocates its memory, and no input or
+    state shares it.
     """
 
     dynamic: bool = False
@@ -39,15 +41,16 @@ class Slot:
 
 @dataclass(slots=True, eq=False)
 class Instruction:
-    """A call with slots, constants, and tuples, lists and slices of them; `result` are dynamic
-    slots.
+    """A call with slots, constants, and tuples, lists and slices of them.
+
+    `result` consists of dynamic slots.
     """
 
     function: Callable[..., Any]
     operands: tuple[Any, ...]
     options: dict[str, Any]
     result: Slot | tuple[Slot, ...] | None = None
-    slots: list[Slot] = field(init=False)  # among the operands
+    slots: list[Slot] = field(init=False)  # slots among the operands
 
     def __post_init__(self) -> None:
         self.slots = slots_in(
@@ -62,13 +65,13 @@ class Instruction:
         )
 
     def example(self) -> Any:
-        """Return what the call returns for examples of its slots."""
+        """Return the result of the call for the examples of its slots."""
         return self.function(
             *map_leaves(array_of, self.operands), **map_leaves(array_of, self.options)
         )
 
     def entry(self) -> tuple[Any, ...]:
-        """Return the arguments of ``operator.call`` that make a call of static slots."""
+        """Return arguments with which ``operator.call`` makes this call of static slots."""
         operands: Any = (self.function, *map_leaves(_resolve, self.operands))
         return (
             (partial(*operands, **map_leaves(_resolve, self.options)),)
@@ -82,7 +85,7 @@ def _resolve(operand: Any) -> Any:
 
 
 def array_of(operand: Any) -> Any:
-    """Return the array of a slot, or one like it; other operands are returned as they are."""
+    """Return the array of a slot, or its example; other operands are returned unchanged."""
     return (
         operand
         if type(operand) is not Slot
@@ -98,8 +101,9 @@ def slots_in(operands: Sequence[Any]) -> list[Slot]:
 
 
 class Code:
-    """A function, `run`, of the parameters: see `Executor`; with its `scope`. An error calls
-    `on_error` first.
+    """A function, `run`, of the parameters, with its `scope`: see `Executor`.
+
+    An error calls `on_error` first.
     """
 
     def __init__(
@@ -115,10 +119,10 @@ class Code:
             __name__="xgrad", call=operator.call, starmap=starmap, consume=consume
         )
         self.scope["on_error"] = on_error
-        self._names: dict[int, tuple[str, Any]] = {}  # with the operand, by its id
+        self._names: dict[int, tuple[str, Any]] = {}  # name and operand by id
         self._entries: dict[
             Slot, list[tuple[list[Any], int, Instruction]]
-        ] = {}  # of static slots in loops
+        ] = {}  # uses of static slots in loops
         self._last = {id(slot): id(x) for x in (*before, *after) for slot in (*x.slots, *x.results)}
         for slot in outputs:
             self._last.pop(id(slot), None)
@@ -145,7 +149,7 @@ class Code:
             _compiled("\n    ".join([head, *lines, f"return {self._text(tuple(outputs))}"])),
             self.scope,
         )
-        self.run: Callable[..., Any] = self.scope.pop("run")  # no cycle
+        self.run: Callable[..., Any] = self.scope.pop("run")  # avoids a reference cycle
 
     def update(self, slots: Iterable[Slot]) -> None:
         """Use the current arrays of static slots."""
@@ -170,7 +174,7 @@ class Code:
                     for slot in slots
                     if not slot.early and self._last.get(id(slot)) == id(x)
                 ]
-                if dead:  # or memory is in use for longer than in eager mode
+                if dead:  # releases memory as early as in eager mode
                     lines.append(f"del {', '.join(dead)}")
         return lines
 
@@ -217,18 +221,16 @@ class Code:
 
 
 def is_planned(x: Instruction) -> bool:
-    """Return whether an instruction is made of static slots, and of dynamic ones of which there are
-    examples.
-    """
+    """Return whether an instruction writes no dynamic slot, and has examples of those it reads."""
     return x.result is None and not any(slot.dynamic and slot.example is None for slot in x.slots)
 
 
 def is_static(x: Instruction) -> bool:
-    """Return whether an instruction writes to static slots alone, and is made of them."""
+    """Return whether an instruction writes to static slots only, and reads no dynamic ones."""
     return x.result is None and not any(slot.dynamic for slot in x.slots)
 
 
 @lru_cache(256)
 def _compiled(source: str) -> Any:
-    """Return the code of a source, compiled once: programs for other shapes often have the same."""
+    """Return the compiled code of a source; programs for other shapes often have the same one."""
     return compile(source, "<captured step>", "exec")

@@ -2,11 +2,11 @@
 
 Results lie in memory as (height, channels, images, width), whatever the order of their axes. The
 rows of all channels and images under a kernel are then adjacent, and matrix products read them in
-place, one for each row of the output. Only the shifts along the width are copied, as many as the
-kernel is wide.
+place, one product for each row of the output. Only the shifts along the width are copied, one for
+each column of the kernel.
 
-Native kernels, where there are any, compute the same products in the same layout: the bits are the
-same.
+Native kernels, where available, compute the same products in the same layout, with bit-identical
+results.
 """
 
 from __future__ import annotations
@@ -22,13 +22,11 @@ from xgrad_numpy.native import convolution as native
 from xgrad_numpy.native.convolution import Pair, Plane
 
 _DTYPES = frozenset(map(np.dtype, ("float32", "float64")))
-_MANY = (
-    1 << 22
-)  # elements of weight gradients, one for each row of the output, from which they are added one by one
+_MANY = 1 << 22  # elements from which the weight gradients of output rows are added one by one
 
 
 def convolution(input: Any, weight: Any, bias: Any = None, *, window: Window, groups: int) -> Any:
-    """Return the cross-correlation, plus a bias."""
+    """Return the cross-correlation, plus a bias if given."""
     if not _supports(window, input, weight) or (bias is not None and bias.dtype != input.dtype):
         return _generic("convolution", input, weight, bias, window=window, groups=groups)
     return images_first(
@@ -37,8 +35,10 @@ def convolution(input: Any, weight: Any, bias: Any = None, *, window: Window, gr
 
 
 def convolution_input(grad: Any, weight: Any, *, window: Window, groups: int) -> Any:
-    """Return the gradient for the input: that of fewer channels scattered, others by the reversed
-    kernel.
+    """Return the gradient for the input.
+
+    If the input has fewer channels than the output, or a stride or a dilation is not 1, products
+    are scattered; otherwise `grad` is correlated with the reversed kernel.
     """
     if not _supports(window, grad, weight):
         return _generic("convolution_input", grad, weight, window=window, groups=groups)
@@ -101,34 +101,35 @@ def _size(window: Window) -> Any:
 
 
 def _as_images(x: Any) -> Any:
-    """Return an array of four axes, with a height of 1 if it has three."""
+    """Return an array with four axes; one with three gets a height of 1."""
     return x if x.ndim == 4 else x[:, :, None]
 
 
 def rows_first(x: Any) -> Any:
-    """Return a view of shape (height, channels, images, width)."""
+    """Return a view with shape (height, channels, images, width)."""
     return _as_images(x).transpose(2, 1, 0, 3)
 
 
 def images_first(x: Any, like: Any) -> Any:
-    """Return a view of shape (images, channels, ...) with as many axes as another array."""
+    """Return a view with shape (images, channels, ...) and as many axes as another array."""
     return x.transpose(2, 1, 0, 3) if like.ndim == 4 else x[0].swapaxes(0, 1)
 
 
 def _by_group(x: Any, groups: int) -> Any:
-    """Return rows as matrices of shape (height, groups, channels, images · width)."""
+    """Return rows as matrices with shape (height, groups, channels, images · width)."""
     height, channels, images, width = x.shape
     return np.ascontiguousarray(x).reshape(height, groups, channels // groups, images * width)
 
 
 def _shifts(plane: Plane, size: Pair) -> Iterator[tuple[Any, Any]]:
-    """Return for each column of the kernel where an input of this size is in the shifted rows, and
-    what part of it.
+    """Yield for each kernel column two keys: of the shifted rows, and of the input.
+
+    The first selects where the elements of the input go, the second selects these elements.
     """
     (_, wide), (_, right), (top, left), (_, step), (_, columns) = plane
     first, last = _not_padding(plane, size[0])
     for i in range(wide):
-        start = i * step - left  # the column of the input for the first one of the output
+        start = i * step - left  # the input column for the first output column
         begin = min(columns, max(0, -(start // right)))
         end = max(begin, min(columns, (size[1] - 1 - start) // right + 1))
         source = (
@@ -146,14 +147,15 @@ def _rows(plane: Plane) -> int:
 
 
 def _not_padding(plane: Plane, height: int) -> Pair:
-    """Return the first row under kernels that is one of the input, and the one after the last."""
+    """Return the first row under kernels that is an input row, and the end of these rows."""
     first = min(_rows(plane), max(0, plane.before[0]))
     return first, max(first, min(_rows(plane), height + plane.before[0]))
 
 
 def _shifted(x: Any, plane: Plane) -> Any:
-    """Return padded rows, shifted along the width: of shape (rows, channels, kernel width, images,
-    width).
+    """Return padded rows, shifted along the width.
+
+    Their shape is (rows, channels, kernel width, images, width).
     """
     height, channels, images, width = x.shape
     (_, wide), (_, right), (top, left), _, (_, columns) = plane
@@ -172,8 +174,9 @@ def _shifted(x: Any, plane: Plane) -> Any:
 
 
 def _shifted_together(x: Any, plane: Plane) -> Any:
-    """Return the same for an output as wide as the input: all images shifted as one row, then zeros
-    at the edges.
+    """Return `_shifted` for an output as wide as the input.
+
+    All images are shifted together as one row; then zeros are written at the edges.
     """
     (height, channels, images, width), (top, left) = x.shape, plane.before
     first, last = _not_padding(plane, height)
@@ -194,8 +197,9 @@ def _shifted_together(x: Any, plane: Plane) -> Any:
 
 
 def _scattered(g: Any, weight: Any, plane: Plane, size: Pair, groups: int) -> Any:
-    """Return the transpose of a correlation: for each row a product, added to the rows under the
-    kernel.
+    """Return the transpose of a correlation.
+
+    Each output row gives one product, which is added to the rows under the kernel.
     """
     (high, wide), down, channels = plane.kernel, plane.stride[0], weight.shape[1]
     matrices = _matrices(weight, groups)
@@ -215,18 +219,17 @@ def _scattered(g: Any, weight: Any, plane: Plane, size: Pair, groups: int) -> An
 
 
 def _matrices(weight: Any, groups: int) -> Any:
-    """Return a weight as matrices of shape (groups, out, kernel height · in · kernel width)."""
+    """Return a weight as matrices with shape (groups, out, kernel height · in · kernel width)."""
     return np.ascontiguousarray(weight.swapaxes(1, 2).reshape(groups, len(weight) // groups, -1))
 
 
 def _under_kernel(x: Any, plane: Plane, groups: int) -> Any:
-    """Return for each row of the output the matrices of elements under the kernel, without a copy
-    of the rows.
+    """Return for each output row the matrices of elements under the kernel, without copying rows.
 
     They have shape (rows, groups, kernel height · channels · kernel width, images · width).
     """
     shifted = _shifted(x, plane)
-    if groups > 1:  # the rows of a group under the kernel have to be adjacent
+    if groups > 1:  # the rows of a group under the kernel must be adjacent
         shifted = (
             shifted.reshape(len(shifted), groups, -1, *shifted.shape[2:]).swapaxes(0, 1).copy()
         )
@@ -240,8 +243,9 @@ def _under_kernel(x: Any, plane: Plane, groups: int) -> Any:
 
 
 def _correlate(x: Any, weight: Any, plane: Plane, groups: int, bias: Any = None) -> Any:
-    """Return the correlation of rows and a weight of shape (out, in / groups, ...), with rows
-    first, plus a bias.
+    """Return the correlation of rows with a weight, plus a bias if given, with rows first.
+
+    The weight has shape (out, in / groups, ...).
     """
     matrices = _matrices(weight, groups)
     out = native.correlate(x, matrices[0], bias, plane) if groups == 1 else None
@@ -252,5 +256,5 @@ def _correlate(x: Any, weight: Any, plane: Plane, groups: int, bias: Any = None)
     if bias is not None:
         out += np.repeat(bias, out[0, 0].size).reshape(
             out.shape[1:]
-        )  # twice as fast as for each channel
+        )  # twice as fast as adding to each channel
     return out

@@ -1,6 +1,4 @@
-"""The executor of captured steps on NumPy: a program as instructions that write to preassigned
-buffers.
-"""
+"""Executor of captured steps on NumPy: a program as instructions that write to fixed buffers."""
 
 from __future__ import annotations
 
@@ -25,11 +23,11 @@ WARM = 50  # replays after which the native kernels of a program are compiled
 
 
 class Executor:
-    """Executor of a program on NumPy: see "Captured steps" in ``backends/README.md`` for the
-    interface.
+    """Executor of a program on NumPy.
 
-    `native` is True if the first `link` waits for compiled kernels, False if there are to be none,
-    and None if they are compiled in the background after some replays.
+    "Captured steps" in ``backends/README.md`` describes the interface. `native` is True if the
+    first `link` waits for compiled kernels, False for no kernels, and None to compile kernels in
+    the background after some replays.
     """
 
     run: Callable[..., Any]
@@ -47,8 +45,10 @@ class Executor:
         self._count_threads: Callable[[], int] | None = None
 
     def link(self, arrays: Sequence[np.ndarray]) -> None:
-        """Use these arrays of the state. The first call lowers the program, which depends on
-        overlaps between them.
+        """Use these arrays of the state.
+
+        The first call lowers the program, because the result depends on overlaps between the
+        arrays.
         """
         if self._lowering is None:
             self._lowering = Lowering(self._program, arrays, native=self._native is not False)
@@ -96,9 +96,7 @@ class Executor:
     # Native kernels
 
     def _interpret(self, *args: Any) -> Any:
-        """Run the program by NumPy, until its native kernels are compiled, or turn out not to be to
-        be had.
-        """
+        """Run the program by NumPy until its native kernels are compiled or prove unavailable."""
         self._replays += 1
         if self._compilation is None and self._replays == WARM:
             self._compile()
@@ -112,9 +110,9 @@ class Executor:
     def _run_kernels(self, *args: Any) -> Any:
         """Call the kernels.
 
-        If the number of threads has changed, compile them anew, and run by NumPy meanwhile; a
-        `native` program waits for the compiler. With another number of threads BLAS may add in
-        another order, in eager mode too.
+        If the number of BLAS threads has changed, compile the kernels again, and run by NumPy
+        meanwhile; a `native` program waits for the compiler. With another number of threads BLAS
+        may add in another order, in eager mode too.
         """
         lowering = self._lowering
         assert self._code is not None and lowering is not None and self._count_threads is not None
@@ -132,14 +130,14 @@ class Executor:
         from xgrad_numpy.native.kernels import (
             Compilation,
             Kernels,
-        )  # 3 ms, and not for each program
+        )  # takes 3 ms, which not every program needs
 
         assert self._lowering is not None
         self._kernels = Kernels(self._lowering)
         self._compilation = Compilation(self._kernels)
 
     def _wait(self) -> None:
-        """Wait for the kernels; where there can be none, say why."""
+        """Wait for the kernels; if there can be none, warn with the reason."""
         compilation = self._compilation
         assert compilation is not None
         compilation.wait()
@@ -147,7 +145,7 @@ class Executor:
             warn_user(f"capture: native=True: {compilation.reason}", CaptureWarning)
 
     def _finish(self, library: CDLL | None) -> None:
-        """Call the compiled kernels from now on; without them, run by NumPy."""
+        """Call the compiled kernels from now on; without a library, run by NumPy."""
         code, kernels = self._code, self._kernels
         assert code is not None
         self.run, self._compilation, self._kernels = code.run, None, None

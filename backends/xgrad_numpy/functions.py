@@ -1,6 +1,4 @@
-"""Functions of the standard that are faster on NumPy than its function of the name, or right for
-special values.
-"""
+"""Functions of the standard that are faster than NumPy's, or correct for special values."""
 
 from __future__ import annotations
 
@@ -27,8 +25,8 @@ _MINUS_ZERO = {
 }
 _FLOAT16, _FLOAT32, _FLOAT64 = map(np.dtype, ("float16", "float32", "float64"))
 _NUMBERS = frozenset({int, float})
-#: Of random bits: unsigned integers, the number of bits that a float does not hold, and the unit of
-#: the others.
+#: By dtype of random bits: unsigned integers, the number of bits that a float does not hold, and
+#: the unit of the other bits.
 _UNIFORM = {
     np.dtype(f"int{bits}"): (
         np.dtype(f"uint{bits}"),
@@ -39,53 +37,50 @@ _UNIFORM = {
 }
 _maximum: Any = np.maximum.reduce
 _minimum: Any = np.minimum.reduce
-_LARGE = 1 << 10  # elements from which more calls and fewer mispredicted branches pay
+_LARGE = 1 << 10  # elements from which fewer mispredicted branches outweigh more calls
 _MANY = 1 << 16  # elements up to which constants are cached
-_FEW = 16  # elements from which products are faster than a power of NumPy
-_LARGEST_WHOLE = 1 << 24  # up to which float32 has all integers
+_FEW = 16  # elements from which products are faster than NumPy's power
+_LARGEST_WHOLE = 1 << 24  # float32 represents all integers up to this one
 
 
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """Return the largest, without NumPy's wrapper; of each row at its index, which is found 2 to 5
-    times as fast.
+    """Return the largest element, without NumPy's wrapper.
+
+    The maximum of each row is taken at its index, which is found 2 to 5 times as fast.
     """
     rows = x.size >= _LARGE and axis is not None and has_rows(x, axis, x.flags.c_contiguous)
     return _of_rows(x, x.argmax, keepdims) if rows else _maximum(x, axis, None, None, keepdims)
 
 
 def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """Return the smallest, without NumPy's wrapper; of each row at its index, as `max`."""
+    """Return the smallest element, without NumPy's wrapper; for each row at its index, as `max`."""
     rows = x.size >= _LARGE and axis is not None and has_rows(x, axis, x.flags.c_contiguous)
     return _of_rows(x, x.argmin, keepdims) if rows else _minimum(x, axis, None, None, keepdims)
 
 
 def has_rows(x: Any, axis: Any, contiguous: bool) -> bool:
-    """Return whether `max` looks for indices: along the last axis of many contiguous floats."""
+    """Return whether `max` finds indices: for the last axis of many contiguous floats."""
     return summed_side(x, axis, contiguous, False) == 1 and math.prod(x.shape) >= _LARGE
 
 
 def _of_rows(x: Any, find: Any, keepdims: bool, out: Any = None) -> Any:
-    """Return the element of each row that a method, `argmax` or `argmin`, finds."""
+    """Return the element of each row at the index that `argmax` or `argmin` finds."""
     indices = find(-1)
     flat = indices.reshape(-1)
     flat += np.arange(0, x.size, x.shape[-1])
     out = x.reshape(-1).take(
         indices, None, out, "raise" if out is None else "clip"
-    )  # "raise" copies `out`
+    )  # "raise" would copy `out`
     return out[..., None] if keepdims else out
 
 
 def largest_of_rows(x: Any, out: Any) -> None:
-    """Write the largest element of each row of a contiguous matrix to a vector, as `max` chooses
-    it.
-    """
+    """Write the largest element of each row of a contiguous matrix to a vector, as `max` does."""
     _of_rows(x, x.argmax, False, out)
 
 
 def smallest_of_rows(x: Any, out: Any) -> None:
-    """Write the smallest element of each row of a contiguous matrix to a vector, as `min` chooses
-    it.
-    """
+    """Write the smallest element of each row of a contiguous matrix to a vector, as `min` does."""
     _of_rows(x, x.argmin, False, out)
 
 
@@ -96,8 +91,8 @@ def _compiled_rule() -> Any:
     return find
 
 
-# Methods and attributes: NumPy's functions of these names take longer to look them up than to run
-# them.
+# Methods and attributes: the lookup of NumPy's functions of these names takes longer than the
+# functions themselves.
 
 
 def matrix_transpose(x: Any, /) -> Any:
@@ -111,14 +106,14 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
         return x.reshape(shape)
     return import_module("array_api_compat.numpy").reshape(
         x, shape, copy=copy
-    )  # NumPy's has no `copy` before 2.1
+    )  # numpy.reshape has no `copy` before 2.1
 
 
 def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
     """Join arrays along a new axis, in C order.
 
-    `numpy.stack` keeps the order in memory of its inputs, so that a reshape that follows often
-    copies. Where the first input is in C order already, so is the result of `numpy.stack`.
+    `numpy.stack` keeps the memory order of its inputs, so that a reshape that follows often copies.
+    If the first input is in C order already, the result of `numpy.stack` is too.
     """
     first = arrays[0]
     if first.flags.c_contiguous:
@@ -145,15 +140,15 @@ def expand_dims(x: Any, /, *, axis: int = 0) -> Any:
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    """Convert; also scalars, which NumPy 2.0 refuses."""
+    """Convert an array to a dtype; also a scalar, which NumPy 2.0 refuses."""
     return x.astype(dtype, copy=copy)
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Any:
-    """Choose; of large arrays by arithmetic on bits, exact for every value, and 5 to 20 times as
-    fast.
+    """Return `x1` where a condition holds, `x2` elsewhere.
 
-    NumPy branches at each element, which is mispredicted at half of the elements of a random mask.
+    For large arrays this is arithmetic on bits, exact for every value, and 5 to 20 times as fast:
+    NumPy branches at each element, and half of the branches are mispredicted for a random mask.
     """
     if getattr(condition, "size", 0) >= _LARGE and condition.dtype == bool:
         swap = type(x1) is int and x1 == 0
@@ -183,8 +178,9 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Any:
 
 
 def _bits(x: Any, other: Any, condition: Any) -> Any:
-    """Return the bits of an operand of `where`: an array of the shape of the condition, or a number
-    beside one.
+    """Return the bits of an operand of `where`; None if it cannot be taken by its bits.
+
+    The operand is an array of the shape of the condition, or a number beside an array.
     """
     if type(x) in _NUMBERS and type(other) is np.ndarray and other.dtype in _BITS:
         return other.dtype.type(x).view(_BITS[other.dtype])
@@ -203,8 +199,9 @@ def _bits(x: Any, other: Any, condition: Any) -> Any:
 
 
 def _few_zeros(condition: Any, x1: Any, x2: Any) -> bool:
-    """Return whether 0 replaces elements of a small array with the layout of the result of
-    `np.where`.
+    """Return whether 0 replaces elements of a small array.
+
+    The array must have the layout of the result of `np.where`.
     """
     arrays = type(condition) is type(x2) is np.ndarray and type(x1) is int and x1 == 0
     if (
@@ -218,7 +215,7 @@ def _few_zeros(condition: Any, x1: Any, x2: Any) -> bool:
 
 
 def clip(x: Any, min: Any = None, max: Any = None, /) -> Any:
-    """Clip; between two numbers in one pass."""
+    """Limit elements to an interval; in one pass if both ends are numbers."""
     if getattr(x, "size", 0) >= _LARGE and type(min) in _NUMBERS and type(max) in _NUMBERS:
         return x.clip(min, max)
     x = x if min is None else np.maximum(x, min)
@@ -226,7 +223,7 @@ def clip(x: Any, min: Any = None, max: Any = None, /) -> Any:
 
 
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    """Sort; not stably, which is faster, unless the order of zeros of both signs would show."""
+    """Sort; by a faster unstable sort unless the order of zeros of both signs would be visible."""
     visible = (
         stable and x.dtype.kind == "f" and (x.size < _LARGE or ((x == 0) & np.signbit(x)).any())
     )
@@ -235,8 +232,9 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
 
 
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    """Return the order; of many float32 by pairs of number and index in an int64, which need no
-    stable sort.
+    """Return the indices that sort an array.
+
+    Many float32 are sorted as pairs of number and index in an int64, which needs no stable sort.
     """
     if (
         x.dtype != _FLOAT32
@@ -248,7 +246,7 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
             order = np.flip(np.argsort(np.flip(x, axis), axis, "stable"), axis)
             return x.shape[axis] - 1 - order
         return np.argsort(x, axis, "stable")
-    bits = (x + 0.0).view(np.int32)  # those of 0. for -0.
+    bits = (x + 0.0).view(np.int32)  # -0. gets the bits of 0.
     bits[np.isnan(x)] = np.float32(np.nan).view(np.int32)
     ranks = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # integers in the order of the numbers
     pairs = np.moveaxis(
@@ -259,8 +257,9 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 
 def index_add(x: Any, key: Any, values: Any) -> Any:
-    """Add at indices that may repeat; rows as single elements, for which NumPy is 4 to 10 times as
-    fast.
+    """Add values at indices that may repeat.
+
+    Rows are added as single elements, for which NumPy is 4 to 10 times as fast.
     """
     parts = key if isinstance(key, tuple) else (key,)
     arrays = [part for part in parts if isinstance(part, np.ndarray) and part.dtype != bool]
@@ -280,8 +279,9 @@ def index_add(x: Any, key: Any, values: Any) -> Any:
 
 
 def relu(x: Any, /) -> Any:
-    """Return the positive part; NumPy compares with an array or a row of zeros 3 times as fast as
-    with one.
+    """Return the positive part.
+
+    NumPy compares with an array or a row of zeros 3 times as fast as with a single zero.
     """
     if not x.ndim or x.dtype not in _BITS:
         return np.maximum(x, 0)
@@ -292,8 +292,9 @@ def relu(x: Any, /) -> Any:
 
 
 def uniform(bits: Any, dtype: Any) -> Any:
-    """Return uniform floats over [0, 1): see `xgrad.random.variates`. Shifted as unsigned, bits
-    need no mask.
+    """Return uniform floats over [0, 1): see `xgrad.random.variates`.
+
+    An unsigned shift of the bits needs no mask.
     """
     unsigned, spare, unit = _UNIFORM[bits.dtype]
     numbers = (bits.view(unsigned) >> spare).view(bits.dtype).astype(dtype)
@@ -307,8 +308,9 @@ def _zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def has_own_power(dtype: Any, size: int, exponent: Any) -> bool:
-    """Return whether `pow` computes a power other than by NumPy's operator, which has fast paths
-    from -1 to 2.
+    """Return whether `pow` computes a power itself, not by NumPy's operator.
+
+    NumPy's operator has fast paths for exponents from -1 to 2.
     """
     if size < _FEW or type(exponent) not in _NUMBERS or exponent % 1 or -2 < exponent <= 2:
         return False
@@ -316,10 +318,9 @@ def has_own_power(dtype: Any, size: int, exponent: Any) -> bool:
 
 
 def pow(x1: Any, x2: Any, /, out: Any = None) -> Any:
-    """Raise to a power; floats to a whole one by products, or as the power of the magnitudes with
-    the signs.
+    """Raise to a power; floats to a whole power by products, or by magnitude and sign.
 
-    NumPy takes up to 60 times as long for a power of a negative float as for a positive one.
+    For a power of a negative float NumPy takes up to 60 times as long as for a positive one.
     Products are within 2 ULP up to the fourth power.
     """
     if type(x2) not in _NUMBERS:
@@ -339,15 +340,15 @@ def pow(x1: Any, x2: Any, /, out: Any = None) -> Any:
     return np.copysign(out, x1, out) if x2 % 2 else out
 
 
-# Special values: one fast check of the operands, and the slow path only if an element is infinite
-# or NaN.
+# Special values: one fast check of the operands, and a slow path only if an element is infinite or
+# NaN.
 
 
 def _finite(x: Any) -> bool:
-    """Return whether all numbers are finite; many are if their sum of squares is.
+    """Return whether all numbers are finite; a finite sum of squares proves it for many.
 
-    It does not warn, and does not depend on floating-point flags, which some functions of NumPy and
-    BLAS do not raise.
+    The check does not warn. It does not depend on floating-point flags either, which some functions
+    of NumPy and BLAS do not raise.
     """
     if type(x) in _NUMBERS:
         return cmath.isfinite(x)
@@ -359,8 +360,9 @@ def _finite(x: Any) -> bool:
 
 
 def floor_divide(x1: Any, x2: Any, /) -> Any:
-    """Divide and round down; the quotient for an infinite operand, for which NumPy gives NaN or
-    -1.
+    """Return the quotient rounded down; for an infinite operand, the quotient itself.
+
+    NumPy gives NaN or -1 for an infinite operand.
     """
     if _finite(x1) and _finite(x2):
         return np.floor_divide(x1, x2)
@@ -370,8 +372,10 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 
 
 def expm1(x: Any, /) -> Any:
-    """Return exp(x) - 1; of complex numbers 0 for -0., and that of `exp` for an infinite or NaN
-    part.
+    """Return exp(x) - 1.
+
+    For complex numbers the result for -0. is 0, and for an infinite or NaN part it is exp(x) - 1
+    computed with `exp`.
     """
     if ((finite := _finite(x)) and x.size == 1 and x.item()) or x.dtype.kind != "c":
         return np.expm1(x)
@@ -385,8 +389,9 @@ def expm1(x: Any, /) -> Any:
 
 
 def tanh(x: Any, /) -> Any:
-    """Return the hyperbolic tangent; for infinite real parts the imaginary part keeps its sign,
-    unlike in C.
+    """Return the hyperbolic tangent.
+
+    For an infinite real part the imaginary part keeps its sign, unlike in C.
     """
     if _finite(x) or x.dtype.kind != "c":
         return np.tanh(x)

@@ -1,6 +1,4 @@
-"""The writer of the instructions of a program: operands, constants, buffers, and where results
-go.
-"""
+"""Writer of the instructions of a program: operands, constants, buffers, and result memory."""
 
 from __future__ import annotations
 
@@ -23,19 +21,18 @@ from xgrad_numpy.buffer_assignment import (
 from xgrad_numpy.codegen import Instruction, Slot
 
 FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
-KEYWORD_OUT = frozenset({np.maximum, np.minimum})  # warn about a positional `out`
-SMALL = (
-    1 << 16
-)  # elements up to which constants and rows are broadcast in advance, for long inner loops
+KEYWORD_OUT = frozenset({np.maximum, np.minimum})  # these warn about a positional `out`
+# elements up to which constants and rows are broadcast in advance, for long inner loops
+SMALL = 1 << 16
 
 
 class InstructionWriter:
     """The instructions of a program, given the arrays of its state.
 
-    `before` are those before the first write to the state or an input, `after` all others.
-    `parameters` are inputs and numbers; `static` are the static slots outside the state, in the
-    order of their dependencies. Unless kernels of C are to follow (`native`), single floats are
-    scalars of NumPy, and rows are in new memory, which takes less time.
+    `before` are the instructions before the first write to the state or an input, `after` all
+    others. `parameters` are inputs and numbers; `static` are the static slots outside the state, in
+    the order of their dependencies. Unless kernels in C are to follow (`native`), single floats are
+    NumPy scalars, and rows are in new memory: that takes less time.
     """
 
     outputs: list[Slot]
@@ -45,7 +42,7 @@ class InstructionWriter:
         self._early: list[Instruction] = []  # views of inputs, and numbers stored in arrays
         self.before, self.after = list[Instruction](), list[Instruction]()
         self._current = self.before
-        self._at = 0  # the call that is lowered
+        self._at = 0  # index of the call that is being lowered
         self._numbers = {number.text: Slot(dynamic=True, early=True) for number in program.numbers}
         self._slots = {x.number: Slot(dynamic=True, early=True) for x in program.inputs}
         if not any(x.storage.kind == "input" for call in program.calls for x in call.writes):
@@ -61,17 +58,17 @@ class InstructionWriter:
         self.memory = self.add_static(self._buffers.memory)
 
     def _release(self) -> None:
-        """Give back the buffers that nothing needs after the current call."""
+        """Release the buffers that nothing needs after the current call."""
         for storage in self._facts.dying.pop(self._at, ()):
             self._buffers.release(storage)
 
     def _finish(self) -> None:
-        """Make the outputs."""
+        """Make the outputs, and set the final lists and sizes."""
         self.outputs = [self._output(x) for x in self._program.outputs]
         self.before, self.nbytes = self._early + self.before, self._buffers.nbytes
 
     def _operand(self, arg: Any) -> Any:
-        """Return an argument of a call with slots and constants for values and numbers."""
+        """Return an argument of a call with slots and constants in place of values and numbers."""
         return map_leaves(self._leaf, arg)
 
     def _leaf(self, arg: Any) -> Any:
@@ -81,7 +78,7 @@ class InstructionWriter:
         return self._numbers[arg.text] if type(arg) is Number else arg
 
     def _constant(self, value: Any, dtype: Any = None) -> np.ndarray:
-        """Return an array of a constant, shared by equal ones if they are small."""
+        """Return a constant as an array; small equal constants share one array."""
         array = np.asarray(value, dtype)
         if array.size > SMALL:
             return array
@@ -100,7 +97,7 @@ class InstructionWriter:
         return self._arrays[key]
 
     def add_static(self, find: Callable[[], Any], *sources: Slot) -> Slot:
-        """Return a new static slot, which `find` computes from the arrays of other slots."""
+        """Return a new static slot that `find` computes from the arrays of other slots."""
         slot = Slot(find=find, order=len(self.static))
         for source in sources:
             source.dependents.append(slot)
@@ -108,14 +105,14 @@ class InstructionWriter:
         return slot
 
     def _pure(self, function: Callable[..., Any], *operands: Any, **options: Any) -> Slot:
-        """Return the slot of a view or of new memory, which is made as early as possible."""
+        """Return the slot of a view or of new memory, made as early as possible."""
         call = Instruction(function, operands, options)
         if call.slots and not any(slot.dynamic for slot in call.slots):
             return self.add_static(lambda: operator.call(*call.entry()), *call.slots)
         early = all(slot.early or not slot.dynamic for slot in call.slots)
         call.result = Slot(dynamic=True, early=early)
         (self._early if early else self._current).append(call)
-        if any(slot.example is not None for slot in call.slots):  # then it is a view
+        if any(slot.example is not None for slot in call.slots):  # the result is then a view
             call.result.example = call.example()
             call.result.new = all(slot.new for slot in call.slots if slot.dynamic)
         return call.result
@@ -132,14 +129,15 @@ class InstructionWriter:
         )
 
     def _scratch(self, like: np.ndarray) -> Slot:
-        """Return a buffer for this call only."""
+        """Return a buffer that is used by this call only."""
         storage = Storage("temporary")
         self._facts.dying.setdefault(self._at, []).append(storage)
         return self._buffer(Value(-1, storage, like))
 
     def _destination(self, value: Value, reuse: tuple[Any, ...] = ()) -> Slot:
-        """Return memory for a result: its target, new memory, the memory of a dying operand, or a
-        buffer.
+        """Return memory for a result.
+
+        It is the target of the result, new memory, the memory of a dying operand, or a buffer.
         """
         target, slots = self._facts.targets.get(value.number), self._slots
         if target is not None and target.storage.kind == "temporary":
@@ -149,7 +147,7 @@ class InstructionWriter:
         elif self._is_copied(value):
             number = np.empty(
                 (), value.dtype
-            )  # not in a buffer, where it would part free memory until the end
+            )  # not in a buffer: it would split free memory until the end
             slots[value.number] = self.add_static(lambda: number)
         elif value.storage in self._facts.escaping:
             strides = () if value.strides == contiguous_strides(value) else (None, 0, value.strides)
@@ -173,8 +171,9 @@ class InstructionWriter:
         return slots[value.number]
 
     def _is_copied(self, value: Value) -> bool:
-        """Return whether an output is copied at the end, which for one number takes less time than
-        new memory.
+        """Return whether an output is copied at the end.
+
+        For a single number a copy takes less time than new memory.
         """
         return (
             not value.shape and [x.storage for x in self._program.outputs].count(value.storage) == 1
@@ -201,7 +200,7 @@ class InstructionWriter:
         )
 
     def _emit_result(self, result: Value, function: Callable[..., Any], *operands: Any) -> bool:
-        """Emit a call with a result in new memory."""
+        """Emit a call whose result is in new memory."""
         self._current.append(Instruction(function, operands, {}, self._new(result)))
         return True
 
@@ -213,15 +212,16 @@ class InstructionWriter:
         return slot
 
     def _lower_plainly(self, call: Call) -> None:
-        """Emit a call unchanged, with results in new memory."""
+        """Emit a call unchanged, with its results in new memory."""
         slots = tuple(map(self._new, call.results))
         result = None if not slots else slots[0] if call.single else slots
         args, options = (map_leaves(self._plain_leaf, x) for x in (call.args, call.options))
         self._current.append(Instruction(call.function, args, options, result))
 
     def _plain_leaf(self, arg: Any) -> Any:
-        """Return a scalar in an array as a scalar: functions return views of arrays, and new arrays
-        for scalars.
+        """Return an operand; a scalar that is stored in an array becomes a scalar again.
+
+        Functions return views for arrays, and new arrays for scalars.
         """
         operand = self._leaf(arg)
         if type(arg) is Value and arg.scalar and type(operand) is Slot and not operand.dynamic:
@@ -232,8 +232,9 @@ class InstructionWriter:
 
 
 def _example(value: Value) -> np.ndarray | None:
-    """Return an array with the layout of a value, of pages that are never touched, and so take no
-    memory.
+    """Return an array with the layout of a value.
+
+    Its pages are never touched, and so take no memory.
     """
     if any(stride < 0 for stride in value.strides or ()):
         return None

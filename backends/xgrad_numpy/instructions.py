@@ -1,4 +1,4 @@
-"""Functions that instructions call, beside NumPy's."""
+"""Functions that instructions call in addition to NumPy's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PUTMASK = getattr(np.putmask, "__wrapped__", np.putmask)
 
 
 def check(expected: bool, value: Any) -> None:
-    """Raise `Diverged` unless the truth of a value is that in the recording."""
+    """Raise `Diverged` unless the truth of a value is as in the trace."""
     if bool(value) is not expected:
         raise Diverged
 
@@ -23,16 +23,14 @@ def check(expected: bool, value: Any) -> None:
 def check_bound(
     expected: bool, x: np.ndarray, largest: bool, comparison: Callable[[int, int], bool], bound: int
 ) -> None:
-    """Raise `Diverged` unless the largest or the smallest integer of an array compares as in the
-    recording.
-    """
+    """Raise `Diverged` unless the largest or the smallest integer compares as in the trace."""
     extreme = x.item(x.argmax() if largest else x.argmin())
     if comparison(extreme, bound) is not expected:
         raise Diverged
 
 
 def take_elements(x: np.ndarray, key: tuple[np.ndarray, ...], out: np.ndarray) -> None:
-    """Write ``x[key]`` to `out`, given one array of integers for each axis."""
+    """Write ``x[key]`` to `out`, given one integer array for each axis."""
     out[...] = x[key]
 
 
@@ -47,7 +45,7 @@ def choose(condition: np.ndarray, x1: np.ndarray, x2: np.ndarray, out: np.ndarra
 
 
 def end_replay(failed: int) -> None:
-    """Raise `Diverged` if a call of C has found what is not as in the recording."""
+    """Raise `Diverged` if a C call has found a value that differs from the trace."""
     if failed:
         raise Diverged
 
@@ -55,7 +53,7 @@ def end_replay(failed: int) -> None:
 def end_replay_of_unaligned(*arrays: np.ndarray) -> None:
     """Raise `Diverged` if an array is not aligned.
 
-    `numpy.matmul` multiplies a copy of such an array, in another layout, and BLAS then adds in
+    `numpy.matmul` multiplies a copy of an unaligned array, in another layout; BLAS then adds in
     another order.
     """
     for x in arrays:
@@ -64,6 +62,6 @@ def end_replay_of_unaligned(*arrays: np.ndarray) -> None:
 
 
 def require_indices(failed: int) -> None:
-    """Raise IndexError if a call of C has found an index out of range."""
+    """Raise IndexError if a C call has found an index out of range."""
     if failed:
         raise IndexError("expected indices within the length of the axis, got others")

@@ -1,6 +1,4 @@
-"""Lowering of calls of the array API to instructions that write to buffers, with bit-identical
-results.
-"""
+"""Lowering of array API calls to instructions that write to buffers, with bit-identical results."""
 
 from __future__ import annotations
 
@@ -21,9 +19,12 @@ from xgrad_numpy.codegen import Slot
 from xgrad_numpy.instruction_writer import FLOATS, KEYWORD_OUT, SMALL, InstructionWriter
 from xgrad_numpy.instructions import PUTMASK, check, check_bound, choose, take_elements, take_rows
 
-_NAMES = """add:add sub:subtract mul:multiply truediv:divide floordiv:floor_divide mod:remainder and_:bitwise_and
-or_:bitwise_or xor:bitwise_xor lshift:left_shift rshift:right_shift matmul:matmul neg:negative pos:positive
-invert:invert abs:absolute lt:less le:less_equal gt:greater ge:greater_equal eq:equal ne:not_equal"""
+_NAMES = """add:add sub:subtract mul:multiply truediv:divide floordiv:floor_divide mod:remainder \
+and_:bitwise_and
+or_:bitwise_or xor:bitwise_xor lshift:left_shift rshift:right_shift matmul:matmul neg:negative \
+pos:positive
+invert:invert abs:absolute lt:less le:less_equal gt:greater ge:greater_equal eq:equal \
+ne:not_equal"""
 _UFUNCS = {name: getattr(np, ufunc) for name, ufunc in [pair.split(":") for pair in _NAMES.split()]}
 _OPERATORS: dict[Any, Any] = {getattr(operator, name): ufunc for name, ufunc in _UFUNCS.items()}
 _IN_PLACE: dict[Any, Any] = {
@@ -32,20 +33,20 @@ _IN_PLACE: dict[Any, Any] = {
 _COMPARISONS = frozenset(
     {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne}
 )
-#: Operators that have the same bits for scalars of NumPy as for arrays.
+#: Operators that give the same bits for NumPy scalars as for arrays.
 _OF_SCALARS = frozenset({operator.add, operator.sub, operator.mul, operator.truediv, operator.neg})
 _STRIDE_SENSITIVE = frozenset(
     {np.power, np.float_power}
-)  # with other bits for exponents of stride 0
+)  # they give other bits for exponents of stride 0
 _SPECIAL = {
     functions.expm1: "c",
     functions.floor_divide: "f",
     functions.tanh: "c",
-}  # kinds of special operands
-#: Before NumPy 2.2 a sum runs backwards through negative strides unless it is given `out`.
+}  # kinds of dtypes whose special operands they handle
+#: Before NumPy 2.2 a sum runs backwards through negative strides unless `out` is given.
 _REVERSED_SUMS = np.lib.NumpyVersion(np.__version__) < "2.2.0"
-_SHORT = 256  # elements of a last axis up to which an inner loop is short
-_FEW = 1 << 11  # elements up to which a branch at each is faster than three passes
+_SHORT = 256  # elements of the last axis up to which an inner loop is short
+_FEW = 1 << 11  # elements up to which a branch per element is faster than three passes
 
 
 class Lowering(InstructionWriter):
@@ -55,8 +56,10 @@ class Lowering(InstructionWriter):
         super().__init__(program, arrays, native)
         self._extremes: dict[
             int, tuple[Any, bool]
-        ] = {}  # of integers: an array, and whether it is the largest
-        self._bounds: dict[int, tuple[Any, bool, Any, int]] = {}  # ... a comparison, and a number
+        ] = {}  # extremes of integers: the array, and whether it is the largest
+        self._bounds: dict[
+            int, tuple[Any, bool, Any, int]
+        ] = {}  # the same, a comparison, and a number
         for self._at, call in enumerate(program.calls):
             self._lower(call)
             self._release()
@@ -89,10 +92,10 @@ class Lowering(InstructionWriter):
             self._emit(check_bound, expected, *bound)
 
     def _is_of_bound(self, call: Call, result: Value) -> bool:
-        """Return whether a call only finds or compares the largest or smallest integer of an array
-        for checks.
+        """Return whether a call is needed only for checks of an array of integers.
 
-        Each of the checks does that itself then.
+        It finds or compares the largest or smallest integer. Each of the checks then does that
+        itself.
         """
         x, readers_of = call.args[0], self._facts.readers
         if type(x) is not Value or not result.scalar:
@@ -136,7 +139,7 @@ class Lowering(InstructionWriter):
             self._facts.targets.get(x) is target
             and self._slots.get(x) is self._slots[target.number]
         ):
-            return  # the value was computed there
+            return  # the value was computed in the target
         if (
             function is products.matmul
             and out is not None
@@ -159,7 +162,7 @@ class Lowering(InstructionWriter):
             self._lower_plainly(call)
 
     def _lower_result(self, call: Call, result: Value) -> bool:
-        """Emit a call that writes to `_destination` if the function can; return whether it did."""
+        """Emit a call that writes to `_destination` if the function can; return whether it can."""
         function, rule = _OPERATORS.get(call.function, call.function), _RULES.get(call.function)
         of_floats = call.function in _OF_SCALARS or isinstance(call.function, np.ufunc)
         if not is_dense(result) or not (
@@ -187,10 +190,10 @@ class Lowering(InstructionWriter):
         return False
 
     def _is_array(self, value: Value, of_floats: bool = True) -> bool:
-        """Return whether a value is computed in an array: not a scalar that a function makes
-        `of_floats`.
+        """Return whether a value is computed in an array, not as a scalar.
 
-        A scalar is faster, but not in calls of C.
+        `of_floats` is whether the function can compute single floats in arrays. Scalars are faster,
+        but not in C calls.
         """
         if not value.scalar or (
             self._current is self.after and value.number in self._facts.targets
@@ -208,10 +211,11 @@ class Lowering(InstructionWriter):
     def _elementwise_operands(
         self, function: np.ufunc, args: tuple[Any, ...], result: Value
     ) -> list[Any]:
-        """Return fast operands for NumPy: of the dtype that it computes in, broadcast to the shape
-        of a small result.
+        """Return operands that are fast for NumPy.
 
-        Reversed and complex ones are unchanged: the bits of some functions depend on their strides.
+        They have the dtype that the ufunc computes in, and are broadcast to the shape of a small
+        result. Reversed and complex operands are unchanged: the bits of some functions depend on
+        their strides.
         """
         kinds: list[Any] = [plain(arg) for arg in args]
         dtypes = _computed_in(
@@ -235,9 +239,8 @@ class Lowering(InstructionWriter):
             return self._number_array(arg, dtype)
         count, operand = math.prod(result.shape), self._operand(arg)
         shape = getattr(arg, "shape", ())
-        long = (
-            math.prod(shape) > 1 or function in KEYWORD_OUT
-        )  # single numbers are fast in other functions
+        # single numbers are fast in the other functions
+        long = math.prod(shape) > 1 or function in KEYWORD_OUT
         if type(operand) is not Slot:
             if not hasattr(operand, "dtype") and not _is_exact(operand, dtype):
                 return operand
@@ -293,7 +296,7 @@ class Lowering(InstructionWriter):
         x, y = call.args
         left, right = self._operand(call.args)
         dot = len(y.shape) == 2 <= len(x.shape) and x.dtype in FLOATS
-        flat = dot and len(x.shape) > 2  # a stack of matrices, as one of all rows
+        flat = dot and len(x.shape) > 2  # a stack of matrices as one matrix of all rows
         if (
             call.options
             or not is_contiguous(result)
@@ -381,7 +384,7 @@ class Lowering(InstructionWriter):
         return True
 
     def _join(self, call: Call, result: Value) -> bool:
-        """Copy each array to its part of the result."""
+        """Copy each array to its part of the joined result."""
         parts, axis, stacked = (
             call.args[0],
             call.options.get("axis", 0),
@@ -421,7 +424,7 @@ class Lowering(InstructionWriter):
         if may_be_pairs and type(single) is int and x.shape[single] == 2:
             before = (slice(None),) * (
                 single % len(x.shape)
-            )  # one call for all pairs, in place of a loop for each
+            )  # one call for all pairs, instead of a loop for each
             halves = [self._view(operand, operator.getitem, (*before, i, ...)) for i in range(2)]
             out = self._view(
                 self._destination(result), operator.getitem, (*before, 0, ...) if keepdims else ...
@@ -466,8 +469,9 @@ class Lowering(InstructionWriter):
         return True
 
     def _where(self, call: Call, result: Value) -> bool:
-        """Choose; between 0 and an array by arithmetic on its bits, since NumPy branches at each
-        element.
+        """Choose between two operands; between 0 and an array by arithmetic on bits.
+
+        NumPy's `where` branches at each element.
         """
         condition, *sides = call.args
         zeros = [
@@ -508,10 +512,9 @@ class Lowering(InstructionWriter):
         return True
 
     def _choose(self, call: Call, result: Value) -> bool:
-        """Choose between two arrays, or an array and a number, in one instruction, which C can fuse
-        with others.
+        """Choose between two arrays, or an array and a number, in one instruction.
 
-        For NumPy it takes a temporary array.
+        C can fuse the instruction with others. NumPy needs a temporary array for it.
         """
         condition, *sides = call.args
         dtypes, dtype = [getattr(side, "dtype", None) for side in sides], result.dtype
@@ -550,8 +553,9 @@ _RULES[functions.relu] = lambda self, call, result: self._elementwise(
 
 
 def _row(shape: tuple[int, ...], result: Value, dtype: Any) -> np.ndarray:
-    """Return memory for an operand repeated along axes of a result, innermost first, for long inner
-    loops.
+    """Return memory for an operand repeated along axes of a result, innermost first.
+
+    The repetition makes inner loops long.
     """
     lengths = [1] * (len(result.shape) - len(shape)) + list(shape)
     axes = sorted(range(len(lengths)), key=lambda axis: -(result.strides or ())[axis])
@@ -564,8 +568,9 @@ def _row(shape: tuple[int, ...], result: Value, dtype: Any) -> np.ndarray:
 
 @lru_cache(1024)
 def _computed_in(function: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return the dtypes to which a ufunc converts arrays and numbers of these dtypes and types,
-    None if unknown.
+    """Return the dtypes in which a ufunc takes operands, given their dtypes, or types of numbers.
+
+    None if they are unknown.
     """
     with suppress(TypeError, ValueError):
         return tuple(function.resolve_dtypes((*kinds, *[None] * function.nout))[: len(kinds)])
@@ -573,7 +578,7 @@ def _computed_in(function: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...] | Non
 
 
 def _is_exact(value: Any, dtype: Any) -> bool:
-    """Return whether a ufunc gives the same results for a number as an array."""
+    """Return whether a ufunc gives the same results for a number as for an array of it."""
     if dtype in FLOATS:
         return type(value) in (int, float) and not (
             math.isfinite(value) and abs(value) > np.finfo(dtype).max

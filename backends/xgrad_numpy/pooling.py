@@ -1,5 +1,6 @@
-"""Pooling of the maximum on NumPy: along the width, then along the height, in the layout of
-`convolution`.
+"""Maximum pooling on NumPy: along the width, then along the height.
+
+Arrays have the layout of `convolution`.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ def maximum_pool(x: Any, *, window: Window) -> Any:
 
 
 def maximum_pool_gradient(grad: Any, x: Any, *, window: Window) -> Any:
-    """Return the gradient: that of each window for its first largest element, in row order.
+    """Return the gradient; each window passes its gradient to its first largest element.
 
-    That is the first one of the first row with an element as large.
+    That is the first largest element in the first row that has one.
     """
     planar = window.planar()
     if len(window.size) <= 2 and x.size and x.dtype == grad.dtype and x.dtype in _BITS:
@@ -52,8 +53,9 @@ def maximum_pool_gradient(grad: Any, x: Any, *, window: Window) -> Any:
 
 
 def _of_maxima(g: Any, padded: Any, window: Window) -> Any:
-    """Return the gradient for padded rows, None if maxima are NaN, or may be padding, which is not
-    an element.
+    """Return the gradient for padded rows.
+
+    None if a maximum is NaN, or may be padding, which is not an element.
     """
     rows = _maxima(padded, window, 1)
     maxima = _maxima(rows, window, 0)
@@ -64,7 +66,7 @@ def _of_maxima(g: Any, padded: Any, window: Window) -> Any:
 
 
 def _padded(x: Any, window: Window) -> Any:
-    """Return rows with minus infinity around them."""
+    """Return rows padded with minus infinity."""
     if window.padded == window.size:
         return x
     (top, _), (left, _) = window.padding
@@ -92,7 +94,7 @@ def _maxima(x: Any, window: Window, axis: int) -> Any:
 def _spread(grad: Any, x: Any, maxima: Any, window: Window, axis: int) -> Any:
     """Return the gradient for `x` of its maxima along an axis; None if there are NaNs.
 
-    The bits of the gradient are multiplied by 0 and 1, which is exact also for infinities.
+    The bits of the gradient are multiplied by 0 or 1, which is exact for infinities, too.
     """
     bits = _BITS[grad.dtype]
     rest = grad.copy("C").view(bits)

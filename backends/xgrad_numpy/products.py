@@ -1,4 +1,4 @@
-"""Matrix products on NumPy, and sums of rows as products with ones.
+"""Matrix products on NumPy, and row sums as products with ones.
 
 NumPy calls BLAS, or `native.eager_products` shares a large product out over threads.
 """
@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 
 BLAS_DTYPES = frozenset(map(np.dtype, ("float32", "float64")))
-_ALONE = 1 << 23  # multiplications above which panels are looked for on one thread
+_ALONE = 1 << 23  # multiplications above which products on one thread try panels
 _BY_BLAS = 1 << 18  # multiplications above which BLAS uses several threads
-_SHARED_BY_VECTOR = (
-    9216  # elements of a matrix from which BLAS multiplies it by a vector on several threads
-)
+# elements of a matrix from which BLAS uses several threads for a product with a vector
+_SHARED_BY_VECTOR = 9216
 
 
 class Sharing:
-    """The size of a matrix product, in multiplications, above which native/eager_products.py may
-    compute it.
+    """The size of a matrix product above which native/eager_products.py may compute it.
 
-    Whether there are `several` threads is known once the runtime of native code is loaded.
+    `above` is in multiplications. Whether there are `several` threads is known once the runtime of
+    native code is loaded.
     """
 
     def __init__(self) -> None:
@@ -34,10 +33,9 @@ class Sharing:
         return self._threads > 1
 
     def follow(self, threads: int) -> bool:
-        """Set the size for a number of threads of BLAS, and return whether there were others
-        before.
+        """Set the size for a number of BLAS threads, and return whether the number changed.
 
-        With one, only large products are worth the question.
+        With one thread, only large products are worth the check.
         """
         changed = threads != self._threads
         self.above, self._threads = _ALONE if threads == 1 else _BY_BLAS, threads
@@ -48,8 +46,10 @@ sharing = Sharing()
 
 
 def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
-    """Multiply; two matrices by `dot`, with half the overhead, a stack by one matrix as its
-    rows.
+    """Return the matrix product.
+
+    Two matrices are multiplied by `dot`, with half the overhead; a stack times one matrix is one
+    product of all its rows.
     """
     n = x1.ndim
     if x2.ndim == 2 <= n and x1.dtype in BLAS_DTYPES:
@@ -67,8 +67,9 @@ def matmul(x1: Any, x2: Any, /, out: Any = None) -> Any:
 
 
 def multiply_add(x: Any, y: Any, added: Any) -> Any:
-    """Return the product of two matrices plus a row; threads that share out the product add it,
-    too.
+    """Return the product of two matrices plus a row.
+
+    Threads that share out the product also add the row.
     """
     if x.size * y.shape[1] > sharing.above and added.dtype == x.dtype and x.dtype in BLAS_DTYPES:
         out = _eager_products()(np.ndarray.dot, x, y, None, added)
@@ -83,7 +84,7 @@ def multiply_add(x: Any, y: Any, added: Any) -> Any:
 
 @cache
 def _eager_products() -> Any:
-    """Return the function for large products, which returns None if NumPy is to compute it."""
+    """Return the function for large products; it returns None if NumPy should compute one."""
     from xgrad_numpy.native.eager_products import product  # not at the top: it starts a compiler
 
     return product

@@ -1,8 +1,7 @@
-"""Kernels of recurrent layers: loops over time that write to preallocated arrays, without
-temporaries.
+"""Kernels of recurrent layers: loops over time that write to preallocated arrays.
 
-The kernels of native/recurrent.py, with the same bits, replace them where the runtime of native
-kernels is loaded.
+They use no temporaries. The kernels of native/recurrent.py replace them, with bit-identical
+results, once the runtime of native kernels is loaded.
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ def _times(steps: int, reverse: bool) -> range:
 
 
 def _by_gate(x: Array, count: int = 4) -> Array:
-    """Return a view of shape (..., count, batch, hidden) of one of shape (..., batch, count
-    hidden).
+    """Return a view of shape (..., count, batch, hidden).
+
+    `x` has the shape (..., batch, count · hidden).
     """
     return x.reshape(*x.shape[:-1], count, x.shape[-1] // count).swapaxes(-2, -3)
 
@@ -70,9 +70,7 @@ def lstm_gradient(
     gates: Array,
     reverse: bool,
 ) -> tuple[Array, Array, Array]:
-    """Return the gradients of the projected input, of the first hidden state, and of the first
-    cell.
-    """
+    """Return the gradients of the projected input, the first hidden state and the first cell."""
     steps, batch, n = cells.shape
     gradient, dh, dc = (
         np.empty((steps, batch, 4 * n), cells.dtype),
@@ -89,7 +87,7 @@ def lstm_gradient(
     for t, before in zip(order, [*order[1:], None], strict=True):
         i, f, g, o = z = gates[t]
         di, df, dg, do = d
-        # Per gate the factor that it multiplies, then its own slope.
+        # For each gate: the factor that it multiplies, then its own slope.
         np.add(dh, g_states[t], dh)
         np.tanh(cells[t], squashed)
         np.multiply(dh, squashed, do)
@@ -119,9 +117,8 @@ def gru_steps(
     dtype = np.result_type(x, weight)
     states, gates = (np.empty((steps, *shape), dtype) for shape in (h.shape, (4, batch, n)))
     negative, h = np.negative(weight.T, order="C"), np.ascontiguousarray(h)
-    negative_bias = (
-        np.full(3 * n, -0.0, dtype) if bias is None else np.negative(bias)
-    )  # -0 changes no number
+    # adding -0. changes no number
+    negative_bias = np.full(3 * n, -0.0, dtype) if bias is None else np.negative(bias)
     if native.gru_steps(x, negative, h, negative_bias, states, gates, reverse):
         return states, gates
     ones, product = np.ones((2, batch, n), dtype), np.empty((batch, 3 * n), dtype)
@@ -149,9 +146,7 @@ def gru_steps(
 def gru_gradient(
     g: Array, weight: Array, h: Array, states: Array, gates: Array, reverse: bool
 ) -> tuple[Array, Array, Array]:
-    """Return the gradients of the projected input, of the projected states, and of the first
-    state.
-    """
+    """Return the gradients of the projected input, the projected states and the first state."""
     steps, batch, n = states.shape
     of_input, of_state = (np.empty((steps, batch, 3 * n), states.dtype) for _ in range(2))
     dh, weight = np.zeros((batch, n), states.dtype), np.ascontiguousarray(weight)

@@ -1,5 +1,6 @@
-"""Sums, means and running sums on NumPy: by BLAS where it is faster, and with fewer rounding
-errors.
+"""Sums, means and running sums on NumPy.
+
+BLAS computes them where it is faster. Some have smaller rounding errors than NumPy's.
 """
 
 from __future__ import annotations
@@ -16,34 +17,33 @@ from xgrad_numpy.products import BLAS_DTYPES, ones, product_with_ones
 _FLOAT16, _FLOAT32, _FLOAT64 = map(np.dtype, ("float16", "float32", "float64"))
 _add: Any = np.add.reduce
 _accumulate: Any = np.add.accumulate
-_mean: Any = (
-    np.mean
-)  # NumPy 2.5 declares it for `keepdims=True` and `keepdims=False`, not for a bool
+# NumPy 2.5 has overloads for `keepdims=True` and `keepdims=False`, but not for bool
+_mean: Any = np.mean
 _cumulative_sum: Any = getattr(np, "cumulative_sum", None) or (  # not in NumPy 2.0
     lambda x, **options: import_module("array_api_compat.numpy").cumulative_sum(x, **options)
 )
-_LONGEST_SIDE = 1 << 10  # elements of a row up to which BLAS adds up the rows of a matrix
-_ROWS = 1 << 15  # rows up to which BLAS adds them in one call
-_BLOCK = 1 << 12  # rows that BLAS adds at once of more
-_FEW = 16  # elements from which BLAS is faster at adding up a row
-_FEW_TO_ADD = 32  # elements from which BLAS is faster at adding up rows or columns
-_LONGEST_ROW = 1 << 13  # elements of a row that BLAS adds up on one thread
-_RUN = 1 << 16  # elements of a running sum in float32 before its total goes on in float64
+_LONGEST_SIDE = 1 << 10  # elements of a row up to which BLAS sums each row of a matrix
+_ROWS = 1 << 15  # number of rows up to which BLAS adds them in one call
+_BLOCK = 1 << 12  # number of rows that BLAS adds at once if there are more
+_FEW = 16  # elements from which BLAS is faster at summing a row
+_FEW_TO_ADD = 32  # elements from which BLAS is faster at summing rows or columns
+_LONGEST_ROW = 1 << 13  # elements of a row up to which BLAS sums it on one thread
+_RUN = 1 << 16  # elements of a float32 running sum before its total is kept in float64
 
 
 def is_for_blas(ndim: int, size: int) -> bool:
-    """Return whether BLAS may add the rows or the columns of an array: for few elements NumPy takes
-    less time.
+    """Return whether BLAS may sum the rows or the columns of an array.
+
+    For few elements NumPy is faster.
     """
     return ndim > 1 and size >= _FEW_TO_ADD
 
 
 def summed_side(x: Any, axis: Any, contiguous: bool, transposed: bool) -> int | None:
-    """Return the axis that a sum adds of an array seen as a matrix of rows; None if BLAS cannot add
-    it.
+    """Return the axis to sum of an array seen as a matrix of rows; None if BLAS cannot sum it.
 
-    That is 1 for the last axis, or 0 for all others, as in the gradient of a bias. `transposed` is
-    whether the array is contiguous with its axes reversed.
+    The axis is 1 for the last axis, and 0 for all others, as in the gradient of a bias.
+    `transposed` is whether the array is contiguous with its axes reversed.
     """
     shape = x.shape
     n = len(shape)
@@ -63,7 +63,7 @@ def summed_side(x: Any, axis: Any, contiguous: bool, transposed: bool) -> int | 
 
 
 def has_many_rows(x: Any, axis: Any, contiguous: bool) -> bool:
-    """Return whether `sum` adds an array as rows in blocks: along all axes but the last."""
+    """Return whether `sum` adds an array as rows in blocks: over all axes but the last."""
     n = len(x.shape)
     axes = axis if type(axis) is tuple else (axis,)
     many = n >= 2 and contiguous and 0 not in x.shape and x.dtype in BLAS_DTYPES
@@ -73,8 +73,8 @@ def has_many_rows(x: Any, axis: Any, contiguous: bool) -> bool:
 def sum_rows(rows: Any, out: Any = None) -> Any:
     """Return the sum of many rows, in blocks by BLAS.
 
-    It is up to 20 times as fast as NumPy, which adds row by row, and its rounding errors grow with
-    the block alone.
+    This is up to 20 times as fast as NumPy, which adds row by row. Rounding errors grow only with
+    the size of a block.
     """
     column, count = ones(_BLOCK, rows.dtype), len(rows) // _BLOCK
     blocks, rest = rows[: count * _BLOCK].reshape(count, _BLOCK, -1), rows[count * _BLOCK :]
@@ -87,8 +87,8 @@ def sum_rows(rows: Any, out: Any = None) -> Any:
 
 
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    """Sum; along the last axis or all others by BLAS, 4 to 10 times as fast; float16 in float32."""
-    if x.dtype is _FLOAT16:  # NumPy adds rows in float16
+    """Sum; by BLAS over the last axis or all others, 4 to 10 times as fast; float16 in float32."""
+    if x.dtype is _FLOAT16:  # NumPy would add rows in float16
         wide = np.result_type(_FLOAT32, dtype or _FLOAT16)
         return _add(x, axis, wide, None, keepdims).astype(dtype or _FLOAT16)
     if axis is None or dtype is not None or not is_for_blas(x.ndim, x.size):
@@ -108,10 +108,10 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
 def cumulative_sum(
     x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
-    """Return running sums; of many float32 in runs, with totals in float64: errors grow with the
-    run alone.
+    """Return running sums; for many float32 in runs, with totals in float64.
 
-    Along the last axis alone, where it takes about 4 % more time; along others it would take 40 %.
+    Rounding errors then grow only with the length of a run. Runs are used for the last axis only:
+    they take about 4 % more time there, and would take 40 % more along other axes.
     """
     if x.size <= _RUN or x.dtype != _FLOAT32 or dtype not in (None, _FLOAT32):
         return _cumulative_sum(x, axis=axis, dtype=dtype, include_initial=include_initial)
@@ -133,7 +133,7 @@ def cumulative_sum(
 
 
 def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """Average, without NumPy's wrapper, which takes as long as 8000 elements."""
+    """Average, without NumPy's wrapper, which takes as long as averaging 8000 elements."""
     if x.dtype not in BLAS_DTYPES or not x.size:
         return _mean(x, axis=axis, keepdims=keepdims)
     total = sum(x, axis=axis, keepdims=keepdims)
@@ -143,8 +143,8 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
 def sum_products(x: Any, y: Any, axes: tuple[int, ...]) -> Any:
     """Return the sums of products, or of `x`, over several axes.
 
-    Over the first and the last axes in memory they are sums by BLAS of rows, which threads share
-    out. Of other layouts `einsum` is 1.5 to 4 times as fast as NumPy's sum.
+    Over the first and the last axes in memory they are row sums by BLAS, which threads share out.
+    For other layouts `einsum` is 1.5 to 4 times as fast as NumPy's sum.
     """
     ends = summed_ends(x.shape, x.strides, x.dtype, axes)
     shape = [1 if a in axes else n for a, n in enumerate(x.shape)]
@@ -161,8 +161,9 @@ def sum_products(x: Any, y: Any, axes: tuple[int, ...]) -> Any:
 
 
 class SummedEnds(NamedTuple):
-    """An array as one of three axes, the first and the last of which are summed over: its own axes,
-    and the lengths.
+    """An array seen as three axes, of which the first and the last are summed over.
+
+    `order` is the order of its own axes; the other members are the lengths of the three.
     """
 
     order: tuple[int, ...]
@@ -175,8 +176,9 @@ class SummedEnds(NamedTuple):
 def summed_ends(
     shape: tuple[int, ...], strides: Any, dtype: Any, axes: tuple[int, ...]
 ) -> SummedEnds | None:
-    """Return an array without gaps as three axes, in the order in memory; None if it has more, or
-    BLAS adds no rows.
+    """Return an array without gaps as three axes, in memory order.
+
+    None if there are more, or BLAS does not sum the rows.
     """
     order = tuple(sorted(range(len(shape)), key=lambda i: -strides[i]))
     expected = dtype.itemsize

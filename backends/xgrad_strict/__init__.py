@@ -13,7 +13,7 @@ from xgrad.backend.finite_linalg import finite_linalg
 
 
 class StrictBackend(Backend):
-    """NumPy through array-api-strict, for tests that rules use the standard alone. Slow.
+    """NumPy through array-api-strict, to test that rules use only the standard. Slow.
 
     Its three devices, ``strict``, ``strict:1`` and ``strict:2``, cannot be mixed.
     """
@@ -29,7 +29,7 @@ class StrictBackend(Backend):
             ) from error
         self._library = array_api_strict
         self.array_type = type(array_api_strict.zeros(0))
-        # extensions, which are missing in vars()
+        # vars() lacks the extensions
         extensions = {
             "fft": array_api_strict.fft,
             "linalg": finite_linalg(array_api_strict.linalg, self.to_host),

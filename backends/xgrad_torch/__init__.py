@@ -1,17 +1,16 @@
-"""PyTorch's arrays as the devices ``torch``, its CPU, and ``torch:1``, ``torch:2``, ..., those of
-CUDA or MPS.
+"""PyTorch's arrays as the devices ``torch``, its CPU, and ``torch:1``, ``torch:2``, ..., its GPUs.
 
-A second implementation of the same ops: other kernels, 0-d results, own dtypes and devices, no
-implicit NumPy. PyTorch's autograd is not used: a PyTorch tensor that requires a gradient is
-refused. Differences from ``cpu``:
+The GPUs are CUDA's or MPS's. This is a second implementation of the same ops: other kernels, 0-d
+results, own dtypes and devices, no implicit NumPy. PyTorch's autograd is not used: a PyTorch tensor
+that requires a gradient is refused. Differences from ``cpu``:
 
 - Slices with negative steps are refused, and memory with negative strides is copied.
 - In a key such as ``x[0, :, [1, 2]]`` the integer is not an array index, so the axis of the list
   comes last.
-- Special functions that PyTorch lacks are SciPy's, for which arrays pass through the host.
+- Special functions that PyTorch lacks are SciPy's: arrays pass through the host.
 - On CUDA, an index in an array, or a class in a target, that is out of bounds makes all later work
-  of the process there fail, as in PyTorch. Repeated indices add up in no fixed order.
-- MPS has no float64, which PyTorch refuses there.
+  of the process on the GPU fail, as in PyTorch. Repeated indices are added in no fixed order.
+- MPS has no float64: PyTorch refuses it there.
 
 Neither CUDA nor MPS has been run. Work there is queued, but the backend is not `asynchronous`:
 checks of values wait.
@@ -32,10 +31,11 @@ from xgrad.backend import Backend, DeviceError
 from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad.core.dtypes import SCALARS
 
-# The special functions of PyTorch that are used. Others are SciPy's, through the host; so are
-# `bessel_j0` and the other Bessel functions, with errors of 1e-9 in float64.
+# The PyTorch special functions that are used. Others are SciPy's, through the host; so are
+# `bessel_j0` and the other Bessel functions, which in PyTorch have errors of 1e-9 in float64.
 _SPECIAL = """
-digamma erf erfc erfcx erfinv expit gammainc gammaincc gammaln i0 i0e i1 i1e log_ndtr logit ndtr ndtri psi xlog1py
+digamma erf erfc erfcx erfinv expit gammainc gammaincc gammaln i0 i0e i1 i1e log_ndtr logit ndtr \
+ndtri psi xlog1py
 xlogy zeta
 """.split()
 _DTYPES = (
@@ -63,7 +63,7 @@ class TorchBackend(Backend):
             "index_add": self.index_add,
             "special": special(self._torch, self),
             "unique_all": partial(_unique_all, self._torch),
-            "positive": self._torch.clone,  # PyTorch's own return their argument
+            "positive": self._torch.clone,  # PyTorch's positive and conj return their argument
             "conj": lambda x: x.conj_physical() if x.is_complex() else x.clone(),
         }
         self.xp = SimpleNamespace(**vars(import_module("array_api_compat.torch")) | added)
@@ -85,7 +85,7 @@ class TorchBackend(Backend):
         return f"PyTorch {self._torch.__version__} on {name}"
 
     def versions(self) -> dict[str, str]:
-        """Return the version of PyTorch, and that of its CUDA if there is a GPU."""
+        """Return the version of PyTorch, and its CUDA version if there is a GPU."""
         cuda = (
             {"cuda": self._torch.version.cuda}
             if any(device.type == "cuda" for device in self.devices)
@@ -94,7 +94,7 @@ class TorchBackend(Backend):
         return {"torch": self._torch.__version__} | cuda
 
     def index_of(self, x: Any) -> int:
-        if x.requires_grad:  # called for every array of the user
+        if x.requires_grad:  # `index_of` is called for every array of the user
             raise TypeError(
                 "torch: expected a PyTorch tensor without a gradient, got one that requires it:"
                 " .detach() it"
@@ -134,7 +134,8 @@ class TorchBackend(Backend):
         return bool(x.untyped_storage()._cdata == y.untyped_storage()._cdata)
 
     def from_dlpack(self, x: Any, index: int) -> Any:
-        if isinstance(x, np.ndarray) and min(x.strides, default=0) < 0:  # which crashes PyTorch
+        # negative strides crash PyTorch
+        if isinstance(x, np.ndarray) and min(x.strides, default=0) < 0:
             raise BufferError("from_dlpack: PyTorch has no arrays with negative strides: copy them")
         return self._torch.from_dlpack(x)
 
@@ -159,7 +160,7 @@ class TorchBackend(Backend):
 
 
 def _unique_all(torch: Any, x: Any, /) -> tuple[Any, Any, Any, Any]:
-    """Return `unique_all` of the standard: PyTorch does not find the first indices."""
+    """Return `unique_all` of the standard: PyTorch does not return the first indices."""
     flat = x.reshape(-1)
     if flat.is_complex():
         order = torch.argsort(flat.imag, stable=True)
@@ -177,14 +178,15 @@ def _unique_all(torch: Any, x: Any, /) -> tuple[Any, Any, Any, Any]:
 
 
 def special(torch: Any, backend: Backend) -> SciPyKernels:
-    """Return the special functions: PyTorch's own, with scalars made tensors, else SciPy's."""
+    """Return the special functions: PyTorch's own, with scalars as tensors, otherwise SciPy's."""
 
     def taking_scalars(name: str) -> Callable[..., Any]:
         function = getattr(torch.special, name)
 
         def kernel(*inputs: Any) -> Any:
             like = next(x for x in inputs if type(x) not in SCALARS)
-            if like.is_complex() or like.dtype == torch.float16:  # refused by some of PyTorch's
+            # some of PyTorch's functions refuse these
+            if like.is_complex() or like.dtype == torch.float16:
                 return getattr(by_scipy, name)(*inputs)
             as_like = partial(torch.asarray, dtype=like.dtype, device=like.device)
             return function(*[as_like(x) if type(x) in SCALARS else x for x in inputs])
@@ -194,7 +196,7 @@ def special(torch: Any, backend: Backend) -> SciPyKernels:
     def polygamma(n: Any, x: Any) -> Any:
         if type(n) is not int:
             return by_scipy.polygamma(n, x)
-        # PyTorch's has an error of 1e-9 for n = 1.
+        # PyTorch's polygamma has an error of 1e-9 for n = 1.
         return (
             (-1) ** (n + 1) * math.factorial(n) * own["zeta"](n + 1, x)
             if n

@@ -16,8 +16,9 @@ Gradients = tuple[Any, list[Array], list[Array]]
 def gradients(
     weights: list[Array], biases: list[Array], x: Array, y: Array, rows: Array
 ) -> Gradients:
-    """Return the loss and its gradients for weights of shape (in, out), computed in place where
-    possible.
+    """Return the loss and its gradients, computed in place where possible.
+
+    The weights have shape (in, out).
     """
     inputs = [x]
     for w, b in zip(weights, biases, strict=True):
@@ -47,7 +48,7 @@ def gradients(
 
 
 def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
-    """Weights of shape (in, out); updates in place."""
+    """Return a step with weights of shape (in, out), which are updated in place."""
     problem = mlp(sizes, batch)
     weights, biases = [np.ascontiguousarray(w.T) for w in problem.weights], problem.biases
     x, y, rows, lr = problem.x, problem.y, np.arange(batch), problem.lr
@@ -64,7 +65,7 @@ def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
 
 
 def step_plain(sizes: Sequence[int], batch: int, dtype: Any = np.float32) -> Callable[[], Any]:
-    """Weights of shape (out, in), as in PyTorch; nothing in place."""
+    """Return a step with weights of shape (out, in), as in PyTorch; nothing is done in place."""
     problem = mlp(sizes, batch)
     weights = [w.astype(dtype) for w in problem.weights]
     biases = [b.astype(dtype) for b in problem.biases]

@@ -1,5 +1,6 @@
-"""JAX under ``jit``: the models of the benchmark `models`, as functions of their weights and a
-batch.
+"""JAX under ``jit``: the models of the benchmark `models`.
+
+The models are functions of their weights and a batch.
 """
 
 from __future__ import annotations
@@ -93,8 +94,9 @@ def lenet(w: dict[str, Any], x: Any) -> Any:
 
 
 def batch_norm(w: dict[str, Any], name: str, x: Any) -> Any:
-    """Normalize without running statistics, a few numbers for each channel, which the step does not
-    use.
+    """Normalize without running statistics.
+
+    These are a few numbers for each channel, which the step does not use.
     """
     mean = x.mean((0, 2, 3), keepdims=True)
     variance = jnp.square(x - mean).mean((0, 2, 3), keepdims=True)
@@ -118,7 +120,7 @@ def resnet(w: dict[str, Any], x: Any) -> Any:
     return linear(w, "output", x.mean((2, 3)))
 
 
-#: Functions of the weights, the batch, and the sizes that they name.
+#: Functions of the weights, the batch, and the sizes that are named here.
 MODELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "lstm": (lstm, ("width",)),
     "encoder": (encoder, ("heads", "layers")),

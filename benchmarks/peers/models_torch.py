@@ -126,7 +126,7 @@ def step(model: str, **sizes: int) -> Callable[[], Any]:
 
 
 def step_compiled(model: str, **sizes: int) -> Callable[[], Any]:
-    """Compile forward pass, loss and backward pass; this needs a C++ compiler."""
+    """Return a step with compiled forward pass, loss and backward pass; needs a C++ compiler."""
     return compiled_step(*model_and_step(model, torch.compile, **sizes))
 
 

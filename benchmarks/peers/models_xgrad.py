@@ -146,7 +146,7 @@ def trained(
 
 
 def step_captured(model: str, **sizes: int) -> Callable[[], Any]:
-    """Return a step with its native kernels, which it would else have after 50 replays."""
+    """Return a step that has native kernels at once, instead of after 50 replays."""
     return xgrad.capture(step(model, **sizes), native=True)
 
 

@@ -67,13 +67,14 @@ def step(
 
 
 def step_compiled(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
-    """Compile forward pass, loss and backward pass; this needs a C++ compiler."""
+    """Return a step with compiled forward pass, loss and backward pass; needs a C++ compiler."""
     return compiled_step(*model_and_step(sizes, batch, "cpu", wrap=torch.compile))
 
 
 def compiled_step(model: Any, run: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a step of a model that compiles in its first call, once it has; the model is left as
-    it was.
+    """Return a step that compiles in its first call, after this call.
+
+    The model is left as it was.
     """
     start = {name: value.clone() for name, value in model.state_dict().items()}
     try:
@@ -88,7 +89,7 @@ def compiled_step(model: Any, run: Callable[[], Any]) -> Callable[[], Any]:
 def step_graph(
     sizes: Sequence[int], batch: int, device: str = "cuda", tf32: bool = False
 ) -> Callable[[], Any]:
-    """Capture the whole step as a CUDA graph, as in PyTorch's documentation."""
+    """Return a replay of the whole step as a CUDA graph, as in PyTorch's documentation."""
     if not device.startswith("cuda"):
         raise LeftOut("CUDA graphs need CUDA")
     model, run = model_and_step(sizes, batch, device, tf32)
@@ -150,7 +151,7 @@ def epochs(
     fused: bool = False,
     loader: bool = False,
 ) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
-    """Train on tensors that are sliced by hand, or on batches of a loader."""
+    """Return functions that train and predict; batches are sliced by hand, or from a loader."""
     torch.manual_seed(seed)
     model = model_of(*first_weights(sizes, seed), device)
     optimizer = torch.optim.Adam(model.parameters(), fused=fused or None)

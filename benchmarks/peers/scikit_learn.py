@@ -13,7 +13,7 @@ from benchmarks.problems import Array, Images, mlp
 
 
 def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
-    """Take a step as ``partial_fit`` of one batch, with neither momentum nor penalty."""
+    """Return a step: ``partial_fit`` of one batch, with neither momentum nor penalty."""
     if sizes[-1] < 3:
         raise LeftOut("its network has one output for two classes")
     problem = mlp(sizes, batch)
@@ -29,9 +29,8 @@ def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
     for own, value in zip(
         model.coefs_ + model.intercepts_, problem.weights + problem.biases, strict=True
     ):
-        own[...] = (
-            value.T
-        )  # its optimizer updates these in place, and has no state without momentum
+        # The optimizer updates these in place, and has no state without momentum.
+        own[...] = value.T
 
     def run() -> Any:
         model.partial_fit(problem.x, problem.y)
@@ -43,8 +42,10 @@ def step(sizes: Sequence[int], batch: int) -> Callable[[], Any]:
 def epochs(
     data: Images, sizes: Sequence[int], seed: int
 ) -> tuple[Callable[[float], Any], Callable[[Array], Array]]:
-    """``partial_fit`` of all images is one epoch of mini-batches, and keeps Adam's moments; initial
-    weights differ.
+    """Return functions that train for one epoch, by ``partial_fit`` of all images, and predict.
+
+    ``partial_fit`` takes mini-batches, and keeps Adam's moments. The initial weights differ from
+    the other peers'.
     """
     model = MLPClassifier(sizes[1:-1], solver="adam", alpha=0, batch_size=BATCH, random_state=seed)
     classes = np.unique(data.train_labels)

@@ -52,19 +52,18 @@ def step_captured(
 
 
 def step_native(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], Any]:
-    """Return a captured step with its native kernels, which it would else have after 50 replays."""
+    """Return a captured step that has native kernels at once, instead of after 50 replays."""
     return xgrad.capture(step(sizes, batch, device), native=True)
 
 
 def recording(sizes: Sequence[int], batch: int, device: str = "cpu") -> Callable[[], float]:
-    """Return a function that measures the first captured call, planning included, in eager
-    steps.
+    """Return a function that measures the first captured call, in eager steps.
+
+    The call includes planning.
     """
     eager = step(sizes, batch, device)
-    for run in (
-        eager,
-        xgrad.capture(eager),
-    ):  # the optimizer packs parameters, and modules of capture are imported
+    # In these calls, the optimizer packs parameters, and modules of capture are imported.
+    for run in (eager, xgrad.capture(eager)):
         float(run())
 
     def seconds(run: Callable[[], Any], steps: int) -> float:
@@ -171,7 +170,7 @@ def to_device(size: int, device: str) -> Callable[[], Any]:
 
 
 def pinned_to_device(size: int, device: str) -> Callable[[], Any]:
-    """Transfer an array that came from the device, and so is in pinned memory."""
+    """Transfer an array that came from the device, and is therefore in pinned memory."""
     return _move(xgrad.ones(size // 4, device=device).cpu().numpy(), device)
 
 
@@ -198,9 +197,8 @@ def pullback(
     weights: Sequence[Array],
 ) -> tuple[list[Array], list[Array] | None]:
     leaves = [xgrad.Tensor(x, requires_grad=moves) for x, moves in zip(inputs, varied, strict=True)]
-    outputs = outputs_of(
-        call(*(xgrad.asarray(x, copy=True) for x in leaves))
-    )  # copies, since leaves cannot be written to
+    # copies, since leaves cannot be written to
+    outputs = outputs_of(call(*(xgrad.asarray(x, copy=True) for x in leaves)))
     values = [x.detach().numpy() if isinstance(x, xgrad.Tensor) else np.asarray(x) for x in outputs]
     differentiable = [
         (x, xgrad.asarray(w, dtype=x.dtype))

@@ -1,10 +1,10 @@
 """Gradients through the code of SciPy and scikit-learn, called with the arrays of a library.
 
 Each function is called with arrays that require gradients. A gradient flows if the values equal
-those with NumPy, and the derivative along a random direction equals that of central differences
-through NumPy. All is in float64, in a process of its own for each peer and subject, with
-SCIPY_ARRAY_API=1 and scikit-learn's array_api_dispatch. The needs of a call path are the functions
-and array methods that it used of xgrad. If no gradient of xgrad flows, the reason is listed.
+NumPy's, and the derivative along a random direction equals central differences through NumPy. All
+is in float64, in a process of its own for each peer and subject, with SCIPY_ARRAY_API=1 and
+scikit-learn's array_api_dispatch. The needs of a call path are the functions and array methods of
+xgrad that it used. If no gradient of xgrad flows, the reason is listed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.reach.path import FLOWS
 from benchmarks.reach.verdicts import SUBJECTS
 from benchmarks.report import Cells, Result, Table, Words
 
-#: Versions of the list: gradients may flow in other versions that stop in these, and the reverse.
+#: Versions of the list: a gradient that stops in these may flow in others, and the reverse.
 LISTED = {"scipy": "1.17", "scikit-learn": "1.9"}
 PEERS = {"xgrad": "xgrad_peer:pullback", "PyTorch": "pytorch:pullback"}
 

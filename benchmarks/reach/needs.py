@@ -1,5 +1,6 @@
-"""Functions of the namespace and methods of arrays that a call path uses, recorded during a
-call.
+"""Functions of the namespace and methods of arrays that a call path uses.
+
+They are recorded during a call.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ def called_by_others(depth: int) -> bool:
 
 @contextmanager
 def recorded() -> Iterator[set[str]]:
-    """Collect the functions that other projects use, by their names in the standard, and rarely
-    supported methods.
+    """Collect the functions that other projects use, by their names in the standard.
+
+    Rarely supported methods are collected, too.
     """
     used: set[str] = set()
     modules = {"": xgrad} | {

@@ -1,6 +1,4 @@
-"""Call paths: functions of other projects, their inputs, and whether a gradient flows through
-them.
-"""
+"""Call paths: functions of other projects, their inputs, and whether a gradient flows."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 Pullback = Callable[..., tuple[list[Array], list[Array] | None]]
 
-STEP = 1e-4  # of the differences; inputs and curvatures are of the order of 1
+STEP = 1e-4  # step of the differences; inputs and curvatures are of the order of 1
 FLOWS = "flows"
 OTHER_VALUES = "other values than with NumPy"
 
@@ -58,9 +56,8 @@ class Path:
     """A function of another project, and its inputs."""
 
     name: str  # function and arguments
-    call: Callable[
-        ..., Any
-    ]  # takes an array for each of `draws`, returns a real or complex array, or a tuple of them
+    # takes an array for each of `draws`, returns a real or complex array, or a tuple of them
+    call: Callable[..., Any]
     draws: tuple[Draw, ...]  # inputs, in float64 except for constants
     stops: str = ""  # why no gradient of xgrad flows, if none does
 
@@ -88,13 +85,14 @@ def outputs_of(result: Any) -> list[Any]:
 def verdict(subject: Path, pullback: Pullback) -> str:
     """Return `FLOWS`, or in a few words why the gradient of a library does not flow.
 
-    The values must be NumPy's, and the derivative along a random direction that of central
-    differences through NumPy. `pullback` is the function of a peer: see `benchmarks.peers`. A path
-    with vanishing differences, which could not show a wrong gradient, is a ValueError.
+    The values must be NumPy's, and the derivative along a random direction must equal central
+    differences through NumPy. `pullback` is the function of a peer: see `benchmarks.peers`.
+    ValueError is raised for a path whose differences vanish, since these could not show a wrong
+    gradient.
     """
     inputs = subject.inputs()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of other projects
+        warnings.simplefilter("ignore")  # from other projects
         directions, weights, expected, slope = differences(subject, inputs)
         if abs(slope) < 1e-6:
             raise ValueError(
@@ -118,10 +116,9 @@ def verdict(subject: Path, pullback: Pullback) -> str:
 def differences(
     subject: Path, inputs: Sequence[Array]
 ) -> tuple[list[Array], list[Array], list[Array], float]:
-    """Return a direction for each varied input, weights for each output, the outputs, and a
-    derivative.
+    """Return a direction for each varied input, output weights, the outputs, and a derivative.
 
-    The derivative is that of ``sum(real(conj(weight) * output))`` along the directions.
+    The derivative of ``sum(real(conj(weight) * output))`` is taken along the directions.
     """
     random = np.random.default_rng(1)
     varied = [x for x, moves in zip(inputs, subject.varied, strict=True) if moves]
@@ -147,12 +144,8 @@ def differences(
         for w, out in zip(weights, expected, strict=True)
     ]
     near, far = (weigh(at(step)) - weigh(at(-step)) for step in (STEP, 2 * STEP))
-    return (
-        directions,
-        weights,
-        expected,
-        (8 * near - far) / (12 * STEP),
-    )  # error of the order of STEP**4
+    # The error of the derivative is of the order of STEP**4.
+    return directions, weights, expected, (8 * near - far) / (12 * STEP)
 
 
 def first_sentence(text: str) -> str:

@@ -17,14 +17,15 @@ SUBJECTS = tuple(sorted(file.stem for file in (File(__file__).parent / "paths").
 
 
 def paths_of(subject: str) -> list[Path]:
-    """Return the call paths of a subject; SciPy must not have been imported in this process
-    before.
+    """Return the call paths of a subject.
+
+    SciPy must not have been imported in this process before, unless with SCIPY_ARRAY_API=1.
     """
     if "scipy" in sys.modules and os.environ.get("SCIPY_ARRAY_API") != "1":
         raise RuntimeError(
             "expected a process without SciPy, which was imported without SCIPY_ARRAY_API=1"
         )
-    os.environ["SCIPY_ARRAY_API"] = "1"  # read when SciPy is imported, which our paths do
+    os.environ["SCIPY_ARRAY_API"] = "1"  # read when SciPy is imported, as it is by the paths
     paths: list[Path] = import_module(f"benchmarks.reach.paths.{subject}").PATHS
     return paths
 

@@ -1,5 +1,6 @@
-"""Pages of the reference: public names by module and subject, each op with its derivative rules
-from the source.
+"""Pages of the reference: public names by module and subject.
+
+Each op has its derivative rules from the source.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from xgrad import Function
 
 STANDARD = "https://data-apis.org/array-api/2025.12/API_specification/generated/array_api."
 
-#: Pages: the public module, the title, and the modules of the source whose names are on the page,
-#: by default all.
+#: Pages: the public module, the title, and the source modules whose names are on the page, by
+#: default all.
 PAGES = [
     ("xgrad", "Tensors", "core.tensor ops.tensor_conversion ops.dlpack"),
     ("xgrad", "Gradients", "core.grad_mode core.lost_gradients core.function"),
     ("xgrad", "Transforms", "transforms"),
     ("xgrad", "Captured steps", "capture"),
-    ("xgrad", "Graphs, profiles and memory", "inspection core.memory"),
+    ("xgrad", "Graphs, profiles and memory", "inspection diagnostics.memory"),
     (
         "xgrad",
         "Devices, dtypes and threads",
-        "backend core.dtypes core.inspection ops.dtype_functions ops.utility",
+        "backend core.dtypes namespace_info ops.dtype_functions ops.utility",
     ),
     ("xgrad", "Files", "serialization"),
     ("xgrad", "Creation", "ops.creation"),
@@ -83,7 +84,7 @@ NAMES = {"xgrad.backend": ["Backend", "DeviceError"]}
 
 
 def pages() -> Iterator[tuple[str, str, str]]:
-    """Yield the name, title and text of each page; an object is on the first page that it fits."""
+    """Yield the name, title and text of each page; an object is on the first page that fits it."""
     seen: set[int] = set()
     for module, title, sources in PAGES:
         public = import_module(module)
@@ -111,8 +112,9 @@ def pages() -> Iterator[tuple[str, str, str]]:
 
 
 def write_pages(app: Sphinx) -> None:
-    """Write the pages to docs/reference/; files that are unchanged are left alone, so that builds
-    are incremental.
+    """Write the pages to docs/reference/.
+
+    Unchanged files are left alone, so that builds are incremental.
     """
     folder = Path(app.srcdir) / "docs" / "reference"
     folder.mkdir(exist_ok=True)
@@ -144,8 +146,9 @@ def segment(text: str, node: ast.AST) -> str:
 
 
 def declaration(op: Any) -> tuple[str, str] | None:
-    """Return the file that declares an op, and its derivative rules with the helpers that they
-    call; None without.
+    """Return the file that declares an op, and its derivative rules with the helpers they call.
+
+    The result is None for an op without rules.
     """
     functions = [inspect.unwrap(rule) for rule in op.function.rules if rule is not None]
     if not functions:
@@ -172,13 +175,13 @@ def declaration(op: Any) -> tuple[str, str] | None:
 def add_derivative(
     app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]
 ) -> None:
-    """Add the derivative rules of an op to its documentation, and link the section of the
-    standard.
+    """Add the derivative rules of an op to its documentation.
+
+    The section of the standard becomes a link.
     """
     for i, line in enumerate(lines):
-        lines[i] = re.sub(
-            r"^\.\. (\[\d+\])|(\[\d+\])_", r"\1\2", line
-        )  # numbers of references are those of one docstring
+        # Plain numbers, since references are numbered in each docstring, not in each page.
+        lines[i] = re.sub(r"^\.\. (\[\d+\])|(\[\d+\])_", r"\1\2", line)
         if match := re.match(r"Python array API standard, (.*): ``(\w+)``\.", line):
             section, function = match.groups()
             package = name.removeprefix("xgrad.").rpartition(".")[0]

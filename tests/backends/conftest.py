@@ -14,8 +14,9 @@ from xgrad.backend.registry import backend_class, entry_points, open_backend
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, Callable[[], Any]], None]]:
-    """A function that installs a plug-in, given the name of its device and a function that loads
-    its class.
+    """A function that installs a plug-in.
+
+    It takes the name of the plug-in's device, and a function that loads its class.
     """
     monkeypatch.setattr(Device, "_known", dict(Device._known))
 

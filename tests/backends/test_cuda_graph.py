@@ -1,6 +1,7 @@
-"""Captured steps on `cuda`: on CUDA emulated on the host (`make test-cuda-without-gpu`), or a GPU.
+"""Captured steps on `cuda`, compared with eager steps, and products, compared with NumPy.
 
-`tests/capture` has the rules of captured steps, which hold on `cpu` and on `cuda`.
+They run on CUDA emulated on the host (`make test-cuda-without-gpu`), or on a GPU. `tests/capture`
+tests the rules of captured steps, which hold on `cpu` and on `cuda`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from xgrad_cupy.matmul import Products
 
 @pytest.fixture
 def generic(cuda: Device) -> Device:
-    """The device without fused kernels: another object, since ops keep what they run on a
-    device.
+    """The device without fused kernels.
+
+    It is another object, since ops keep what they run on a device.
     """
     backend = copy.copy(cuda.backend)
     backend.kernels, backend.xp = {}, SimpleNamespace(**vars(cuda.xp))
@@ -184,7 +186,7 @@ PURE: dict[str, Callable[..., Any]] = {
 }
 
 
-#: Those with matrix products, for which a graph has another handle of cuBLAS: see docs/capture.md.
+#: Functions with matrix products: a graph has another handle of cuBLAS (see docs/capture.md).
 TO_ROUNDING = {"products", "stacks", "a gradient", "complex"}
 
 
@@ -310,8 +312,9 @@ def test_indexing_by_array_after_update_is_captured(capturing_device: str) -> No
 
 
 def test_moments_updated_in_place_and_then_replaced_equal_eager(graphs: Device) -> None:
-    """A fused kernel writes to moments, and a GradScaler replaces them by a choice; also arrays
-    taken before it.
+    """Also arrays of moments taken before a step.
+
+    A fused kernel writes to the moments; then the GradScaler replaces them by the old or new ones.
     """
     runs = []
     for capture in (lambda step: step, xgrad.capture):
@@ -341,8 +344,9 @@ def test_moments_updated_in_place_and_then_replaced_equal_eager(graphs: Device) 
 
 
 def test_buffer_of_numbers_is_reused_after_its_copy(cuda: Device) -> None:
-    """Nothing waits for the device between steps: a pinned buffer must not change until it is
-    copied.
+    """A pinned buffer must not change until it is copied.
+
+    Nothing waits for the device between steps.
     """
     p = xgrad.zeros(1, device=cuda, requires_grad=True)
     optimizer = optim.SGD([p], lr=1.0)
@@ -422,8 +426,9 @@ JOINS: dict[str, Callable[..., Any]] = {
 def test_join_of_many_arrays_is_captured(
     join: Callable[..., Any], count: int, cuda: Device
 ) -> None:
-    """CuPy joins more than eight arrays by a list of their addresses, which no graph can copy from
-    the host.
+    """CuPy joins more than eight arrays by a list of their addresses.
+
+    No graph can copy this list from the host.
     """
 
     def step(x: xgrad.Tensor) -> Any:
@@ -598,9 +603,7 @@ def test_printed_program_has_memory_and_calls(cuda: Device) -> None:
 
 @pytest.fixture
 def calls(cuda: Device, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Calls of cuBLAS for products: transpositions of the factors, and the type in which it
-    computes.
-    """
+    """Recorded products by cuBLAS: transpositions of the factors, and the compute type."""
     calls: list[Any] = []
     call = cublas.Cublas._call
 
@@ -707,7 +710,8 @@ def test_tensordot_is_that_of_numpy(products: Products) -> None:
     a, b = matrices((2, 3, 4), "f8", "C", rng), matrices((4, 3, 5), "f8", "C", rng)
     for axes in (([1, 2], [1, 0]), ([2], [0]), ([-1], [-3]), 1, 0):
         result = products.tensordot(a, b, axes=axes)
-        np.testing.assert_allclose(result.get(), np.tensordot(a.get(), b.get(), axes=axes))  # type: ignore[arg-type]
+        expected = np.tensordot(a.get(), b.get(), axes=axes)  # type: ignore[arg-type]
+        np.testing.assert_allclose(result.get(), expected)
 
 
 def test_product_of_integers_uses_cupy(products: Products, calls: list[Any], cuda: Device) -> None:

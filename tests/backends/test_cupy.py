@@ -1,5 +1,6 @@
-"""Parts of the CuPy backend; what needs CuPy is tested on CUDA emulated on the host, or on a
-GPU.
+"""Parts of the CuPy backend: errors of its constructor, products compared with NumPy, namespace.
+
+Tests that need CuPy run on CUDA emulated on the host, or on a GPU.
 """
 
 from __future__ import annotations

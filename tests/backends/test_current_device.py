@@ -1,8 +1,7 @@
-"""All work on arrays is done while their device is the current one, as CuPy with several GPUs
-requires.
+"""All work on arrays is done while their device is the current one, as CuPy requires.
 
-CuPy launches kernels on the current device, and refuses arrays of another, or warns. So do the
-arrays of this backend, on NumPy.
+With several GPUs, CuPy launches kernels on the current device, and refuses arrays of another
+device, or warns. The arrays of the backend of this file, on NumPy, do the same.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ current = [0]
 
 
 class DeviceArray(np.ndarray):
-    """An array on a device, which can only be used while that is current."""
+    """An array on a device, which can only be used while this device is current."""
 
     index: int
 

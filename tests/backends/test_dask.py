@@ -1,5 +1,7 @@
-"""Dask: chunks of data, graphs of a training run, a memory limit, a cluster, and shapes that depend
-on values.
+"""The Dask backend, compared with NumPy, the `cpu` device and the normal equations.
+
+The subjects are chunks of data, graphs of a training run, an enforced memory limit, a cluster, and
+shapes that depend on values.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from xgrad.nn.functional import conv1d, conv2d, cross_entropy
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "dask_fits.py"
 LIMIT = 320  # MiB, for data of a process
-#: Gradient descent on chunks that are computed, not stored, by processes with a limit of the memory
-#: for data.
+#: Gradient descent on chunks that are computed, not stored, by processes with limited memory for
+#: data.
 FIT = """
 import resource, sys
 import dask, dask.array as da, numpy as np
@@ -41,8 +43,10 @@ if __name__ == "__main__":
     else:
         limit_memory()
     count = int(sys.argv[2])
-    data = [da.from_delayed(dask.delayed(chunk)(i, count), chunk(0, count).shape, "f4") for i in range(count)]
-    x, weights = xgrad.asarray(da.concatenate(data)), xgrad.zeros(64, device="dask", requires_grad=True)
+    shape = chunk(0, count).shape
+    data = [da.from_delayed(dask.delayed(chunk)(i, count), shape, "f4") for i in range(count)]
+    x = xgrad.asarray(da.concatenate(data))
+    weights = xgrad.zeros(64, device="dask", requires_grad=True)
     optimizer = xgrad.optim.SGD([weights], lr=0.2, momentum=0.5)
     for _ in range(2):
         optimizer.zero_grad()
@@ -60,8 +64,9 @@ if __name__ == "__main__":
 
 
 def chunk(i: int, count: int) -> Any:
-    """Return one of some chunks of data, which have together four times the limit; of 64 features
-    of float32.
+    """Return one of `count` chunks of data, with 64 features of float32.
+
+    Together, the chunks have four times the size of the memory limit.
     """
     return noise((LIMIT << 22) // 256 // count) * np.float32(1 + i / count)
 
@@ -124,7 +129,8 @@ def test_shape_that_depends_on_values_is_refused(call: str, library: xgrad.Devic
 def test_norm_over_a_list_of_axes_is_that_of_vectors(ord: float, library: xgrad.Device) -> None:
     x = np.random.default_rng(0).normal(size=(3, 4))
     t = xgrad.asarray(x, device=library)
-    for got in (xgrad.linalg.vector_norm(t, axis=[0, 1], ord=ord), t.norm(ord, [0, 1])):  # type: ignore[arg-type]
+    norm = xgrad.linalg.vector_norm(t, axis=[0, 1], ord=ord)  # type: ignore[arg-type]
+    for got in (norm, t.norm(ord, [0, 1])):
         assert got.item() == pytest.approx((abs(x) ** ord).sum() ** (1 / ord), rel=1e-6)
 
 

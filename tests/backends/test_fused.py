@@ -1,4 +1,7 @@
-"""The fused CUDA kernels, compared with the generic rules that they replace."""
+"""The fused CUDA kernels, compared with the generic rules that they replace, run by NumPy.
+
+They run on CUDA emulated on the host, or on a GPU.
+"""
 
 from __future__ import annotations
 
@@ -80,8 +83,9 @@ def numbers(shape: Any, dtype: str, seed: int = 0) -> np.ndarray:
 
 
 def as_on_gpu(x: np.ndarray) -> np.ndarray:
-    """Return an array with denormals as zeros, and one NaN, which have other bits on a GPU than on
-    the host.
+    """Return an array with denormals as zeros, and with a single bit pattern for NaN.
+
+    On a GPU, denormals and NaNs have other bits than on the host.
     """
     x = np.where(np.abs(x) < np.finfo(x.dtype).tiny, np.copysign(np.zeros_like(x), x), x)
     return np.where(np.isnan(x), np.full_like(x, NAN), x)
@@ -89,8 +93,10 @@ def as_on_gpu(x: np.ndarray) -> np.ndarray:
 
 def rule_of(name: str) -> Callable[..., Any]:
     """Return the generic rule that a kernel replaces."""
-    op = getattr(class_losses, f"_{name}", None) or getattr(xgrad.ops, name, None)
-    return OVERRIDABLE[name].generic if name in OVERRIDABLE else op.function.forward  # type: ignore[union-attr]
+    if name in OVERRIDABLE:
+        return OVERRIDABLE[name].generic
+    op = getattr(class_losses, f"_{name}", None) or getattr(xgrad.ops, name)
+    return op.function.forward  # type: ignore[no-any-return]
 
 
 def generic(name: str, *args: Any, **options: Any) -> Any:
@@ -162,7 +168,8 @@ def test_kernel_is_used_unless_the_pass_is_recorded(monkeypatch: pytest.MonkeyPa
         called.append((g, out))
         return g * 2
 
-    monkeypatch.setitem(Device("cpu").backend.kernels, "relu_gradient", relu_gradient)  # type: ignore[arg-type]
+    kernels: Any = Device("cpu").backend.kernels
+    monkeypatch.setitem(kernels, "relu_gradient", relu_gradient)
     x = xgrad.asarray([-1.0, 2.0], requires_grad=True)
     (g,) = xgrad.autograd.grad(xgrad.relu(x).sum(), x)
     assert g.tolist() == [2.0, 2.0] and len(called) == 1
@@ -174,9 +181,7 @@ def test_kernel_is_used_unless_the_pass_is_recorded(monkeypatch: pytest.MonkeyPa
 
 
 def larger(op: OpCase) -> list[Sample]:
-    """Return larger samples: more rows than a block has, rows longer than a warp, and those that
-    take a block.
-    """
+    """Return samples with more rows than a block has, rows longer than a warp, rows for a block."""
     shapes = [(11, 10), (3, 33), (2, 1025), (3, 2, 5)]
     if op.name != "cross_entropy":
         axes: list[Any] = [0, (0, -1), None] if "softmax" in op.name else []

@@ -1,5 +1,6 @@
-"""The machinery of ``make gpu-check`` with tiny parts, and its own parts with the CPU in place of a
-GPU.
+"""The machinery of ``make gpu-check`` with tiny parts, and its own parts on the CPU, without a GPU.
+
+Fake parts have known outcomes: cases that pass, fail, hang, or end their process.
 """
 
 from __future__ import annotations
@@ -48,9 +49,7 @@ def part(
 
 
 def checked(parts: list[Part], folder: Path, budget: float = 60) -> tuple[Any, list[str]]:
-    """Run parts, continuing in a folder, and return the report and the names of the parts at each
-    note.
-    """
+    """Run parts, continuing in a folder; return the report and the part that each note names."""
     progress, noted = Progress(folder / "gpu.jsonl"), list[str]()
     progress.open({"device": "Some GPU"})
     gpu_check.run(parts, "cpu", progress, noted.append, budget)

@@ -1,5 +1,6 @@
-"""JAX, Dask and MLX, whose arrays or slices cannot be written to: the op table, writes through
-views, and training.
+"""JAX, Dask and MLX, whose arrays or slices are immutable, compared with the `cpu` device.
+
+The subjects are the op table with gradients, writes through views, and training.
 """
 
 from __future__ import annotations
@@ -19,9 +20,8 @@ from xgrad.parity.cases import OP_CASES
 from xgrad.parity.op_case import OpCase
 from xgrad.parity.run_op import quiet, run_op
 
-WHOLE = (
-    os.environ.get("XGRAD_WHOLE_TABLE") == "1"
-)  # else every 30th row for JAX and Dask, which take minutes
+# else every 30th row for JAX and Dask, which take minutes
+WHOLE = os.environ.get("XGRAD_WHOLE_TABLE") == "1"
 CPU = xgrad.Device("cpu")
 #: Rows that do not pass, by library, with the error and its message; one that begins to pass fails.
 FAILING: dict[str, dict[str, tuple[type[Exception], str]]] = {

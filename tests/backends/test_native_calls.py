@@ -1,5 +1,7 @@
-"""Calls within native code: NumPy's inner loops, extremes of rows, matrix products, and who shares
-out what.
+"""Calls within native code have the bits of NumPy and of eager steps, on one thread and on several.
+
+The subjects are NumPy's inner loops, extremes of rows, matrix products, indexing, and how threads
+share the work.
 """
 
 from __future__ import annotations
@@ -87,7 +89,7 @@ def execute(instructions: list[Instruction]) -> list[Any]:
 
 
 def bits(x: np.ndarray) -> bytes:
-    """Return the bytes of an array, with one NaN."""
+    """Return the bytes of an array, in which all NaNs have the same bits."""
     return np.where(np.isnan(x), np.full_like(x, np.nan), x).tobytes()
 
 
@@ -679,9 +681,7 @@ def test_a_loop_of_a_single_element_reads_what_was_stored(function: str) -> None
 
 @pytest.mark.usefixtures("threads")
 def test_products_are_tried_while_blas_has_its_threads() -> None:
-    """Another thread leaves BLAS one thread during its products, for which NumPy may have other
-    bits.
-    """
+    """While another thread has set BLAS to one thread, NumPy's products may have other bits."""
     loaded, operands = runtime(), [np.ones((128, 784), np.float32), np.ones((784, 64), np.float32)]
     arrays = [*operands, np.empty((128, 64), np.float32)]
     layout = products.layout_of(np.ndarray.dot, arrays)
@@ -1030,9 +1030,7 @@ def test_single_numbers_have_the_bits_and_the_memory_of_eager(step: Any, dtype: 
 
 
 def _bounds(device: Any, x: Any) -> bool:
-    """Return whether bounds of two arrays hold, which are compared after both are made, as a rule
-    may do.
-    """
+    """Return whether bounds of two arrays hold, compared after both are made, as a rule may do."""
     xp = device.xp
     least = xp.min(xp.astype(x * 2.0, xp.int64))
     most = xp.max(xp.astype(x * x + 1.0, xp.int64))

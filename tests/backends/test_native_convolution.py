@@ -1,4 +1,4 @@
-"""Native kernels of convolution and pooling: the bits of the NumPy code of the same functions."""
+"""Native kernels of convolution and pooling have the bits of the same functions in NumPy."""
 
 from __future__ import annotations
 
@@ -51,8 +51,9 @@ def threads(request: pytest.FixtureRequest, runtime: native.Runtime) -> Iterator
 
 
 def assert_same(function: Callable[..., Any], *inputs: Any, **options: Any) -> None:
-    """Check that kernels and NumPy's code return the same bits, but for those of NaNs, in the same
-    order in memory.
+    """Check that kernels and NumPy's code return the same bits, in the same order in memory.
+
+    NaNs may differ in their bits.
     """
     result = function(*inputs, **options)
     with pytest.MonkeyPatch.context() as patch:
@@ -72,9 +73,7 @@ def _bits(x: np.ndarray) -> bytes:
 
 
 def layouts(x: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the same values in several layouts: as convolution's results, as given, others, and
-    read-only.
-    """
+    """Yield the same values in several layouts: as convolution returns them, as given, others."""
     rows = np.ascontiguousarray(np.moveaxis(x, 2, 0).swapaxes(1, 2))
     yield np.moveaxis(rows.swapaxes(1, 2), 0, 2)
     yield x.copy()
@@ -189,9 +188,7 @@ def test_no_kernels_where_the_maximum_of_numpy_has_no_rule(monkeypatch: pytest.M
 
 
 def window(kernel: Any, stride: Any, padding: Any, dilation: Any, size: Any = (11, 9)) -> Window:
-    """Return a window over two axes with as many elements before as after, unless the padding is
-    given in pairs.
-    """
+    """Return a window over two axes; padding by one number is the same on both sides."""
     pairs = tuple([n if isinstance(n, tuple) else (n, n) for n in padding])
     return Window(size, kernel, stride, pairs, dilation)
 
@@ -291,9 +288,10 @@ def test_convolution_of_special_values_has_the_bits_of_numpy(sliding: Window, dt
 
 def test_convolution_with_threads_has_the_bits_of_numpy(threads: int) -> None:
     for sliding in (
-        window((5, 5), (1, 1), (2, 2), (1, 1), (28, 28)), window((3, 3), (2, 2), (1, 1), (1, 1), (28, 28)),
+        window((5, 5), (1, 1), (2, 2), (1, 1), (28, 28)),
+        window((3, 3), (2, 2), (1, 1), (1, 1), (28, 28)),
         window((1, 1), (1, 1), (0, 0), (1, 1), (28, 28)),
-    ):  # fmt: skip
+    ):
         for channels, outputs in CHANNELS:
             check_convolution(sliding, *operands(sliding, 32, channels, outputs, "float32"))
     assert (
@@ -323,8 +321,9 @@ def test_convolution_in_small_blocks_has_the_bits_of_numpy(
 def test_convolution_of_whole_panels_has_the_bits_of_numpy(
     dtype: str, in_place: bool, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Panels that are read in place, of few outputs and many, and of sums that BLAS adds up in
-    parts; or by BLAS.
+    """Products use panels that are read in place, or BLAS.
+
+    Panels have few outputs and many, and sums that BLAS adds up in parts.
     """
     ways = list[Any]()
 
@@ -336,9 +335,15 @@ def test_convolution_of_whole_panels_has_the_bits_of_numpy(
     native_convolution._call.cache_clear()
     monkeypatch.setattr(native_convolution, "_in_place", choose)
     for kernel, stride, padding, size, channels, outputs in [
-        (3, 1, 1, (16, 16), 16, 16), (3, 1, 1, (8, 8), 64, 64), (3, 2, 1, (16, 16), 6, 13), (5, 1, 2, (8, 16), 1, 6),
-        (1, 1, 0, (8, 8), 48, 7), (1, 2, 0, (8, 8), 16, 32), (7, 1, 3, (8, 32), 3, 11), (3, 1, 0, (10, 10), 16, 3),
-    ]:  # fmt: skip
+        (3, 1, 1, (16, 16), 16, 16),
+        (3, 1, 1, (8, 8), 64, 64),
+        (3, 2, 1, (16, 16), 6, 13),
+        (5, 1, 2, (8, 16), 1, 6),
+        (1, 1, 0, (8, 8), 48, 7),
+        (1, 2, 0, (8, 8), 16, 32),
+        (7, 1, 3, (8, 32), 3, 11),
+        (3, 1, 0, (10, 10), 16, 3),
+    ]:
         sliding = window((kernel, kernel), (stride, stride), (padding, padding), (1, 1), size)
         for images in (8, 32):
             x, w, bias, g = operands(

@@ -1,4 +1,7 @@
-"""Native kernels: the bits of NumPy in fused loops, and which instructions are fused."""
+"""Native kernels of captured steps have the bits of NumPy and of eager steps.
+
+The subjects are fused loops, which instructions share one, and when kernels take over from NumPy.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ def static(array: np.ndarray) -> Slot:
 
 
 def bits(x: np.ndarray) -> bytes:
-    """Return the bytes of an array, with one NaN."""
+    """Return the bytes of an array, in which all NaNs have the same bits."""
     return (
         np.where(np.isnan(x), np.full_like(x, np.nan), x) if x.dtype.kind == "f" else x
     ).tobytes()
@@ -90,7 +93,7 @@ def bits(x: np.ndarray) -> bytes:
 def run(
     instructions: list[Instruction], memory: np.ndarray | None = None, outputs: Any = ()
 ) -> list[Any]:
-    """Execute instructions, those that are fused by C; return what they have become."""
+    """Execute instructions, the fused ones in C; return the instructions and runs after fusion."""
     source = Source()
     (fused,) = fuse([instructions], np.empty(0) if memory is None else memory, outputs)
     named = [
@@ -111,13 +114,13 @@ def run(
 
 
 def operands(function: Any, dtype: Any, size: int) -> list[np.ndarray]:
-    """Return operands in which each special value meets each other one, again and again."""
+    """Return operands that pair each special value with each other one, repeatedly."""
     pairs = np.array(list(itertools.product(VALUES[dtype.name], repeat=2)), dtype)
     return [np.resize(pairs[:, i], size).copy() for i in range(function.nin)]
 
 
 def test_every_expression_has_the_bits_of_numpy_at_every_size() -> None:
-    """In one compilation: each function alone in a loop with a copy of its result."""
+    """Each function is alone in a loop with a copy of its result, all in one compilation."""
     instructions, expected, results = list[Instruction](), [], []
     for (function, dtype), size in itertools.product(FUNCTIONS, SIZES):
         inputs = operands(function, dtype, size)
@@ -308,7 +311,7 @@ def test_result_with_a_repeated_element_is_left_to_numpy() -> None:
 
 @pytest.mark.parametrize("buffers", ["none", "half", "all"])
 def test_random_instructions_on_shared_memory_have_the_values_of_numpy(buffers: str) -> None:
-    """Of buffers, what nothing reads may keep other values."""
+    """Buffers that nothing reads may keep other values."""
     functions = [
         np.add,
         np.subtract,
@@ -381,10 +384,9 @@ def test_results_that_nothing_reads_are_not_stored() -> None:
 def copied(
     memory: np.ndarray, source: Slot, *between: Instruction
 ) -> tuple[list[Any], list[Instruction]]:
-    """Return what becomes of a row copied to the rows of a matrix in a buffer, which is read after
-    other instructions.
+    """Copy a row to the rows of a matrix in a buffer, to be read after other instructions.
 
-    The results are the statements that are executed, and the instructions.
+    Return the statements that are executed, and the instructions.
     """
     row, matrix, out = (
         static(memory[:8]),
@@ -478,7 +480,7 @@ def test_memory_that_is_overwritten_in_parts_is_not_stored() -> None:
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_operand_of_a_product_is_stored(dynamic: bool) -> None:
-    """Of which the result is in a buffer, or in new memory, whose slot has no array."""
+    """The product's result is in a buffer, or in new memory, whose slot has no array."""
     memory, x = np.zeros(24), np.arange(8.0)
     first, second, out = static(memory[:8]), static(memory[8:16]), static(memory[16:17].reshape(()))
     calls = [
@@ -526,8 +528,9 @@ def test_results_with_axes_of_length_1_are_written(name: str) -> None:
 def test_sums_of_products_of_any_layout_have_the_bits_of_eager(
     axes: tuple[int, ...], order: tuple[int, ...]
 ) -> None:
-    """Over the first and the last axes in memory, BLAS adds rows; others, and two layouts, are left
-    to NumPy.
+    """Over the first and the last axes in memory, BLAS adds rows.
+
+    Sums over other axes, and of factors in two layouts, are left to NumPy.
     """
     rng, shape = np.random.default_rng(0), (4, 6, 1, 40)
     x = rng.standard_normal([shape[i] for i in order]).astype("f4").transpose(np.argsort(order))

@@ -1,4 +1,8 @@
-"""Libraries of native kernels: the compiler, the cache, and their faults."""
+"""Libraries of native kernels: the compiler, the cache, and their faults.
+
+Fake compilers, damaged files and killed processes stand for the faults; small C functions with
+known results are the reference.
+"""
 
 from __future__ import annotations
 
@@ -101,8 +105,9 @@ def number_in(path):
 
 
 def has_ended(pid):
-    """Return whether a process ends within seconds; one that nobody waits for remains as a
-    zombie.
+    """Return whether a process ends within seconds.
+
+    An ended process that nobody waits for remains as a zombie, and counts as ended.
     """
     for _ in range(500):
         try:
@@ -129,9 +134,7 @@ def test_source_is_compiled_once_and_then_loaded_from_the_cache(folder, private,
 
 
 def test_flags_keep_the_bits_of_numpy():
-    """Products and sums are not fused, zeros keep their signs in casts, and NaN and infinity are
-    compared.
-    """
+    """Products and sums stay separate, casts keep signs of zeros, NaN and infinity compare."""
     loop = "void {}(const float *x, float *out) {{ for (int i = 0; i < 64; i++) out[i] = {}; }}\n"
     expressions = {
         "fused": "x[i] * x[i] - x[i + 1]",
@@ -222,13 +225,19 @@ def test_system_without_support_is_unavailable(monkeypatch):
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        ("echo 'In function f:'; echo 'k.c:3:5: error: first'; echo 'k.c:4:1: error: 2'; exit 1", "k.c:3:5: .*first"),
-        ("echo '/usr/bin/ld: cannot find crti.o' >&2; echo 'error: ld failed' >&2; exit 1", "ld: cannot find crti.o"),
+        (
+            "echo 'In function f:'; echo 'k.c:3:5: error: first'; echo 'k.c:4:1: error: 2'; exit 1",
+            "k.c:3:5: .*first",
+        ),
+        (
+            "echo '/usr/bin/ld: cannot find crti.o' >&2; echo 'error: ld failed' >&2; exit 1",
+            "ld: cannot find crti.o",
+        ),
         ("echo error: messages in $LC_ALL; exit 1", "messages in C"),
         ("exit 3", "exit status 3"),
         ("kill -9 $$", "ended by signal 9"),
     ],
-)  # fmt: skip
+)
 def test_failed_compiler_is_reported_by_its_first_error(fake, folder, private, script, reason):
     fake(script)
     with pytest.raises(
@@ -260,7 +269,7 @@ def test_program_that_cannot_be_executed_is_unavailable(tmp_path, monkeypatch):
         load(SOURCE)
 
 
-#: A compiler that writes its number and that of a process which it starts, and hangs.
+#: A compiler that starts a process, writes the ids of both to files, and hangs.
 HANGS = (
     'sleep 60 & echo $! > "{0}/second"; echo $$ > "{0}/first"; touch leftover "$TMPDIR/other"; wait'
 )
@@ -379,8 +388,8 @@ def foreign(path):
 def test_damaged_or_foreign_file_is_compiled_again_and_replaced(folder, damage):
     source = SOURCE.replace(
         "42", f"{100 + len(damage.__name__)}"
-    )  # a library of its own, for loaded ones stay
-    # Another process, since a file that is loaded here and then truncated ends this one.
+    )  # a new library, since loaded ones stay loaded
+    # Another process: truncating a file that is loaded here would end this one.
     program = PROGRAM.replace(repr(SOURCE), repr(source))
     expected = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -446,8 +455,9 @@ def test_folder_that_cannot_be_made_is_not_used(tmp_path, private, monkeypatch):
 
 @pytest.fixture
 def read_only(monkeypatch):
-    """A function that makes all changes of files in the cache fail, as in a folder that is read
-    only, also for root.
+    """A function that makes all changes of files in the cache fail.
+
+    This is what happens in a read-only folder, here also for root.
     """
 
     def fail(*args, **options):

@@ -1,5 +1,6 @@
-"""Two sums for some numbers of a product, as in OpenBLAS's kernel of floats for AVX2: see
-c/pairs.h.
+"""Products with two sums for some numbers have the bits of OpenBLAS's kernel of floats for AVX2.
+
+See c/pairs.h.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from xgrad_numpy import executor
 from xgrad_numpy.native import orders, products, rule_programs, ways
 from xgrad_numpy.native.runtime import Runtime, runtime
 
-#: Rows, inner and columns: groups and blocks in all numbers, whole and not, and one sum after
-#: another.
+#: Rows, inner lengths and columns: all numbers of groups and blocks, whole and partial, also with
+#: one sum after another.
 SHAPES = [
     (6, 16, 32),
     (7, 9, 33),
@@ -100,8 +101,9 @@ def test_pairs_are_those_of_openblas(
 
 
 def test_some_numbers_have_one_sum_and_some_have_two(native: Runtime) -> None:
-    """Small numbers in odd places are lost where they are added to those in even places, of which
-    each two cancel.
+    """Small numbers at odd positions show how many sums a result has.
+
+    They are lost where they are added to the numbers at even positions, pairs of which cancel.
     """
     rows, inner, columns, small = 24, 16, 48, 2.0**-30
     first = np.tile(np.array([1, small, -1, small], "f4"), (rows, inner // 4))

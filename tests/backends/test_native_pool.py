@@ -1,5 +1,6 @@
-"""The pool of threads of native kernels, as a program of C, also under the sanitizers for threads
-and addresses.
+"""The thread pool of native kernels completes all tasks, also after a fork, in a program of C.
+
+The program is also run under the sanitizers for threads, and for addresses and undefined behavior.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Recurrent layers in C: the bits of NumPy's kernels, whatever the sizes, the layouts and the
-number of threads.
+"""Recurrent layers in C have the bits of NumPy's kernels.
+
+They do so for all sizes, layouts and numbers of threads.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Compared:
         return expected, function(*args)
 
     def check(self, function: Callable[..., Arrays], *args: Any) -> Arrays:
-        """Compare the bits of NumPy's results and of those in C, and return them."""
+        """Compare the bits of the results of NumPy and of C, and return the results of C."""
         expected, got = self.both(function, *args)
         for one, other in zip(expected, got, strict=True):
             assert one.dtype == other.dtype and one.shape == other.shape
@@ -93,7 +94,7 @@ def compared(monkeypatch: pytest.MonkeyPatch, runtime: runtime_module.Runtime) -
 
 
 def bits(x: np.ndarray) -> bytes:
-    """Return the bytes of an array, with one NaN."""
+    """Return the bytes of an array, in which all NaNs have the same bits."""
     return np.where(np.isnan(x), x.dtype.type(np.nan), x).tobytes()
 
 
@@ -103,10 +104,11 @@ LAYERS = ["LSTM", "GRU", "GRU with a bias"]
 def inputs(
     layer: str, steps: int, batch: int, width: int, dtype: str, special: bool = False
 ) -> tuple[Any, Arrays]:
-    """Return the projected input, the weight, the first state, and the first cell or the bias; then
-    gradients.
+    """Return the arguments of a forward kernel, and the gradients of its results.
 
-    Those are of the states, and of the last cell of an LSTM. A GRU without a bias has None.
+    The arguments are the projected input, the weight, the first state, and the first cell or the
+    bias; a GRU without a bias has None. The gradients are of the states, and of the last cell of an
+    LSTM.
     """
     rng = np.random.default_rng([steps, batch, width])
 
@@ -278,7 +280,10 @@ def test_products_with_other_bits_are_left_to_numpy(
 def test_the_sign_of_zeros_is_tried_out(
     runtime: runtime_module.Runtime, rows: int, inner: int, columns: int, dtype: str
 ) -> None:
-    """A product that keeps -0, and one that adds it to 0, have not both the bits of NumPy."""
+    """A product that keeps -0, and one that adds it to 0, must not both pass.
+
+    Only one of them has the bits of NumPy.
+    """
     product = native._product(rows, inner, columns, np.dtype(dtype))
     for order in orders_of(product, int(runtime.functions.threads()), runtime):
         ways = [native._Way(rows, x) for x in with_signs(order)]
@@ -292,7 +297,7 @@ def test_the_sign_of_zeros_is_tried_out(
 def test_parts_of_products_by_panels_have_the_bits_of_the_whole(
     runtime: runtime_module.Runtime, most: int, dtype: str, ranges: tuple[int, int], vectors: int
 ) -> None:
-    """Whatever the order of the sums: that of OpenBLAS is found by comparison."""
+    """The bits do not depend on the order of sums in OpenBLAS, which is found by comparison."""
     suffix = "double" if dtype == "float64" else "float"
     columns = vectors * int(runtime.functions[f"panel_lanes_{suffix}"]())
     if not columns:

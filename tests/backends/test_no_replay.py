@@ -1,4 +1,4 @@
-"""Captured steps on devices that cannot replay them."""
+"""Captured steps on devices without replay run eagerly, with eager results and one warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of the NumPy backend, compared with those of NumPy."""
+"""Functions of the NumPy backend, compared with NumPy's own functions and with generic rules."""
 
 import itertools
 import platform

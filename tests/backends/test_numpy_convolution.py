@@ -1,5 +1,6 @@
-"""Kernels of convolution and pooling on NumPy, compared with the generic rules on windows of all
-kinds.
+"""Kernels of convolution and pooling on NumPy, compared with the generic rules.
+
+The windows are random: over one to three axes, with all kinds of strides, padding and dilation.
 """
 
 import random
@@ -16,9 +17,7 @@ CPU = Device("cpu")
 
 
 def run(op, *inputs, **options):
-    """Return the results of the kernel and of the generic rule, after a check that the kernel
-    shares no memory.
-    """
+    """Return the results of the kernel, which must share no memory, and of the generic rule."""
     function = op.function
     result = CPU.backend.kernels[function.name](*inputs, **options)
     assert not any(np.shares_memory(result, x) for x in inputs)
@@ -43,9 +42,7 @@ def window(rng: random.Random, most: int, padding: int) -> Window:
 
 
 def layout(x: np.ndarray, rng: random.Random) -> np.ndarray:
-    """Return the same values with axes of images and channels, or others, in another order in
-    memory.
-    """
+    """Return the same values with axes, such as images and channels, in another memory order."""
     i, j = rng.choice([(0, 0), (0, 1), (1, -1)])
     return np.ascontiguousarray(x.swapaxes(i, j)).swapaxes(i, j)
 

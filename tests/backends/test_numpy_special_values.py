@@ -1,6 +1,4 @@
-"""Kernels of the NumPy backend that check for infinities and NaNs, compared with the generic
-rules.
-"""
+"""Kernels of the NumPy backend that check for infinities and NaNs, compared with generic rules."""
 
 from __future__ import annotations
 
@@ -28,15 +26,13 @@ FLOATS, COMPLEX = ["float16", "float32", "float64"], ["complex64", "complex128"]
 
 
 def pairs(finite: bool) -> np.ndarray:
-    """Return two rows of 121 numbers: every pair of the special ones, or of the finite ones among
-    them.
-    """
+    """Return every pair of special numbers, or of the finite ones of them, as two rows of 121."""
     table = np.array(list(itertools.product(SPECIAL, repeat=2)))
     return np.resize(table[np.isfinite(table).all(1)] if finite else table, (121, 2)).T
 
 
 def check(name: str, *inputs: Any) -> None:
-    """Compare the bits and the layout of a kernel's result with those of the generic rule."""
+    """Compare the bits and the layout of the results of a kernel and of the generic rule."""
     cpu = xgrad.Device("cpu")
     function = getattr(xgrad, name).function
     with np.errstate(all="ignore"):

@@ -1,5 +1,6 @@
-"""Plug-ins: those of other distributions are equal to xgrad's own, and those that fail are listed
-with the reason.
+"""Plug-ins of other distributions work as xgrad's own; those that fail are listed with the reason.
+
+Small backends of this file, some of them broken, stand for the plug-ins.
 """
 
 from __future__ import annotations

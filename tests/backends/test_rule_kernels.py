@@ -1,5 +1,6 @@
-"""Elementwise rules that are compiled for large arrays of eager mode, and products that threads
-share out.
+"""Compiled elementwise rules and products of several threads, in eager mode on large arrays.
+
+They have the bits of the generic rules and of NumPy.
 """
 
 from __future__ import annotations
@@ -40,9 +41,7 @@ def compiler() -> None:
 
 
 def bits(x: Any) -> Any:
-    """Return the bytes of an array, with one NaN, and its layout and dtype; of several arrays, a
-    list of these.
-    """
+    """Return bytes, layout and dtype of one or several arrays; all NaNs have the same bits."""
     if isinstance(x, tuple):
         return list(map(bits, x))
     return np.where(np.isnan(x), np.full_like(x, np.nan), x).tobytes(), x.shape, x.strides, x.dtype

@@ -1,5 +1,6 @@
-"""Rules of eager mode that are recorded for large arrays, and run as programs with the bits of the
-rules.
+"""Rules of eager mode that are recorded for large arrays, and then run as programs.
+
+Programs have the bits, the layouts and the warnings of the generic rules.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def arrays_in(x: Any) -> list[np.ndarray]:
 
 
 def facts(x: Any) -> Any:
-    """Return a nested result with the bytes, strides and dtypes of its arrays, with one NaN."""
+    """Return a nested result with bytes, strides and dtypes of arrays; NaNs have the same bits."""
 
     def fact(leaf: Any) -> Any:
         if type(leaf) is not np.ndarray:
@@ -201,9 +202,7 @@ def test_arguments_may_share_memory() -> None:
 
 
 def test_a_layout_with_axes_of_length_1_is_that_of_the_rule() -> None:
-    """A program writes a result whose axis of length 1 has another stride than new memory would
-    have.
-    """
+    """With an axis of length 1, the result has other strides than new memory would have."""
     x = normal(1, 2, 64, 300).transpose(2, 3, 0, 1)
     args = standardized(x.shape, (3,), None, True, "float32")
     args = gradients_of((x, *args[1:]))
@@ -226,9 +225,8 @@ def test_arguments_that_are_not_aligned_are_left_to_numpy() -> None:
 
 def test_an_error_leaves_no_exception_for_later_calls() -> None:
     def rule(xp: Any, x: Any) -> Any:
-        return (
-            xp.cumulative_sum(xp.abs(x * 2.0 + 1.0), axis=0) * 2.0 + 1.0
-        )  # NumPy sums between calls of C
+        # NumPy sums between calls of C
+        return xp.cumulative_sum(xp.abs(x * 2.0 + 1.0), axis=0) * 2.0 + 1.0
 
     x = normal(2048)
     program = RuleRecording(rule, (x,), runtime()).compiled(runtime())

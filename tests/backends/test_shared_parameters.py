@@ -1,4 +1,4 @@
-"""Updates of parameters in place on every device: views follow, and values that are none do not."""
+"""Views of a parameter follow its updates in place, and other results do not, on every device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The PyTorch backend, without a GPU."""
+"""The PyTorch backend, without a GPU.
+
+PyTorch's device "meta" and fake reports of GPUs stand for GPUs: arrays must stay on their device.
+"""
 
 from __future__ import annotations
 

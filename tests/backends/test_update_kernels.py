@@ -1,6 +1,4 @@
-"""Update rules of optimizers that are compiled for large parameters of eager mode, with the bits of
-the rules.
-"""
+"""Compiled update rules of optimizers have the bits of the rules, for large parameters."""
 
 from __future__ import annotations
 
@@ -83,7 +81,7 @@ def test_all_compiled_updates_are_tested() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("case", CASES)
 def test_compiled_updates_have_the_bits_of_the_rules(case: str, dtype: str) -> None:
-    """For other numbers in each call, which conditions of the rule take alike."""
+    """Each call has other numbers, with the same outcome for the conditions of the rule."""
     for size in (1 << 14, (1 << 14) + 1, (5 << 12) - 3):
         name, args = arguments(case, size, dtype)
         compiled(name, args)

@@ -18,8 +18,9 @@ from xgrad_numpy import executor
 
 @pytest.fixture(autouse=True)
 def frozen_heap() -> Iterator[None]:
-    """Keep what other tests hold out of collections: one is needed where a tensor of a step may
-    have escaped.
+    """Exclude the objects of other tests from garbage collection.
+
+    A step is followed by a collection where one of its tensors may have escaped.
     """
     gc.freeze()
     yield
@@ -28,8 +29,9 @@ def frozen_heap() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def locked_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Record steps with known arrays read-only outside of array code, so that a write beside the
-    recorder raises.
+    """Record steps while known arrays are read-only outside of array code.
+
+    A write that bypasses the recorder then raises.
     """
     monkeypatch.setattr(captured, "Recorder", LockedRecorder)
 

@@ -1,5 +1,6 @@
-"""Rules 5 and 6 of `xgrad.capture`: each cause of a new trace, and all that is followed without
-one.
+"""Rules 5 and 6 of `xgrad.capture`: each cause of a new trace, and changes followed without one.
+
+Captured steps are compared bit for bit with eager steps, and traces are counted.
 """
 
 from __future__ import annotations
@@ -195,13 +196,13 @@ def test_container_or_set_changed_between_calls_is_traced_anew(capture: Capture)
             change(k)
 
 
-#: Of a parameter: itself, what shares its memory, and a copy.
+#: Arguments made from a parameter: itself, a tensor that shares its memory, and a copy.
 TAKEN: dict[str, Step] = {
     "itself": lambda w: w,
     "detached": lambda w: w.detach(),
     "copy": lambda w: w.clone().detach(),
 }
-#: Views of a tensor that is no argument, and that shares the parameter's memory.
+#: Views of a tensor that shares the parameter's memory, and is no argument.
 REFUSED: dict[str, Step] = {"rows": lambda w: w.detach()[1:], "transposed": lambda w: w.detach().T}
 
 
@@ -285,9 +286,7 @@ def at(*turns: int) -> Callable[[Step], Step]:
 
 
 def option(name: str, *values: Any) -> Step:
-    """Return a change of a training run that sets an option of the optimizer, each value for two
-    steps.
-    """
+    """Return a change of a training run: it sets an option, each value for two steps."""
     return lambda model, optimizer, i: optimizer.param_groups[0].update(
         {name: values[i // 2 % len(values)]}
     )
@@ -348,7 +347,7 @@ def load(model: Any, optimizer: Any, i: int) -> None:
 
 
 def pack_apart(model: Any, optimizer: Any) -> None:
-    """Pack apart parameters without a gradient, of which one will have one."""
+    """Pack apart the parameters without a gradient; one of them gets a gradient later."""
     model[0].weight.grad = model[0].bias.grad = None
     model[0].bias.requires_grad_(False)
     optimizer.load_state_dict(optimizer.state_dict())

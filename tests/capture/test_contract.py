@@ -1,5 +1,6 @@
-"""The rules of the documentation of `xgrad.capture`, one after the other; `test_changes` has the
-5th and the 6th.
+"""The rules of the documentation of `xgrad.capture`, in order, compared with eager steps.
+
+Rules 5 and 6 are in `test_changes`.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def test_results_of_replays_are_the_callers_own() -> None:
     assert step(array(3))[2].tolist() == [1, 1, 1] and step.recordings == 1
 
 
-# 2. State is what is found from the function, and what `state=` names
+# 2. State is found from the function, or given by `state=`
 
 
 class Plain:
@@ -182,8 +183,6 @@ def in_state_option(w: Any) -> Any:
     return lambda x: x * hidden.inner.inner.ws[0], lambda new: ws.__setitem__(0, new), ws
 
 
-#: Where a tensor is found: a function that returns a step, one that replaces the tensor, and the
-#: argument `state`; and the name of the tensor.
 def with_attribute(base: Any, w: Any) -> Any:
     """Return an empty container of a class of its own, with a tensor as an attribute."""
     container = type("Container", (base,), {})()
@@ -211,6 +210,8 @@ def in_private_slot(w: Any) -> tuple[Step, Any]:
     return lambda x: p.step(x), p.replace
 
 
+#: Where a tensor of the state may be: a function of the tensor, and the tensor's name. The function
+#: returns a step, a function that replaces the tensor, and, if needed, the argument `state`.
 PLACES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "closure": (in_closure, "w"),
     "closure of a called function": (
@@ -536,8 +537,8 @@ def test_tensors_of_attributes_found_by_name_are_followed(capture: Capture) -> I
 
 
 Maker = Callable[[Any, list[Any]], Step]
-#: Functions that make a step of a leaf and a list, each with a part of the warning, which is about
-#: the line "here".
+#: Functions that make a step from a leaf and a list, each with a part of the warning, which names
+#: the line marked "here".
 REFUSED: dict[str, tuple[Maker, str]] = {}
 
 

@@ -1,5 +1,6 @@
-"""Exceptions and threads: an exception leaves what the eager step leaves, and threads do not
-disturb each other.
+"""Captured steps with exceptions and in threads, compared with eager steps.
+
+An exception leaves the same state as in the eager step, and threads do not affect each other.
 """
 
 from __future__ import annotations
@@ -99,16 +100,14 @@ def test_exception_of_a_check_before_or_after_an_update_leaves_what_eager_leaves
 
 
 @twins.on_cpu
-# without a compiler
+# CaptureWarning: without a compiler
 @pytest.mark.filterwarnings("ignore:capture. native=True:xgrad.capture.CaptureWarning")
 @pytest.mark.parametrize("native", [False, True], ids=["interpreted", "native"])
 @pytest.mark.parametrize("trains", [False, True], ids=["loss", "gradient"])
 def test_a_step_may_be_called_by_a_handler_during_its_own_replay(
     trains: bool, native: bool
 ) -> None:
-    """NumPy calls the handler of its errors in the middle of a replay, which has values in
-    buffers.
-    """
+    """NumPy calls its error handler in the middle of a replay, while values are in buffers."""
     w = xgrad.ones(8, requires_grad=True)
 
     def step(x: xgrad.Tensor) -> Any:

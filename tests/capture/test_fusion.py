@@ -1,5 +1,6 @@
-"""Fusion of elementwise calls into groups, executed element by element on NumPy arrays and compared
-with the calls.
+"""Elementwise calls fused into groups give the results of the separate calls.
+
+Groups of random programs are executed on NumPy arrays, element by element in random order.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
+from xgrad.backend.ownership import owner_of
 from xgrad.capture.fusion import Access, Group, Statement, fuse, reshaped_strides
 from xgrad.capture.program import Call, Program, Storage, Value, map_leaves
-from xgrad.core.memory import owner_of
 
 IN_PLACE = {operator.iadd: operator.add, operator.isub: operator.sub}
 
 
 def statement_of(call: Call) -> Statement | None:
-    """Return sums, differences and assignments to whole arrays as statements."""
+    """Return the statement for a sum, a difference, or an assignment to a whole array, or None."""
     if call.function in (operator.add, operator.sub):
         return Statement(call, call.function, call.args, call.results[0])
     if call.function in IN_PLACE:
@@ -31,7 +32,7 @@ def statement_of(call: Call) -> Statement | None:
 
 
 class Writer:
-    """Makes calls on arrays, and the program of them."""
+    """Runs calls on arrays, and writes the program that consists of them."""
 
     def __init__(self) -> None:
         self.program = Program([], [], [], [], {})
@@ -60,7 +61,7 @@ class Writer:
 def execute(
     program: Program, parts: list[Call | Group], arrays: list[np.ndarray], seed: int
 ) -> list[np.ndarray]:
-    """Execute calls and groups, elements of groups in random order."""
+    """Execute calls and groups, and the elements of a group in random order."""
     live = dict(zip([*program.inputs, *program.state], arrays, strict=True))
     for part in parts:
         if isinstance(part, Group):

@@ -1,4 +1,7 @@
-"""The text of captured programs: names, operators, numbers, and what a replay leaves behind."""
+"""The text of captured programs, compared with the expected text.
+
+The subjects are names, operators, numbers, and the effects of a replay.
+"""
 
 from __future__ import annotations
 

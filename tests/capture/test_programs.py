@@ -1,5 +1,6 @@
-"""Programs: which is used, how many are kept, what they cost to record, and what memory they
-take.
+"""The programs of captured steps: which one is used, how many are kept, and what they cost.
+
+Counts of calls, traces and bytes are compared with bounds and with the eager step.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ def test_trace_beyond_the_limit_is_made_after_20_replays_and_replaces_the_least_
         for n in (40, 40, 41):
             assert step(xgrad.ones(n)).tolist() == [3] * n
         assert step.recordings == 3 and len(caught) == 1
-        assert step(xgrad.ones(2)).tolist() == [3, 3] and step.recordings == 3  # that of 1 has gone
+        assert (
+            step(xgrad.ones(2)).tolist() == [3, 3] and step.recordings == 3
+        )  # the program of 1 has gone
     assert caught[0].category is CaptureWarning and "test_programs.py:" in str(caught[0].message)
     assert caught[0].filename == __file__
     assert step.refusal is None and step.program().count("program  ") == 2
@@ -105,7 +108,11 @@ def test_recording_makes_calls_in_proportion_to_the_layers(make: Any) -> None:
         x, y = array(4, 2), xgrad.zeros(4, dtype=xgrad.int64)
         step(x, y)
         captured = xgrad.capture(step)
-        counts.append(calls_of(lambda captured=captured, given=(x, y): captured(*given)))  # type: ignore[misc]
+
+        def call(captured: Any = captured, given: Any = (x, y)) -> Any:
+            return captured(*given)
+
+        counts.append(calls_of(call))
         assert captured.recordings == 1 and captured.refusal is None
     assert all(larger <= 2.3 * smaller for smaller, larger in itertools.pairwise(counts)), counts
 
@@ -170,9 +177,7 @@ NETWORKS = {
 def test_replay_takes_at_most_the_memory_of_the_eager_step(
     widths: tuple[int, ...], make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both by NumPy alone: compiled rules and updates of eager mode need no memory for results in
-    between.
-    """
+    """Only NumPy computes: compiled rules and updates of eager mode need no temporaries."""
     monkeypatch.setattr(update_kernels, "update", lambda *_: (False, None))
     monkeypatch.setattr(rule_kernels, "loaded_runtime", lambda: None)
     rows, layers = (

@@ -1,5 +1,4 @@
-"""Random steps whose arguments and state share memory: a captured step leaves what its eager twin
-leaves.
+"""Random steps whose arguments and state share memory leave what the same eager steps leave.
 
 Arguments overlap, are nested, reversed, broadcast, given twice, or are the state or views of it;
 the step writes through any of them. Values, bases, views, results and exceptions are compared after
@@ -32,34 +31,36 @@ def _forms(text: str) -> list[str]:
     return [form.strip() for form in text.split(" |")]
 
 
-#: Ways to take a tensor of another, each of which is tried on it.
+#: Ways to take a tensor from another, each of which is tried on it.
 TAKEN = _forms("""
-{x}[1:] | {x}[:-1] | {x}[1:3] | {x}[::2] | {x}[::-1] | {x}[0] | {x}[-1] | {x}[..., 0] | {x}[..., 1:] | {x}[None] |
-{x}.mT | xgrad.permute_dims({x}, tuple(reversed(range({x}.ndim)))) | xgrad.reshape({x}, (-1,)) | {x}[...] |
-xgrad.expand_dims({x}, axis=0) | xgrad.flip({x}, axis=-1) | xgrad.broadcast_to({x}, (2, *{x}.shape)) | {x} | {x} |
-xgrad.unstack({x})[1] | xgrad.moveaxis({x}, 0, -1) | {x}.detach() | {x}.data | xgrad.asarray({x}, copy=True) |
-xgrad.asarray({x}) | {x}[1:][:2] | {x}[:3][1:] | xgrad.squeeze({x}[:1], axis=0) | {x} * 1 | {x}.reshape(-1)[1:3]
+{x}[1:] | {x}[:-1] | {x}[1:3] | {x}[::2] | {x}[::-1] | {x}[0] | {x}[-1] | {x}[..., 0] |
+{x}[..., 1:] | {x}[None] | {x}.mT | xgrad.permute_dims({x}, tuple(reversed(range({x}.ndim)))) |
+xgrad.reshape({x}, (-1,)) | {x}[...] | xgrad.expand_dims({x}, axis=0) | xgrad.flip({x}, axis=-1) |
+xgrad.broadcast_to({x}, (2, *{x}.shape)) | {x} | {x} | xgrad.unstack({x})[1] |
+xgrad.moveaxis({x}, 0, -1) | {x}.detach() | {x}.data | xgrad.asarray({x}, copy=True) |
+xgrad.asarray({x}) | {x}[1:][:2] | {x}[:3][1:] | xgrad.squeeze({x}[:1], axis=0) | {x} * 1 |
+{x}.reshape(-1)[1:3]
 """)
 
 #: Statements that write to a tensor.
 WRITES = _forms("""
-{x} += {y} | {x} *= 2 | {x} -= {y} | {x} *= {y} | {x}[...] = {y} | {x}[...] = 3 | {x}[0] = {y} | {x}[1:] = {x}[:-1] |
-{x}[..., 1:] += 1 | {x}[0] -= 0.5 | {x}[::-1] = {x} * 2 | {x}[...] = {x}[::-1] | {x}.data[...] = {y} | {x}.data *= 2 |
-{x}.mul_(2) | {x}.zero_() | {x}.mT[...] = 7 | xgrad.reshape({x}, (-1,))[...] = 5 | {x}[[0, -1]] = 4 | {x} /= 2
+{x} += {y} | {x} *= 2 | {x} -= {y} | {x} *= {y} | {x}[...] = {y} | {x}[...] = 3 | {x}[0] = {y} |
+{x}[1:] = {x}[:-1] | {x}[..., 1:] += 1 | {x}[0] -= 0.5 | {x}[::-1] = {x} * 2 |
+{x}[...] = {x}[::-1] | {x}.data[...] = {y} | {x}.data *= 2 | {x}.mul_(2) | {x}.zero_() |
+{x}.mT[...] = 7 | xgrad.reshape({x}, (-1,))[...] = 5 | {x}[[0, -1]] = 4 | {x} /= 2
 """)
 
 #: Expressions for results and temporaries.
 EXPRESSIONS = _forms("""
-{x} + {y} | {x} * {y} | {x}.sum() | ({x} * {y}).sum() | {x} * 2 - 1 | {x} | {x}.mean() | {x}.detach() |
-xgrad.tanh({x}) | {x}.sum() * {y}
+{x} + {y} | {x} * {y} | {x}.sum() | ({x} * {y}).sum() | {x} * 2 - 1 | {x} | {x}.mean() |
+{x}.detach() | xgrad.tanh({x}) | {x}.sum() * {y}
 """)
 
 
 def _forwards(x: Any) -> Any:
-    """Return containers with arrays in the place of tensors, in the order of memory but without
-    negative strides.
+    """Return containers with arrays in place of tensors, in memory order, without negative strides.
 
-    A write in place keeps these, and a new array has none.
+    A write in place keeps negative strides, and a new array has none.
     """
     if isinstance(x, xgrad.Tensor):
         return x.requires_grad, x.detach().numpy().copy("K")
@@ -69,10 +70,10 @@ def _forwards(x: Any) -> Any:
 
 
 class Program:
-    """A world of tensors that share memory, a step on some of them, and the calls and events of a
-    scenario.
+    """Tensors that share memory, a step on some of them, and the calls and events of a scenario.
 
-    Lines of code, the same for the eager and for the captured twin, in a namespace of each twin.
+    All are lines of code, the same for the eager and the captured twin, each with a namespace of
+    its own.
     """
 
     def __init__(self, seed: int) -> None:
@@ -98,7 +99,7 @@ class Program:
         self.source = "\n".join([*self.world, self.step, *self.calls])
 
     def _run(self, line: str, lines: list[str]) -> bool:
-        """Add a line of the world if it can be run."""
+        """Add a line if it can be run."""
         before = dict(self.names)
         try:
             exec(line, self.names)
@@ -138,8 +139,9 @@ class Program:
             )
 
     def _step(self) -> str:
-        """Return the code of a step, which does not depend on shapes: an error is part of the
-        comparison.
+        """Return the code of a step.
+
+        It does not depend on shapes: an error is part of the comparison.
         """
         names = [*self.parameters, *self.state]
         used = [*self.parameters, *self.parameters, *self.state]
@@ -216,9 +218,7 @@ class Program:
         return lines
 
     def _argument(self, name: str) -> str:
-        """Return an expression for an argument: a tensor, or something taken of it for this call
-        alone.
-        """
+        """Return an expression for an argument: a tensor, or one taken from it for this call."""
         if self.random.random() < 0.6:
             return name
         text = self.random.choice(TAKEN).format(x=name)
@@ -229,9 +229,7 @@ class Program:
         return text
 
     def play(self, capture: Capture) -> Iterator[Any]:
-        """Play the scenario with a step that is captured or not; yield what is to be the same after
-        each line.
-        """
+        """Play the scenario with a captured or an eager step; yield the values to compare."""
         names: dict[str, Any] = {"xgrad": xgrad, "np": np, "nn": nn, "optim": optim, "kept": []}
         for line in self.world:
             exec(line, names)

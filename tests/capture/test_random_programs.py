@@ -1,8 +1,8 @@
-"""Random programs, traced with some inputs and replayed with others, give the bits and layouts of
-eager runs.
+"""Random programs, traced with some inputs and replayed with others, compared with eager runs.
 
-``CAPTURE_PROGRAMS=10000`` in the environment runs 10 000 of them; ``CAPTURE_NATIVE=1`` compiles
-each of their programs before its first replay, and lets one thread and two compute in turns.
+Results have the same bits and layouts. ``CAPTURE_PROGRAMS=10000`` in the environment runs 10 000
+programs; ``CAPTURE_NATIVE=1`` compiles each of them before its first replay, and alternates between
+one thread and two.
 """
 
 from __future__ import annotations
@@ -32,29 +32,31 @@ def _forms(text: str) -> list[str]:
 # Expressions and statements, with {x}, {y} and {z} for names
 
 UNARY = _forms("""
-xgrad.tanh({x}) | xgrad.exp(-xgrad.abs({x})) | xgrad.sin({x}) | xgrad.maximum({x}, 0) | -{x} | abs({x}) |
-{x} * {x} | xgrad.sqrt(abs({x})) | xgrad.log1p(abs({x})) | {x} ** 2 | {x} ** 3 | 2 * {x} | 1 - {x} | {x} / 3 |
-xgrad.sign({x}) | xgrad.clip({x}, -0.5, 0.75) | xgrad.floor({x}) | 1 / {x} | {x} ** 0.5 |
-xgrad.cumulative_sum(xgrad.reshape({x}, (-1,))) | xgrad.nn.functional.softmax({x}, axis=-1) |
-xgrad.nn.functional.relu({x}) | xgrad.sort({x}, axis=-1) | xgrad.nn.functional.gelu({x}) |
-xgrad.diff({x}, axis=-1) | xgrad.logaddexp({x}, 0) | {x} + 1e-3 | {x} * 0 | xgrad.nn.functional.sigmoid({x}) |
+xgrad.tanh({x}) | xgrad.exp(-xgrad.abs({x})) | xgrad.sin({x}) | xgrad.maximum({x}, 0) | -{x} |
+abs({x}) | {x} * {x} | xgrad.sqrt(abs({x})) | xgrad.log1p(abs({x})) | {x} ** 2 | {x} ** 3 |
+2 * {x} | 1 - {x} | {x} / 3 | xgrad.sign({x}) | xgrad.clip({x}, -0.5, 0.75) | xgrad.floor({x}) |
+1 / {x} | {x} ** 0.5 | xgrad.cumulative_sum(xgrad.reshape({x}, (-1,))) |
+xgrad.nn.functional.softmax({x}, axis=-1) | xgrad.nn.functional.relu({x}) |
+xgrad.sort({x}, axis=-1) | xgrad.nn.functional.gelu({x}) | xgrad.diff({x}, axis=-1) |
+xgrad.logaddexp({x}, 0) | {x} + 1e-3 | {x} * 0 | xgrad.nn.functional.sigmoid({x}) |
 xgrad.special.logsumexp({x}, axis=-1) | xgrad.nn.functional.log_softmax({x}, axis=0)
 """)
 BINARY = _forms("""
 {x} + {y} | {x} - {y} | {x} * {y} | {x} / {y} | xgrad.maximum({x}, {y}) | xgrad.minimum({x}, {y}) |
-xgrad.atan2({x}, {y}) | xgrad.hypot({x}, {y}) | {x} ** 2 + {y} | xgrad.copysign({x}, {y}) | {x} + {y} * {x} |
-xgrad.logaddexp({x}, {y})
+xgrad.atan2({x}, {y}) | xgrad.hypot({x}, {y}) | {x} ** 2 + {y} | xgrad.copysign({x}, {y}) |
+{x} + {y} * {x} | xgrad.logaddexp({x}, {y})
 """)
 VIEWS = _forms("""
-{x}.mT | {x}[0] | {x}[-1, ...] | {x}[..., 0] | {x}[1:] | {x}[::-1] | {x}[..., ::2] | {x}[None] | {x}[..., None] |
-xgrad.reshape({x}, (-1,)) | xgrad.flip({x}) | xgrad.expand_dims({x}, axis=0) | xgrad.moveaxis({x}, 0, -1) |
-xgrad.broadcast_to({x}, (2, *{x}.shape)) | xgrad.roll({x}, 1) | {x}[:, 1] | {x}[::-2, ...] | {x}.T |
-xgrad.squeeze({x}, axis=0) | xgrad.reshape({x}, (2, -1)) | xgrad.tile({x}, (2,)) | xgrad.repeat({x}, 2) |
-xgrad.unstack({x})[-1]
+{x}.mT | {x}[0] | {x}[-1, ...] | {x}[..., 0] | {x}[1:] | {x}[::-1] | {x}[..., ::2] | {x}[None] |
+{x}[..., None] | xgrad.reshape({x}, (-1,)) | xgrad.flip({x}) | xgrad.expand_dims({x}, axis=0) |
+xgrad.moveaxis({x}, 0, -1) | xgrad.broadcast_to({x}, (2, *{x}.shape)) | xgrad.roll({x}, 1) |
+{x}[:, 1] | {x}[::-2, ...] | {x}.T | xgrad.squeeze({x}, axis=0) | xgrad.reshape({x}, (2, -1)) |
+xgrad.tile({x}, (2,)) | xgrad.repeat({x}, 2) | xgrad.unstack({x})[-1]
 """)
 PRODUCTS = _forms("""
 {x} @ {y} | {x} @ {y}.mT | {x}.mT @ {y} | xgrad.vecdot({x}, {y}) | {x} @ {x}.mT |
-xgrad.tensordot({x}, {y}, axes=1) | xgrad.linalg.outer(xgrad.reshape({x}, (-1,)), xgrad.reshape({y}, (-1,))) |
+xgrad.tensordot({x}, {y}, axes=1) |
+xgrad.linalg.outer(xgrad.reshape({x}, (-1,)), xgrad.reshape({y}, (-1,))) |
 xgrad.sum({x} * {y}, axis=0)
 """)
 JOINED = _forms("""
@@ -65,8 +67,8 @@ COPIES = _forms(
     "{x} * 1 | xgrad.asarray({x}, copy=True) | {x}.detach() * 2 | xgrad.zeros_like({x})"
 )
 IN_PLACE = _forms("""
-{z} += {y} | {z} *= {y} | {z} -= 0.5 | {z}[0] = {y} | {z}[...] = {y} | {z}[..., 0] = 2 | {z}[1:] = {z}[:-1] |
-{z} /= 3 | {z}[{z} > 0] = 0
+{z} += {y} | {z} *= {y} | {z} -= 0.5 | {z}[0] = {y} | {z}[...] = {y} | {z}[..., 0] = 2 |
+{z}[1:] = {z}[:-1] | {z} /= 3 | {z}[{z} > 0] = 0
 """)
 CONSTANTS = _forms("""
 xgrad.ones({x}.shape) | xgrad.zeros_like({x}) | xgrad.arange(3.0) | xgrad.asarray([1.5, -0.0]) |
@@ -79,11 +81,12 @@ CHOICES = [
     for values in _forms("{x}, 0 | 0, {x} | {x}, 0.0 | {x}, {y} | -{x}, {x} | {x}, 1")
 ]
 CASTS = _forms("""
-{x}.astype(xgrad.float32) | {x}.astype(xgrad.float64) | {x}.astype(xgrad.float32) | {x}.astype(xgrad.bool) |
-xgrad.clip(xgrad.where({x} == {x}, {x}, 0), -9, 9).astype(xgrad.int64)
+{x}.astype(xgrad.float32) | {x}.astype(xgrad.float64) | {x}.astype(xgrad.float32) |
+{x}.astype(xgrad.bool) | xgrad.clip(xgrad.where({x} == {x}, {x}, 0), -9, 9).astype(xgrad.int64)
 """)
 INDICES = _forms("""
-xgrad.argmax({x}, axis=-1) | xgrad.argmin({x}, axis=0) | xgrad.argsort({x}, axis=0) | xgrad.arange({x}.shape[0])
+xgrad.argmax({x}, axis=-1) | xgrad.argmin({x}, axis=0) | xgrad.argsort({x}, axis=0) |
+xgrad.arange({x}.shape[0])
 """)
 INDEXED = _forms("""
 {y} * 2 - 1 | {y} % 2 | {x}[{y} % {x}.shape[0]] | {y} // 2 + {x} |
@@ -124,8 +127,9 @@ SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0]
 
 
 class Writer:
-    """Writes a program line by line, and runs each line to know the tensors that the next one can
-    use.
+    """Writes a program line by line.
+
+    It runs each line, to know the tensors that the next line can use.
     """
 
     def __init__(self, seed: int) -> None:
@@ -169,7 +173,7 @@ class Writer:
         return shape, dtype, self.random.choice(["plain"] * 4 + ["columns", "spaced", "reversed"])
 
     def inputs(self, turn: int) -> list[Any]:
-        """Return inputs, other ones each turn."""
+        """Return inputs, which differ in each turn."""
         return [
             self.input(np.random.default_rng([self.seed, turn, i]), *x)
             for i, x in enumerate(self.layouts)
@@ -220,7 +224,7 @@ class Writer:
         return f"v{len(self.names)}"
 
     def some(self, kinds: str = "fiub", test: Callable[[Any], bool] = lambda t: True) -> str:
-        """Return the name of a tensor of one of some kinds, preferably a recent one."""
+        """Return the name of a tensor of one of the kinds, preferably a recent one."""
         tensors = [(name, x) for name, x in self.names.items() if isinstance(x, xgrad.Tensor)]
         names = [name for name, x in tensors if x.dtype.kind in kinds and test(x)]
         if not names:
@@ -302,9 +306,8 @@ def test_random_program_replayed_has_the_bits_of_eager(seed: int) -> None:
     scope: dict[str, Any] = {"xgrad": xgrad}
     exec(compile(program.source, f"program {seed}", "exec"), scope)
     captured, step = xgrad.capture(scope["step"]), scope["step"]
-    masks = (
-        "> 0] = 0" in program.source
-    )  # refused where the value is an array, whose shape depends on the mask
+    # refused where the value is an array, whose shape depends on the mask
+    masks = "> 0] = 0" in program.source
     for call, turn in enumerate((0, 0, 1, 2, 3)):
         take_turns_in_threads(call)
         with np.errstate(all="ignore"), warnings.catch_warnings():

@@ -1,8 +1,7 @@
-"""Random training runs: whatever happens between captured steps, all is as it is between eager
-ones.
+"""Random training runs with captured steps, compared with eager runs after every event.
 
 ``CAPTURE_TRAININGS=1000`` in the environment plays 1 000 of them; ``CAPTURE_NATIVE=1`` compiles
-each of their programs before its first replay, and lets one thread and two compute in turns.
+each of their programs before its first replay, and alternates between one thread and two.
 """
 
 from __future__ import annotations
@@ -47,8 +46,9 @@ EVENTS = (
 
 
 class Run:
-    """A training run with a random event at a time, each a method that yields what is to be
-    compared.
+    """A training run with one random event at a time.
+
+    Each event is a method that yields the values to compare.
     """
 
     def __init__(self, capture: Capture, seed: int) -> None:
@@ -89,7 +89,7 @@ class Run:
         )
 
     def play(self, events: list[str]) -> Iterator[Any]:
-        """Yield what is to be the same, event by event."""
+        """Yield the values to compare, event by event."""
         for i in range(40):
             event = self.chance.choice(EVENTS)
             events.append(event)

@@ -1,6 +1,4 @@
-"""Captured steps whose arguments, state and results share memory: what eager mode leaves, in each
-call.
-"""
+"""Captured steps whose arguments, state and results share memory, compared with eager steps."""
 
 from __future__ import annotations
 
@@ -133,9 +131,7 @@ def test_arguments_of_separate_bases_are_both_written_by_replays() -> None:
 
 
 def logged(capture: Capture, take: Callable[[Any], Any]) -> Iterator[Any]:
-    """Play a training run that writes the loss to a slot of a log, which is an argument or
-    state.
-    """
+    """Play a training run that writes the loss to a slot of a log: an argument, or state."""
     xgrad.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
     optimizer, log, x = optim.SGD(model.parameters(), lr=0.1), xgrad.zeros(5), array(6, 3)

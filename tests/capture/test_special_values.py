@@ -1,5 +1,6 @@
-"""Steps traced with finite numbers have the bits of eager ones when replayed with infinities, NaNs
-and zeros.
+"""Steps traced with finite numbers, replayed with infinities, NaNs and zeros.
+
+Replays have the bits of eager steps.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Every op of the table, traced and replayed: values, gradients and second gradients have the bits
-of eager runs.
+"""Every op of the table, traced and replayed, or refused if it is listed.
+
+Values, gradients and second gradients have the bits of eager runs.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ REFUSED = {
     "expm": "the value of a tensor is read",  # how often to square
     "sqrtm": "the value of a tensor is read",  # whether the iteration has converged
 }
-# wait for the GPU
+# These wait for the GPU.
 SOLVERS = "cholesky det eig eigh eigvalsh inv matrix_rank pinv qr slogdet solve svd svdvals"
-# run on the host
+# These run on the host.
 SCIPY = "betaincc hyp1f1 hyp2f1 i0e i1e iv ive jv k0e k1e kv kve spence stdtr stdtrit yv"
 NOT_IN_A_GRAPH = (
     f"({'|'.join([*SOLVERS.split(), *SCIPY.split()])}) cannot be part of a CUDA graph: "
@@ -47,8 +48,9 @@ NOT_IN_A_GRAPH = (
 def step_of(
     op: OpCase, sample: Sample, wanted: list[bool], order: int
 ) -> Callable[[list[Any], Any], Any]:
-    """Return a function of inputs and of a factor of the first gradient, which returns values and
-    gradients.
+    """Return a function that returns values and gradients.
+
+    It takes inputs, and a factor of the first gradient.
     """
     fn, fixed = (
         op.fn,
@@ -81,9 +83,7 @@ def step_of(
 
 
 def inputs_of(op: OpCase, sample: Sample, dtype: Any, factor: float) -> list[Any]:
-    """Return the inputs of a sample, its floating numbers multiplied by a factor, in the memory
-    layout that it has.
-    """
+    """Return a sample's inputs in their memory layout, floating numbers multiplied by a factor."""
     arrays = [
         np.asarray(x * factor) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else x
         for x in sample.inputs

@@ -1,5 +1,6 @@
-"""Scenarios that are played twice, eagerly and with captured steps: everything observable must have
-the same bits.
+"""Scenarios that are played twice, eagerly and with captured steps.
+
+Everything that can be observed must have the same bits.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ on_cpu = pytest.mark.parametrize(
 
 
 def observed(value: Any) -> Any:
-    """Return what can be observed of a value; of an array type, dtype, shape, strides and bits,
-    with one NaN.
+    """Return what can be observed of a value.
+
+    For an array: its type, dtype, shape, strides, and bits. All NaNs have the same bits.
     """
     if isinstance(value, (xgrad.Tensor, np.ndarray, np.generic)):
         strides = value._data.strides if isinstance(value, xgrad.Tensor) else value.strides
@@ -40,7 +42,7 @@ def observed(value: Any) -> Any:
         if array.dtype.kind in "fc":
             for part in (array.real, array.imag) if array.dtype.kind == "c" else (array,):
                 part[np.isnan(part)] = np.nan
-        # The stride of an axis of length one, and those of an empty array, mean nothing.
+        # The stride of an axis of length 1, and the strides of an empty array, mean nothing.
         layout = (
             tuple([s for s, n in zip(strides, array.shape, strict=True) if n > 1])
             if array.size
@@ -70,7 +72,7 @@ def play(scenario: Scenario, capture: Capture) -> list[Any]:
 
 
 def take_turns_in_threads(turn: int) -> None:
-    """Let one thread and two compute in turns, where all programs are compiled."""
+    """Alternate between one thread and two, if all programs are compiled."""
     if NATIVE:
         xgrad.set_num_threads(1 + turn % 2)
 
@@ -107,8 +109,9 @@ def compare(scenario: Scenario) -> list[Captured[..., Any]]:
 
 
 def compare_replays(scenario: Scenario, traces: int | None = None) -> None:
-    """Play a scenario both ways: no step may be refused, and each is traced `traces` times where
-    that is given.
+    """Play a scenario both ways; no step may be refused.
+
+    If `traces` is given, each step is traced as often.
     """
     captures = compare(scenario)
     assert captures
@@ -118,8 +121,9 @@ def compare_replays(scenario: Scenario, traces: int | None = None) -> None:
 
 
 def replayed(scenario: Scenario) -> Callable[[], None]:
-    """Return a test of a scenario, which is given a function that captures, and yields what is to
-    be the same.
+    """Return the test of a scenario.
+
+    The scenario takes a function that captures a step, and yields the values to compare.
     """
 
     @wraps(scenario)
@@ -139,9 +143,7 @@ def everything(model: Any, *optimizers: Any, gradients: bool = True) -> dict[str
 
 
 def assert_concrete(*things: Any) -> None:
-    """Check that no trace runs, and that tensors, modules and optimizers hold arrays of a real
-    device and numbers.
-    """
+    """Check that no trace runs, and that things hold numbers, and arrays of a real device."""
     assert recording.get() is None
     for thing in things:
         if isinstance(thing, xgrad.Tensor):
@@ -208,9 +210,7 @@ def custom(
 def training_step(
     model: nn.Module, optimizer: optim.Optimizer, loss_of: Any = None
 ) -> Callable[..., Any]:
-    """Return a training step, which is not captured; of the cross entropy unless there is a
-    function of the loss.
-    """
+    """Return a training step that is not captured, by default with the cross-entropy loss."""
 
     def step(x: Any, y: Any = None) -> Any:
         optimizer.zero_grad()

@@ -38,8 +38,9 @@ def _no_data(monkeypatch, tmp_path):
 
 @pytest.fixture(autouse=True)
 def _no_pictures(request, monkeypatch):
-    """Leave out pictures, which take longer than the training, unless the test has the fixture
-    `pictures`.
+    """Leave out pictures, unless the test has the fixture `pictures`.
+
+    They take longer than the training.
     """
     if "pictures" not in request.fixturenames:
         monkeypatch.setattr(TrainingRun, "draw", lambda self, trainer: None)

@@ -1,4 +1,7 @@
-"""``xgrad info``: versions, devices, data."""
+"""``xgrad info``: versions, devices and data, as text and JSON.
+
+Reports are compared with installed packages, and with faults planted by the tests.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +57,9 @@ LIBRARIES = ("array_api_strict", "dask", "jax", "mlx", "ndonnx", "torch")
 
 
 def in_a_fresh_process(statements):
-    """Return what a new process prints, as JSON, after statements; `loaded()` has the array
-    libraries in it.
+    """Return the value that a new process prints as JSON, after statements.
+
+    In the process, `loaded()` returns the array libraries that are loaded.
     """
     program = (
         f"import json, sys, xgrad\ndef loaded(): return [name for name in {LIBRARIES} if name in"

@@ -1,4 +1,7 @@
-"""A short run of ``python -m tests.kills``."""
+"""A short run of ``python -m tests.kills``.
+
+A run that is killed and resumed several times has the bits of a run without kills.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The command line as a whole: commands, help, reports on standard output and in special files, odd
-names.
+"""The command line as a whole: commands, help, special files for reports, odd names and numbers.
+
+Errors are one line, which is compared with the expected one.
 """
 
 from __future__ import annotations

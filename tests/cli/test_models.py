@@ -1,5 +1,6 @@
-"""The networks of ``xgrad train``: training, predictions, shifts of training images, learning
-rates.
+"""The networks of ``xgrad train``: training, predictions, shifts of images, learning rates.
+
+Captured runs are compared with eager ones, learning rates and shapes with known values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""``xgrad predict``: test images, arrays, pictures, errors."""
+"""``xgrad predict``: test images, arrays, pictures, errors.
+
+Predictions for arrays and pictures are compared with those for the same test images.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``xgrad report``: one page on one run or several."""
+"""``xgrad report``: one page on one run or several.
+
+Figures on the page are compared with the files of the runs.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""``xgrad train --resume``: the same bits as without an interruption, signals, checkpoints, damaged
-ones, locks.
+"""``xgrad train --resume``: signals, checkpoints, damaged checkpoints, and locks.
+
+Resumed runs have the bits of runs without an interruption.
 """
 
 from __future__ import annotations

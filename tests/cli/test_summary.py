@@ -1,4 +1,4 @@
-"""``xgrad summary``: the layers of a network."""
+"""``xgrad summary``: the layers of a network, and totals, compared with known counts."""
 
 from __future__ import annotations
 

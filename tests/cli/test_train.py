@@ -1,4 +1,8 @@
-"""``xgrad train``: results, options, files, errors, interruptions."""
+"""``xgrad train``: results, options, files, errors, interruptions.
+
+Captured runs are compared with eager ones, devices with `cpu`, and files with the expected
+contents.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``xgrad train`` on image sets: MNIST and others, the digits in their place, known accuracies."""
+"""``xgrad train`` on image sets: MNIST and others, digits as the fallback, and known accuracies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plugin of pytest that mends one comparison of the standard's own suite: see `run.py`.
+"""Plugin of pytest that corrects one comparison in the standard's own suite: see `run.py`.
 
 `test_can_cast` compares None, for pairs that its table of promotions does not have, with the dtype
 to cast to. NumPy says that None equals ``np.dtype("float64")``, and the test then expects that

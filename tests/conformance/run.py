@@ -4,7 +4,7 @@ Usage: ``python tests/conformance/run.py SUITE``, where SUITE is a checkout of
 https://github.com/data-apis/array-api-tests with its submodule, and what its ``requirements.txt``
 names is installed. It runs each version of the standard in `VERSIONS`, or those given by
 ``--version``. It fails if a test fails on xgrad, or fewer tests pass than on NumPy. There is no
-list of known failures; `conformance_plugin.py` mends one fault of the suite, on both.
+list of known failures; `conformance_plugin.py` corrects one fault of the suite, on both.
 """
 
 from __future__ import annotations
@@ -52,9 +52,7 @@ def main() -> int:
 
 
 def compare(version: str, args: argparse.Namespace) -> int:
-    """Run the suite at a version of the standard on both, print a table, and return the exit
-    status.
-    """
+    """Run the suite at a version of the standard on both, print a table; return the exit status."""
     xgrad = run(VERSIONS[version], version, args)
     numpy = run("array_api_compat.numpy", version, args)
     print(f"{version:24}{'passed':>8}{'failed':>8}{'skipped':>8}")
@@ -67,9 +65,7 @@ def compare(version: str, args: argparse.Namespace) -> int:
 
 
 def run(module: str, version: str, args: argparse.Namespace) -> Counter[str]:
-    """Run the suite at a version on a module, print the failures, and return the numbers of
-    outcomes.
-    """
+    """Run the suite at a version on a module, print the failures; return the outcomes' counts."""
     env = os.environ | {
         "ARRAY_API_TESTS_MODULE": module,
         "ARRAY_API_TESTS_VERSION": version,

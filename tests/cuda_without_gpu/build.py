@@ -1,5 +1,7 @@
-"""Build of the emulation: libraries in place of CUDA's, and CuPy's modules that have CUDA's runtime
-linked in.
+"""Build of the emulation of CUDA.
+
+It consists of libraries in place of CUDA's, and of CuPy's modules that have CUDA's runtime linked
+in.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ HERE = Path(__file__).parent
 CUPY = "14.2.0"
 
 #: In place of CUDA's libraries: file name, sources, and a module of CuPy that is linked to more
-#: functions, with the beginning of their names. Those print that they are not covered, and fail.
+#: functions, with the prefix of their names. These functions print that they are not covered, and
+#: fail.
 LIBRARIES: dict[str, tuple[list[str], str, str]] = {
     "libcuda.so.1": (["driver.cpp", "blocks.cpp"], "", ""),
     "libnvrtc.so.13": (["nvrtc.cpp"], "", ""),
@@ -79,8 +82,9 @@ def cuda_headers() -> Path:
 
 
 def build(folder: Path) -> None:
-    """Build all into a folder, and put CuPy's rebuilt modules into the environment that runs
-    this.
+    """Build everything into a folder, and install CuPy's rebuilt modules.
+
+    They are installed in the environment that runs this program.
     """
     library, objects, source = folder / "lib", folder / "objects", cupy_source(folder)
     for path in (library, objects, folder / "include"):
@@ -193,11 +197,13 @@ import sys
 from Cython.Build import cythonize
 from setuptools import Extension
 name, path = sys.argv[1:]
-directives = dict(embedsignature=True, c_api_binop_methods=True, binding=False, freethreading_compatible=True)
-directives["warn.deprecated.IF"] = False
-known = dict(CUPY_USE_CUDA_PYTHON=False, CUPY_CUFFT_STATIC=False, CUPY_CUDA_VERSION=13020, CUPY_HIP_VERSION=0)
+directives = dict(embedsignature=True, c_api_binop_methods=True, binding=False)
+directives |= {"freethreading_compatible": True, "warn.deprecated.IF": False}
+known = dict(CUPY_USE_CUDA_PYTHON=False, CUPY_CUFFT_STATIC=False)
+known |= dict(CUPY_CUDA_VERSION=13020, CUPY_HIP_VERSION=0)
 extension = Extension(name, [path], language="c++")
-cythonize([extension], language_level=3, compiler_directives=directives, compile_time_env=known, quiet=True)
+options = dict(compiler_directives=directives, compile_time_env=known)
+cythonize([extension], language_level=3, quiet=True, **options)
 """
 
 

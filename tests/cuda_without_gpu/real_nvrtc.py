@@ -1,8 +1,8 @@
-"""Compile sources by NVIDIA's NVRTC, in a process without the emulation: ``python real_nvrtc.py
-LIBRARY``.
+"""Compile sources by NVIDIA's NVRTC, in a process without the emulation.
 
-The standard input has a list of compilations as JSON: a source, and lists of options. The output
-has, for each, whether the machine code is the same with all of these lists.
+Usage: ``python real_nvrtc.py LIBRARY``. The standard input has a list of compilations as JSON: a
+source, and lists of options. The output has, for each, whether the machine code is the same with
+all of these lists.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The emulation itself: values of CuPy compared with those of NumPy, and what CUDA refuses."""
+"""The emulation of CUDA itself: CuPy's values compared with NumPy, and refusals as by CUDA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Fused kernels of captured steps: values, launches, and their source for the real compiler."""
+"""Fused kernels of captured steps on the emulation: values, launches, and source.
+
+Values are compared with eager steps on the emulation and on `cpu`; the source is compiled by
+NVIDIA's compiler NVRTC.
+"""
 
 from __future__ import annotations
 
@@ -79,9 +83,7 @@ def training(
 def trained(
     name: str, device: str, native: bool | None = None, capture: bool = True
 ) -> tuple[list[Any], int]:
-    """Return the losses and the parameters after five steps, and the number of kernels of the last
-    step.
-    """
+    """Return losses and parameters after five steps, and the number of kernels of the last step."""
     step, batch, module = training(name, device, native, capture)
     losses = [step(*batch) for _ in range(4)]
     before = counted()[0]
@@ -124,8 +126,9 @@ BINARY = (
 
 
 def results(function: Callable[..., Any], dtype: str, capture: bool) -> list[Any] | None:
-    """Return a function of special values of a dtype, twice in one group; None if it does not take
-    that dtype.
+    """Return results of a function of special values of a dtype, called twice in one group.
+
+    None if the function does not take that dtype.
     """
     values = SPECIAL[dtype]
     pairs = [part.ravel() for part in np.meshgrid(values, values)]
@@ -224,9 +227,7 @@ def test_zero_that_fills_an_array_has_no_sign_as_in_eager_mode() -> None:
 
 
 def _nvrtc() -> Path | None:
-    """Return the library of the wheel nvidia-cuda-nvrtc, in a folder of the variable, or
-    installed.
-    """
+    """Return the library of the wheel nvidia-cuda-nvrtc, in folder NVRTC_WHEEL, or installed."""
     spec = importlib.util.find_spec("nvidia")
     installed = [str(Path(x).parent) for x in (spec and spec.submodule_search_locations) or ()]
     folders = [os.environ.get("NVRTC_WHEEL", ""), *installed]
@@ -312,9 +313,7 @@ def _source(ufunc: Any, routine: str, types: list[str]) -> str:
 
 
 def _compiled(compilations: list[Any]) -> list[bool]:
-    """Compile by NVRTC; return for each source whether the machine code is the same with all lists
-    of options.
-    """
+    """Compile by NVRTC; return for each source whether all options give the same machine code."""
     command = [sys.executable, str(Path(__file__).with_name("real_nvrtc.py")), str(_nvrtc())]
     alone = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
     text = json.dumps(compilations)

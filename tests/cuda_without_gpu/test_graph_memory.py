@@ -1,4 +1,4 @@
-"""Memory of captured steps on the emulation of CUDA: counted, freed, and too little."""
+"""Memory of captured steps on the emulation of CUDA: counted, freed, and used up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CUDA = xgrad.Device("cuda")
 
 
 def allocated() -> int:
-    """Return the memory of the device in use in bytes, which is that of pools."""
+    """Return the bytes of the device in use, all of them reserved by pools."""
     gc.collect()
     cp.cuda.Device().synchronize()
     memory = CUDA.memory()
@@ -32,7 +32,7 @@ def allocated() -> int:
 
 
 def test_memory_of_graphs_is_counted_and_freed() -> None:
-    """That of dropped steps, of failed captures, and of warm-ups; with workspaces of cuBLAS."""
+    """Also after dropped steps, failed captures and warm-ups, and with workspaces of cuBLAS."""
     x, default = xgrad.ones((3, 3), device=CUDA), cp.get_default_memory_pool()
     before = allocated() - default.total_bytes()
     step = xgrad.capture(lambda x: x @ x)
@@ -53,9 +53,7 @@ class TestOutOfMemory:
 
     @pytest.fixture(autouse=True)
     def small_device(self) -> Iterator[None]:
-        """A device with all of its memory in use, of which the default pool has 64 MiB in free
-        blocks.
-        """
+        """A device with all memory in use, of which the default pool has 64 MiB in free blocks."""
         default = cp.get_default_memory_pool()
         default.free_all_blocks()
         blocks = [cp.empty(1 << 20, "u1") for _ in range(64)]

@@ -1,4 +1,4 @@
-"""Training on the emulation of CUDA: losses of cpu, launches of captured steps, and memory."""
+"""Training on the emulation of CUDA: losses compared with `cpu`, launches and memory counted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Model = Callable[[], nn.Module]
 
 
 class Counters(ctypes.Structure):
-    """What the driver has counted: kernels that have run, cudaMalloc, launches of graphs."""
+    """Counters of the driver: kernels that have run, calls of cudaMalloc, launches of graphs."""
 
     _fields_ = [(name, ctypes.c_long) for name in ("kernels", "allocations", "graphs")]
 
@@ -103,8 +103,9 @@ def test_training_on_mnist_has_the_losses_of_cpu(model: Model, steps: int, captu
     ids=["MLP", "CNN"],
 )
 def test_replay_is_one_launch_and_allocates_nothing(model: Model, launches: int, pool: int) -> None:
-    """Of a graph with so many kernels, copies of the host not counted, and so many bytes: 32 MiB
-    are for cuBLAS.
+    """The graph has so many kernels, without copies from the host, and so many bytes.
+
+    32 MiB of them are for cuBLAS.
     """
     training = Training(model, "cuda", True, size=16)
     training.run(5)

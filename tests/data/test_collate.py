@@ -1,4 +1,4 @@
-"""Collation of samples into batches."""
+"""Collation of samples into batches, compared with PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Datasets, subsets, concatenation and random splits."""
+"""Datasets, subsets, concatenation and random splits, compared with lists of their samples.
+
+The sizes of random splits are compared with PyTorch.
+"""
 
 from __future__ import annotations
 

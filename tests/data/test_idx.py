@@ -1,4 +1,4 @@
-"""IDX files: all dtypes, damage, bounded memory."""
+"""IDX files of all dtypes are read as written; damaged ones are refused in bounded memory."""
 
 from __future__ import annotations
 

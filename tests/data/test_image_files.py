@@ -1,4 +1,7 @@
-"""Files of published image sets: search, verification, download."""
+"""Files of published image sets: search, verification, download.
+
+Small files with known digests stand for the published ones, and functions for mirrors.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def cache(tmp_path):
 
 @pytest.fixture
 def small(monkeypatch):
-    """Small files as those of MNIST."""
+    """Small files in place of MNIST's."""
     install(monkeypatch, "mnist", SMALL)
 
 
@@ -99,8 +102,9 @@ def message(*args, error=DataError, **options) -> str:
 
 @pytest.fixture
 def serve(monkeypatch):
-    """Install mirrors, each a function from file name to content, and return the names requested
-    from each.
+    """Install mirrors, and return the names requested from each.
+
+    A mirror is a function from file name to content.
     """
 
     def start(*answers):

@@ -1,4 +1,8 @@
-"""Batches: order, shuffling, seeds, workers, samplers, errors."""
+"""Batches of `DataLoader`: order, shuffling, seeds, workers, samplers, positions, errors.
+
+Samples hold their indices, so that the batches show the order. Batches of workers are compared with
+batches of the loop's own thread.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Downloads from faulty and hostile servers on this machine, in bounded time and memory."""
+"""Downloads from faulty and hostile servers fail in bounded time and memory, with the reason.
+
+The servers run on this machine.
+"""
 
 import contextlib
 import gzip

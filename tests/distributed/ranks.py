@@ -1,6 +1,4 @@
-"""Checks that all ranks of a job run: each compares the job with a training run of its own process
-alone.
-"""
+"""Checks that all ranks of a job run, each compared with a training run of one process alone."""
 
 from __future__ import annotations
 
@@ -85,8 +83,9 @@ def check_clipping_of_one_process(ranks: Communicator) -> None:
 
 
 def check_state(ranks: Communicator) -> None:
-    """The state of a part is in memory, that of all in `state_dict`, which a job of any size
-    continues.
+    """Each rank holds its part of the state, and `state_dict` has the whole.
+
+    A job of any size continues from it.
     """
     run, alone = Run(ranks, "adamw", True).steps(2), Run(Communicator(), "adamw").steps(2)
     held = sum(x.size for flat in run.optimizer.flats() for x in flat.arrays.values())
@@ -126,8 +125,9 @@ def check_captured(ranks: Communicator) -> None:
 
 
 def check_trainer(ranks: Communicator) -> None:
-    """Losses and accuracies of training and validation, and a state from which a job of any size
-    continues.
+    """Losses and accuracies of training and validation are the same.
+
+    So is the continuation of a job of any size from a state.
     """
 
     def trainer(ranks: Communicator | None, shard: bool = False) -> Trainer:

@@ -1,4 +1,7 @@
-"""Jobs of several processes; `make test-distributed` installs MPI for them."""
+"""Jobs of several processes, compared with one process; faults of ranks end the job and are named.
+
+`make test-distributed` installs MPI for these tests.
+"""
 
 from __future__ import annotations
 
@@ -80,8 +83,9 @@ with world() as ranks:
 def job_with_fault(
     folder: Path, fault: str, place: str = "in", all_ranks: bool = False
 ) -> tuple[int, list[str]]:
-    """Return the status and messages of a job of two ranks, of which rank 1 or both run a
-    statement.
+    """Run a job of two ranks, and return its status and messages.
+
+    Rank 1, or both ranks, run the statement `fault`.
     """
     script = folder / "job.py"
     script.write_text(JOB.format(fault=fault, all_ranks=all_ranks))
@@ -134,9 +138,7 @@ def job_with_fault(
 def test_rank_that_ends_before_the_others_ends_the_job_and_is_named(
     fault: str, place: str, status: int | None, message: str, tmp_path: Path
 ) -> None:
-    """The statuses that are None depend on whether the launcher sees the end of the rank, or the
-    kill of the other.
-    """
+    """A status of None depends on whether the launcher sees the rank's end or the other's kill."""
     got, (line,) = job_with_fault(tmp_path, fault, place)
     assert line.startswith(f"xgrad.distributed: rank 1 of 2 {message}")
     assert got == status or (status is None and got != 0)
@@ -463,7 +465,7 @@ def test_step_that_waits_for_ranks_is_not_captured() -> None:
 
 
 def test_nccl_calls_have_the_signatures_of_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not yet run on a GPU: the names and arguments are those of CuPy 14.2."""
+    """Not yet run on a GPU: the names and arguments are those in CuPy 14.2."""
     calls: list[tuple[Any, ...]] = []
 
     class Peers:

@@ -1,5 +1,4 @@
-"""Random and mutated arguments of the command line, which end in an error of status 2, or are
-accepted.
+"""Random and mutated arguments of the command line end in an error of status 2, or are accepted.
 
 The work itself is replaced: one step in place of a training run, and no comparison of devices.
 Folders of runs and checkpoints, whole and damaged, are made once for each process.
@@ -137,8 +136,9 @@ def too_slow(*args: Any) -> None:
 
 @cache
 def prepared() -> dict[str, list[str]]:
-    """Change to a folder with runs, replace the work of commands, and return the options of
-    each.
+    """Return the options of each command.
+
+    Change to a folder with runs, and replace the work of commands.
     """
     folder = Path(tempfile.mkdtemp(prefix="xgrad-fuzz-"))
     os.environ.pop("XGRAD_DATA", None)
@@ -206,8 +206,9 @@ def arguments(chance: random.Random) -> list[str]:
 
 
 def value(chance: random.Random) -> str:
-    """Return a value of any kind, maybe mutated; never another absolute path, since commands write
-    files.
+    """Return a value of any kind, maybe mutated.
+
+    No other absolute path results, since commands write files.
     """
     text = chance.choice([*NAMES.split(), *NUMBERS.split(), *ODD])
     if chance.random() < 0.3 and not text.startswith(("/", "~")):

@@ -1,5 +1,4 @@
-"""Calls of public functions with odd arguments, in a process of its own with a limit of memory and
-time.
+"""Calls of public functions with odd arguments, in a process with limited memory and time.
 
 ``python -m tests.fuzz calls COUNT SEED [NAME]`` makes COUNT calls of functions with NAME in their
 name, and prints one line for each kind of fault: an undocumented exception, or a call that takes
@@ -65,7 +64,7 @@ class Hostile:
 
 
 class Endless:
-    """A sequence of 2**62 elements, without any."""
+    """A sequence that claims to have 2**62 elements, and has none."""
 
     def __len__(self) -> int:
         return 1 << 62
@@ -194,8 +193,9 @@ def values(generator: random.Random) -> list[Any]:
 
 
 def targets() -> list[tuple[str, Callable[..., Any]]]:
-    """Return public functions, classes, and methods as functions that make their object, by
-    name.
+    """Return public functions, classes and methods by name.
+
+    Methods are given as functions that make their object.
     """
     functions: dict[str, Callable[..., Any]] = {}
     spaces = [

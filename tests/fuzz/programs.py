@@ -198,9 +198,7 @@ def write(
 
 @cache
 def table() -> list[tuple[OpCase, list[Sample]]]:
-    """Return the ops of the table that have gradients in both libraries, with the samples that
-    programs can use.
-    """
+    """Return the ops with gradients in both libraries, and their samples that programs can use."""
     found = []
     for case in OP_CASES:
         if case.name in EXCLUDED or case.torch is None or not case.differentiable or case.missing():
@@ -342,8 +340,9 @@ def difference(xs: list[np.ndarray], ys: list[np.ndarray]) -> float:
 
 
 def check(seed: Any) -> str:
-    """Run the program of a seed, and return "agrees", why it was not compared, or a description of
-    the mismatch.
+    """Run the program of a seed, and return the outcome.
+
+    It is "agrees", the reason why the program was not compared, or a description of the mismatch.
     """
     with quiet():
         program = generate(seed)
@@ -371,8 +370,9 @@ def check(seed: Any) -> str:
 def _check_by_differences(
     program: Program, got: list[np.ndarray], second: bool, agreement: str
 ) -> str:
-    """Compare xgrad's gradients, and second derivatives if asked for, with differences of its
-    results.
+    """Compare xgrad's gradients with differences of its results.
+
+    Second derivatives are compared, too, if asked for.
     """
     if not all(np.isfinite(x).all() for x in got):
         return "not finite"
@@ -394,8 +394,9 @@ def _check_by_differences(
 
 
 def _sensitive(program: Program, library: str, results: list[np.ndarray], error: float) -> bool:
-    """Return whether rounding of the inputs changes a library's results by a tenth of an error, or
-    more.
+    """Return whether rounding of the inputs explains an error.
+
+    It does if it changes a library's results by at least a tenth of the error.
     """
     rng = np.random.default_rng(0)
     moved = [np.asarray(x + 1e-13 * rng.normal(size=x.shape)) for x in program.leaves]
@@ -416,9 +417,7 @@ def _gradient_sum(program: Program, library: str) -> Callable[[list[Any]], float
 
 
 def _is_pytorch_wrong(program: Program, got: list[np.ndarray], expected: list[np.ndarray]) -> bool:
-    """Return whether xgrad's second derivatives agree with differences of PyTorch's gradients, and
-    PyTorch's do not.
-    """
+    """Return whether differences of PyTorch's gradients agree with xgrad, and not with PyTorch."""
     count, total = 1 + len(program.leaves), _gradient_sum(program, "torch")
     return _slope_error(program, total, got[count:]) < 0.01 * _slope_error(
         program, total, expected[count:]
@@ -428,10 +427,10 @@ def _is_pytorch_wrong(program: Program, got: list[np.ndarray], expected: list[np
 def _slope_error(
     program: Program, function: Callable[[list[Any]], float], gradients: list[np.ndarray]
 ) -> float:
-    """Return the smallest relative error of a directional derivative over several steps, one-sided
-    ones included.
+    """Return the smallest relative error of a directional derivative over several steps.
 
-    At a kink, such as the maximum of equal elements, one side or the mean of both agrees.
+    One-sided differences are included. At a kink, such as the maximum of equal elements, one side
+    or the mean of both agrees.
     """
     rng = np.random.default_rng(0)
     directions = [np.asarray(rng.normal(size=x.shape)) for x in program.leaves]

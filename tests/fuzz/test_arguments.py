@@ -1,4 +1,7 @@
-"""A short run of ``python -m tests.fuzz arguments``."""
+"""A short run of ``python -m tests.fuzz arguments``.
+
+Random arguments of the command line are refused in one line, or accepted.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A short run of random differentiable programs; ``python -m tests.fuzz programs 100000`` is a long
-one.
+"""A short run of random differentiable programs, compared with PyTorch and finite differences.
+
+``python -m tests.fuzz programs 100000`` is a long one. Wrong gradients, planted by a test, are
+found.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""A short run of random nested transforms; ``python -m tests.fuzz transforms 20000`` is a long
-one.
+"""A short run of random nested transforms, compared with PyTorch and finite differences.
+
+``python -m tests.fuzz transforms 20000`` is a long one. Wrong derivatives, planted by a test, are
+found.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ def test_random_nested_transforms_agree_with_pytorch(share: int) -> None:
 
 
 def test_random_nested_transforms_agree_with_finite_differences() -> None:
-    """Without PyTorch, those without detached values are compared."""
+    """Without PyTorch, only programs without detached values are compared."""
     outcomes = [transforms.check(seed, peer=False) for seed in range(100)]
     assert not [outcome for outcome in outcomes if outcome.startswith("MISMATCH")]
     assert sum(outcome.startswith("agrees") for outcome in outcomes) > 30

@@ -1,13 +1,12 @@
-"""Random functions under random nested transforms, compared with ``torch.func`` and with finite
-differences: `check`.
+"""Random functions under random nested transforms, compared with PyTorch or differences: `check`.
 
 A function of a vector is a list of instructions: arithmetic, `detach` and straight-through
 estimators, blocks under `no_grad`, writes in place, modules, `checkpoint` and `scan`, functions
 with derivative rules of their own, and transforms of closures. Up to three transforms are nested
-around it. Each returns a vector again, and so can be nested in any order. The same program runs on
-xgrad and on PyTorch. Where PyTorch refuses it, or is not there, the outermost transform is compared
-with finite differences, or a loop, of what it transforms; not where values are detached, which
-differences do not know.
+around it. Each returns a vector again, so they can be nested in any order. The same program runs on
+xgrad and on PyTorch, with ``torch.func``. Where PyTorch refuses it or is missing, the outermost
+transform is compared with finite differences, or with a loop, of the function that it transforms.
+This leaves out functions with detached values, which differences do not know.
 """
 
 from __future__ import annotations
@@ -53,8 +52,9 @@ class GradientTimes(xgrad.Function):
 
 
 class StraightThrough(xgrad.Function):
-    """The sign of the first input, with the gradient of the identity, and the second input, with
-    none.
+    """The sign of the first input, and the second input.
+
+    The sign has the gradient of the identity, the second result none.
     """
 
     @staticmethod
@@ -90,8 +90,9 @@ class Library:
         return xgrad.no_grad()
 
     def constant_of(self, x: Any) -> Any:
-        """Return a result of a block under `no_grad`: in PyTorch it is one in reverse mode
-        alone.
+        """Return a result of a block under `no_grad` as a constant.
+
+        In PyTorch, it is a constant in reverse mode only.
         """
         return x
 
@@ -167,9 +168,8 @@ class TorchLibrary(Library):
         self.func: Any = import_module("torch.func")
         self.xp = import_module("array_api_compat.torch")
         self.grad = self.func.grad
-        self.reverse = (
-            False  # whether to compute all in reverse mode: forward mode records under `no_grad`
-        )
+        # whether to compute all in reverse mode: forward mode records under `no_grad`
+        self.reverse = False
         self.looped = False  # whether to loop in the place of `vmap`, which refuses some functions
 
     def jacobian(self, function: Function) -> Function:
@@ -295,8 +295,9 @@ class TorchLibrary(Library):
 
 
 def _modules(nn: Any) -> dict[str, Any]:
-    """Return modules of a vector: both libraries give them the same names, parameters and
-    buffers.
+    """Return modules of a vector, by name.
+
+    Both libraries give them the same names, parameters and buffers.
     """
     return {
         "mlp": nn.Sequential(nn.Linear(SIZE, 4), nn.Tanh(), nn.Linear(4, SIZE)),
@@ -329,9 +330,7 @@ def _fill(
 
 @dataclass
 class Draw:
-    """Operands of an instruction: two earlier values, numbers, and the index of a module in
-    `Library.modules`.
-    """
+    """Operands of an instruction: two earlier values, numbers, a module of `Library.modules`."""
 
     r: random.Random
     i: int
@@ -347,8 +346,8 @@ class Draw:
 Maker = Callable[[Draw], Body]
 
 INSTRUCTIONS: dict[str, Maker] = {}
-DETACHING: set[str] = set()  # those whose gradients are not the slopes of their values
-HIDDEN: set[str] = set()  # those that write under `no_grad`, which PyTorch's forward mode records
+DETACHING: set[str] = set()  # instructions whose gradients are not the slopes of their values
+HIDDEN: set[str] = set()  # they write under `no_grad`, which PyTorch's forward mode records
 
 
 def instruction(
@@ -613,8 +612,9 @@ def _closure(d: Draw) -> Body:
 
 @dataclass(frozen=True)
 class Transform:
-    """A transform, the orders of derivatives that it takes, and what it computes by differences or
-    a loop.
+    """A transform, and its reference by differences or by a loop.
+
+    `orders` is the number of orders of derivatives that it takes.
     """
 
     apply: Callable[
@@ -822,9 +822,7 @@ def difference(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def check(seed: int, peer: bool = True) -> str:
-    """Run the program of a seed, and return how it was compared, or a description of the
-    mismatch.
-    """
+    """Run the program of a seed, and return how it was compared, or describe the mismatch."""
     with _without_warnings():
         program, lib = generate(seed), Library()
         expected, refusal = None, "PyTorch is not used"
@@ -868,9 +866,7 @@ def check(seed: int, peer: bool = True) -> str:
 
 
 def _by_differences(program: Program, step: float) -> np.ndarray:
-    """Return the result of the outermost transform by differences of the function that it
-    transforms.
-    """
+    """Return the outermost transform's result, by differences of its function."""
     lib, depth = Library(), len(program.nest) - 1
     transform, function = TRANSFORMS[program.nest[-1]], program.transformed(lib, depth)
     if transform.orders == 2:
@@ -889,8 +885,9 @@ def _from_differences(program: Program, got: np.ndarray) -> float:
 
 
 def _sensitive(program: Program, got: np.ndarray, error: float) -> bool:
-    """Return whether rounding of the argument changes the result by a tenth of an error, or
-    more.
+    """Return whether rounding of the argument explains an error.
+
+    It does if it changes the result by at least a tenth of the error.
     """
     moved = program.evaluate(
         Library(), program.x + 1e-13 * np.random.default_rng(0).normal(size=SIZE)

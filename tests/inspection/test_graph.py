@@ -1,4 +1,4 @@
-"""Recorded graphs as text, DOT and SVG, folded by module."""
+"""Recorded graphs as text, DOT and SVG, folded by module, compared with the expected text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Profiles: counts, times and memory by op and by line, forward and backward."""
+"""Profiles: counts, times and memory by op and by line, forward and backward.
+
+Counts and bytes are compared with known ones, and results with those without a profile.
+"""
 
 from __future__ import annotations
 

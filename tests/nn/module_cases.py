@@ -27,17 +27,17 @@ class ModuleCase:
     args : tuple
         Its positional arguments, in both libraries.
     inputs : tuple of (tuple of int or ndarray)
-        The arguments of the call: shapes, of normal random numbers, or arrays. Those of floats
+        The arguments of the call: shapes, of normal random numbers, or arrays. Floating ones
         require gradients.
     options : mapping
         Its keyword arguments.
     torch_options : mapping
-        Those that PyTorch calls otherwise, such as ``dim``, and None for the name that they
-        replace.
+        Keyword arguments with another name in PyTorch, such as ``dim``, and None for the name that
+        they replace.
     call : mapping
         Keyword arguments of the call, in both libraries; arrays become tensors.
     torch_tolerance : float
-        The error of PyTorch in float64, where it is larger than that of float64.
+        The error of PyTorch in float64, where it is larger than rounding.
     """
 
     name: str

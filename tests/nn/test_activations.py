@@ -1,4 +1,8 @@
-"""Activations: values far from 0, options and errors; the table of modules has their values."""
+"""Activations: accuracy far from 0, options and errors.
+
+Values are compared with closed forms, limits, SciPy and PyTorch. The table of modules has the usual
+values.
+"""
 
 from __future__ import annotations
 
@@ -117,31 +121,64 @@ def test_representations_have_the_options():
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        ("F.gelu(xp.ones(2), 'exact')", "ValueError: gelu: expected approximate of 'none' or 'tanh', got 'exact'"),
+        (
+            "F.gelu(xp.ones(2), 'exact')",
+            "ValueError: gelu: expected approximate of 'none' or 'tanh', got 'exact'",
+        ),
         ("nn.GELU('x')(xp.ones(2))", "ValueError: gelu: expected approximate"),
-        ("F.gelu([1.0])", "TypeError: gelu: expected a tensor, an array or a number for x, got list"),
+        (
+            "F.gelu([1.0])",
+            "TypeError: gelu: expected a tensor, an array or a number for x, got list",
+        ),
         ("F.silu(xp.ones(2, dtype=xp.complex64))", "TypeError: silu: …"),
         ("F.mish('x')", "TypeError: mish: expected a tensor"),
         ("F.celu(xp.ones(2), 0)", "ValueError: celu: expected an alpha other than 0, got 0"),
-        ("F.softplus(xp.ones(2), beta=0)", "ValueError: softplus: expected a beta other than 0, got 0"),
+        (
+            "F.softplus(xp.ones(2), beta=0)",
+            "ValueError: softplus: expected a beta other than 0, got 0",
+        ),
         ("F.celu(xp.ones(2), 'x')", "TypeError: celu: expected a number for alpha, got 'x'"),
         ("F.elu(xp.ones(2), True)", "TypeError: elu: expected a number for alpha, got True"),
-        ("F.leaky_relu(xp.ones(2), (1,))", "TypeError: leaky_relu: expected a number for negative_slope, got (1,)"),
-        ("F.threshold(xp.ones(2), 1.0, None)", "TypeError: threshold: expected a number for value, got None"),
+        (
+            "F.leaky_relu(xp.ones(2), (1,))",
+            "TypeError: leaky_relu: expected a number for negative_slope, got (1,)",
+        ),
+        (
+            "F.threshold(xp.ones(2), 1.0, None)",
+            "TypeError: threshold: expected a number for value, got None",
+        ),
         ("F.glu(xp.ones(2), None)", "TypeError: glu: expected an int for axis, got None"),
-        ("F.layer_norm(xp.ones(2), 2, eps='x')", "TypeError: layer_norm: expected a number for eps, got 'x'"),
-        ("F.hardtanh(xp.ones(2), 1, 1)", "ValueError: hardtanh: expected min_val < max_val, got 1 and 1"),
+        (
+            "F.layer_norm(xp.ones(2), 2, eps='x')",
+            "TypeError: layer_norm: expected a number for eps, got 'x'",
+        ),
+        (
+            "F.hardtanh(xp.ones(2), 1, 1)",
+            "ValueError: hardtanh: expected min_val < max_val, got 1 and 1",
+        ),
         ("F.softshrink(xp.ones(2), -0.5)", "ValueError: softshrink: expected lambd >= 0, got -0.5"),
         ("nn.Hardshrink(-1)(xp.ones(2))", "ValueError: hardshrink: expected lambd >= 0, got -1"),
-        ("nn.GLU()(xp.ones((2, 3)))", "ValueError: glu: expected an axis of even length, got 3 in shape (2, 3)"),
+        (
+            "nn.GLU()(xp.ones((2, 3)))",
+            "ValueError: glu: expected an axis of even length, got 3 in shape (2, 3)",
+        ),
         ("F.glu(xp.ones(()))", "ValueError: glu: expected x with at least one axis, got shape ()"),
-        ("nn.GLU(2)(xp.ones((2, 4)))", "IndexError: glu: expected axis from -2 to 1 for x of shape (2, 4), got 2"),
+        (
+            "nn.GLU(2)(xp.ones((2, 4)))",
+            "IndexError: glu: expected axis from -2 to 1 for x of shape (2, 4), got 2",
+        ),
         ("nn.Softmax(2)(xp.ones((2, 4)))", "IndexError: softmax: …"),
         ("nn.PReLU(0)", "ValueError: PReLU: expected an int above 0 for num_parameters, got 0"),
-        ("nn.PReLU(3)(xp.ones((2, 4)))", "ValueError: prelu: expected one weight, or one for each channel of (2, 4)"),
-        ("nn.PReLU(3)(xp.ones(3))", "ValueError: prelu: expected one weight, or one for each channel of (3,), got"),
+        (
+            "nn.PReLU(3)(xp.ones((2, 4)))",
+            "ValueError: prelu: expected one weight, or one for each channel of (2, 4)",
+        ),
+        (
+            "nn.PReLU(3)(xp.ones(3))",
+            "ValueError: prelu: expected one weight, or one for each channel of (3,), got",
+        ),
         ("nn.PReLU()(xp.ones(3, dtype=xp.float64))", "TypeError: PReLU: expected input of float32"),
     ],
-)  # fmt: skip
+)
 def test_invalid_arguments_are_refused(call, error):
     check_error(call, error, nn=nn, F=F)

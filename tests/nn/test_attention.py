@@ -1,4 +1,7 @@
-"""Attention and transformers: what `module_cases` does not compare with PyTorch, and errors."""
+"""Attention and transformers: masks and encoders, compared with PyTorch; dropout, errors.
+
+`module_cases` has the other comparisons with PyTorch.
+"""
 
 from __future__ import annotations
 

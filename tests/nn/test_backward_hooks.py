@@ -1,4 +1,4 @@
-"""`register_full_backward_hook`: calls and gradients as in PyTorch, refusals, captured steps."""
+"""`register_full_backward_hook`: calls and gradients, compared with PyTorch, and refusals."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ SCENARIOS = [
 
 
 def outcome(scenario: Any, library: Any) -> list[list[np.ndarray]]:
-    """Return all gradients that hooks see, and those of the leaves, zeros in place of None."""
+    """Return all gradients that hooks see, and the leaves' gradients, with zeros for None."""
     s = Scenario(library)
     with warnings.catch_warnings():  # PyTorch warns where no input requires a gradient
         warnings.simplefilter("ignore")

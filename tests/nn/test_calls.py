@@ -1,4 +1,7 @@
-"""Calls of modules: forward hooks, and notes of errors that name the layer by its path."""
+"""Calls of modules: forward hooks, and errors with notes that name the layer by its path.
+
+Hooks that change values are compared with PyTorch, and notes with the expected text.
+"""
 
 from __future__ import annotations
 

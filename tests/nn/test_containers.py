@@ -1,4 +1,7 @@
-"""Collections of modules and parameters: by index and by name."""
+"""Collections of modules and parameters, edited like Python's lists and dictionaries.
+
+Names and state are compared with PyTorch.
+"""
 
 from __future__ import annotations
 

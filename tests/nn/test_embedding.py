@@ -1,5 +1,6 @@
-"""Embedding, Unflatten, Residual and dropout of channels: what the table of modules does not
-compare.
+"""Embedding, Unflatten, Residual and dropout of channels, beyond the table of modules.
+
+The padding row is compared with PyTorch, the rest with properties that follow from the definition.
 """
 
 from __future__ import annotations
@@ -82,39 +83,89 @@ def test_residual_adds_its_input():
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        ("nn.Embedding(0, 3)", "ValueError: Embedding: expected an int above 0 for num_embeddings, got 0"),
-        ("nn.Embedding(3, 2, 3)", "ValueError: Embedding: expected padding_idx from -3 to 2, got 3"),
-        ("nn.Embedding(3, 2, 0.5)", "TypeError: Embedding: expected an int for padding_idx, got 0.5"),
+        (
+            "nn.Embedding(0, 3)",
+            "ValueError: Embedding: expected an int above 0 for num_embeddings, got 0",
+        ),
+        (
+            "nn.Embedding(3, 2, 3)",
+            "ValueError: Embedding: expected padding_idx from -3 to 2, got 3",
+        ),
+        (
+            "nn.Embedding(3, 2, 0.5)",
+            "TypeError: Embedding: expected an int for padding_idx, got 0.5",
+        ),
         ("nn.Embedding(3, 2, max_norm=1.0)", "TypeError: … unexpected keyword argument 'max_norm'"),
-        ("nn.Embedding(3, 2)(xp.ones(2))",
-         "TypeError: embedding: expected input of integers, got float32: use .astype"),
-        ("nn.Embedding(3, 2)(xp.asarray([0, 3]))", "IndexError: embedding: expected input from 0 to 2, got 3"),
-        ("nn.Embedding(3, 2)(xp.asarray([-1]))", "IndexError: embedding: expected input from 0 to 2, got -1"),
-        ("nn.Embedding(3, 2)([1])",
-         "TypeError: embedding: expected a tensor, an array or a number for input, got list"),
-        ("F.embedding(xp.arange(2), xp.ones(3))",
-         "ValueError: embedding: expected weight of shape (rows, features), got"),
+        (
+            "nn.Embedding(3, 2)(xp.ones(2))",
+            "TypeError: embedding: expected input of integers, got float32: use .astype",
+        ),
+        (
+            "nn.Embedding(3, 2)(xp.asarray([0, 3]))",
+            "IndexError: embedding: expected input from 0 to 2, got 3",
+        ),
+        (
+            "nn.Embedding(3, 2)(xp.asarray([-1]))",
+            "IndexError: embedding: expected input from 0 to 2, got -1",
+        ),
+        (
+            "nn.Embedding(3, 2)([1])",
+            "TypeError: embedding: expected a tensor, an array or a number for input, got list",
+        ),
+        (
+            "F.embedding(xp.arange(2), xp.ones(3))",
+            "ValueError: embedding: expected weight of shape (rows, features), got",
+        ),
         ("nn.Embedding(3, 2, device='strict')(xp.arange(2))", "DeviceError: …strict"),
-        ("nn.Unflatten(1, 6)", "TypeError: Unflatten: expected a tuple of ints for unflattened_size, got 6"),
-        ("nn.Unflatten(1, (2, 1.5))", "TypeError: Unflatten: expected an int for unflattened_size, got 1.5"),
-        ("nn.Unflatten(1, (-1, -1))",
-         "ValueError: Unflatten: expected lengths of at least 0, and at most one of -1, got"),
-        ("nn.Unflatten(1, (2, 3))(xp.ones((2, 5)))",
-         "ValueError: Unflatten: expected an axis of length (2, 3), got 5 in"),
-        ("nn.Unflatten(1, (2, -1))(xp.ones((2, 5)))",
-         "ValueError: Unflatten: expected an axis of length (2, -1), got 5"),
-        ("nn.Unflatten(2, (2, 3))(xp.ones((2, 6)))", "IndexError: Unflatten: expected axis from -2 to 1 for input … 2"),
-        ("nn.Residual(nn.ReLU)", "TypeError: Residual: expected a module or a function, got … call the class"),
+        (
+            "nn.Unflatten(1, 6)",
+            "TypeError: Unflatten: expected a tuple of ints for unflattened_size, got 6",
+        ),
+        (
+            "nn.Unflatten(1, (2, 1.5))",
+            "TypeError: Unflatten: expected an int for unflattened_size, got 1.5",
+        ),
+        (
+            "nn.Unflatten(1, (-1, -1))",
+            "ValueError: Unflatten: expected lengths of at least 0, and at most one of -1, got",
+        ),
+        (
+            "nn.Unflatten(1, (2, 3))(xp.ones((2, 5)))",
+            "ValueError: Unflatten: expected an axis of length (2, 3), got 5 in",
+        ),
+        (
+            "nn.Unflatten(1, (2, -1))(xp.ones((2, 5)))",
+            "ValueError: Unflatten: expected an axis of length (2, -1), got 5",
+        ),
+        (
+            "nn.Unflatten(2, (2, 3))(xp.ones((2, 6)))",
+            "IndexError: Unflatten: expected axis from -2 to 1 for input … 2",
+        ),
+        (
+            "nn.Residual(nn.ReLU)",
+            "TypeError: Residual: expected a module or a function, got … call the class",
+        ),
         ("nn.Residual(3)", "TypeError: Residual: expected a module or a function, got 3"),
-        ("nn.Residual(nn.Linear(3, 1))(xp.ones((2, 3)))",
-         "ValueError: Residual: expected a result of the shape of the input (2, 3), got (2, 1)"),
+        (
+            "nn.Residual(nn.Linear(3, 1))(xp.ones((2, 3)))",
+            "ValueError: Residual: expected a result of the shape of the input (2, 3), got (2, 1)",
+        ),
         ("nn.Dropout2d(2)", "ValueError: Dropout2d: expected p from 0 to 1, got 2"),
-        ("nn.Dropout2d()(xp.ones((2, 3)))",
-         "ValueError: dropout2d: expected x of shape (batch, channels, height, width), got (2, 3)"),
-        ("nn.Dropout1d()(xp.ones(3))",
-         "ValueError: dropout1d: expected x of shape (channels, length) or (batch, channels, length), got (3,)"),
-        ("nn.Dropout1d()(xp.ones((2, 3), dtype=xp.int64))", "TypeError: dropout1d: expected a floating x, got int64"),
+        (
+            "nn.Dropout2d()(xp.ones((2, 3)))",
+            "ValueError: dropout2d: expected x of shape (batch, channels, height, width), "
+            "got (2, 3)",
+        ),
+        (
+            "nn.Dropout1d()(xp.ones(3))",
+            "ValueError: dropout1d: expected x of shape (channels, length) or "
+            "(batch, channels, length), got (3,)",
+        ),
+        (
+            "nn.Dropout1d()(xp.ones((2, 3), dtype=xp.int64))",
+            "TypeError: dropout1d: expected a floating x, got int64",
+        ),
     ],
-)  # fmt: skip
+)
 def test_invalid_arguments_are_refused(call, error):
     check_error(call, error, nn=nn, F=F)

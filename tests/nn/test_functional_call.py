@@ -1,4 +1,7 @@
-"""Calls of a module as a function of its parameters: values, gradients, replacement and errors."""
+"""Calls of a module as a function of its parameters: values, gradients, replacement and errors.
+
+They are compared with a module that has these parameters, and with `backward`.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +124,8 @@ def test_functions_in_a_module_use_the_replacement(kind: str) -> None:
             return self.weight * x
 
         def forward(self, x: Tensor) -> Tensor:
-            return (self.function[0] if isinstance(self.function, list) else self.function)(x)  # type: ignore[no-any-return]
+            function = self.function[0] if isinstance(self.function, list) else self.function
+            return function(x)  # type: ignore[no-any-return]
 
     module = Scale()
     assert xgrad.grad(lambda w: functional_call(module, {"weight": w}, 3.0).sum())(

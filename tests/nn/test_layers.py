@@ -1,4 +1,7 @@
-"""Layers, losses, initialization and gradient clipping: values, shapes and errors."""
+"""Layers, losses, initialization and gradient clipping.
+
+Values, distributions and shapes are compared with PyTorch, and devices with `cpu`.
+"""
 
 from __future__ import annotations
 

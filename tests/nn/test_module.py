@@ -1,4 +1,7 @@
-"""Modules: registration of parameters, buffers and submodules, and operations on all of them."""
+"""Modules: registration of parameters, buffers and submodules, and operations on all of them.
+
+Representations and states with shared tensors are compared with PyTorch.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""All modules and losses of the table: PyTorch's values and gradients, finite differences, and
-captured steps.
-"""
+"""Modules and losses of the table, compared with PyTorch, finite differences and eager steps."""
 
 from __future__ import annotations
 
@@ -35,8 +33,9 @@ def parts(result: Any) -> Iterator[Any]:
 
 
 def weighted(result: Any, as_weight: Any) -> Any:
-    """Return a scalar that depends on every element of the floating results, each with a weight of
-    its own.
+    """Return a scalar that depends on every element of the floating results.
+
+    Each element has a weight of its own.
     """
     outs = [out for out in parts(result) if "float" in str(out.dtype)]
     terms = [
@@ -61,7 +60,7 @@ def made(case: ModuleCase, device: str = "cpu", dtype: str = "float64") -> nn.Mo
 def tensors(
     case: ModuleCase, device: str = "cpu", dtype: str = "float64"
 ) -> tuple[list[Tensor], dict[str, Any]]:
-    """Return the arguments of the call on a device, those of floats as leaves."""
+    """Return the arguments of the call on a device, with floating ones as leaves."""
     inputs = [
         xgrad.asarray(x, device=device, requires_grad=x.dtype.kind == "f")
         for x in values(case, dtype)

@@ -1,5 +1,6 @@
-"""Normalization layers: running statistics, accuracy and errors; the table of modules has their
-values.
+"""Normalization layers beyond the table of modules: running statistics, accuracy and errors.
+
+They are compared with PyTorch, with NumPy in float64 and, for captured steps, with eager steps.
 """
 
 from __future__ import annotations
@@ -164,56 +165,135 @@ def test_float16_is_computed_in_float32():
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        ("nn.LayerNorm(0)", "ValueError: LayerNorm: expected an int above 0 for normalized_shape, got 0"),
-        ("nn.LayerNorm(())", "ValueError: LayerNorm: expected a normalized_shape of at least one axis, got ()"),
-        ("nn.RMSNorm((2, 1.5))", "ValueError: RMSNorm: expected an int above 0 for normalized_shape, got 1.5"),
-        ("nn.LayerNorm(3)(xp.ones((3, 2)))",
-         "ValueError: layer_norm: expected an input whose last axes have the shape (3,), got (3, 2)"),
+        (
+            "nn.LayerNorm(0)",
+            "ValueError: LayerNorm: expected an int above 0 for normalized_shape, got 0",
+        ),
+        (
+            "nn.LayerNorm(())",
+            "ValueError: LayerNorm: expected a normalized_shape of at least one axis, got ()",
+        ),
+        (
+            "nn.RMSNorm((2, 1.5))",
+            "ValueError: RMSNorm: expected an int above 0 for normalized_shape, got 1.5",
+        ),
+        (
+            "nn.LayerNorm(3)(xp.ones((3, 2)))",
+            "ValueError: layer_norm: expected an input whose last axes have the shape (3,), "
+            "got (3, 2)",
+        ),
         ("nn.LayerNorm((2, 3))(xp.ones(3))", "ValueError: layer_norm: … shape (2, 3), got (3,)"),
-        ("nn.LayerNorm(3, eps=-1.0)(xp.ones(3))", "ValueError: layer_norm: expected eps >= 0, got -1.0"),
-        ("nn.LayerNorm(3)(xp.ones(3, dtype=xp.float64))",
-         "TypeError: LayerNorm: expected input of float32, … got float64: use input.astype(xgrad.float32)"),
-        ("nn.LayerNorm(3, elementwise_affine=False)(xp.arange(3))",
-         "TypeError: layer_norm: expected a floating input, got int64: use .astype(float32)"),
-        ("F.layer_norm(xp.ones(3), 3, xp.ones(2))", "ValueError: layer_norm: expected weight of shape (3,), got (2,)"),
-        ("F.layer_norm(xp.ones(3), True)", "TypeError: layer_norm: expected an int for normalized_shape, got True"),
+        (
+            "nn.LayerNorm(3, eps=-1.0)(xp.ones(3))",
+            "ValueError: layer_norm: expected eps >= 0, got -1.0",
+        ),
+        (
+            "nn.LayerNorm(3)(xp.ones(3, dtype=xp.float64))",
+            "TypeError: LayerNorm: expected input of float32, … got float64: "
+            "use input.astype(xgrad.float32)",
+        ),
+        (
+            "nn.LayerNorm(3, elementwise_affine=False)(xp.arange(3))",
+            "TypeError: layer_norm: expected a floating input, got int64: use .astype(float32)",
+        ),
+        (
+            "F.layer_norm(xp.ones(3), 3, xp.ones(2))",
+            "ValueError: layer_norm: expected weight of shape (3,), got (2,)",
+        ),
+        (
+            "F.layer_norm(xp.ones(3), True)",
+            "TypeError: layer_norm: expected an int for normalized_shape, got True",
+        ),
         ("F.layer_norm([1.0], 1)", "TypeError: layer_norm: expected a tensor, …"),
         ("nn.RMSNorm(3)(xp.ones(2))", "ValueError: rms_norm: expected an input whose last axes …"),
-        ("nn.GroupNorm(0, 4)", "ValueError: GroupNorm: expected an int above 0 for num_groups, got 0"),
-        ("nn.GroupNorm(3, 4)", "ValueError: GroupNorm: expected num_groups that divides num_channels, got 3 and 4"),
-        ("nn.GroupNorm(2, 4)(xp.ones((4, 2)))",
-         "ValueError: GroupNorm: expected an input of shape (batch, 4, ...), got (4, 2)"),
-        ("F.group_norm(xp.ones((2, 4)), 3)",
-         "ValueError: group_norm: expected num_groups that divides 4 channels, got 3"),
-        ("F.group_norm(xp.ones(4), 2)",
-         "ValueError: group_norm: expected an input of shape (batch, channels, ...), got (4,)"),
-        ("nn.BatchNorm1d(True)", "ValueError: BatchNorm1d: expected an int above 0 for num_features, got True"),
-        ("nn.BatchNorm1d(3, momentum=2)", "ValueError: BatchNorm1d: expected momentum from 0 to 1, or None, got 2"),
-        ("nn.BatchNorm1d(3, momentum='x')", "ValueError: BatchNorm1d: expected momentum from 0 to 1, or None, got 'x'"),
-        ("nn.BatchNorm1d(3)(xp.ones((2, 4)))",
-         "ValueError: BatchNorm1d: expected an input of shape (batch, 3) or (batch, 3, length), got (2, 4)"),
-        ("nn.BatchNorm2d(3)(xp.ones((2, 3)))",
-         "ValueError: BatchNorm2d: expected an input of shape (batch, 3, height, width), got (2, 3)"),
-        ("nn.BatchNorm1d(3)(xp.ones((1, 3)))",
-         "ValueError: batch_norm: expected more than 1 value for each channel in training, got an input "
-         "of shape (1, 3)"),
-        ("nn.BatchNorm1d(3)(xp.ones((2, 3), dtype=xp.float64))", "TypeError: BatchNorm1d: expected input of float32"),
-        ("F.batch_norm(xp.ones((2, 3)), 1, None)", "TypeError: batch_norm: expected a tensor for running_mean"),
-        ("F.batch_norm(xp.ones((2, 3)), None, None)", "ValueError: batch_norm: expected running_mean, got None"),
-        ("F.batch_norm(xp.ones((2, 3)), xp.ones(2), xp.ones(3))",
-         "ValueError: batch_norm: expected running_mean of shape (3,), got (2,)"),
-        ("F.batch_norm(xp.ones((2, 3)), xp.ones(3), xp.ones(3), xp.ones(2))",
-         "ValueError: batch_norm: expected weight of shape (3,), got (2,)"),
+        (
+            "nn.GroupNorm(0, 4)",
+            "ValueError: GroupNorm: expected an int above 0 for num_groups, got 0",
+        ),
+        (
+            "nn.GroupNorm(3, 4)",
+            "ValueError: GroupNorm: expected num_groups that divides num_channels, got 3 and 4",
+        ),
+        (
+            "nn.GroupNorm(2, 4)(xp.ones((4, 2)))",
+            "ValueError: GroupNorm: expected an input of shape (batch, 4, ...), got (4, 2)",
+        ),
+        (
+            "F.group_norm(xp.ones((2, 4)), 3)",
+            "ValueError: group_norm: expected num_groups that divides 4 channels, got 3",
+        ),
+        (
+            "F.group_norm(xp.ones(4), 2)",
+            "ValueError: group_norm: expected an input of shape (batch, channels, ...), got (4,)",
+        ),
+        (
+            "nn.BatchNorm1d(True)",
+            "ValueError: BatchNorm1d: expected an int above 0 for num_features, got True",
+        ),
+        (
+            "nn.BatchNorm1d(3, momentum=2)",
+            "ValueError: BatchNorm1d: expected momentum from 0 to 1, or None, got 2",
+        ),
+        (
+            "nn.BatchNorm1d(3, momentum='x')",
+            "ValueError: BatchNorm1d: expected momentum from 0 to 1, or None, got 'x'",
+        ),
+        (
+            "nn.BatchNorm1d(3)(xp.ones((2, 4)))",
+            "ValueError: BatchNorm1d: expected an input of shape (batch, 3) or (batch, 3, length), "
+            "got (2, 4)",
+        ),
+        (
+            "nn.BatchNorm2d(3)(xp.ones((2, 3)))",
+            "ValueError: BatchNorm2d: expected an input of shape (batch, 3, height, width), "
+            "got (2, 3)",
+        ),
+        (
+            "nn.BatchNorm1d(3)(xp.ones((1, 3)))",
+            "ValueError: batch_norm: expected more than 1 value for each channel in training, "
+            "got an input of shape (1, 3)",
+        ),
+        (
+            "nn.BatchNorm1d(3)(xp.ones((2, 3), dtype=xp.float64))",
+            "TypeError: BatchNorm1d: expected input of float32",
+        ),
+        (
+            "F.batch_norm(xp.ones((2, 3)), 1, None)",
+            "TypeError: batch_norm: expected a tensor for running_mean",
+        ),
+        (
+            "F.batch_norm(xp.ones((2, 3)), None, None)",
+            "ValueError: batch_norm: expected running_mean, got None",
+        ),
+        (
+            "F.batch_norm(xp.ones((2, 3)), xp.ones(2), xp.ones(3))",
+            "ValueError: batch_norm: expected running_mean of shape (3,), got (2,)",
+        ),
+        (
+            "F.batch_norm(xp.ones((2, 3)), xp.ones(3), xp.ones(3), xp.ones(2))",
+            "ValueError: batch_norm: expected weight of shape (3,), got (2,)",
+        ),
         ("nn.BatchNorm1d(3, device='strict')(xp.ones((2, 3)))", "DeviceError: … strict"),
-        ("nn.InstanceNorm1d(3)(xp.ones((2, 3)))",
-         "ValueError: InstanceNorm1d: expected an input of shape (batch, 3, length) or (3, length), got (2, 3)"),
-        ("nn.InstanceNorm1d(3)(xp.ones((2, 3, 1)))",
-         "ValueError: instance_norm: expected more than 1 value for each channel of a sample, got an "
-         "input of shape (2, 3, 1)"),
-        ("nn.InstanceNorm1d(3, momentum=None)", "ValueError: InstanceNorm1d: expected momentum from 0 to 1, got None"),
-        ("F.instance_norm(xp.ones((2, 3)))",
-         "ValueError: instance_norm: expected an input of shape (batch, channels, length, ...), got (2, 3)"),
+        (
+            "nn.InstanceNorm1d(3)(xp.ones((2, 3)))",
+            "ValueError: InstanceNorm1d: expected an input of shape (batch, 3, length) or "
+            "(3, length), got (2, 3)",
+        ),
+        (
+            "nn.InstanceNorm1d(3)(xp.ones((2, 3, 1)))",
+            "ValueError: instance_norm: expected more than 1 value for each channel of a sample, "
+            "got an input of shape (2, 3, 1)",
+        ),
+        (
+            "nn.InstanceNorm1d(3, momentum=None)",
+            "ValueError: InstanceNorm1d: expected momentum from 0 to 1, got None",
+        ),
+        (
+            "F.instance_norm(xp.ones((2, 3)))",
+            "ValueError: instance_norm: expected an input of shape (batch, channels, length, ...), "
+            "got (2, 3)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_invalid_arguments_are_refused(call, error):
     check_error(call, error, nn=nn, F=F)

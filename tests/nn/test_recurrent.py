@@ -1,4 +1,7 @@
-"""Recurrent layers: what `module_cases` does not compare with PyTorch, and errors."""
+"""Recurrent layers beyond `module_cases`: dropout, initial weights, accuracy, errors.
+
+Layers are compared with their cells, and with the sequence in one piece.
+"""
 
 from __future__ import annotations
 

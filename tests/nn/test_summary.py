@@ -1,4 +1,4 @@
-"""The summary of a model: its table, and the state of the model afterwards."""
+"""The summary of a model: its table, compared with known counts; the model is left unchanged."""
 
 from __future__ import annotations
 

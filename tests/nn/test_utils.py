@@ -1,6 +1,4 @@
-"""Functions of whole models: clipped gradients compared with PyTorch, and parameters as a
-vector.
-"""
+"""Functions of whole models: gradient clipping, compared with PyTorch, parameters as a vector."""
 
 from __future__ import annotations
 
@@ -102,14 +100,35 @@ def test_vector_of_parameters_round_trip(device):
     assert host(vector).tolist() == host(utils.parameters_to_vector(twin.parameters())).tolist()
 
 
-@pytest.mark.parametrize(("call", "expected"), [
-    ("u.clip_grad_norm_(x, -1)", "ValueError: clip_grad_norm_: expected max_norm >= 0, got -1"),
-    ("u.clip_grad_norm_(x, 1, norm_type=0)", "ValueError: clip_grad_norm_: expected norm_type above 0, got 0"),
-    ("u.clip_grad_value_(x, -1)", "ValueError: clip_grad_value_: expected clip_value >= 0, got -1"),
-    ("u.clip_grad_value_([1.0], 1)", "TypeError: clip_grad_value_: expected a tensor for parameters[0], got float"),
-    ("u.parameters_to_vector([])", "ValueError: parameters_to_vector: expected parameters, got none"),
-    ("u.vector_to_parameters(x, [x, x])", "ValueError: vector_to_parameters: expected vec of shape (4,), got (2,)"),
-    ("u.vector_to_parameters([1.0], [x])", "TypeError: vector_to_parameters: expected a tensor for vec, got list"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("u.clip_grad_norm_(x, -1)", "ValueError: clip_grad_norm_: expected max_norm >= 0, got -1"),
+        (
+            "u.clip_grad_norm_(x, 1, norm_type=0)",
+            "ValueError: clip_grad_norm_: expected norm_type above 0, got 0",
+        ),
+        (
+            "u.clip_grad_value_(x, -1)",
+            "ValueError: clip_grad_value_: expected clip_value >= 0, got -1",
+        ),
+        (
+            "u.clip_grad_value_([1.0], 1)",
+            "TypeError: clip_grad_value_: expected a tensor for parameters[0], got float",
+        ),
+        (
+            "u.parameters_to_vector([])",
+            "ValueError: parameters_to_vector: expected parameters, got none",
+        ),
+        (
+            "u.vector_to_parameters(x, [x, x])",
+            "ValueError: vector_to_parameters: expected vec of shape (4,), got (2,)",
+        ),
+        (
+            "u.vector_to_parameters([1.0], [x])",
+            "TypeError: vector_to_parameters: expected a tensor for vec, got list",
+        ),
+    ],
+)
 def test_errors(call, expected):
     check_error(call, expected, u=utils, x=xgrad.ones(2, requires_grad=True))

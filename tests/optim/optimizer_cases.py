@@ -1,5 +1,6 @@
-"""The table of optimizers and options, a problem for them, and references for rules that PyTorch
-lacks.
+"""The table of optimizers and options, and a problem for them.
+
+References by equations in NumPy replace rules that PyTorch lacks.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ IDS = [
 
 _GENERATOR = np.random.default_rng(0)
 INPUT, TARGET = _GENERATOR.normal(size=(16, 3)), _GENERATOR.normal(size=(16, 2))
-#: The parameters of an MLP, those of a parabola, and those of Rosenbrock's function.
+#: The parameters of an MLP, of a parabola, and of Rosenbrock's function.
 START = [
     *(_GENERATOR.normal(size=shape) / 2 for shape in ((3, 5), (5,), (5, 2), (2,))),
     np.array([[0.0, 4.0]]),
@@ -92,8 +93,9 @@ SLOWER = 0.02  # the factor of the learning rate for Rosenbrock's function, whic
 
 
 def objective(xp: Any, params: list[Any], data: tuple[Any, Any]) -> Any:
-    """Return the sum of three losses, computed by a namespace: an MLP, a parabola, and Rosenbrock's
-    function.
+    """Return the sum of three losses, computed by a namespace.
+
+    They are the losses of an MLP, of a parabola, and of Rosenbrock's function.
     """
     w1, b1, w2, b2, x, y = params
     errors = xp.tanh(data[0] @ w1 + b1) @ w2 + b2 - data[1]
@@ -119,7 +121,7 @@ def groups(name: str, params: list[Any], lr: float) -> list[dict[str, Any]]:
 def lion(
     p: np.ndarray, g: np.ndarray, state: dict[str, Any], options: dict[str, Any]
 ) -> np.ndarray:
-    """Algorithm 2 of the paper."""
+    """Return the parameter after a step: Algorithm 2 of the paper."""
     lr, (beta1, beta2), decay = (
         options["lr"],
         options.get("betas", (0.9, 0.99)),
@@ -134,7 +136,7 @@ def lion(
 def muon(
     p: np.ndarray, g: np.ndarray, state: dict[str, Any], options: dict[str, Any]
 ) -> np.ndarray:
-    """The equations of the documentation, in the dtype of the parameter."""
+    """Return the parameter after a step: the documented equations, in the parameter's dtype."""
     lr, mu = options["lr"], options.get("momentum", 0.95)
     a, b, c = options.get("ns_coefficients", (3.4445, -4.775, 2.0315))
     state["b"] = mu * state.get("b", 0.0) + (1 - mu) * g
@@ -169,8 +171,9 @@ class Reference:
 
 
 def reference(torch: Any, name: str, groups: list[dict[str, Any]], **options: Any) -> Any:
-    """Return PyTorch's optimizer, or one by equations: Muon's as well, which PyTorch computes in
-    bfloat16.
+    """Return PyTorch's optimizer, or one by equations.
+
+    Muon is one by equations, since PyTorch computes it in bfloat16.
     """
     rules = {"Lion": lion, "Muon": muon}
     if name in rules:

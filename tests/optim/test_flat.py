@@ -1,4 +1,8 @@
-"""Parameters and gradients packed in buffers, which updates and writes change in place."""
+"""Parameters and gradients packed in buffers, which updates and writes change in place.
+
+Views, writes and random events between steps are compared with PyTorch, updates with unpacked
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -509,7 +513,7 @@ def test_failed_backward_pass_leaves_no_gradient_and_no_reservation() -> None:
     with pytest.raises(ArithmeticError):
         model[2](Fails()(model[0](xgrad.ones((6, 5))))).sum().backward()
     assert all(p.grad is None for p in model.parameters())
-    assert not any(p._leaf.slot.reserved for p in model.parameters())
+    assert not any(p._leaf.receiver.reserved for p in model.parameters())
 
 
 def test_gradients_of_several_threads_are_summed() -> None:

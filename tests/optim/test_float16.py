@@ -1,4 +1,4 @@
-"""Optimizers of float16 parameters, which compute in float32."""
+"""Optimizers of float16 parameters, which compute in float32, compared with float32 parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""L-BFGS: steps compared with PyTorch, line searches, state, and the refusal of a capture."""
+"""L-BFGS: steps compared with PyTorch, state, errors, and captured closures.
+
+A continued run is compared with an uninterrupted one, a captured closure with an eager one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimizers: steps compared with PyTorch, options, state and errors."""
+"""Optimizers: steps and defaults compared with PyTorch, convergence to known minima, errors."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def step(params: Any, optimizer: Any, count: int) -> None:
 
 
 def of_torch(torch: Any, x: Any) -> Any:
-    """Return a nested state with tensors of PyTorch for those of xgrad."""
+    """Return a nested state with PyTorch's tensors in place of xgrad's."""
     if isinstance(x, dict):
         return {key: of_torch(torch, part) for key, part in x.items()}
     if isinstance(x, list):

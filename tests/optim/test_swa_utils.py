@@ -1,4 +1,4 @@
-"""Averages of models, compared with PyTorch."""
+"""Averages of models, compared with PyTorch, with eager steps and with means over batches."""
 
 from __future__ import annotations
 

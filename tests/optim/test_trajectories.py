@@ -1,5 +1,6 @@
-"""Optimizers: trajectories compared with PyTorch or with equations in NumPy, from states, and in
-captured steps.
+"""Trajectories of optimizers, compared with PyTorch or with equations in NumPy.
+
+Continuations from a state are compared with uninterrupted runs, captured steps with eager ones.
 """
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+"""Faults for the tests of `xgrad.parity`: a wrong derivative rule, and a wrong kernel."""
+
 import dataclasses
 from typing import Any
 
@@ -19,8 +21,9 @@ def exp(xp: Any, x: Any, /) -> Any:
 
 @pytest.fixture
 def broken_multiply() -> OpCase:
-    """Return a multiplication with a derivative for its second input that is off by 1e-6, on every
-    device.
+    """Return a multiplication with a wrong derivative.
+
+    The derivative for the second input is off by 1e-6, on every device.
     """
     rules = lambda g, x2: g * x2, lambda g, x1: g * x1 * (1 + 1e-6)
     fn = elementwise(*rules)(multiply)

@@ -1,3 +1,9 @@
+"""`compare` passes every case of the op table, and reports planted faults.
+
+Results are compared with the reference, finite differences and PyTorch; a fault must fail exactly
+the comparisons that can see it.
+"""
+
 import contextlib
 import dataclasses
 import io
@@ -19,7 +25,7 @@ CPU = xgrad.Device("cpu")
 
 
 def compare_fn(name, fn, devices=(CPU,), dtype="float64", **fields):
-    """Compare another function in place of that of a case."""
+    """Compare the case `name` with another function in place of its own."""
     return compare(
         dataclasses.replace(find(name), fn=fn, **fields), list(devices), [dtype], time=False
     )

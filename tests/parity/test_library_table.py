@@ -1,4 +1,7 @@
-"""The table of array libraries: errors by rounding, wrong values, and refusals."""
+"""The table of array libraries: errors by rounding, wrong values, and refusals.
+
+Ops that are wrong in known ways stand for the libraries.
+"""
 
 import dataclasses
 import json

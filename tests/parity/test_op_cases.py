@@ -1,3 +1,5 @@
+"""The op table of `xgrad.parity`: names, tolerances, samples, and the packages that it needs."""
+
 import subprocess
 import sys
 

@@ -1,3 +1,9 @@
+"""The references of `xgrad.parity`, in extended precision and by finite differences.
+
+They are checked by identities, such as the product of the factors of a matrix, by closed forms,
+and at bounds by SciPy's conventions.
+"""
+
 import math
 
 import numpy as np
@@ -59,8 +65,9 @@ def test_decompositions_have_more_digits_than_float64(shape, dtype):
     ("name", "arguments", "expected"),
     [
         ("ndtri", (-1e-3,), math.nan), ("ndtri", (0.0,), -math.inf), ("erfcinv", (2.1,), math.nan),
-        ("logit", (-0.1,), math.nan), ("logit", (1.0,), math.inf), ("betainc", (2.5, 1.5, -0.1), math.nan),
-        ("betaincinv", (2.5, 1.5, 1.1), math.nan), ("psi", (0.0,), -math.inf), ("y0", (-1.0,), math.nan),
+        ("logit", (-0.1,), math.nan), ("logit", (1.0,), math.inf),
+        ("betainc", (2.5, 1.5, -0.1), math.nan), ("betaincinv", (2.5, 1.5, 1.1), math.nan),
+        ("psi", (0.0,), -math.inf), ("y0", (-1.0,), math.nan),
     ],
 )  # fmt: skip
 def test_special_functions_at_and_outside_their_bounds_are_those_of_scipy(

@@ -1,4 +1,4 @@
-"""The report as JSON, HTML and text."""
+"""The report as JSON, HTML and text, with all parts, and with a failure planted by the tests."""
 
 import json
 import re

@@ -1,3 +1,5 @@
+"""Errors in units in the last place, compared with known distances of neighbouring numbers."""
+
 import numpy as np
 import pytest
 
@@ -45,8 +47,9 @@ INF, NAN = np.inf, np.nan
 @pytest.mark.parametrize(
     ("got", "want", "expected"),
     [
-        (NAN, NAN, 0), (NAN, 1.0, INF), (1.0, NAN, INF), (INF, INF, 0), (-INF, INF, INF), (INF, 1.0, INF),
-        (1.0, INF, INF), (INF, 1e39, 0), (3e38, 1e39, INF), (0.0, -0.0, 0), (NAN, INF, INF),
+        (NAN, NAN, 0), (NAN, 1.0, INF), (1.0, NAN, INF),
+        (INF, INF, 0), (-INF, INF, INF), (INF, 1.0, INF), (1.0, INF, INF),
+        (INF, 1e39, 0), (3e38, 1e39, INF), (0.0, -0.0, 0), (NAN, INF, INF),
     ],
 )  # fmt: skip
 def test_distance_of_nans_and_infinities_is_zero_at_the_same_places(got, want, expected):

@@ -1,9 +1,9 @@
-"""Plugin of pytest for test suites of other projects on one namespace of the standard: see
-`run.py`.
+"""Plugin of pytest for test suites of other projects, on one namespace of the standard.
 
-The environment variable ``PEER_NAMESPACE`` names it. SciPy's and array-api-extra's tests take the
-namespace by a fixture (``xp`` and ``library``), which is parametrized with that namespace alone;
-einops' go through a list of backends, which becomes a backend of that namespace alone.
+See `run.py`. The environment variable ``PEER_NAMESPACE`` names the namespace. SciPy's and
+array-api-extra's tests take it from a fixture (``xp`` and ``library``), which is parametrized with
+this namespace alone. einops' tests go through a list of backends, which becomes a backend of this
+namespace alone.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if (scipy := sys.modules.get("scipy.conftest")) is not None:
         scipy.xp_known_backends.add(NAME)  # so that tests for NumPy alone skip it
         give(metafunc, "xp", namespace)
-        if (
-            "devices" in metafunc.fixturenames
-        ):  # SciPy's fixture expects a list, a tuple since version 2025.12
+        # SciPy's fixture expects a list, a tuple since version 2025.12
+        if "devices" in metafunc.fixturenames:
             devices = [*namespace.__array_namespace_info__().devices(), None]
             metafunc.parametrize("devices", [devices], ids=[pytest.HIDDEN_PARAM])
     elif "array_api_extra.tests.main.conftest" in sys.modules:
@@ -121,7 +120,7 @@ def join_einops() -> None:
 def from_dlpack_of_the_namespace(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Replace NumPy's, by which einops' tests of `einops.array_api` create arrays."""
+    """Replace NumPy's function, by which einops' tests of `einops.array_api` create arrays."""
     if request.module.__name__.startswith("einops.") and "array_api" in request.node.name:
         original = np.from_dlpack
 

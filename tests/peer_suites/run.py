@@ -1,10 +1,9 @@
-"""Test suites of other projects, run from the installed packages on xgrad and, to compare, on
-array-api-strict.
+"""Run test suites of other projects on xgrad and, to compare, on array-api-strict.
 
-Usage: ``python tests/peer_suites/run.py [SUITE ...]``, where a SUITE is one of `SUITES`. Of SciPy's
-tests it runs those that take the array library as a parameter. It fails if a test fails on xgrad
-that `xfails.txt` does not list, with its reason. After a run of all suites, the table is written to
-`results.md`.
+Usage: ``python tests/peer_suites/run.py [SUITE ...]``, where a SUITE is one of `SUITES`; the suites
+are in the installed packages. Of SciPy's tests it runs those that take the array library as a
+parameter. It fails if a test fails on xgrad that `xfails.txt` does not list, with its reason. After
+a run of all suites, the table is written to `results.md`.
 """
 
 from __future__ import annotations
@@ -67,7 +66,8 @@ def main() -> int:
 
 TITLE = """# Test suites of other projects on xgrad
 
-Written by `make peer-suites`. Failures that are known are listed in [xfails.txt](xfails.txt), each with its reason.
+Written by `make peer-suites`. Failures that are known are listed in [xfails.txt](xfails.txt), \
+each with its reason.
 """
 
 
@@ -102,7 +102,7 @@ def outcomes(
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "pytest.ini").write_text(
             "[pytest]\n"
-        )  # or pytest uses that of a parent folder
+        )  # or pytest uses the cache of a parent folder
         report = Path(folder) / "report.xml"
         command += ["-c", "pytest.ini", f"--junitxml={report}"]
         done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)

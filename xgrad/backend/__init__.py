@@ -13,64 +13,64 @@ from xgrad.support.hints import shown
 
 
 class DeviceError(RuntimeError):
-    """A device that is unknown, unusable, or not the one where the other arrays are."""
+    """Raised if a device is unknown or unusable, or differs from the device of the other arrays."""
 
 
 class Backend:
     """Base class of backends, which adapt array libraries to xgrad: see ``backends/README.md``.
 
-    The constructor imports the library. If that cannot be used, it raises `DeviceError`, with what
-    is missing and what to install. Arrays below are the library's own, never tensors.
+    The constructor imports the library. If the library cannot be used, the constructor raises
+    `DeviceError`, which says what is missing and what to install. Arrays below are the library's
+    own, never tensors.
 
     Attributes
     ----------
     library : str
-        The import name of the library, by which its arrays are recognised before the backend is
-        loaded.
+        The import name of the library, which identifies its arrays before the backend is loaded.
     array_module : str
-        The import name of the module that has the class of its arrays, if it is not `library`.
+        The import name of the module that defines the array class, if it is not `library`.
     xp : namespace
-        The array API namespace that rules run on, and `index_add`. Its ``special`` has special
-        functions, by SciPy's names; by default SciPy's own, for which arrays pass through the host.
+        The array API namespace that rules and `index_add` run on. Its ``special`` has special
+        functions, under SciPy's names; by default they are SciPy's own, and arrays are copied
+        through the host.
     array_type : type
-        The class of its arrays. Results of other types pass through `array_converter`.
+        The class of the library's arrays. Results of other types are converted by
+        `array_converter`.
     native_types : tuple of type
-        Other classes of arrays of the library, which `array_converter` takes: those that
-        `array_type` wraps.
+        Other array classes of the library, which `array_type` wraps, and `array_converter` accepts.
     devices : sequence
-        The library's device objects, the ``device=`` of its creation functions and ``x.device`` of
-        its arrays.
+        The library's device objects: the ``device=`` of its creation functions, and the
+        ``x.device`` of its arrays.
     kernels : mapping of str to callable
         Fused kernels that replace generic rules, by name: forward rules of ops, and functions
-        declared `overridable`. Each takes the arguments of the rule but `xp`.
+        declared `overridable`. Each takes the rule's arguments without `xp`.
     rule_kernels : set of str
-        The names of kernels that have the bits of their rules: captured steps record the rules in
-        their place.
+        The names of kernels that are bit-identical to their rules; captured steps record the rules
+        instead.
     asynchronous : bool
-        Whether reading a value waits for the device. Values are not checked then.
+        Whether reading a value waits for the device. If it does, values are not checked.
     lazy : bool
         Whether writes extend a graph of queued work until `synchronize`, which optimizers call at
-        the end of a step; `wrote` tells which arrays.
+        the end of a step; `wrote` reports the arrays.
     data_dependent_shapes : bool
-        Whether functions run whose results have shapes that depend on values; without, they raise
-        an error.
+        Whether the library supports functions whose result shapes depend on values; if not, they
+        raise an error.
     supports_out : bool
-        Whether the namespace's `matmul` takes ``out``, an array for the result, of its dtype and in
-        C order.
+        Whether the namespace's `matmul` accepts ``out``, an array for the result, with the result's
+        dtype and in C order.
     fast_float16 : bool
-        Whether matrix products of float16 are faster than those of float32; attention is then
-        computed with them.
+        Whether matrix products are faster in float16 than in float32; attention then uses float16.
     tf32 : bool
-        Whether products of float32 may use 10 bits of mantissa: see `set_tf32`.
+        Whether float32 products may use 10 bits of mantissa: see `set_tf32`.
     tile_size : int, optional
-        The number of elements, and less than twice as many, to update at a time in large arrays, so
-        that they stay in a cache.
+        The least number of elements to update at a time in large arrays, so that they stay in a
+        cache; equal tiles have this many elements, and less than twice as many.
     executor : str, optional
-        The name of the module with the ``Executor`` of captured programs; without one, steps run
+        The name of the module with the ``Executor`` of captured programs; without it, steps run
         eagerly.
     communicator : str, optional
-        The name of the module with the ``Communicator`` of its arrays between processes; without
-        one, MPI takes them.
+        The name of the module with the ``Communicator`` that sends the library's arrays between
+        processes; without it, MPI sends them.
     """
 
     library: ClassVar[str]
@@ -96,7 +96,7 @@ class Backend:
         return len(self.devices)
 
     def describe(self, index: int) -> str:
-        """Return a description of the device for people: model, memory."""
+        """Return a human-readable description of the device: model, memory."""
         return self.library
 
     def native_device(self, index: int) -> Any:
@@ -108,8 +108,9 @@ class Backend:
         return self.devices.index(x.device) if len(self.devices) > 1 else 0
 
     def device_context(self, index: int) -> Callable[[], AbstractContextManager[Any]] | None:
-        """Return a factory of contexts in which the device is current, or None if the library has
-        no current device.
+        """Return a factory of contexts in which the device is current.
+
+        None if the library has no current device.
         """
         return None
 
@@ -118,25 +119,25 @@ class Backend:
         raise NotImplementedError
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
-        """Return the values of a NumPy array on a device: in shared memory, or copied before the
-        call returns.
+        """Return the values of a NumPy array on a device.
+
+        The result shares the array's memory, or the values are copied before the call returns.
         """
         raise NotImplementedError
 
     def transfer(self, x: Any, index: int) -> Any:
-        """Return an array of this library on another of its devices; by default through the
-        host.
-        """
+        """Return an array of this library on another device of it; by default through the host."""
         return self.from_host(self.to_host(x), index)
 
     def array_converter(self, index: int) -> Callable[[Any], Any]:
-        """Return a function that makes arrays of results: some libraries give scalars for 0-d
-        ones.
+        """Return a function that makes arrays of results.
+
+        It is needed because some libraries return scalars in place of 0-d arrays.
         """
         return lambda value: self.from_host(np.asarray(value), index)
 
     def dtype(self, dtype: Any) -> Any:
-        """Return the library's dtype for a NumPy one; its own unchanged."""
+        """Return the library's dtype for a NumPy dtype; its own dtypes are returned as they are."""
         try:
             return np.dtype(dtype)
         except (TypeError, ValueError, RecursionError) as error:
@@ -145,12 +146,13 @@ class Backend:
             ) from error
 
     def numpy_dtype(self, dtype: Any) -> Any:
-        """Return the NumPy dtype for one of the library: the inverse of `dtype`."""
+        """Return the NumPy dtype for a dtype of the library: the inverse of `dtype`."""
         return np.dtype(dtype)
 
     def index_add(self, x: Any, key: Any, values: Any) -> Any:
-        """Return `x`, which may be overwritten, with `values` added at `key`, once for each
-        repeated index.
+        """Return `x` with `values` added at `key`, once for each repeated index.
+
+        `x` may be overwritten.
         """
         raise NotImplementedError
 
@@ -164,32 +166,30 @@ class Backend:
         return y is x or (base is not None and (base is x or base is getattr(x, "base", None)))
 
     def is_exclusive(self, arrays: list[Any]) -> bool:
-        """Return whether only `arrays`, each held by one tensor, refer to their memory, which may
-        then be overwritten.
+        """Return whether nothing but `arrays`, each held by one tensor, refers to their memory.
 
-        False if the library cannot tell.
+        If so, the memory may be overwritten. False if the library cannot tell.
         """
         return False
 
     def from_dlpack(self, x: Any, index: int) -> Any:
-        """Return an array in the memory of an object with ``__dlpack__``; BufferError if that needs
-        a copy.
+        """Return an array in the memory of an object with ``__dlpack__``.
+
+        Raises BufferError if that needs a copy.
         """
         return self.xp.from_dlpack(x)
 
     def export_buffer(self, x: Any, *, read_only: bool, copy: bool) -> Any:
         """Return an array in the memory of `x` for another library.
 
-        It is `read_only` if the library has that flag. If `copy` is true, it may be a copy: of
-        read-only memory that cannot be exported with that flag, and of a layout that other
+        It is `read_only` if the library has that flag. If `copy` is true, the result may be a copy:
+        for read-only memory that cannot be exported with that flag, and for layouts that other
         libraries refuse.
         """
         return x
 
     def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
-        """Return the integers of `philox.bits`, bit for bit: `count` of `width` random bits,
-        signed.
-        """
+        """Return `count` signed integers of `width` random bits, as `philox.bits` bit for bit."""
         return self.from_host(philox.bits(seed, call, width, count), index)
 
     def from_words(
@@ -201,14 +201,16 @@ class Backend:
         shape: Any,
         index: int,
     ) -> Any:
-        """Return the result of a function of `count` words of random bits, computed on the host, in
-        a shape.
+        """Return the result of a function of `count` words of random bits, in a shape.
+
+        The function is computed on the host.
         """
         return self.from_host(make(philox.words(seed, call, count)).reshape(shape), index)
 
     def set_tf32(self, enabled: bool) -> None:
-        """Set whether products of float32 may use 10 bits of mantissa; DeviceError if the library
-        lacks it.
+        """Set whether float32 products may use 10 bits of mantissa.
+
+        Raises DeviceError if the library does not support that.
         """
         if enabled:
             raise DeviceError(f"set_tf32: {self.library} has no TF32 that xgrad could turn on")
@@ -218,25 +220,25 @@ class Backend:
         return {}
 
     def synchronize(self, index: int) -> None:
-        """Wait until all queued work of the device is done."""
+        """Wait until all queued work on the device is done."""
 
     def wrote(self, x: Any) -> None:
-        """Take note that a tensor was given the array `x` by a write; called for a library that is
-        `lazy`.
-        """
+        """Note that a write has given a tensor the array `x`; called for a `lazy` library."""
 
     def mark(self, index: int) -> Any:
-        """Return a mark at the end of the queue of the device, for `elapsed`; None if the library
-        has none.
+        """Return a mark at the end of the device's queue, for `elapsed`.
+
+        None if the library has no marks.
         """
         return None
 
     def elapsed(self, start: Any, end: Any) -> float:
-        """Return the seconds between two marks in the queue of a device, which has passed both."""
+        """Return the seconds between two marks in a device's queue, which has passed both."""
         raise NotImplementedError
 
     def memory(self, index: int) -> dict[str, int]:
-        """Return known memory figures of the device in bytes: ``used``, ``reserved``, ``free``,
-        ``total``.
+        """Return the device's known memory figures in bytes.
+
+        The keys are ``used``, ``reserved``, ``free`` and ``total``.
         """
         return {}

@@ -11,8 +11,7 @@ from xgrad.backend import Backend, DeviceError
 from xgrad.backend.registry import PlugInErrors, device_count, open_backend
 from xgrad.support.hints import shown
 
-#: What intercepts the calls of ops in this thread or task: an `Interceptor`: a recorder, or anomaly
-#: detection.
+#: The `Interceptor` of op calls in this thread or task, such as a recorder or anomaly detection.
 intercepting: ContextVar[Interceptor | None] = ContextVar("xgrad_intercepting", default=None)
 #: The innermost call of `vmap` in this thread or task: see `xgrad.transforms.batching`.
 batching: ContextVar[Any] = ContextVar("xgrad_batching", default=None)
@@ -20,25 +19,25 @@ _NO_CONTEXT = nullcontext()
 
 
 class Interceptor:
-    """A mode in which the calls of ops, but those on one device, pass through a method.
+    """A mode in which op calls, except on one device, pass through a method.
 
-    Ops test for it where they look for the recorder of a captured step, so its absence costs
+    Ops test for it at the same place as for the recorder of a captured step, so its absence costs
     nothing.
     """
 
-    device: Any = None  # that whose ops are not intercepted
+    device: Any = None  # the device whose ops are not intercepted
 
     def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Return the result of a call, or None to let it run as it is."""
 
     def before_backward(self, edges: Iterable[Any]) -> None:
-        """Note the start of a backward pass from these edges."""
+        """Handle the start of a backward pass from these edges."""
 
     def after_backward(self) -> None:
-        """Note the end of a backward pass."""
+        """Handle the end of a backward pass."""
 
     def run_rule(self, watched: Any, g: Any, xp: Any, saved: Any, into: Any) -> Any:
-        """Run a derivative rule of a node that is watched: see `xgrad.core.interception`."""
+        """Run a derivative rule of a watched node: see `xgrad.diagnostics.interception`."""
         return watched.rule(g, xp, saved, into)
 
 
@@ -48,7 +47,7 @@ class Device:
     Parameters
     ----------
     name : str or Device
-        A backend's name, with an index where it has several devices: ``"cpu"``, ``"cuda"``,
+        A backend's name, with an index if it has several devices: ``"cpu"``, ``"cuda"``,
         ``"cuda:1"``.
 
     Raises
@@ -77,11 +76,10 @@ class Device:
     device_context: Callable[[], AbstractContextManager[Any]] | None
     native: Any
     placements: Placements
-    # of nested calls of `vmap`, whose tensors have devices of their own, which stand for a `root`
+    # the nesting level of `vmap`, whose tensors have separate devices, each representing a `root`
     level = 0
     root: Device
-    # Arrays of a `vmap` have a graph of their own, that of the calls around it; see
-    # `xgrad.transforms.batching`.
+    # Arrays of a `vmap` have the graph of the calls around it; see `xgrad.transforms.batching`.
     detached: Callable[[Any], Any]
     is_differentiated: Callable[[Any], bool]
     rewritten: Callable[[Any, Any], Any]
@@ -95,9 +93,8 @@ class Device:
         if name in cls._known:
             return cls._known[name]
         kind, colon, digits = name.partition(":")
-        if colon and not (
-            digits.isdecimal() and len(digits) < 10
-        ):  # int refuses thousands of digits
+        # `int` raises for thousands of digits
+        if colon and not (digits.isdecimal() and len(digits) < 10):
             raise DeviceError(f"unknown device {name!r}: expected a name such as 'cpu' or 'cuda:1'")
         backend, index, count = open_backend(kind), int(digits or 0), device_count(kind)
         if index >= count:
@@ -111,16 +108,16 @@ class Device:
 
     @classmethod
     def of(cls, kind: str, backend: Backend, index: int = 0) -> Device:
-        """Return a device of a backend that need not be installed, without a name by which to find
-        it.
+        """Return a device of a backend that need not be installed.
+
+        It has no name under which it can be found.
         """
         device = object.__new__(cls)
         device.type, device.index, device.backend, device.root = kind, index, backend, device
         device.xp, device.array_type = backend.xp, backend.array_type
         if "special" not in vars(device.xp):  # hasattr would load array-api-compat
-            from xgrad.backend.scipy_kernels import (
-                SciPyKernels,
-            )  # not at the top: with the first device
+            # not at the top: imported with the first device
+            from xgrad.backend.scipy_kernels import SciPyKernels
 
             device.xp.special = SciPyKernels(backend)
         device.xp.kernels = backend.kernels  # for `overridable`
@@ -147,7 +144,7 @@ class Device:
         return _NO_CONTEXT if self.device_context is None else self.device_context()
 
     def synchronize(self) -> None:
-        """Wait until all queued work of the device is done: call it before reading a clock."""
+        """Wait until all queued work on the device is done: call it before reading a clock."""
         self.backend.synchronize(self.index)
 
     def memory(self) -> dict[str, int]:
@@ -156,8 +153,9 @@ class Device:
 
 
 class Placement:
-    """A device and a dtype of its library, with NumPy's character for its kind. Interned: equality
-    is identity.
+    """A device and a dtype of its library, with NumPy's character for the dtype's kind.
+
+    Interned: equality is identity.
     """
 
     __slots__ = ("complex", "device", "dtype", "floating", "half", "kind")

@@ -27,28 +27,27 @@ def device_types() -> list[str]:
     return sorted(entry_points(), key=lambda name: (name != "cpu", name))
 
 
-#: Types of devices that are looked for wherever devices are listed. To open other libraries takes
-#: seconds, and memory of GPUs: JAX takes three quarters of one.
+#: Types of devices to search whenever devices are listed. Opening other libraries takes seconds,
+#: and GPU memory: JAX takes three quarters of it.
 LISTED = ("cpu", "cuda")
 
 
 def devices(type: str | None = None) -> list[Device]:
     """Return the usable devices, the CPU first.
 
-    They are the devices of ``cpu`` and ``cuda``, and of other types that are already in use.
-
-    No other array library is imported, unless its type is given. ``xgrad info --open`` opens all of
+    These are the devices of ``cpu`` and ``cuda``, and of other types that are already in use. No
+    other array library is imported, unless its type is given. ``xgrad info --open`` opens all of
     them, and prints why some are not usable.
 
     Parameters
     ----------
     type : str, optional
-        The type whose devices are returned, such as ``"torch"``.
+        The type of the devices to return, such as ``"torch"``.
 
     Raises
     ------
     TypeError
-        If `type` is no text.
+        If `type` is not a string.
     DeviceError
         If there is no such type, or its library, driver or device is missing.
 
@@ -77,12 +76,12 @@ def _devices_of(kind: str) -> list[Device]:
 
 
 def in_use(kind: str) -> bool:
-    """Return whether a device of a type has been made, so that its library is loaded."""
+    """Return whether a device of a type has been made, which means that its library is loaded."""
     return any(device.type == kind for device in [*Device._known.values()])
 
 
 def device_of(x: Any) -> Device | None:
-    """Return the device of an array of any installed library, None for anything else."""
+    """Return the device of an array of any installed library, or None for anything else."""
     if type(x) is np.ndarray:
         return Device("cpu")
     root = type(x).__module__.partition(".")[0]
@@ -92,7 +91,8 @@ def device_of(x: Any) -> Device | None:
         try:
             if root not in (backend_class(name).library, backend_class(name).array_module):
                 continue
-            with PlugInErrors(name, passed=TypeError):  # for an array that the backend refuses
+            # raised for an array that the backend refuses
+            with PlugInErrors(name, passed=TypeError):
                 backend = open_backend(name)
                 if isinstance(x, (backend.array_type, *backend.native_types)):
                     return Device(f"{name}:{backend.index_of(x)}")
@@ -102,7 +102,7 @@ def device_of(x: Any) -> Device | None:
 
 
 def transfer(x: Any, source: Device, target: Device) -> Any:
-    """Return an array of one device on another. All transfers go through here."""
+    """Return an array of one device on another device; all transfers go through here."""
     if source is target:
         return x
     if source.backend is target.backend:
@@ -111,27 +111,27 @@ def transfer(x: Any, source: Device, target: Device) -> Any:
 
 
 def set_tf32(enabled: bool, device: str | Device = "cuda") -> None:
-    """Set whether matrix products of float32 may use TF32, with 10 bits of mantissa in place of 23.
-    Off by default.
+    """Set whether matrix products of float32 may use TF32, which is off by default.
 
-    Products of two matrices, or of a stack and a matrix, are then several times as fast on an
-    NVIDIA GPU, and about as exact as those of float16. Sums, all other ops, and products of two
-    stacks are not affected. It holds for all GPUs and threads of this process.
+    TF32 has 10 bits of mantissa in place of 23. Products of two matrices, or of a stack and a
+    matrix, are then several times as fast on an NVIDIA GPU, and about as accurate as in float16.
+    Sums, all other ops, and products of two stacks are not affected. The setting applies to all
+    GPUs and threads of this process.
 
     Parameters
     ----------
     enabled : bool
         Whether TF32 may be used.
     device : str or Device, default "cuda"
-        A device of the type to set it for.
+        A device of the type to which the setting applies.
 
     Raises
     ------
     TypeError
-        If `enabled` is no bool.
+        If `enabled` is not a bool.
     DeviceError
-        If the device cannot be used, or has no TF32: it takes an NVIDIA GPU of compute capability
-        8.0 or more.
+        If the device cannot be used, or has no TF32, which needs an NVIDIA GPU of compute
+        capability 8.0 or more.
 
     Examples
     --------
@@ -150,9 +150,7 @@ _default: ContextVar[Device | None] = ContextVar("xgrad_default_device", default
 
 
 def current_device() -> Device:
-    """Return the device where new tensors are made: the innermost `default_device`, else the
-    CPU.
-    """
+    """Return the device of new tensors: the innermost `default_device`, or else the CPU."""
     return _default.get() or Device("cpu")
 
 

@@ -1,6 +1,4 @@
-"""A check before LAPACK's singular value decomposition, which may not terminate for a matrix with
-an infinity.
-"""
+"""A check before LAPACK's SVD, which may not terminate for a matrix with an infinity."""
 
 from __future__ import annotations
 
@@ -12,8 +10,9 @@ import numpy as np
 
 
 def finite_linalg(linalg: Any, to_host: Callable[[Any], np.ndarray]) -> SimpleNamespace:
-    """Return a namespace ``linalg`` in which functions of singular values raise LinAlgError for NaN
-    and infinity.
+    """Return a ``linalg`` namespace whose functions of singular values check for finite numbers.
+
+    They raise LinAlgError for NaN and infinity.
     """
 
     def checked(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,21 +10,21 @@ import numpy as np
 
 from xgrad.backend.wrapping import ArrayType, LazyNamespace, define_operators
 
-#: Functions whose result is a view of their first argument.
+#: Functions whose results are views of their first argument.
 _VIEWS = frozenset(
     {"expand_dims", "flip", "matrix_transpose", "moveaxis", "permute_dims", "reshape", "squeeze"}
 )
 
 
 class MutableArray(ArrayType):
-    """An array that can be written to: it holds an immutable one, and takes another for each write.
+    """A writable array: it holds an immutable array, and replaces it at each write.
 
-    A view holds its base and the function that takes it from there. A write to a view is one to its
-    base, which all its views see. A backend defines a subclass, with the methods `namespace` and
-    `replaced`.
+    A view holds its base, and the function that takes the view from the base. A write to a view is
+    a write to its base, and is visible in all views of the base. A backend defines a subclass, with
+    the methods `namespace` and `replaced`.
 
-    native : array -- That of the library.
-    base, take -- Of a view.
+    native : array -- The array of the library.
+    base, take -- The base and the function of a view.
     """
 
     __slots__ = ("__weakref__", "_base", "_native", "_take", "_version")
@@ -40,12 +40,12 @@ class MutableArray(ArrayType):
 
     @staticmethod
     def namespace() -> Any:
-        """Return the namespace of the library, of functions of its own arrays."""
+        """Return the library's namespace, with functions of its own arrays."""
         raise NotImplementedError
 
     @staticmethod
     def replaced(x: Any, key: Any, value: Any) -> Any:
-        """Return an array of the library with another value at a key."""
+        """Return an array of the library with the value at a key replaced."""
         raise NotImplementedError
 
     @property
@@ -58,7 +58,7 @@ class MutableArray(ArrayType):
 
     @property
     def base(self) -> MutableArray | None:
-        """The array that it is a view of, itself no view; None of others."""
+        """The array that it is a view of, which is not a view itself; None if it is not a view."""
         return self._base
 
     @property
@@ -67,13 +67,14 @@ class MutableArray(ArrayType):
         return self if self._base is None else self._base
 
     def write(self, native: Any) -> None:
-        """Hold another array of the library, of the same shape and dtype, which views follow; not
-        for a view.
+        """Replace the library's array by another one of the same shape and dtype.
+
+        Views are updated. Not for views.
         """
         self._native, self._version = native, self._version + 1
 
     def view(self, take: Callable[[Any], Any]) -> MutableArray:
-        """Return a view, given the function that takes it."""
+        """Return a view, given the function that takes it from this array."""
         inner = self._take
         whole = take if inner is None else lambda native: take(inner(native))
         return type(self)(take(self.native), self.root, whole)
@@ -88,7 +89,7 @@ class MutableArray(ArrayType):
         base, key, value = self.root, unwrapped(key), unwrapped(value)
         if self._take is None:
             base.write(self.replaced(base.native, key, value))
-        else:  # the elements of the base, by their positions
+        else:  # write to the elements of the base, by their indices
             xp, flat = self.namespace(), (-1,)
             selected = self._take(xp.reshape(xp.asarray(np.arange(base.size)), base.shape))[key]
             value = xp.reshape(
@@ -149,8 +150,9 @@ def _computed(function: Callable[..., Any], *operands: Any) -> Any:
 
 
 def _updated(function: Callable[..., Any], x: MutableArray, y: Any) -> MutableArray:
-    """Update an array in place; arrays of the library are immutable, and so its operators in place
-    make new ones.
+    """Update an array in place.
+
+    Arrays of the library are immutable, so its in-place operators make new ones.
     """
     new = function(x.native, unwrapped(y))
     if (tuple(new.shape), new.dtype) != (x.shape, x.dtype):
@@ -168,7 +170,7 @@ define_operators(MutableArray, _computed, _updated)
 
 
 def unwrapped(x: Any) -> Any:
-    """Return the native arrays of arguments, in tuples and lists too."""
+    """Return the native arrays of arguments, also inside tuples and lists."""
     if isinstance(x, MutableArray):
         return x.native
     return type(x)(map(unwrapped, x)) if type(x) in (tuple, list) else x
@@ -177,7 +179,7 @@ def unwrapped(x: Any) -> Any:
 class MutableNamespace(LazyNamespace):
     """A namespace of functions of mutable arrays, given a library's namespace.
 
-    library : namespace -- Of functions of native arrays.
+    library : namespace -- The namespace of functions of native arrays.
     array_type : type -- The subclass of `MutableArray`.
     **more -- Functions of mutable arrays, and other names.
     """
@@ -192,7 +194,7 @@ class MutableNamespace(LazyNamespace):
         return super().__getattr__(name)
 
     def part(self, name: str, real: Any) -> MutableNamespace:
-        """Return a namespace within."""
+        """Return an inner namespace."""
         return MutableNamespace(real, self._array_type)
 
     def wrapped(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -210,18 +212,16 @@ class MutableNamespace(LazyNamespace):
             )
 
         def call(*args: Any, **options: Any) -> Any:
-            if (
-                type(axis := options.get("axis")) is list
-            ):  # in which Dask's norm sees the axes of a matrix
+            # Dask's norm takes a list as the axes of a matrix
+            if type(axis := options.get("axis")) is list:
                 options["axis"] = tuple(axis)
             return wrapped(
                 function(*map(unwrapped, args), **{key: unwrapped(x) for key, x in options.items()})
             )
 
         def permute_dims(x: Any, axes: tuple[int, ...]) -> Any:
-            return function(
-                x, tuple([axis % len(axes) for axis in axes])
-            )  # some libraries refuse negative axes
+            # some libraries refuse negative axes
+            return function(x, tuple([axis % len(axes) for axis in axes]))
 
         convert = permute_dims if name == "permute_dims" else function
 

@@ -1,8 +1,7 @@
-"""Functions of rules that a backend may override by one kernel, such as a derivative rule or an
-optimizer's update.
+"""Functions in rules that a backend may override by one kernel.
 
-Forward rules of ops need no declaration: a kernel of a backend replaces the rule of the op of its
-name.
+Examples are a derivative rule and an optimizer's update. Forward rules of ops need no declaration:
+a backend's kernel replaces the rule of the op of the same name.
 """
 
 from __future__ import annotations
@@ -15,9 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Overridable:
-    """The generic form of an `overridable` function, and the names of arguments that it changes in
-    place.
-    """
+    """The generic form of an `overridable` function, and the arguments that it changes in place."""
 
     __slots__ = ("changes", "generic")
 
@@ -33,13 +30,13 @@ def overridable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
     """Declare a function of a namespace and arrays that a backend may override by a kernel.
 
     The kernel is the entry of that name in the backend's `kernels`, and takes the same arguments
-    but the namespace. In a pass that is recorded the function itself is called: kernels have no
-    derivative.
+    without the namespace. In a recorded pass, the function itself is called, because kernels have
+    no derivative.
 
-    The first parameter of `generic` is the namespace, and no parameter has a default. It uses only
-    operators and the namespace, and is the reference for tests of kernels. `name` is by default its
-    own, without leading underscores; `changes` are the arguments that it, and a kernel, changes in
-    place, and no others.
+    The first parameter of `generic` is the namespace, and no parameter has a default. The function
+    uses only operators and the namespace, and is the reference in tests of kernels. `name` is by
+    default the function's name, without leading underscores. `changes` are the only arguments that
+    the function, and a kernel, change in place.
 
     Examples
     --------
@@ -70,11 +67,10 @@ def overridable(generic: F, name: str = "", changes: tuple[str, ...] = ()) -> F:
 
 @cache
 def _dispatcher(parameters: tuple[str, ...]) -> Any:
-    """Return a function that makes the dispatching function of a generic form and the name of its
-    kernel.
+    """Return a function that makes the dispatcher of a generic form and the name of its kernel.
 
-    It is generated, because passing on ``*args`` takes three times as long. It reads ``__dict__``,
-    because a failed lookup in a namespace with ``__getattr__`` is slow.
+    The dispatcher is generated, because passing on ``*args`` takes three times as long. It reads
+    ``__dict__``, because a failed lookup in a namespace with ``__getattr__`` is slow.
     """
     first, *rest = parameters
     return eval(

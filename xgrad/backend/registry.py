@@ -11,7 +11,7 @@ _GROUP = "xgrad.backends"
 
 
 class _Refused:
-    """An entry point that is refused: to load it raises the reason."""
+    """A refused entry point: loading it raises DeviceError with the reason."""
 
     def __init__(self, reason: str) -> None:
         self.value, self.reason = "", reason
@@ -25,7 +25,7 @@ class _Refused:
 def entry_points() -> dict[str, Any]:
     """Return the entry points of all installed backends, by type of device.
 
-    A second entry for a name of xgrad's own is listed as refused, under the name and its value.
+    A second entry for one of xgrad's own names is listed as refused, under the name and its value.
     Plug-ins that share another name are all refused.
     """
     from importlib import metadata  # not at the top: 20 ms of `import xgrad`
@@ -55,8 +55,9 @@ def entry_points() -> dict[str, Any]:
 
 
 class PlugInErrors:
-    """A context that turns errors of a plug-in into a DeviceError that names it, except `passed`
-    and interrupts.
+    """A context that turns errors of a plug-in into a DeviceError that names it.
+
+    Interrupts and exceptions of type `passed` are left unchanged.
     """
 
     def __init__(self, name: str, passed: type[Exception] = DeviceError) -> None:
@@ -96,7 +97,7 @@ def backend_class(name: str) -> type[Backend]:
 
 @cache
 def open_backend(name: str) -> Backend:
-    """Return the backend of a type of device; DeviceError has the reason why it cannot be used."""
+    """Return the backend of a type of device; DeviceError says why it cannot be used."""
     with PlugInErrors(name):
         return backend_class(name)()
 

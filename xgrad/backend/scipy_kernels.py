@@ -1,4 +1,4 @@
-"""SciPy's special functions for the arrays of any library, which pass through the host."""
+"""SciPy's special functions for the arrays of any library, copied through the host."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from xgrad.backend import Backend
 
 
 class SciPyKernels:
-    """The namespace ``xp.special`` of a backend: SciPy's functions by their names, loaded at their
-    first use.
+    """The namespace ``xp.special`` of a backend: SciPy's functions by name, loaded at first use.
 
-    They take arrays of the backend and Python scalars, and return an array of the dtype to which
-    the floating ones promote, on their device. Arrays that are not in host memory are copied there
-    and back. `native` has the library's own functions, which take precedence.
+    The functions take arrays of the backend and Python scalars, and return an array on the device
+    of the arrays, with the dtype to which the floating ones promote. Arrays that are not in host
+    memory are copied there and back. `native` has the library's own functions, which take
+    precedence.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class SciPyKernels:
         return kernel
 
     def adapted(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function of SciPy as one of arrays of the backend."""
+        """Return a SciPy function as a function of arrays of the backend."""
         return _through_the_host(self._backend, function)
 
 
@@ -57,20 +57,20 @@ def _scipy_special(name: str) -> Any:
 def iv(v: Any, z: Any) -> Any:
     """Return the modified Bessel function; SciPy's is NaN, or 0, where z is below about 1e-300.
 
-    There it is the first term of its series, for the others vanish beside it.
+    There the result is the first term of the series, since the others vanish beside it.
     """
     special = _scipy_special("iv")
     out, tiny = special.iv(v, z), (np.abs(z) < 1e-30) & (z != 0)
     if not np.any(tiny):
         return out
-    order = np.where(np.floor(v) == v, np.abs(v), v)  # I of -n is that of n
+    order = np.where(np.floor(v) == v, np.abs(v), v)  # I of order -n equals I of order n
     wide = np.asarray(z, np.result_type(z, np.float64))
     with np.errstate(all="ignore"):
         first = wide**order * (0.5**order * special.rgamma(order + 1))
     return np.where(tiny, first, out).astype(out.dtype)
 
 
-#: Functions of SciPy with a fault at special values.
+#: Replacements of SciPy's functions that are wrong at special values.
 _CORRECTED: dict[str, Callable[..., Any]] = {"iv": iv}
 
 
@@ -81,8 +81,8 @@ def _through_the_host(backend: Backend, function: Callable[..., Any]) -> Callabl
         out = np.asarray(function(*hosts))
         floats = [x.dtype for x in hosts if hasattr(x, "dtype") and x.dtype.kind in "fc"]
         out = out.astype(np.result_type(*floats), copy=False) if floats else out
-        # Without an array the inputs are NumPy's scalars, to which its functions reduce 0-d arrays:
-        # so is the result.
+        # Without an array, the inputs are NumPy scalars, to which NumPy's functions reduce 0-d
+        # arrays; the result is then a scalar, too.
         return backend.from_host(out, backend.index_of(arrays[0])) if arrays else out[()]
 
     kernel.__name__ = function.__name__

@@ -11,26 +11,26 @@ from xgrad.support.hints import import_optional
 __all__ = ["get_num_threads", "set_num_threads"]
 
 
-#: Runtimes of native kernels, which leave one thread to BLAS while they call it.
+#: Runtimes of native kernels, which limit BLAS to one thread while they call it.
 RUNTIMES: list[Any] = []
 
-#: Held while a thread loads a library, or goes through those that are loaded. threadpoolctl runs
-#: Python for each of them, while the loader of the system is locked: a thread that has Python's
-#: lock and waits for the loader, as `ctypes.CDLL` does, would never go on.
+#: Held while a thread loads a library, or iterates over the loaded libraries. threadpoolctl runs
+#: Python code for each of them while the system's loader is locked: a thread that holds Python's
+#: lock and waits for the loader, as `ctypes.CDLL` does, would wait forever.
 LOADER = RLock()
-if hasattr(os, "register_at_fork"):  # no fork while a thread has it, or the child never would
+# no fork while a thread holds it, or the child could never acquire it
+if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=LOADER.acquire, after_in_parent=LOADER.release, after_in_child=LOADER.release
     )
 
 
 def set_num_threads(n: int) -> None:
-    """Set the number of threads of BLAS, which multiplies matrices on the host, for the whole
-    process.
+    """Set the number of threads of BLAS, which multiplies matrices on the host.
 
-    Small matrices are faster on one thread: see docs/command_line.md. The number holds for
-    libraries loaded before this call: that of NumPy, and those of SciPy and PyTorch if they have
-    been imported. Sums may differ in the last bits from those with another number.
+    The number applies to the whole process, for libraries loaded before this call: NumPy's, and
+    SciPy's and PyTorch's if they have been imported. Small matrices are faster on one thread: see
+    docs/command_line.md. Sums may differ in the last bits from sums with another number of threads.
 
     Parameters
     ----------
@@ -92,8 +92,9 @@ def get_num_threads() -> int:
 
 
 def blas_libraries() -> list[dict[str, Any]]:
-    """Return the report of threadpoolctl on each loaded BLAS library; raises as `get_num_threads`
-    does.
+    """Return the report of threadpoolctl on each loaded BLAS library.
+
+    It raises the same errors as `get_num_threads`.
     """
     libraries: list[dict[str, Any]] = _controller("blas_libraries").info()
     return libraries

@@ -1,7 +1,7 @@
-"""Array types and namespaces of xgrad over an array library's: one table of operators for all.
+"""xgrad's array types and namespaces over an array library's, with one table of operators.
 
-Recording proxies, batched arrays and mutable arrays have the operators of the standard, each in
-terms of one function.
+Recording proxies, batched arrays and mutable arrays have the operators of the standard; each type
+defines them by one function.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from xgrad.backend.scipy_kernels import SciPyKernels
 
-#: Operators of two operands, which have a reflected form and one in place: ``__add__``,
+#: Operators of two operands, which also have a reflected and an in-place form: ``__add__``,
 #: ``__radd__``, ``__iadd__``.
 BINARY = (
     "add",
@@ -41,7 +41,7 @@ def define_operators(kind: type, call: Call, in_place: Call | None = None) -> No
     """Give a class the operators of the standard.
 
     ``call(function, *operands)`` computes the result of a function of the module ``operator``, such
-    as ``add``. ``in_place(function, x, y)`` does so for the operators in place, such as ``iadd``;
+    as ``add``. ``in_place(function, x, y)`` does the same for in-place operators, such as ``iadd``;
     without it, Python computes ``x = x + y`` for ``x += y``.
     """
     for name in BINARY:
@@ -60,8 +60,9 @@ def define_operators(kind: type, call: Call, in_place: Call | None = None) -> No
 
 
 class ArrayType:
-    """Base class of array types over other arrays: a subclass has a `shape`, and operators by
-    `define_operators`.
+    """Base class of array types over other arrays.
+
+    A subclass has a `shape`, and operators from `define_operators`.
     """
 
     __slots__ = ()
@@ -85,7 +86,7 @@ class ArrayType:
 class LazyNamespace:
     """A namespace with the functions and parts of another, each wrapped at its first use.
 
-    A subclass defines `wrapped`, of a function by its name, and `part`, of a namespace within.
+    A subclass defines `wrapped`, for a function by its name, and `part`, for an inner namespace.
     """
 
     def __init__(self, real: Any, **more: Any) -> None:
@@ -104,9 +105,9 @@ class LazyNamespace:
         return value
 
     def wrapped(self, name: str, function: Call) -> Call:
-        """Return what stands for a function."""
+        """Return the wrapped form of a function."""
         raise NotImplementedError
 
     def part(self, name: str, real: Any) -> Any:
-        """Return what stands for a namespace within, such as ``linalg``."""
+        """Return the wrapped form of an inner namespace, such as ``linalg``."""
         return type(self)(real)

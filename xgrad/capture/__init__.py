@@ -1,44 +1,43 @@
-"""Captured steps: recorded once while they run eagerly, and replayed as a flat list of calls of the
-array library.
+"""Captured steps: recorded while they run eagerly, and replayed as a flat list of library calls.
 
-A recorded call: raw arrays enter array code through `xgrad.backend.recording`, where `recorder`
-gives it `proxies` that write down each call. A replayed call: a generated check, the executor of
-the backend, and effects. ``docs/capture.md`` has a picture of both, and the contract.
+When a step is recorded, raw arrays enter array code through `xgrad.backend.recording`, where
+`recorder` replaces them by `proxies` that record each call. When it is replayed, a generated check
+runs first, then the backend's executor, then the side effects. ``docs/capture.md`` has a picture of
+both, and the contract.
 
-=====================  =====================================================  ====================================
-module                 subject                                                look here where
-=====================  =====================================================
-==================================== `captured`             the calls of a captured step: replay,
-record, refuse   a step is recorded too often `recorder`, `proxies`  the calls of the array library,
-as they are made       a call is missing in ``program()``
-                                                                              (or a whole backward
-                                                                              pass: below)
-`numbers`              numbers of update rules and random kernels             a learning rate is not
-followed `state`                what the function of a step leads to                   a tensor is
-not found, or is stale `slots`                where state is kept, before and after a step
-a change of the step is lost `guards`,              the conditions of a program, and their function
-a program is replayed although it `check_writer`
-should not be, or never `effects`              what a replay leaves behind, and returns
-a result, gradient or count is wrong
-                                                                              (losses that drift
-                                                                              apart: below)
-`cached_program`       a program with its guards, effects and memory          a replay works on
-other arrays `program`, `passes`    values, calls, and simplification                      a call
-that matters was dropped `fusion`               groups of elementwise calls, for executors
-bits differ on `cuda` unless
-                                                                              ``native=False``
-`printer`              the text of a program                                  ``program()`` reads
-badly `verification`         the comparison of replays with eager steps             ``verify=``
-finds too little =====================  =====================================================
-====================================
+=====================  =======================================  ==================================
+module                 subject                                  look here when
+=====================  =======================================  ==================================
+`captured`             calls of a captured step: replay,        a step is recorded too often
+                       record or refuse
+`recorder`, `proxies`  calls of the array library, as they      ``program()`` lacks a call (or a
+                       are made                                 whole backward pass: see below)
+`numbers`              numbers of update rules and random       a learning rate is not followed
+                       kernels
+`state`                what the function of a step leads to     a tensor is not found, or is stale
+`slots`                where state is kept, before and after    a change by the step is lost
+                       a step
+`guards`,              the conditions of a program, and the     a program is replayed although it
+`check_writer`         function that checks them                should not be, or never
+`effects`              what a replay leaves behind, and what    a result, gradient or count is
+                       it returns                               wrong (losses that drift apart:
+                                                                see below)
+`cached_program`       a program with its guards, effects and   a replay works on other arrays
+                       memory
+`program`, `passes`    values, calls, and simplification        a call that matters was dropped
+`fusion`               groups of elementwise calls, for         bits differ on `cuda` unless
+                       executors                                ``native=False``
+`printer`              the text of a program                    ``program()`` reads badly
+`verification`         the comparison of replays with eager     ``verify=`` finds too little
+                       steps
+=====================  =======================================  ==================================
 
-A write to memory of the step that is no array code, in the engine, in an optimizer or in its
-buffers, is missing in ``program()``, with all calls that led to it: losses and parameters drift
-from the first replay on. ``docs/capture.md`` has how to find its line. ``CONTRIBUTING.md`` has what
-a new kind of state needs.
+A write to memory of the step that bypasses array code (in the engine, in an optimizer or in its
+buffers) is missing in ``program()``, together with all calls that led to it: losses and parameters
+drift from the first replay on. ``docs/capture.md`` describes how to find its line.
+``CONTRIBUTING.md`` describes what a new kind of state needs.
 
-Where only bits differ, look into the lowering of the backend, such as
-``backends/xgrad_numpy/lowering.py``.
+If only bits differ, look into the backend's lowering, such as ``backends/xgrad_numpy/lowering.py``.
 """
 
 from __future__ import annotations
@@ -80,17 +79,17 @@ def capture(
     verify: int = 0,
     native: bool | None = None,
 ) -> Any:
-    """Return a function that records `step` when it is first called, and replays the program later,
-    bit for bit.
+    """Return a function that records `step` at the first call and replays it bit for bit later.
 
-    The first call is the eager step. Everything but tensors is a constant of the trace, as under
-    ``jax.jit``: numbers, strings, configuration, and Python's control flow. Pass what may differ
-    from call to call as an argument, or keep it in a tensor.
+    The first call runs the step eagerly. Everything but tensors is a constant of the trace, as
+    under ``jax.jit``: numbers, strings, configuration, and Python's control flow. Pass what may
+    differ from call to call as an argument, or keep it in a tensor.
 
-    Tensors are inputs, among the arguments, or state: reached from the function, or named by
-    `state`. Their values are followed, as are the numeric options of optimizers and the states of
-    generators. Any other tensor, and what a replay cannot do, refuses the capture: a
-    `CaptureWarning` names the line, and the step runs eagerly from then on.
+    Tensors are inputs, if they are among the arguments, or state, if they are reached from the
+    function or named by `state`. Replays use their current values, the current numeric options of
+    optimizers, and the current states of generators. Any other tensor, and anything that a replay
+    cannot do, refuses the capture: a `CaptureWarning` names the line, and the step runs eagerly
+    from then on.
 
     ``docs/capture.md`` has the contract: what is reached, what leads to a new trace, signals and
     threads, and what to write instead of what is refused.
@@ -98,25 +97,28 @@ def capture(
     Parameters
     ----------
     step : callable
-        Takes and returns tensors, containers of them, and other things. Left out, `capture` returns
-        a decorator. In a class body it makes a method that each instance captures for itself.
+        Takes and returns tensors, containers of them, and other objects. Without it, `capture`
+        returns a decorator. Used in a class body, `capture` makes a method that each instance
+        captures separately.
     state : object, optional
         Tensors, modules, optimizers and generators that are not reached from `step`, in containers.
     limit : int, default 16
-        The number of programs to keep. Beyond it, one more is recorded for every 20 replays, and
-        replaces the least recently used one. Other calls run eagerly, with one warning.
+        The number of programs to keep. Once it is reached, one more program is recorded for every
+        20 replays, and replaces the least recently used one. Other calls run eagerly, with one
+        warning.
     verify : int, default 0
-        Run every `verify`-th call eagerly, too, from the same state, and compare; 0 for none.
+        Run every `verify`-th call eagerly as well, from the same state, and compare the results; 0
+        for none.
     native : bool, optional
-        On `cpu`, whether elementwise calls become loops of C, compiled on this machine, with the
-        same bits: by default in the background, after some replays; True waits for them at the
-        recording, and warns if there is no compiler; False leaves them to NumPy. On `cuda`, groups
-        of them become one kernel each, unless False.
+        On `cpu`, whether elementwise calls become C loops, compiled on this machine, with
+        bit-identical results. By default they are compiled in the background, after some replays.
+        True compiles them at the recording, and warns if there is no compiler; False leaves them to
+        NumPy. On `cuda`, each group of elementwise calls becomes one kernel, unless False.
 
     Returns
     -------
     Captured
-        The function. Its results have no graph: that of a step is used up within it.
+        The function. Its results have no graph, since the step uses up its graph itself.
 
     Raises
     ------
@@ -125,7 +127,7 @@ def capture(
     ValueError
         If `limit` is below 1, or `verify` below 0.
     CaptureError
-        From a call: if `verify` finds a difference.
+        Raised by a call, if `verify` finds a difference.
 
     Examples
     --------
@@ -165,9 +167,8 @@ def capture(
 
 
 def _captured() -> Any:
-    return import_module(
-        "xgrad.capture.captured"
-    ).Captured  # at the first use: most programs need none of it
+    # imported at the first use: most programs do not capture
+    return import_module("xgrad.capture.captured").Captured
 
 
 def __getattr__(name: str) -> Any:

@@ -7,29 +7,30 @@ from importlib import import_module
 from typing import Any
 from weakref import finalize
 
+from xgrad.backend.ownership import owner_of
 from xgrad.capture.check_writer import CheckWriter
 from xgrad.capture.effects import Effects
 from xgrad.capture.guards import write_guards
 from xgrad.capture.passes import optimize
 from xgrad.capture.program import Program, Unusable, Value
 from xgrad.capture.slots import Recording, buffers_of
-from xgrad.core.memory import owner_of
 from xgrad.core.tensor import Tensor
 from xgrad.optim.flat import FlatParameters
 
-#: What a replay returns where the program is not the one for a call; nothing has changed then.
+#: Returned by a replay if the program does not fit the call; nothing has changed then.
 MISS: Any = type("Miss", (), {"__slots__": ()})()
 
 
 class CachedProgram:
-    """The program of a step for calls that are alike; raises `Unusable` if it cannot be
-    replayed.
+    """The program of a step for calls that are alike.
+
+    Raises `Unusable` if it cannot be replayed.
     """
 
     def __init__(self, recording: Recording, native: bool | None = None) -> None:
         self.executor: Any = None
-        self.error: Exception | None = None  # why the last replay was not finished
-        #: Tensors of the state, and their arrays when they were linked.
+        self.error: Exception | None = None  # why the last replay did not finish
+        #: Tensors of the state, and the arrays that they had when they were linked.
         self._linked: list[tuple[Tensor, Any]] = []
         recorder, tensors = recording.recorder, recording.tensors
         self._device, self.count, self.structure = recorder.real, len(tensors), recording.structure
@@ -53,16 +54,14 @@ class CachedProgram:
         with self._device.active():
             module: Any = import_module(self._device.backend.executor or "")
             self.executor = module.Executor(program, native)
-        finalize(
-            self, self.executor.release
-        ).atexit = False  # memory of the device is freed with the program
+        # not at exit: the device's memory is freed with the process anyway
+        finalize(self, self.executor.release).atexit = False
 
     def replay(self, args: Sequence[Any]) -> Any:
         """Return the result of the step for the tensors among the arguments, or `MISS`."""
         for flat in self._flats:
-            if (
-                flat.gradients.exposed
-            ):  # a buffer that is exposed is replaced, as before any backward pass
+            # an exposed buffer is replaced, as it is before any backward pass
+            if flat.gradients.exposed:
                 flat.gradients.reallocate()
         try:
             found = self._check(args)
@@ -83,7 +82,7 @@ class CachedProgram:
         return self.effects.apply(outputs, args, stored)
 
     def failure(self) -> Exception | None:
-        """Return the error of the last replay, once: `Diverged` if a check came out differently."""
+        """Return and clear the error of the last replay: `Diverged` if a check failed."""
         error, self.error = self.error, None
         return error
 
@@ -97,11 +96,9 @@ class CachedProgram:
         return False
 
     def _relink(self) -> bool:
-        """Bring packed parameters to their buffer, and link all arrays again; return whether they
-        fit.
-        """
+        """Move packed parameters to their buffer, and link again; return whether the arrays fit."""
         if not all(map(in_layout, self._flats)):
-            # the step itself computes with the array of another layout before it moves it
+            # the eager step computes with an array of another layout before it moves it
             return False
         for flat in self._flats:
             flat.gather_parameters()
@@ -112,10 +109,8 @@ class CachedProgram:
             return False
 
     def link(self) -> bool:
-        """Give the executor the arrays of the state where they are now; return whether they are as
-        in the recording.
-        """
-        owners: dict[int, int] = {}  # of storages, by id
+        """Pass the current arrays of the state to the executor; return whether they fit."""
+        owners: dict[int, int] = {}  # of the storages, by id
         for value, tensor in self._state:
             owner = id(owner_of(tensor._data))
             same = owners.setdefault(id(value.storage), owner) == owner
@@ -140,7 +135,7 @@ class CachedProgram:
             self.executor.release()
 
     def is_obsolete(self) -> bool:
-        """Return whether it will never hold again: an optimizer keeps parameters in another way."""
+        """Return whether it can never be replayed again, as an optimizer repacked parameters."""
         return not all(flat.intact() for flat in self._flats)
 
 
@@ -153,10 +148,10 @@ def in_layout(flat: FlatParameters) -> bool:
 
 
 def _owners(recording: Recording) -> tuple[dict[int, Tensor], dict[int, Tensor], dict[int, Value]]:
-    """Return the tensors whose arrays each replay passes, those whose arrays stay where they are,
-    and their values.
+    """Return the tensors whose arrays are passed at each replay, the fixed ones, and their values.
 
-    All are by the numbers of the values.
+    Fixed tensors are state whose arrays stay where they are. All three are keyed by the numbers of
+    the values.
     """
     sources: dict[int, Tensor] = {}
     state: dict[int, Tensor] = {}

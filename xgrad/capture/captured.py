@@ -1,4 +1,4 @@
-"""A captured step: recorded once for calls that are alike, and replayed from then on."""
+"""A captured step: recorded once for each kind of call, and replayed from then on."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _TRIES = 4  # recordings in which optimizers may still pack parameters
-_PAID = 20  # replays for which one more call is recorded once `limit` is reached
-# recordings that end with an exception of the step, before calls run eagerly until one succeeds
+_PAID = 20  # once `limit` is reached, one more call is recorded for this many replays
+# consecutive recordings in which the step raised, before calls run eagerly until one succeeds
 _RAISED = 4
 
 
 class Arguments(NamedTuple):
-    """The arguments of a call: their containers, the tensors in these, and all else."""
+    """The arguments of a call: their containers, the tensors in these, and all other contents."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -80,11 +80,10 @@ class Captured(Generic[P, R]):
         self._lock = RLock()  # a call may lead to another one in the same thread
         self._is_called = False
         self._programs: OrderedDict[int, CachedProgram] = OrderedDict()  # least recently used first
-        self._recent: CachedProgram | None = None  # if its arguments are tensors alone
+        self._recent: CachedProgram | None = None  # if its arguments are positional tensors only
         self._layout_changes = self._replays = self._calls = self._raised = 0
-        self._diverged = (
-            False  # whether a call ran eagerly, and well, for a check that came out differently
-        )
+        # whether the last call ran eagerly because a check came out differently, and succeeded
+        self._diverged = False
         self._warned = False
         self._name: str = getattr(step, "__name__", "")
         self.refusal: str | None = None
@@ -105,7 +104,7 @@ class Captured(Generic[P, R]):
         self._name = name
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Return the captured method of an instance, which is made at the first access."""
+        """Return the captured method of an instance, made at the first access."""
         if instance is None:
             return self
         attributes = getattr(instance, "__dict__", None)
@@ -115,10 +114,11 @@ class Captured(Generic[P, R]):
                 " the captured method is kept in: leave out __slots__, or capture the bound method"
             )
         bound = attributes.get(self._name)
+        # a copied instance has the bound method of the original in its __dict__
         if (
             bound is None
             or getattr(getattr(bound, "_step", None), "__self__", instance) is not instance
-        ):  # of a copy
+        ):
             method: Any = MethodType(self._step, instance)
             bound = attributes[self._name] = Captured(method, *self._options)
         return bound
@@ -128,14 +128,12 @@ class Captured(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Replay the step, or run and record it."""
-        if (
-            intercepting.get() is not None
-        ):  # it is part of another captured step, or each op is to be seen
+        # this call is part of another captured step, or each op is to be intercepted
+        if intercepting.get() is not None:
             return self._step(*args, **kwargs)
         with self._lock:
-            # The step calls itself, or a handler of a signal, of a warning or of NumPy's errors
-            # calls it, perhaps in the middle of a replay, which uses the only buffers of the
-            # program.
+            # The step calls itself, or a handler of a signal, a warning or a NumPy error calls it.
+            # A replay, which has only one set of buffers, may be in progress.
             if self._is_called:
                 return self._step(*args, **kwargs)
             self._is_called = True
@@ -151,9 +149,8 @@ class Captured(Generic[P, R]):
                     if result is not MISS:
                         self._replays += 1
                         return result  # type: ignore[no-any-return]
-                    recent.error = (
-                        None  # it is replayed again, if its structure is the one of this call
-                    )
+                    # `_replayed` tries it again if it has the structure of this call
+                    recent.error = None
                 if self.refusal is None:
                     contents: list[Any] = []
                     try:
@@ -168,17 +165,19 @@ class Captured(Generic[P, R]):
                             [x for x in contents if isinstance(x, Tensor) is kind]
                             for kind in (True, False)
                         ]
-                        return self._called(Arguments(args, kwargs, structure, *parts))  # type: ignore[no-any-return]
+                        return self._called(  # type: ignore[no-any-return]
+                            Arguments(args, kwargs, structure, *parts)
+                        )
                 return self._step(*args, **kwargs)
             finally:
                 self._is_called = False
 
     def _called(self, call: Arguments) -> Any:
-        """Replay or record the step for a call, and verify the replay where that is due."""
+        """Replay or record the step for a call, and verify the replay when that is due."""
         self._calls += 1
         if not self._verify or self._calls % self._verify:
             return self._replayed(call)
-        from xgrad.capture.verification import verified  # here, so that others do not load it
+        from xgrad.capture.verification import verified  # loaded only if needed
 
         replays, slots = (
             self._replays,
@@ -204,16 +203,15 @@ class Captured(Generic[P, R]):
                 error = program.failure()
                 if type(error) is Diverged:
                     error, diverged = None, True
-        if (
-            diverged and not self._diverged
-        ):  # most checks are of arguments: the eager step raises their error
+        # most checks are of arguments: the eager step raises the error
+        if diverged and not self._diverged:
             result = self._step(*call.args, **call.kwargs)
             self._diverged = True
             return result
         self._diverged = False
         if error is None:
             return self._recorded(call)
-        result = self._step(*call.args, **call.kwargs)  # which raises the error itself, or succeeds
+        result = self._step(*call.args, **call.kwargs)  # raises the error itself, or succeeds
         if isinstance(error, Unusable):
             self._refuse(f"{error.line or self._line}: {error}")
         else:
@@ -223,7 +221,7 @@ class Captured(Generic[P, R]):
     # Recording
 
     def _recorded(self, call: Arguments) -> Any:
-        """Run the step, and record it unless there is no use in that."""
+        """Run the step, and record it unless that is of no use."""
         for key in [key for key, program in self._programs.items() if program.is_obsolete()]:
             self._drop(key)
         if self.recordings >= self._limit + self._replays // _PAID:
@@ -251,12 +249,10 @@ class Captured(Generic[P, R]):
         return result
 
     def _prepared(self, call: Arguments) -> Recording | None:
-        """Return the recording of a step that is about to run; None if this call is not to be
-        recorded.
-        """
+        """Return the recording of a step that is about to run; None if the call is not recorded."""
         try:
             state = State(self._step, call.others, self._extra_state)
-        except Exception as error:  # of the user's own attributes and mappings
+        except Exception as error:  # raised by the user's own attributes or mappings
             self._refuse(
                 f"{self._line}: the state cannot be found: {type(error).__name__}: {error}"
             )
@@ -287,9 +283,7 @@ class Captured(Generic[P, R]):
         return Recording(state, slots, Recorder(device, self._line), call.tensors, call.structure)
 
     def _run(self, recording: Recording, call: Arguments) -> tuple[CachedProgram | None, Any]:
-        """Run the step while it is recorded, and return its program, if it has one, and its
-        result.
-        """
+        """Run the step while it is recorded; return its program, or None, and its result."""
         generators = recording.state.foreign_generators
         draws = foreign_states(generators)
         try:
@@ -297,9 +291,8 @@ class Captured(Generic[P, R]):
                 recording.result = self._step(*call.args, **call.kwargs)
             recording.finish()
             if foreign_states(generators) != draws:
-                if (
-                    active_count() > 1 and self._layout_changes < _TRIES
-                ):  # perhaps another thread drew them
+                # perhaps another thread drew the numbers
+                if active_count() > 1 and self._layout_changes < _TRIES:
                     self._layout_changes += 1
                     return None, recording.result
                 recording.recorder.refuse("the step draws random numbers of Python or NumPy")
@@ -309,7 +302,7 @@ class Captured(Generic[P, R]):
             recording.recorder.forget()
 
     def _program(self, recording: Recording, call: Arguments) -> tuple[CachedProgram | None, Any]:
-        """Return the program of a step that has just run, if it has one, and its result."""
+        """Return the program of a step that has just run, or None, and its result."""
         recorder = recording.recorder
         for change in recording.unsupported_changes():
             recorder.refuse(f"the step changes {change}")
@@ -340,7 +333,7 @@ class Captured(Generic[P, R]):
         program.release()
 
     def _refuse(self, reason: str) -> None:
-        """Run eagerly from now on, and warn."""
+        """Run the step eagerly from now on, and warn."""
         if self.refusal is None:
             self.refusal = reason
             for key in list(self._programs):
@@ -363,14 +356,12 @@ class Captured(Generic[P, R]):
     # Inspection
 
     def state(self) -> list[tuple[str, Any]]:
-        """Return the tensors, modules, optimizers and generators that are found from the step, each
-        with its name.
-        """
+        """Return the tensors, modules, optimizers and generators found from the step, by name."""
         return list(State(self._step, (), self._extra_state).named.values())
 
     def program(self) -> str:
         """Return the programs as text."""
-        from xgrad.capture.printer import listing  # here, so that others do not load it
+        from xgrad.capture.printer import listing  # loaded only if needed
 
         with self._lock:
             texts = [listing(program) for program in self._programs.values()]
@@ -378,11 +369,10 @@ class Captured(Generic[P, R]):
 
 
 def _own_result(recording: Recording, effects: Effects, args: Sequence[Any]) -> Any:
-    """Return the result of a recorded step as a replay makes it: with tensors that nothing else
-    holds.
+    """Return the result of a recorded step as a replay makes it: with tensors held by nothing else.
 
-    Whatever the step made and is then still alive is held where a replay would not put it, which
-    refuses the capture.
+    If something that the step made is still alive after that, it is held where a replay would not
+    put it, which refuses the capture.
     """
     recorder = recording.recorder
     old = list(map(ref, effects.made))
@@ -392,7 +382,7 @@ def _own_result(recording: Recording, effects: Effects, args: Sequence[Any]) -> 
     effects.made.clear()
     recording.forget()
     if _has_escapes(recorder, old):
-        gc.collect()  # reference cycles, such as the tracebacks of caught exceptions
+        gc.collect()  # frees reference cycles, such as tracebacks of caught exceptions
     if _has_escapes(recorder, old):
         line = recorder.line_of(recorder.escaped())
         recorder.refuse("a tensor that the step makes is held elsewhere when it returns", line)
@@ -405,14 +395,12 @@ def _own_result(recording: Recording, effects: Effects, args: Sequence[Any]) -> 
 
 
 def _has_escapes(recorder: Recorder, made: list[ref[Tensor]]) -> bool:
-    """Return whether something still holds an array of the step, or one of the tensors that it
-    made.
-    """
+    """Return whether an array or a tensor that the step made is still held elsewhere."""
     return recorder.escaped() is not None or any(reference() is not None for reference in made)
 
 
 def _unsuitable(device: Device, call: Arguments) -> str | None:
-    """Return why a call cannot be traced, if it cannot."""
+    """Return why a call cannot be traced, or None if it can."""
     if device.backend.executor is None:
         return f"steps on {device} cannot be replayed yet"
     if any(isinstance(x._edge, Node) for x in call.tensors):

@@ -1,6 +1,4 @@
-"""The check of a program: one generated function that tests the guards, and finds what a replay is
-given.
-"""
+"""The check of a program: a generated function that tests its guards and collects its inputs."""
 
 from __future__ import annotations
 
@@ -16,11 +14,11 @@ from xgrad.capture.recorder import Recorder
 
 
 class CheckWriter:
-    """Writes the function that checks a program.
+    """A writer of the function that checks a program.
 
-    Guards are texts with ``{}`` for objects, which hold where the program may be replayed. Those
-    that differ in their objects alone are written as a loop: to compile a line takes longer than to
-    run it a hundred times.
+    Guards are expressions with ``{}`` for objects; the program may be replayed if all are true.
+    Guards that differ only in their objects are written as a loop, because compiling a line takes
+    longer than running it a hundred times.
     """
 
     def __init__(self, recorder: Recorder, count: int, **scope: Any) -> None:
@@ -31,7 +29,7 @@ class CheckWriter:
             "nan": nan,
             **scope,
         }
-        self._recorder, self._count = recorder, count  # of the tensors among the arguments
+        self._recorder, self._count = recorder, count  # `count` tensors among the arguments
         self._guards: dict[str, list[tuple[Any, ...]]] = {}
         self._names: dict[int, str] = {}  # by the id of an object
         self._differing: set[int] = set()  # objects that differ from call to call
@@ -52,14 +50,15 @@ class CheckWriter:
             self._differing.add(id(x))
 
     def guard(self, text: str, *objects: Any) -> None:
-        """Add a condition under which the program holds."""
+        """Add a condition on which the program holds."""
         self._guards.setdefault(text, []).append(objects)
 
     def check(self, arrays: list[str], numbers: list[Any], stored: list[Any]) -> Callable[..., Any]:
         """Return the check: a function of the tensors among the arguments of a call.
 
-        It returns None where the program does not hold, and otherwise three tuples: the arrays, the
-        numbers that the program is given, and those that the effects of a replay store.
+        The check returns None if the program does not hold. If it holds, the check returns three
+        tuples: the arrays and the numbers that are passed to the program, and the numbers that the
+        effects of a replay store.
         """
         texts = [
             [x.text if type(x) is Number else self.name(x) for x in part]
@@ -87,7 +86,7 @@ class CheckWriter:
         )
 
     def _read(self, name: str) -> list[str]:
-        """Return the lines that read a number; a number of NumPy becomes one of Python."""
+        """Return the lines that read a number; NumPy scalars become Python numbers."""
         owner, key, index, kind = self._recorder.reads[int(name[1:])]
         place = (
             f"{self.name(owner)}[{key!r}]"
@@ -111,10 +110,10 @@ def _tuple(parts: list[str]) -> str:
 
 @lru_cache(256)
 def _compiled(source: str) -> CodeType:
-    """Return the code of a source, compiled once: programs for other shapes often have the same."""
+    """Return the code of a source, compiled once: programs for other shapes often share it."""
     return compile(source, "<captured step>", "exec")
 
 
 def _plain(value: Any) -> Any:
-    """Return a scalar of NumPy as a number of Python."""
+    """Return a NumPy scalar as a Python number, and anything else as it is."""
     return value.item() if hasattr(value, "item") and not hasattr(value, "_data") else value

@@ -28,7 +28,7 @@ class LeafOf(NamedTuple):
 
 
 class GradientOf(NamedTuple):
-    """The gradient of a leaf, which may itself stand for the leaf of an argument."""
+    """The gradient of a leaf, which may be given as the leaf of an argument."""
 
     leaf: Any
 
@@ -60,14 +60,14 @@ class Recipe(NamedTuple):
 class Effects:
     """The side effects of a replay, given the outputs of the program, in the order of `apply`.
 
-    An object that differs from call to call stands here as an `Argument`, a `LeafOf` one, a
-    `GradientOf` a leaf, `Packed` or `Made`. Raises `Unusable` if something was returned or left
-    behind that a replay cannot make.
+    An object that differs from call to call is represented by an `Argument`, the `LeafOf` an
+    argument, the `GradientOf` a leaf, `Packed` or `Made`. Raises `Unusable` if the step returned or
+    left behind something that a replay cannot make.
 
     Attributes
     ----------
     outputs : list of Value
-        What the program hands out.
+        The values that the program returns.
     numbers : list of Number or object
         The numbers that a replay stores.
     made : list of Tensor
@@ -75,7 +75,7 @@ class Effects:
     returned : set of int
         The ids of tensors of the state and of arguments that the effects refer to.
     descriptions : list of (str, object)
-        The effects for the printer, the result first: a name, and its value in the program, its
+        The effects for the printer, the result first. Each is a name with a value of the program, a
         number, or None.
     """
 
@@ -99,9 +99,8 @@ class Effects:
         self.descriptions: list[tuple[str, Any]] = [("return", described)]
         self._arrays: list[tuple[Any, int, Any]] = []  # a tensor, its output and its placement
         self._gradients: list[tuple[Any, Any]] = []  # a leaf, and its gradient
-        self._numbers: list[
-            tuple[Any, Any, Any]
-        ] = []  # an owner, its key, and the positions of numbers
+        # an owner, its key, and the positions of numbers
+        self._numbers: list[tuple[Any, Any, Any]] = []
         self._modes: list[tuple[Any, Any]] = []  # a module, and its mode
         for slot in recording.changes:
             self._add(slot)
@@ -110,9 +109,9 @@ class Effects:
             value = recording.recorder.value_of(part.buffer._data)
             if value is not None and value.storage in storages:
                 self._exposed.append(part)
-        # Tensors and leaves that the step changed, with the attribute that tells when, and whether
-        # views may follow. Those that are others in each call have places; the rest are listed
-        # themselves, by attribute, for speed.
+        # Tensors and leaves that the step changed, each with the attribute that records the time of
+        # the change, and whether views have to be updated. Objects that differ from call to call
+        # have places; the others are listed directly, by attribute, for speed.
         stamps = [
             (self._place(x), x, key, self._is_in_place(x, key))
             for x, key in recording.changed_values()
@@ -123,19 +122,19 @@ class Effects:
         own = [(x, key, in_place) for place, x, key, in_place in stamps if place is x]
         self._written = [x for x, key, _ in own if key == "_changed"]
         self._changed = [x for x, key, _ in own if key == "changed"]
-        # Guards make sure that their leaves stay the same.
+        # Guards ensure that the leaves of these tensors stay the same.
         self._updated = [(x, x._leaf) for x, _, in_place in own if in_place]
         del self._recording, self._places, self._packed
 
     # A replay
 
     def apply(self, outputs: Sequence[Any], args: Sequence[Any], numbers: Sequence[Any]) -> Any:
-        """Make the side effects of the step, and return its result."""
+        """Perform the side effects of the step, and return its result."""
         made = self.make(outputs, args) if self._recipes else []
         for place, output, placement in self._arrays:
             tensor = _find(place, args, made)
             if type(place) is Packed:
-                place.buffer.exposed = True  # the next backward pass takes another buffer
+                place.buffer.exposed = True  # the next backward pass uses another buffer
             if (tensor._edge or tensor._leaf) is not None:
                 replace(tensor, outputs[output], placement)
             else:
@@ -186,9 +185,7 @@ class Effects:
         return trees.rebuild(self._tree, [_find(x, args, made) for x in self._results])
 
     def _stamp(self, args: Sequence[Any]) -> None:
-        """Note when tensors and leaves changed, and let views follow tensors that were updated in
-        place.
-        """
+        """Mark tensors and leaves as changed, and update views of tensors that changed in place."""
         when = clock.change()
         for x in self._written:
             x._changed = when
@@ -213,9 +210,7 @@ class Effects:
         return key == "_changed" and not is_new and getattr(x, "_leaf", None) is not None
 
     def _described(self, x: Any) -> Any:
-        """Return the value that a tensor has in the program, the expression of a number, and all
-        else as it is.
-        """
+        """Return a tensor as its value in the program, and all else as it is."""
         if not isinstance(x, Tensor):
             return x
         return self._recording.recorder.value_of(x._data) or "a tensor"
@@ -229,7 +224,7 @@ class Effects:
         return self.outputs.index(value)
 
     def _result(self, value: Any) -> Any:
-        """Return what stands for something that the step returned."""
+        """Return the representation of something that the step returned."""
         if not isinstance(value, Tensor):
             return value
         if id(value) in self._packed:
@@ -245,7 +240,7 @@ class Effects:
                 " made by it: name it in state="
             )
         edge = value._edge
-        if isinstance(edge, Node) and edge.inputs:  # which are gone once it was freed
+        if isinstance(edge, Node) and edge.inputs:  # empty once the graph was freed
             raise Unusable(
                 f"a result has a graph behind it, from {edge.name!r}, which was not used: compute"
                 " the gradient inside the step, return .detach(), or use no_grad()"
@@ -255,7 +250,7 @@ class Effects:
         return self._tensor(value)
 
     def _tensor(self, tensor: Tensor) -> Any:
-        """Return what stands for a tensor."""
+        """Return the representation of a tensor."""
         if id(tensor) in self._recording.owners:
             self.returned.add(id(tensor))
             return self._place(tensor)
@@ -309,7 +304,7 @@ class Effects:
 
 
 def _places(recording: Recording) -> dict[int, Any]:
-    """Return what stands for objects that differ from call to call, by id."""
+    """Return the representations of objects that differ from call to call, by id."""
     places: dict[int, Any] = {}
     for i, x in enumerate(recording.tensors):
         if not recording.is_identified(x):
@@ -325,7 +320,7 @@ def _places(recording: Recording) -> dict[int, Any]:
 
 
 def _packed(recording: Recording) -> dict[int, Any]:
-    """Return what stands for gradients in the buffers of optimizers, by id."""
+    """Return the representations of gradients in the buffers of optimizers, by id."""
     return {
         id(flat.gradients.tensors[i]): Packed(flat.gradients, i)
         for flat in recording.slots.flats.values()

@@ -1,18 +1,17 @@
-"""Fusion: elementwise calls over arrays of one size become groups, and a kernel executes each group
-at once.
+"""Fusion of elementwise calls over arrays of one size into groups, each executed by one kernel.
 
 A call that computes each element of its result from one element of each operand is a `Statement`. A
-`Group` executes its statements one after the other for each element, in place of each for all
-elements. What only its statements read is not stored. The pass knows values and memory; which calls
-are statements, and what they compute, is the backend's.
+`Group` executes all its statements for one element before the next element, instead of each
+statement for all elements. A value that only statements of the group read is not stored. The pass
+knows values and memory; the backend decides which calls are statements, and what they compute.
 
-The calls form a list of items, each a call or a group. Three rules keep the meaning:
+The calls form a list of items, each a call or a group. Three rules preserve the meaning:
 
 - The order of two items matters if one writes to memory that the other reads or writes to; making a
   result is a write. A statement joins an earlier group, and a group a later one, only across items
   for which the order does not matter.
-- Memory that a group writes to is accessed by its statements as one value alone, in the order of
-  its elements.
+- The statements of a group access memory that the group writes to only as one value, in the order
+  of its elements.
 - Views access no memory: each is made directly after the array that it is a view of.
 """
 
@@ -27,17 +26,18 @@ from typing import Any, NamedTuple
 
 from xgrad.capture.program import Call, Program, Storage, Value
 
-# other calls across which a statement joins an earlier group: farther, its result would be stored
-# for long
+# the most other calls across which a statement joins an earlier group: beyond that, its result
+# would be stored for too long
 _REACH = 8
-_SEARCHED = 64  # items that are looked at for a group to join
-_ARRAYS = 32  # in memory that a group accesses at most: parameters of a kernel may have 4 KB
-_STATEMENTS = 64  # of a group at most
+_SEARCHED = 64  # the most items that are searched for a group to join
+_ARRAYS = 32  # the most arrays a group accesses in memory: kernel parameters are limited to 4 KB
+_STATEMENTS = 64  # the most statements in a group
 
 
 class Statement(NamedTuple):
-    """``out = operation(operands)`` for each element; operands are values, which are broadcast, and
-    numbers.
+    """``out = operation(operands)`` for each element.
+
+    Operands are numbers, and values, which are broadcast.
     """
 
     call: Call
@@ -52,8 +52,9 @@ class Statement(NamedTuple):
 
 
 class Access(NamedTuple):
-    """A value as a group reads it from memory: with these strides, in bytes, over the shape of the
-    group.
+    """A value as a group reads it from memory.
+
+    The strides, in bytes, are over the shape of the group.
     """
 
     value: Value
@@ -64,9 +65,10 @@ class Access(NamedTuple):
 class Group:
     """Statements over one shape.
 
-    `operands` are those of each statement: accesses of memory, values that are variables of the
-    kernel, and numbers; `outs` their results, all variables. `loads` are variables that the kernel
-    reads from memory first. It makes arrays for `results`, and stores the variables `writes`.
+    `operands` holds the operands of each statement: accesses of memory, values that are variables
+    of the kernel, and numbers. `outs` holds the results, all variables. `loads` are variables that
+    the kernel reads from memory first. The kernel makes arrays for `results`, and stores the
+    variables `writes`.
     """
 
     shape: tuple[int, ...]
@@ -80,16 +82,14 @@ class Group:
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """A call or statements, with the storages that they read, and those that they write to or
-    make.
-    """
+    """A call or statements, with the storages that they read, and those they write or make."""
 
     call: Call | None = None
     statements: list[Statement] = field(default_factory=list)
     reads: set[Storage] = field(default_factory=set)
     writes: set[Storage] = field(default_factory=set)
     views: list[Call] = field(default_factory=list)  # made directly after it
-    #: Of statements: the values by which each storage is accessed
+    #: The values through which the statements access each storage
     values: dict[Storage, set[Value]] = field(default_factory=dict)
 
     @property
@@ -114,8 +114,9 @@ class _Item:
 
 
 def fuse(program: Program, statement_of: Callable[[Call], Statement | None]) -> list[Call | Group]:
-    """Return the calls of a program with groups in the place of statements; a statement alone
-    remains a call.
+    """Return the calls of a program with groups in place of statements.
+
+    A statement alone remains a call.
     """
     return _Fusion(program, statement_of).result()
 
@@ -123,13 +124,12 @@ def fuse(program: Program, statement_of: Callable[[Call], Statement | None]) -> 
 class _Fusion:
     def __init__(self, program: Program, statement_of: Callable[[Call], Statement | None]) -> None:
         self._program = program
-        self._originals: dict[
-            Value, Value
-        ] = {}  # of values with the same elements in the same memory, the first
-        self._first = _Item()  # with the views of what is there before the step
+        # for each value, the first one that has the same elements in the same memory
+        self._originals: dict[Value, Value] = {}
+        self._first = _Item()  # holds the views of what exists before the step
         self._items: list[_Item] = []
-        #: The number of calls, other than views, that access a storage; what is there before or
-        #: after counts as one
+        #: The number of calls, other than views, that access a storage; existing before or after
+        #: the step counts as one more
         self._uses = Counter(
             [x for call in program.calls if not _is_view(call) for x in _storages(call)]
         )
@@ -147,9 +147,7 @@ class _Fusion:
         self._merge()
 
     def _note_original(self, call: Call) -> None:
-        """Note a view, such as a reshape, that has all elements of its operand in the same
-        order.
-        """
+        """Record a view, such as a reshape, that has all elements of its operand in order."""
         x = call.reads[0]
         for view in call.results:
             if (
@@ -166,7 +164,7 @@ class _Fusion:
     # Items
 
     def _place(self, call: Call, statement: Statement | None) -> _Item:
-        """Add a call: to a group before it, or as a new item."""
+        """Add a call to a group before it, or as a new item."""
         item = self._item(call, statement)
         others = 0
         for earlier in islice(reversed(self._items if item.statements else ()), _SEARCHED):
@@ -211,11 +209,10 @@ class _Fusion:
                     break
 
     def _may_join(self, group: _Item, item: _Item, others: int) -> bool:
-        """Return whether statements may follow those of a group in one kernel, given the number of
-        calls in between.
+        """Return whether statements may follow a group in one kernel, `others` calls later.
 
-        Across calls they have to read what the group writes: else something would be stored for
-        longer for nothing.
+        Across calls, the statements have to read what the group writes; if not, a result would be
+        stored for longer without any gain.
         """
         if size(group.statements[0].out) != size(item.statements[0].out):
             return False
@@ -244,8 +241,9 @@ class _Fusion:
         return sum([uses[x.storage] < self._uses[x.storage] for x in values])
 
     def _fits(self, item: _Item, shape: tuple[int, ...]) -> bool:
-        """Return whether each statement can access its arrays by strides over a shape, and writes
-        to one value.
+        """Return whether each statement can access its arrays by strides over a shape.
+
+        An operand in the memory of the result also has to be the same value as the result.
         """
         for statement in item.statements:
             out = statement.out
@@ -267,7 +265,7 @@ class _Fusion:
     def _strides(
         self, x: Value, statement: Statement, shape: tuple[int, ...]
     ) -> tuple[int, ...] | None:
-        """Return the strides over a shape of an operand of a statement, None if there are none."""
+        """Return the strides of a statement's operand over a shape, or None if there are none."""
         strides = x.strides
         if strides is None:
             return None
@@ -280,7 +278,7 @@ class _Fusion:
     # Result
 
     def result(self) -> list[Call | Group]:
-        """Return calls and groups in order, with the views that are needed."""
+        """Return calls and groups in order, with only the views that are needed."""
         touched: dict[Storage, int] = {}  # the last item that accesses a storage
         for i, item in enumerate(self._items):
             for x in item.reads | item.writes:
@@ -314,7 +312,7 @@ class _Fusion:
         return result[::-1]
 
     def _group(self, item: _Item, alive: set[Storage]) -> Group:
-        """Return the group of an item, which stores what is in storages that are `alive`."""
+        """Return the group of an item, which stores only what is in `alive` storages."""
         group = Group(item.shape, item.statements)
         variables: set[Value] = set()
         results = dict[Value, None]()
@@ -347,9 +345,7 @@ class _Fusion:
         writes: set[Storage],
         variables: set[Value],
     ) -> Value | Access:
-        """Return an operand: a variable if its memory is written by the group, else an access of
-        memory.
-        """
+        """Return a variable if the group writes to the operand's memory, and an access if not."""
         strides = self._strides(x, statement, group.shape) or ()
         original = self._original(x)
         if x.storage in writes:
@@ -386,7 +382,7 @@ def size(x: Value) -> int:
 
 
 def is_contiguous(x: Value) -> bool:
-    """Return whether the elements of a value lie in memory in their order, without gaps."""
+    """Return whether the elements of a value lie in memory in order, without gaps."""
     if x.strides is None:
         return False
     step = int(x.dtype.itemsize)
@@ -400,14 +396,14 @@ def is_contiguous(x: Value) -> bool:
 def reshaped_strides(
     shape: Iterable[int], strides: Iterable[int], new: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Return the strides of an array after a reshape without a copy, None if that is not possible.
+    """Return the strides of an array reshaped without a copy, or None if that is impossible.
 
     >>> reshaped_strides((12, 6), (0, 4), (3, 4, 6))
     (0, 0, 4)
     """
     axes = [(n, stride) for n, stride in zip(shape, strides, strict=True) if n != 1]
     result: list[int] = []
-    length, step = 1, 0  # the rest of the axes that are used already, as one axis
+    length, step = 1, 0  # what remains of the axes used so far, as one axis
     for n in reversed(new):
         while length % n:
             if not axes:

@@ -23,9 +23,7 @@ from xgrad.support import trees
 
 
 def structure_of(x: Any, contents: list[Any]) -> Any:
-    """Return the structure of arguments, to be compared with that of others, and add their leaves
-    to a list.
-    """
+    """Return the structure of arguments, for comparison, and append their leaves to `contents`."""
     if isinstance(x, dict):
         return type(x), *[(key, structure_of(part, contents)) for key, part in x.items()]
     if isinstance(x, (list, tuple)):
@@ -35,8 +33,9 @@ def structure_of(x: Any, contents: list[Any]) -> Any:
 
 
 class Other:
-    """An argument that is no tensor, compared by type and value, and floats by their text, for -0.0
-    and NaN.
+    """An argument that is no tensor, compared by type and value.
+
+    Floats are compared by their text, because of -0.0 and NaN.
     """
 
     __slots__ = ("value",)
@@ -60,8 +59,9 @@ class Other:
 def write_guards(
     writer: CheckWriter, recording: Recording, program: Program, returned: set[int]
 ) -> list[FlatParameters]:
-    """Write the guards of a program, which returns tensors of some ids, and return its packed
-    parameters.
+    """Write the guards of a program, and return its packed parameters.
+
+    `returned` are the ids of tensors that the program returns.
     """
     functions = (
         equal,
@@ -104,9 +104,8 @@ class _Guards:
         }
         self.flats = [flat for flat in slots.flats.values() if self._is_used(flat)]
         buffers = {id(x) for flat in slots.flats.values() for x in buffers_of(flat)}
-        self.own = {
-            id(x) for x in recording.tensors if not recording.is_identified(x)
-        }  # arguments alone
+        # arguments that are not state
+        self.own = {id(x) for x in recording.tensors if not recording.is_identified(x)}
         self.tensors_held = [
             slot.owner for slot in recording.arrays if id(slot.owner) not in buffers
         ]
@@ -131,7 +130,7 @@ class _Guards:
 
     def arguments(self) -> None:
         """Guard the layouts of tensors among the arguments, and which of them are the same."""
-        first: dict[Any, list[int]] = {}  # arguments that are alike
+        first: dict[Any, list[int]] = {}  # the indices of arguments with equal layouts
         tensors = self.recording.tensors
         for i, (tensor, expected) in enumerate(zip(tensors, self.recording.layouts, strict=True)):
             self.guard(
@@ -146,8 +145,9 @@ class _Guards:
                 self.guard(f"a{i} is {{}}", tensor)
 
     def links(self) -> None:
-        """Guard what leads to state that the program uses, and what else may become a tensor or one
-        of other shape.
+        """Guard the paths to state that the program uses, and values that may become tensors.
+
+        Tensors on unused paths must keep their placement and shape.
         """
         named = self.recording.state.named.values()
         used = self.used | {id(x) for _, x in named if not isinstance(x, Tensor)}
@@ -172,9 +172,7 @@ class _Guards:
         self.guard("{0}.edits == edits.number or {0}.same_modules()", self.recording.state)
 
     def optimizers(self) -> None:
-        """Guard the groups of optimizers, their options other than numbers, and how parameters are
-        packed.
-        """
+        """Guard groups of optimizers, their non-numeric options, and how parameters are packed."""
         for _, optimizer in self.recording.state.of(Optimizer):
             self.guard("len({}.param_groups) == {}", optimizer, len(optimizer.param_groups))
             for i, group in enumerate(optimizer.param_groups):
@@ -190,27 +188,24 @@ class _Guards:
                     "{0}['params'] is {1} and same_objects({1}, {2})", group, params, tuple(params)
                 )
         for slot in self.recording.slots.all:
-            if slot.kind == "other" and isinstance(slot.owner, dict):  # an option that is no number
-                kept = (
-                    list(slot.before) if isinstance(slot.before, list) else slot.before
-                )  # it may be changed in place
-                quick = (
-                    "" if isinstance(kept, str) else "{0}[{1}] is {2} or "
-                )  # Python warns of ``is`` with a literal
+            if slot.kind == "other" and isinstance(slot.owner, dict):  # a non-numeric option
+                # a list may be changed in place
+                kept = list(slot.before) if isinstance(slot.before, list) else slot.before
+                # Python warns of ``is`` with a literal
+                quick = "" if isinstance(kept, str) else "{0}[{1}] is {2} or "
                 self.guard(quick + "equal({0}[{1}], {2})", slot.owner, slot.key, kept)
         for flat in self.flats:
             self.guard("len({}.arrays) == {}", flat, len(flat.arrays))
 
     def shared_memory(self) -> None:
-        """Guard which tensors share the memory of those that the step writes to, and how."""
+        """Guard which tensors share memory with the ones that the step writes to, and how."""
         if not (self.written or self.recording.changed_values()):
             return
         placements = {id(x): id(x) for x in self.tensors_held if id(x) not in self.own}
         for x in self.written:
             if id(x) in placements.keys() | self.own:
-                known = shared_with(
-                    x, placements, self.recording.tensors
-                )  # which are written to as well
+                # the tensors that are written to as well
+                known = shared_with(x, placements, self.recording.tensors)
                 test = "shared_with({0}, {1}, args) == {2}"
                 self.guard(
                     test if len(known) > 1 else "not has_family({0}) or " + test,
@@ -219,8 +214,8 @@ class _Guards:
                     known,
                 )
                 self.guard("write_path({}) == {}", x, write_path(x))
-        # Arguments are of the state, as tensors of it or as their views, where they were when the
-        # step was recorded.
+        # An argument must be a tensor of the state, or a view of one, if and only if it was when
+        # the step was recorded.
         ids = {id(x) for _, x in self.recording.state.of(Tensor)}
         for x in self.recording.tensors:
             if self.recording.is_identified(x):
@@ -235,9 +230,9 @@ class _Guards:
                 )
 
     def tensors(self) -> None:
-        """Guard which tensors hold one array, and the leaves of tensors with their gradients."""
+        """Guard which tensors share one array, and the leaves of tensors with their gradients."""
         holders: dict[int, Any] = {}
-        for x in self.tensors_held:  # those that hold one array have one value in the program
+        for x in self.tensors_held:  # tensors with one array have one value in the program
             if (first := holders.setdefault(self.numbers[id(x)], x)) is not x:
                 self.guard("{}._data is {}._data", x, first)
             if id(x) in self.recording.slots.leaves:
@@ -246,15 +241,15 @@ class _Guards:
                 self.guard("{}._edge is {}", x, x._edge)
 
     def _leaf(self, tensor: Tensor) -> None:
-        """Guard a leaf, and whether its gradient is there, and where if the program uses it."""
+        """Guard a leaf, whether it has a gradient, and where, if the program uses the gradient."""
         leaf: Any = tensor._leaf
-        gradient, slot = self.recording.gradients[id(leaf)], leaf.slot
+        gradient, slot = self.recording.gradients[id(leaf)], leaf.receiver
         if leaf.hooks:
             self.guard("list(({}.hooks or {{}}).values()) == {}", leaf, list(leaf.hooks.values()))
-            self.guard("{}._edge is {} and {}.slot is {}", tensor, tensor._edge, leaf, slot)
+            self.guard("{}._edge is {} and {}.receiver is {}", tensor, tensor._edge, leaf, slot)
         else:
             self.guard(
-                "{0}._edge is {1} and {2}.slot is {3} and not {2}.hooks",
+                "{0}._edge is {1} and {2}.receiver is {3} and not {2}.hooks",
                 tensor,
                 tensor._edge,
                 leaf,
@@ -276,8 +271,9 @@ class _Guards:
             self.guard("{}.grad is {}", leaf, gradient)
 
     def _depends_on(self, gradient: Tensor, slot: Any) -> bool:
-        """Return whether the program uses or returns a gradient from before the step, by itself or
-        in its buffer.
+        """Return whether the program uses or returns a gradient from before the step.
+
+        It may use the gradient itself or the buffer that contains it.
         """
         number, buffers = self.numbers.get(id(gradient)), slot.gradients
         part = {number, self.numbers.get(id(buffers.views[slot.index]))}
@@ -289,11 +285,11 @@ class _Guards:
         return is_packed and any(x is gradient for _, x in trees.leaves(self.recording.result))
 
 
-# Functions of the conditions
+# Functions called by the guards
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Return whether two things are equal, of one type."""
+    """Return whether two objects have the same type and are equal."""
     try:
         return type(one) is type(other) and bool(one == other)
     except Exception:
@@ -301,8 +297,10 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def shared_with(x: Tensor, placements: dict[int, Any], args: Sequence[Any]) -> dict[Any, Any]:
-    """Return the tensors that share the memory of one, by their id or number, each with how it is
-    taken of another.
+    """Return the tensors that share memory with `x`, each with its base and the way it views it.
+
+    Tensors are named by the ids or numbers in `placements` and `args`; other tensors are left out.
+    The entry of a tensor is None if its base is not among them.
     """
     placements = placements | {id(arg): i for i, arg in enumerate(args)}
     shared: dict[Any, Any] = {}
@@ -317,10 +315,10 @@ def shared_with(x: Tensor, placements: dict[int, Any], args: Sequence[Any]) -> d
 
 
 def write_path(x: Tensor) -> tuple[type, ...] | None:
-    """Return the kinds of edges of the tensors that a write to one goes on to: its base, and so on.
+    """Return the edge types of the tensors that a write to `x` propagates to: its base, and so on.
 
-    Those decide whether the write is recorded, or an error. None of an element, to which a write is
-    an error.
+    They decide whether the write is recorded or raises an error. None for an element, to which a
+    write is an error.
     """
     if getattr(x, "_view", x) is None:
         return None
@@ -333,7 +331,7 @@ def write_path(x: Tensor) -> tuple[type, ...] | None:
 
 
 def is_of(x: Tensor, ids: Container[int]) -> bool:
-    """Return whether a tensor, or one that it is a view of, has one of some ids."""
+    """Return whether a tensor, or one that it is a view of, has an id in `ids`."""
     while id(x) not in ids:
         base = base_of(x)
         if base is None:
@@ -343,5 +341,5 @@ def is_of(x: Tensor, ids: Container[int]) -> bool:
 
 
 def tensor_matches(x: Any, placement: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether something is a tensor of a placement and shape."""
+    """Return whether `x` is a tensor with the given placement and shape."""
     return isinstance(x, Tensor) and x._placement is placement and x.shape == shape

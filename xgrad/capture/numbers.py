@@ -1,5 +1,6 @@
-"""Numbers of optimizers and generators, such as a learning rate, while rules run: values and
-expressions.
+"""Numbers of optimizers and generators, such as a learning rate: values with expressions.
+
+Update rules and random kernels compute with them while a step is recorded.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ import operator
 import re
 from typing import Any
 
-#: Signs of functions of the module ``operator``.
+#: The signs of the functions in the module ``operator``.
 SIGNS = {
     "lt": "<",
     "le": "<=",
@@ -36,7 +37,7 @@ SIGNS = {
 
 
 def operation(function: str, *operands: str) -> str:
-    """Return the expression of an operator of expressions, in parentheses."""
+    """Return the expression of an operator applied to expressions, in parentheses."""
     sign = SIGNS[function]
     return (
         f"({operands[0]} {sign} {operands[1]})" if len(operands) == 2 else f"({sign}{operands[0]})"
@@ -44,11 +45,10 @@ def operation(function: str, *operands: str) -> str:
 
 
 class Number:
-    """A Python number that may differ in the next call: its value now, and the expression that
-    computes it.
+    """A Python number that may differ in the next call: its current value and its expression.
 
-    Update rules are given it, and nothing else. Arithmetic gives further expressions. The truth of
-    one, as in ``if momentum:``, becomes a condition of the program. A conversion, as in
+    Update rules receive it in place of the number. Arithmetic gives further expressions. Testing
+    its truth, as in ``if momentum:``, adds a condition to the program. Converting it, as in
     ``math.cos(lr)``, refuses the capture.
     """
 
@@ -59,7 +59,7 @@ class Number:
 
     @property
     def reads(self) -> list[str]:
-        """The names of the numbers that it is computed from; a constant has none."""
+        """The names of the numbers that it is computed from; none for a constant."""
         return re.findall(r"\bn\d+", self.text)
 
     def _read(self) -> Any:
@@ -131,15 +131,16 @@ _install()
 
 
 class SymbolicInt(int):
-    """The seed or the count of a generator, as random kernels are given it: an int, with its number
-    in the program.
+    """The seed or the count of a generator, as passed to random kernels.
+
+    It is an int that also refers to its number in the program.
     """
 
     number: Number
 
     @classmethod
     def of(cls, x: Any) -> Any:
-        """Return the int of a number, and a constant as it is."""
+        """Return a number as an int of this type, and a constant as it is."""
         if type(x) is not Number:
             return x
         made = cls(x.value)
@@ -148,12 +149,12 @@ class SymbolicInt(int):
 
 
 def plain(x: Any) -> Any:
-    """Return the value of a number, or those of a tuple of numbers, and anything else as it is."""
+    """Return the value of a number, the values of a tuple of numbers, or anything else as it is."""
     if type(x) is tuple:
         return tuple(map(plain, x))
     return x.value if type(x) is Number else x
 
 
 def is_symbolic(x: Any) -> bool:
-    """Return whether something is a number of a step, or a tuple with one."""
+    """Return whether `x` is a number of a step, or a tuple that contains one."""
     return any(map(is_symbolic, x)) if type(x) is tuple else type(x) is Number

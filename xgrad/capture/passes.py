@@ -1,5 +1,6 @@
-"""Passes over the program of a step: each leaves an equivalent program with fewer calls, or in
-another order.
+"""Passes over the program of a step: each leaves an equivalent program.
+
+The result has fewer calls, or its calls are in another order.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from xgrad.capture.program import Call, Program, Storage, Unusable, Value, map_l
 
 
 def optimize(program: Program) -> None:
-    """Apply all passes; raise `Unusable` if a check needs what the step has overwritten before."""
+    """Apply all passes; raise `Unusable` if a check needs a value that the step has overwritten."""
     eliminate_dead_code(program)
     number_values(program)
     hoist_checks(program)
@@ -27,8 +28,9 @@ def optimize(program: Program) -> None:
 
 
 def eliminate_dead_code(program: Program) -> None:
-    """Drop calls whose results nothing needs. Writes to inputs and state are always needed, and so
-    are checks.
+    """Drop calls whose results nothing needs.
+
+    Writes to inputs and state are always needed, and so are checks.
     """
     needed = {x.storage for x in program.outputs}
     calls = []
@@ -44,19 +46,17 @@ def eliminate_dead_code(program: Program) -> None:
 
 
 def number_values(program: Program) -> None:
-    """Fold constants, and compute the same of the same once: gradients use much of what the step
-    has computed before.
+    """Fold constants and eliminate common subexpressions.
 
-    A constant is what depends on no input, state or number. Only results that nothing writes to,
-    and that are not handed out, stand for each other.
+    Gradients repeat much of what the step has computed before. A value is constant if it depends on
+    no input, state or number. A result may replace another only if nothing writes to either, and
+    the replaced one is not an output.
     """
     constants, kept = program.constants, {x.storage for x in program.outputs}
     stands_for: dict[Value, Value] = {}
     known: dict[Any, Call] = {}
-    writes: dict[Storage, int] = {}  # so far
-    moved: dict[
-        Storage, Storage
-    ] = {}  # the memory of what is dropped, by that of what stands for it
+    writes: dict[Storage, int] = {}  # the number of writes so far
+    moved: dict[Storage, Storage] = {}  # from the memory of a dropped result to its replacement's
     calls = []
 
     def current(part: Any) -> Any:
@@ -86,7 +86,7 @@ def number_values(program: Program) -> None:
                     constants[x.number], x.storage.kind = array, "constant"
                 continue
             if kept.isdisjoint([x.storage for x in call.results]):
-                with suppress(TypeError):  # of an argument without a hash
+                with suppress(TypeError):  # an argument may be unhashable
                     earlier = known.setdefault(
                         _key((call.function, call.args, *call.options.items()), writes), call
                     )
@@ -114,12 +114,12 @@ def _key(arg: Any, writes: Mapping[Storage, int]) -> Any:
 
 
 def hoist_checks(program: Program) -> None:
-    """Move checks and their operands to the start: nothing has been written when a check fails."""
+    """Move checks and their operands to the start, so that no write precedes a failing check."""
     needed = [call for call in program.calls if call.check is not None]
     makers = {x: call for call in program.calls for x in call.results}
     written = {x.storage for call in program.calls for x in call.writes} if needed else ()
     first = set(needed)
-    for call in needed:  # which grows
+    for call in needed:  # the list grows meanwhile
         if any(x.storage in written for x in call.reads):
             raise Unusable("a value is checked that the step has overwritten", call.line)
         new = {makers[x] for x in call.reads if x in makers} - first

@@ -1,4 +1,4 @@
-"""Text of a cached program: its inputs and state, its calls, and what a replay leaves behind."""
+"""Text of a cached program: its inputs and state, its calls, and the effects of a replay."""
 
 from __future__ import annotations
 
@@ -14,13 +14,10 @@ from xgrad.capture.numbers import SIGNS, Number, operation
 from xgrad.capture.program import Call, Value, leaves
 from xgrad.support import trees
 
-_WIDTH, _CALL, _SHORT = (
-    120,
-    48,
-    8,
-)  # columns of a line and of a call; elements of a constant shown in full
+# columns of a line and of a call; the most elements of a constant that is shown in full
+_WIDTH, _CALL, _SHORT = 120, 48, 8
 
-#: The standard's names of functions that NumPy calls by others.
+#: The standard's names of functions that have other names in NumPy.
 _STANDARD = {
     "absolute": "abs",
     "arccos": "acos",
@@ -89,7 +86,7 @@ class _Printer:
         known = sorted(
             (*program.state, *program.inputs), key=lambda value: (value.nbytes, -value.number)
         )
-        buffers = {value.storage: value.name for value in known}  # of views, the name of the whole
+        buffers = {value.storage: value.name for value in known}  # views have the name of the whole
         yield from _section(
             "updates", [buffers[storage] for storage in written if storage in buffers]
         )
@@ -114,14 +111,13 @@ class _Printer:
         return f"{text:{_CALL}}  {', '.join(kinds)}".rstrip(), call.line
 
     def call(self, call: Call) -> str:
-        """Return a call without its results."""
+        """Return the text of a call without its results."""
         name, args, texts = call.name.rstrip("_"), call.args, [self.text(x) for x in call.args]
         if call.function in (operator.getitem, operator.setitem):
             key = texts[1][1:-1].rstrip(",") if type(args[1]) is tuple and args[1] else texts[1]
             return f"{texts[0]}[{key}]" + (f" = {texts[2]}" if len(args) == 3 else "")
-        if (
-            call.function is getattr(operator, call.name, None) or call.name == "pow"
-        ):  # also if it is a kernel
+        # `pow` may be a kernel
+        if call.function is getattr(operator, call.name, None) or call.name == "pow":
             known = {Number: lambda x: x.text, int: "({})".format, float: "({:.7g})".format}
             operands = [
                 known[type(x)](x) if type(x) in known else f"_{i}" for i, x in enumerate(args)
@@ -160,8 +156,9 @@ class _Printer:
         )
 
     def expression(self, text: str, operands: Sequence[str] = ()) -> str:
-        """Return an expression without needless parentheses, with names for numbers and ``_0``,
-        ``_1`` and so on.
+        """Return an expression without needless parentheses, with names filled in.
+
+        Numbers get their names, and ``_0``, ``_1`` and so on the texts of the operands.
         """
         names = {key: name for key, (name, _) in self.reads.items()}
         names |= {f"_{i}": operand for i, operand in enumerate(operands)}
@@ -174,13 +171,13 @@ def _type(x: Any) -> str:
 
 
 def _constant(x: Any) -> str:
-    """Return the type of an array, and its elements if these are few."""
+    """Return the type of an array, and its elements if there are only a few."""
     return f"{_type(x)} = {' '.join(str(x).split())}" if x.size <= _SHORT else _type(x)
 
 
 def _section(title: str, items: list[str]) -> list[str]:
-    """Return the lines of a title with items side by side; none without items."""
-    text = ", ".join([item.replace(" ", "\0") for item in items])  # so that no item is broken
+    """Return the lines of a title with items side by side; no lines without items."""
+    text = ", ".join([item.replace(" ", "\0") for item in items])  # so that no item is split
     lines = wrap(
         text,
         _WIDTH,

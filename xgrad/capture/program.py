@@ -1,6 +1,4 @@
-"""The program of a captured step: values, the memory that they lie in, and calls in the order in
-which they ran.
-"""
+"""The program of a captured step: values, their memory, and calls in execution order."""
 
 from __future__ import annotations
 
@@ -16,12 +14,13 @@ from xgrad.capture.numbers import Number
 
 
 class Diverged(Exception):
-    """The outcome of a check of values differs from that of the trace."""
+    """Raised if the outcome of a check of values differs from its outcome in the trace."""
 
 
 class Unusable(Exception):
-    """A program that cannot be replayed; the message says why, `line` where in the user's code, if
-    that is known.
+    """Raised if a program cannot be replayed.
+
+    The message says why; `line` is the line of the user's code, if known.
     """
 
     def __init__(self, reason: str, line: str | None = None) -> None:
@@ -34,7 +33,7 @@ _NESTED = frozenset({tuple, list, slice})
 
 @dataclass(slots=True, eq=False)
 class Storage:
-    """A piece of memory with one or several values in it, and the number of calls that write to it.
+    """A piece of memory that holds one or several values, and the number of calls that write to it.
 
     Its kind is "temporary", "constant", "input" (passed to each replay) or "state" (updated in
     place).
@@ -45,11 +44,10 @@ class Storage:
 
 
 class Value:
-    """An array of a program: in a storage that its views share, with a name if it is an input or of
-    the state.
+    """An array of a program, in a storage that its views share.
 
-    Its `strides` are None where the library has none. A `scalar` is one of NumPy, with another
-    arithmetic than arrays.
+    It has a name if it is an input or part of the state. Its `strides` are None if the library has
+    none. A `scalar` is a NumPy scalar, whose arithmetic differs from array arithmetic.
     """
 
     __slots__ = ("dtype", "name", "number", "scalar", "shape", "storage", "strides")
@@ -68,7 +66,7 @@ class Value:
         return self.name or f"%{self.number}"
 
     def fits(self, array: Any) -> bool:
-        """Return whether an array is like it."""
+        """Return whether an array has this shape, dtype and strides."""
         return bool(
             array.shape == self.shape
             and array.dtype == self.dtype
@@ -80,10 +78,10 @@ class Value:
 class Call:
     """A call of a function of the namespace, an operator of the module ``operator``, or a kernel.
 
-    Its arguments are values, numbers, constants, and tuples, lists and slices of them; `writes` are
-    those that it writes to. It returns a `single` array or a tuple; no `results` are new where it
-    writes. A `check` is the expected truth of the only argument, and computes nothing. The `line`
-    is that of the user's code, with the file.
+    Its arguments are values, numbers, constants, and tuples, lists and slices of them; it writes to
+    the arguments in `writes`. It returns a `single` array or a tuple. A call that writes has no new
+    `results`. A call with a `check`, the expected truth of its only argument, computes nothing.
+    `line` is the line of the user's code, with the file.
     """
 
     function: Callable[..., Any]
@@ -108,7 +106,7 @@ class Call:
         return str(getattr(self.function, "__name__", type(self.function).__name__))
 
     def overwrites(self) -> bool:
-        """Return whether it writes to all elements of what it writes to, and does not read them."""
+        """Return whether the call overwrites all elements of `writes` without reading them."""
         if self.function is operator.setitem:
             return self.args[1] is Ellipsis and self.args[0] not in leaves(self.args[2:])
         operands = leaves((*self.args, *[x for name, x in self.options.items() if name != "out"]))
@@ -130,9 +128,7 @@ def leaves(args: Sequence[Any]) -> list[Any]:
 
 
 def map_leaves(new: Callable[[Any], Any], arg: Any) -> Any:
-    """Return arguments with the results of a function in the place of all that is no tuple, list,
-    slice or dict.
-    """
+    """Return arguments with `new` applied to everything but tuples, lists, slices and dicts."""
     kind = type(arg)
     if kind is tuple or kind is list:
         return kind([map_leaves(new, part) for part in arg])
@@ -147,11 +143,10 @@ def map_leaves(new: Callable[[Any], Any], arg: Any) -> Any:
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """The calls of a step in order, its inputs, the arrays of its state, its outputs, and its
-    constants by number.
+    """The calls of a step in order, its inputs, state arrays, outputs, and constants by number.
 
-    Each replay is given inputs and numbers. Outputs are in new memory, except views of an input or
-    of the state.
+    Inputs and numbers are passed to each replay. Outputs are in new memory, unless they are views
+    of an input or of the state.
     """
 
     inputs: list[Value]
@@ -170,10 +165,10 @@ class Program:
     def reads_first(self, part: Container[int | None], whole: int | None) -> bool:
         """Return whether the calls read memory before they write all of it.
 
-        The memory is given by the numbers of values that are exactly it, and of one that it is a
-        part of.
+        The memory is given by the numbers of the values that cover it exactly (`part`), and of a
+        value that contains it (`whole`).
         """
-        origins: dict[int, int] = {}  # of views, the numbers of the values from before the step
+        origins: dict[int, int] = {}  # from views to the values from before the step, by number
         for call in self.calls:
             for x in call.writes:
                 number = origins.get(x.number, x.number)
@@ -185,7 +180,7 @@ class Program:
                     continue
                 views = [y for y in call.results if y.storage is x.storage]
                 if not views or not all(_is_whole(x, y) for y in views):
-                    return True  # also by a view of a part: later calls on that are not looked at
+                    return True  # also for a view of a part: later calls on it are not examined
                 origins.update({y.number: number for y in views})
         return False
 

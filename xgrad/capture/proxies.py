@@ -1,6 +1,4 @@
-"""Proxies of arrays, and a device whose functions record calls: the arguments of array code in a
-recorded step.
-"""
+"""Proxies of arrays, and a device that records calls: what array code gets in a recorded step."""
 
 from __future__ import annotations
 
@@ -26,9 +24,7 @@ def record(
     options: Any = _NO_OPTIONS,
     writes: tuple[int, ...] = (),
 ) -> Any:
-    """Call a function, and record the call, which writes to the arguments at the positions in
-    `writes`.
-    """
+    """Call a function, and record the call, which writes to the arguments at indices `writes`."""
     return recording.get().call(function, args, options, writes)
 
 
@@ -37,18 +33,18 @@ def _recorded(function: Callable[..., Any], writes: tuple[int, ...] = ()) -> Cal
 
 
 class Proxy(ArrayType):
-    """An array with its value in the program. It lives while array code runs, and no tensor holds
-    it.
+    """An array with its value in the program.
 
-    It has the operators and attributes of the standard. What needs the values, such as a conversion
-    to a number, is given them, and refuses the capture.
+    A proxy lives only while array code runs; no tensor holds it. It has the operators and
+    attributes of the standard. Operations that need the values, such as a conversion to a number,
+    get them, and refuse the capture.
 
     Attributes
     ----------
     array : array
-        An array object of its own, in the memory of the array that it stands for: no array that
-        array code makes refers to an array of a tensor, so arrays of tensors live as long as
-        something holds them.
+        A separate array object in the memory of the represented array. No array made by array code
+        refers to a tensor's array, so a tensor's array lives only as long as something else holds
+        it.
     held : array or None
         The array as a tensor holds it, if one does.
     """
@@ -60,7 +56,7 @@ class Proxy(ArrayType):
         self.shape, self.dtype = array.shape, array.dtype
 
     def read(self) -> Any:
-        """Return the array, which refuses the capture."""
+        """Return the array, and refuse the capture."""
         self.recorder.refuse("the value of a tensor is read")
         return self.array
 
@@ -119,15 +115,16 @@ class Proxy(ArrayType):
 
 
 class ScalarProxy(Proxy):
-    """A NumPy scalar, which is no array of the device: `Device.as_array` makes one of it, as in
-    eager code.
+    """A NumPy scalar, which is no array of the device.
+
+    `Device.as_array` makes an array of it, as in eager code.
     """
 
     __slots__ = ()
 
 
 def _record_in_place(function: Callable[..., Any], x: Proxy, y: Any) -> Any:
-    if type(x) is ScalarProxy:  # which has no operators in place
+    if type(x) is ScalarProxy:  # NumPy scalars have no in-place operators
         return record(_OUT_OF_PLACE[function], (x, y))
     return record(function, (x, y), writes=(0,))
 
@@ -147,8 +144,9 @@ class RecordingNamespace(LazyNamespace):
 
 
 class RecordingBackend:
-    """A backend with functions that record their calls, and refuse the capture where values leave
-    the device.
+    """A backend whose functions record their calls.
+
+    Functions that move values off the device refuse the capture.
     """
 
     def __init__(self, real: Any) -> None:
@@ -167,35 +165,36 @@ class RecordingBackend:
         return getattr(self.real, name)
 
     def check_true(self, condition: Any) -> bool:
-        """Return whether a check of an argument holds, and make it a check of the program."""
+        """Return whether a check of an argument holds, and add it to the checks of the program."""
         return bool(recording.get().check(condition))
 
     def to_host(self, x: Any) -> Any:
-        """Return the values of an array, which refuses the capture."""
+        """Return the values of an array on the host, and refuse the capture."""
         return self.real.to_host(x.read() if isinstance(x, Proxy) else x)
 
     def shares_memory(self, x: Any, y: Any) -> bool:
-        """Return whether an array lies in the memory of another."""
+        """Return whether two arrays have the same storage."""
         return x.value.storage is y.value.storage
 
 
 class RecordingDevice(Device):
-    """The device that array code is given while a step is recorded. Tensors stay on the `real`
-    device.
+    """The device that is passed to array code while a step is recorded.
+
+    Tensors stay on the `real` device.
     """
 
     real: Device
 
     def as_array(self, x: Any) -> Any:
-        """Return the result of a rule as an array: of a NumPy scalar one without axes; of a number
-        a constant.
+        """Return the result of a rule as an array.
+
+        A NumPy scalar becomes an array without axes, and a number a constant.
         """
         if isinstance(x, Proxy):
             return record(self.real.as_array, (x,))
         recorder, array = recording.get(), self.real.as_array(x)
-        if isinstance(
-            x, (np.ndarray, self.real.array_type)
-        ):  # one that the rule has from elsewhere
+        # an array that the rule has from elsewhere
+        if isinstance(x, (np.ndarray, self.real.array_type)):
             return recorder.proxy(array)
         return recorder.constant_proxy(array)
 
@@ -207,9 +206,8 @@ def recording_device(real: Device) -> RecordingDevice:
     vars(self).update(
         vars(real), real=real, root=self, backend=RecordingBackend(real.backend), array_type=Proxy
     )
-    self.xp = RecordingNamespace(
-        real.xp, kernels=self.backend.kernels
-    )  # where `overridable` looks for them
+    # `overridable` looks for kernels in the namespace
+    self.xp = RecordingNamespace(real.xp, kernels=self.backend.kernels)
     del self.as_array
     LIBRARIES.add(type(real.backend).__module__.partition(".")[0])
     return self

@@ -1,6 +1,4 @@
-"""The recorder of a step: it runs with the step, and writes down the calls of the array library
-that the step makes.
-"""
+"""The recorder of a step: it records the calls of the array library while the step runs."""
 
 from __future__ import annotations
 
@@ -10,20 +8,20 @@ from typing import Any
 from weakref import ref
 
 from xgrad.backend.device import Device, Interceptor, intercepting
+from xgrad.backend.ownership import owner_of
 from xgrad.backend.recording import recording
 from xgrad.capture.numbers import Number, SymbolicInt, is_symbolic, plain
 from xgrad.capture.program import Call, Storage, Value, leaves, map_leaves
 from xgrad.capture.proxies import Proxy, RecordingDevice, ScalarProxy, recording_device
 from xgrad.core.graph import clock
 from xgrad.core.lost_gradients import user_line
-from xgrad.core.memory import owner_of
 from xgrad.support.scopes import Scope
 
 #: Functions whose results have a shape that depends on values.
 _SHAPED_BY_VALUES = frozenset(
     "nonzero unique_all unique_counts unique_inverse unique_values".split()
 )
-#: Functions that raise an error for some values: `x[index]` is checked in advance.
+#: Functions that raise an error for some values; `x[index]` is checked in advance.
 _RAISE = {
     *"take take_along_axis cholesky eig eigh eigvals eigvalsh inv matrix_rank pinv solve svd"
     " svdvals".split()
@@ -32,10 +30,10 @@ _CHECKED = _SHAPED_BY_VALUES | _RAISE | {"getitem", "setitem", "repeat"}
 
 
 class Recorder(Interceptor):
-    """Writes down the calls of a step that runs eagerly.
+    """A recorder of the calls of a step that runs eagerly.
 
     Arrays are known by identity: the arrays of arguments and of the state, and the results of array
-    code. Any other is foreign, and refuses the capture where it enters array code.
+    code. Any other array is foreign, and refuses the capture when it enters array code.
     """
 
     def __init__(self, real: Device, line: str) -> None:
@@ -44,36 +42,30 @@ class Recorder(Interceptor):
             recording_device(real),
             real.array_type,
         )
-        self._line = line  # of the step
+        self._line = line  # the first line of the step
         self.calls: list[Call] = []
-        self.constants: dict[
-            int, Any
-        ] = {}  # arrays made of Python's values, by the number of their value
+        # arrays made from Python values, by the number of their value
+        self.constants: dict[int, Any] = {}
         #: Where the numbers n0, n1 and so on are read: an owner, its attribute or key, an index or
-        #: None; and the type.
+        #: None, and the type.
         self.reads: list[tuple[Any, Any, int | None, type]] = []
-        self.number_names: dict[
-            str, tuple[str, str]
-        ] = {}  # the short and the full names of these numbers
+        # the short and the full names of these numbers
+        self.number_names: dict[str, tuple[str, str]] = {}
         self.conditions: dict[str, bool] = {}  # the outcome of each test of a number
         self.refusal = ""  # why the step cannot be replayed, with the line
-        self._values: dict[
-            int, tuple[Any, Value]
-        ] = {}  # weak references to known arrays, and their values, by id
+        # weak references to known arrays, and their values, by the id of the array
+        self._values: dict[int, tuple[Any, Value]] = {}
         self._count = 0  # of values
-        #: Arrays from before the step, what stands for them, and their values, by id.
+        #: Arrays from before the step, their stand-ins, and their values, by the id of the array.
         self._own: dict[int, tuple[Any, Any, Value]] = {}
-        self._storages: dict[
-            int, Storage
-        ] = {}  # of inputs and state, by the id of what owns their memory
-        self._numbers: dict[
-            tuple[int, Any], Any
-        ] = {}  # of optimizers now, by the id of their dict, and the key
-        self._generators: set[int] = set()  # ids of those that are known
-        self._states: dict[
-            int, tuple[Any, tuple[Any, Any]]
-        ] = {}  # of generators, and as numbers, by id
-        self._has_written = False  # to inputs or state
+        # the storages of inputs and state, by the id of the owner of the memory
+        self._storages: dict[int, Storage] = {}
+        # the current numbers of optimizers, by the id of their dict, and the key
+        self._numbers: dict[tuple[int, Any], Any] = {}
+        self._generators: set[int] = set()  # the ids of known generators
+        # states of generators, as ints and as numbers, by the id of the state
+        self._states: dict[int, tuple[Any, tuple[Any, Any]]] = {}
+        self._has_written = False  # whether the step has written to inputs or state
         self._op, self._start = "", next(clock.numbers)
 
     @contextmanager
@@ -83,7 +75,7 @@ class Recorder(Interceptor):
             yield
 
     def refuse(self, reason: str, line: str = "") -> None:
-        """Note why the step cannot be replayed; it runs on, and eagerly from its next call."""
+        """Record why the step cannot be replayed; it continues, and later calls run eagerly."""
         if not self.refusal:
             self.refusal = (
                 f"{line or (user_line() if recording.get() is self else self._line)}: {reason}"
@@ -99,20 +91,19 @@ class Recorder(Interceptor):
         self._values[id(array)] = ref(array), value
 
     def value_of(self, array: Any) -> Value | None:
-        """Return the value of an array in the program, None of a foreign one."""
+        """Return the value of an array in the program; None for a foreign array."""
         reference, value = self._values.get(id(array), (None, None))
         return value if reference is not None and reference() is array else None
 
     def knows(self, array: Any) -> bool:
-        """Return whether an array is an argument, of the state, or made by the step."""
+        """Return whether an array belongs to an argument or the state, or was made by the step."""
         return self.value_of(array) is not None
 
     def add_array(self, array: Any, kind: str, name: str) -> tuple[Any, Value]:
-        """Return what stands for an array from before the step, an "input" or part of the "state",
-        and its value.
+        """Return the stand-in for an array from before the step, and its value.
 
-        It is another array object in the same memory: what holds that one after the step has taken
-        it in the step.
+        `kind` is "input", or "state" for a part of the state. The stand-in is another array object
+        in the same memory: whatever holds it after the step has obtained it during the step.
         """
         if id(array) not in self._own:
             storage = self._storages.setdefault(id(owner_of(array)), Storage(kind))
@@ -122,24 +113,23 @@ class Recorder(Interceptor):
         return own, value
 
     def constant(self, make: Callable[[], tuple[Any, Device]]) -> tuple[Any, Device]:
-        """Return an array, and its device, that is made of Python's values."""
+        """Return an array made from Python values, and its device."""
         with Scope(recording, None):
             array, device = make()
         return self._outside(self.constant_proxy(array)) if device is self.real else array, device
 
     def constant_proxy(self, array: Any) -> Any:
-        """Return the proxy of a constant: of a copy, to which the step may write."""
+        """Return the proxy of a constant: of a copy, since the step may write to it."""
         value = self._new_value(array, Storage("constant"))
         self.constants[value.number] = array
         return self.call(self.real.xp.asarray, (Proxy(self, array, value),), {"copy": True}, ())
 
     @contextmanager
     def paused(self, follow: Iterable[Any]) -> Iterator[None]:
-        """Return a context in which nothing is recorded, and some tensors may get new arrays of
-        equal values.
+        """Return a context that records nothing, and in which tensors may get new equal arrays.
 
-        Tensors outside of the step may then have the arrays of these tensors, which get array
-        objects of their own.
+        After that, tensors outside of the step may have the arrays of the tensors in `follow`, so
+        these get separate array objects.
         """
         values = [(x, value) for x in follow if (value := self.value_of(x._data)) is not None]
         for x, _ in values:
@@ -151,12 +141,13 @@ class Recorder(Interceptor):
             self._remember(x._data, value)
 
     def release(self) -> None:
-        """Drop what stands for arrays from before the step."""
+        """Drop the stand-ins for arrays from before the step."""
         self._own.clear()
 
     def arrays_of(self, values: Sequence[Value]) -> list[Any]:
-        """Return arrays with the values, as array objects that nothing else holds; all of them
-        still exist.
+        """Return arrays with the values, as array objects that nothing else holds.
+
+        All these arrays must still exist.
         """
         arrays = {
             value: array
@@ -166,27 +157,25 @@ class Recorder(Interceptor):
         return [arrays[value].view() for value in values]
 
     def escaped(self) -> Value | None:
-        """Return the value of an array that something other than tensors from before the step still
-        holds.
-        """
+        """Return the value of an array that is still held, other than by tensors from before."""
         return next(
             (value for reference, value in self._values.values() if reference() is not None), None
         )
 
     def forget(self) -> None:
-        """Drop calls, arrays and generators: numbers of the program refer to the recorder."""
+        """Drop calls, arrays and generators, since numbers of the program refer to the recorder."""
         self.calls, self.reads, self.constants = [], [], {}
         for known in (self._values, self._own, self._storages, self._numbers, self._states):
             known.clear()
 
     def line_of(self, value: Value | None) -> str:
-        """Return the line that computed a value; the first line of the step if none did."""
+        """Return the line that computed a value, or the first line of the step if none did."""
         return next((call.line for call in self.calls if value in call.results), self._line)
 
-    # Array code: proxies go in, and arrays come out
+    # Array code: arguments are proxies, results are arrays
 
     def proxy(self, array: Any) -> Proxy:
-        """Return the proxy of an array; a foreign one refuses the capture."""
+        """Return the proxy of an array; a foreign array refuses the capture."""
         value = self.value_of(array)
         if value is None:
             self.refuse(
@@ -199,7 +188,7 @@ class Recorder(Interceptor):
         return Proxy(self, array.view(), value, array)
 
     def inside(self, x: Any) -> Any:
-        """Return arguments of array code, with proxies for arrays."""
+        """Return the arguments of array code, with proxies in place of arrays."""
         return map_leaves(self._inside, x)
 
     def _inside(self, x: Any) -> Any:
@@ -212,7 +201,7 @@ class Recorder(Interceptor):
         )
 
     def outside(self, x: Any) -> Any:
-        """Return results of array code as tensors hold them, with arrays for proxies."""
+        """Return the results of array code as tensors hold them: arrays in place of proxies."""
         return map_leaves(self._outside, x)
 
     def _outside(self, x: Any) -> Any:
@@ -228,30 +217,29 @@ class Recorder(Interceptor):
     def run(self, device: Device, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Return the result of array code: a function of a device and arguments."""
         if device is not self.real:
-            return function(
-                device, *args
-            )  # arrays of a vmap are tensors; arrays of other devices are foreign
+            # arrays of a vmap are tensors; arrays of other devices are foreign
+            return function(device, *args)
         self._op = f"a call of {function.__name__.strip('_')}"
         return self.outside(function(self.device_within, *self.inside(args)))
 
     def enter(self, device: Device, arrays: Any, options: Any) -> tuple[Any, Any, Any]:
-        """Return the device, the arrays and the options that a rule is called with."""
+        """Return the device, the arrays and the options to call a rule with."""
         if device is not self.real:
             return device, arrays, options
         return self.device_within, self.inside(arrays), self.inside(options)
 
     def leave(self, device: Device, *results: Any) -> Any:
-        """Return the device, and what a rule has returned, as tensors and nodes hold it."""
+        """Return the device and the results of a rule, as tensors and nodes hold them."""
         return self.real if device is self.device_within else device, *map(self.outside, results)
 
     # Ops
 
     def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
-        """Note which op is called, for messages."""
+        """Record the name of the op that is called, for messages."""
         self._op = "indexing" if function.name in ("getitem", "setitem") else function.name
 
     def before_backward(self, edges: Iterable[Any]) -> None:
-        """Refuse a graph from before the step, whose values it saved before."""
+        """Refuse a graph from before the step, since it has saved values from before."""
         if any(0 < edge.order < self._start for edge in edges):
             self.refuse("a graph from before the step is walked")
 
@@ -262,7 +250,7 @@ class Recorder(Interceptor):
     ) -> Any:
         """Call a function of arrays, and record the call."""
         args, options = map_leaves(self._inside, args), map_leaves(self._inside, options)
-        # Arrays alone: NumPy has one True for all scalars that are true.
+        # Arrays only: all true NumPy scalars are one object, so their ids do not identify them.
         operands = {id(x.array): x for x in leaves((*args, *options.values())) if type(x) is Proxy}
         written = [
             x for x in (*map(args.__getitem__, writes), options.get("out")) if type(x) is Proxy
@@ -275,16 +263,16 @@ class Recorder(Interceptor):
             self._has_written = self._has_written or x.value.storage.kind != "temporary"
         try:
             result = function(*map_leaves(_concrete, args), **map_leaves(_concrete, options))
-        except Exception as error:  # which the step may catch, and other values may not raise
+        except Exception as error:  # the step may catch it, and other values may not raise it
             self.refuse(f"{name} raises {type(error).__name__}, which may depend on values")
             raise
         single = not isinstance(result, (tuple, list))
         arrays = [result] if single else result
         if not written and not any(map(_is_array, arrays)):
-            return result  # of shapes or dtypes
+            return result  # the call is of shapes or dtypes
         known = single and (result is None or id(result) in operands)
         made = [] if known else [self._wrap(array, operands) for array in arrays]
-        if made or written:  # else an argument is returned as it is: nothing happened
+        if made or written:  # if not, an argument is returned unchanged
             stored, stored_options = map_leaves(_symbolic, args), map_leaves(_symbolic, options)
             results, writes_to = [x.value for x in made], tuple([x.value for x in written])
             self.calls.append(
@@ -297,7 +285,7 @@ class Recorder(Interceptor):
         return result._make(made) if hasattr(result, "_make") else type(result)(made)
 
     def _wrap(self, array: Any, operands: dict[int, Proxy]) -> Proxy:
-        """Return the proxy of a result, which may be an operand, or share the memory of one."""
+        """Return the proxy of a result, which may be an operand or share the memory of one."""
         if id(array) in operands:
             return operands[id(array)]
         storage = Storage("temporary")
@@ -311,9 +299,7 @@ class Recorder(Interceptor):
         return Proxy(self, array, self._new_value(array, storage))
 
     def _check_call(self, name: str, args: Sequence[Any]) -> None:
-        """Refuse shapes that depend on values, and calls that may raise when a replay has written
-        to the state.
-        """
+        """Refuse shapes that depend on values, and calls that may raise after a write to state."""
         if name == "getitem" or name == "setitem":
             self._check_key(name, *args)
         elif name in _SHAPED_BY_VALUES or (name == "repeat" and isinstance(args[1], Proxy)):
@@ -325,8 +311,9 @@ class Recorder(Interceptor):
             )
 
     def _check_key(self, name: str, x: Any, key: Any, value: Any = None) -> None:
-        """Refuse masks; after a write to the state, check the range of indices before all
-        writes.
+        """Refuse masks; after a write to the state, add a range check of the indices.
+
+        The program runs all checks before its writes.
         """
         parts = key if type(key) is tuple else (key,)
         if any(isinstance(part, Proxy) and "bool" in str(part.dtype) for part in parts):
@@ -342,7 +329,7 @@ class Recorder(Interceptor):
                     self.check(self.device_within.xp.all((part >= -length) & (part < length)))
 
     def check(self, condition: Any) -> bool:
-        """Return the truth of an array of one bool, and make it a check of the program."""
+        """Return the truth of an array of one bool, and add it to the checks of the program."""
         if isinstance(condition, bool):
             return condition
         condition = condition if isinstance(condition, Proxy) else self.proxy(condition)
@@ -357,8 +344,9 @@ class Recorder(Interceptor):
     # Numbers
 
     def add_number(self, value: Any, owner: Any, key: Any, name: str) -> None:
-        """Follow a number, or a tuple, of an optimizer, or the state of a generator, from call to
-        call.
+        """Follow a number, or a tuple of numbers, from call to call.
+
+        It belongs to an optimizer, or is the state of a generator.
         """
         number = self._read(value, owner, key, name)
         if key == "_state":
@@ -368,7 +356,7 @@ class Recorder(Interceptor):
             self._numbers[id(owner), key] = number
 
     def _read(self, value: Any, owner: Any, key: Any, name: str, index: int | None = None) -> Any:
-        """Return the expression of a number, or a tuple of them, that is read from its owner."""
+        """Return the expression of a number, or a tuple of numbers, that is read from its owner."""
         if type(value) is tuple:
             return tuple([self._read(part, owner, key, name, i) for i, part in enumerate(value)])
         value = value.item() if hasattr(value, "item") else value
@@ -384,7 +372,7 @@ class Recorder(Interceptor):
         return number
 
     def update_numbers(self, owner: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-        """Return the options or the numbers of an optimizer, as its update rule is given them."""
+        """Return an optimizer's options or numbers as they are passed to its update rule."""
         numbers = {}
         for key, value in values.items():
             number = self._numbers.get((id(owner), key), value)
@@ -397,9 +385,7 @@ class Recorder(Interceptor):
         return values if self.refusal else numbers
 
     def updated_numbers(self, owner: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-        """Note the numbers that an update rule leaves, and return them as the optimizer keeps
-        them.
-        """
+        """Record the numbers after an update rule, and return them as the optimizer stores them."""
         for key, value in values.items():
             if is_symbolic(value):
                 self._numbers[id(owner), key] = value
@@ -414,44 +400,43 @@ class Recorder(Interceptor):
         return self._states.get(id(after), (None, after))[1]
 
     def add_generator(self, generator: Any) -> None:
-        """Take a generator that the step makes from a seed as a constant."""
+        """Treat a generator that the step makes from a seed as a constant."""
         self._generators.add(id(generator))
 
     def draw(
         self, generator: Any, before: tuple[int, int], after: tuple[int, int]
     ) -> tuple[Any, Any]:
-        """Return the seed and the number of a call of a generator, as random kernels are given
-        them.
+        """Return the seed and the call number of a generator, as passed to random kernels.
 
-        States are known by identity, for a recomputation sets a generator back to an earlier one.
+        States are known by identity, because a recomputation resets a generator to an earlier
+        state.
         """
         if id(generator) not in self._generators:
             self.refuse(
                 "random numbers are drawn from a generator that is not found from the step, or has"
                 " no seed: name it in state="
             )
-        _, (seed, call) = self._states.get(
-            id(before), (None, before)
-        )  # one that the step has set is constant
+        # a state that the step has set is constant
+        _, (seed, call) = self._states.get(id(before), (None, before))
         self._states[id(before)] = before, (seed, call)
         self._states[id(after)] = after, (seed, call + 1)
         return SymbolicInt.of(seed), SymbolicInt.of(call)
 
 
 def _same_number(one: Any, other: Any) -> bool:
-    """Return whether two numbers, or tuples of them, are of one type, with equal bits."""
+    """Return whether two numbers, or tuples of numbers, have the same type and bits."""
     return type(one) is type(other) and repr(one) == repr(other)
 
 
 def _concrete(x: Any) -> Any:
-    """Return an argument as the function takes it."""
+    """Return an argument as it is passed to the function."""
     if isinstance(x, Proxy):
         return x.array
     return x.value if type(x) is Number else x.real if type(x) is RecordingDevice else x
 
 
 def _symbolic(x: Any) -> Any:
-    """Return an argument as a program has it."""
+    """Return an argument as it appears in the program."""
     if isinstance(x, Proxy):
         return x.value
     return x.number if type(x) is SymbolicInt else x.real if type(x) is RecordingDevice else x

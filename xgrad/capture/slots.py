@@ -1,6 +1,4 @@
-"""The slots of a recorded step: where state is kept, with its contents before and after the
-step.
-"""
+"""The slots of a recorded step: where state is kept, with contents before and after the step."""
 
 from __future__ import annotations
 
@@ -25,24 +23,21 @@ from xgrad.optim.flat import FlatParameters
 from xgrad.optim.optimizer import Optimizer
 from xgrad.random.generator import Generator
 
-_KEPT_APART = frozenset(
-    {"_packed", "_unpacked_state", "training"}
-)  # attributes that have own rules
+# attributes that have rules of their own
+_KEPT_APART = frozenset({"_packed", "_unpacked_state", "training"})
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A place where state is kept: an attribute of an object, a key of a dict, or a context
-    variable.
+    """A location of state: an attribute of an object, a key of a dict, or a context variable.
 
-    The name is for messages. `before` is the content before the step, and `after` at its end. For
-    an array, `before` stands for the `original` while the step is recorded, and `value` is its
-    value in the program. The kind is one of
+    The name is for messages. `before` is the content before the step, and `after` the content at
+    its end. For an array, `before` stands in for the `original` while the step is recorded, and
+    `value` is its value in the program. The kind is one of
 
     - "array" and "placement" of a tensor, and "grad" of a leaf;
-    - "number", or a tuple of them, that an optimizer counts, or the state of a generator;
-    - "option", such a number among the options of an optimizer, which a step may read and not
-      change;
+    - "number": a number, or a tuple of them, that an optimizer counts, or the state of a generator;
+    - "option": a number among the options of an optimizer, which a step may read but not change;
     - "mode" of a module;
     - "other", which a step may not change.
     """
@@ -57,7 +52,7 @@ class Slot:
     after: Any = None
 
     def read(self) -> Any:
-        """Return the content of the slot; None if the key is gone."""
+        """Return the content of the slot, or None if the key is gone."""
         if isinstance(self.owner, ContextVar):
             return self.owner.get()
         return (
@@ -67,15 +62,16 @@ class Slot:
         )
 
     def write(self, content: Any) -> None:
-        """Give the slot a content."""
+        """Set the content of the slot."""
         if isinstance(self.owner, dict):
             self.owner[self.key] = content
         else:
             setattr(self.owner, self.key, content)
 
     def enter(self, recorder: Recorder, memory: str) -> None:
-        """Note the content before the step, and make it known to the recorder: an array in a kind
-        of memory.
+        """Store the content before the step, and register it with the recorder.
+
+        `memory` is the kind of storage for an array.
         """
         self.before = self.read()
         if self.kind == "array" and isinstance(self.before, recorder.real.array_type):
@@ -91,14 +87,13 @@ class Slot:
 
 
 class Slots:
-    """The slots of a state and of arguments, in the order in which they are found."""
+    """The slots of a state and of arguments, in the order of their discovery."""
 
     def __init__(self, state: State, arguments: Iterable[Tensor]) -> None:
         self.all: list[Slot] = []
         self.flats: dict[int, FlatParameters] = {}  # packed parameters, by id
-        self.leaves: dict[
-            int, tuple[Tensor, Leaf, str]
-        ] = {}  # and their names, by the id of the tensor
+        # tensors with their leaves and names, by the id of the tensor
+        self.leaves: dict[int, tuple[Tensor, Leaf, str]] = {}
         self._seen: set[int] = set()
         self._add("other", grad_enabled, "", "the grad mode")
         self._add("other", _default, "", "the default device")
@@ -127,23 +122,20 @@ class Slots:
                 self._add(kind if _is_numeric(value) else "other", options, key, name.format(key))
 
     def _tensor(self, x: Any, name: str) -> None:
-        """Add the slots of a tensor, of its gradient, and of the buffers that an optimizer keeps it
-        in.
-        """
-        if (
-            x is None or id(x) in self._seen or not x.is_leaf
-        ):  # one with a graph from before stays foreign
+        """Add the slots of a tensor, its gradient, and the buffers in which it is packed."""
+        # a tensor with a graph from before the step stays foreign
+        if x is None or id(x) in self._seen or not x.is_leaf:
             return
         self._seen.add(id(x))
         leaf = x._leaf
-        if leaf is not None and leaf.slot is not None:
-            flat = leaf.slot.flat()
-            if (
-                flat is None
-            ):  # the optimizer is gone, or packs the parameters again in its next step
-                leaf.slot = None
+        if leaf is not None and leaf.receiver is not None:
+            flat = leaf.receiver.flat()
+            if flat is None:
+                # the optimizer is gone, or packs the parameters again in its next step
+                leaf.receiver = None
             else:
-                self._flat(flat)  # before the parameter: its buffers stand for those in them
+                # before the parameter, so that the buffers stand for the arrays inside them
+                self._flat(flat)
         self._add("array", x, "_data", name)
         self._add("placement", x, "_placement", name)
         self._add("other", x, "_edge", f"{name}.requires_grad")
@@ -153,7 +145,7 @@ class Slots:
             self._tensor(leaf.grad, f"{name}.grad")
 
     def _flat(self, flat: FlatParameters) -> None:
-        """Add the buffers of packed parameters, of their gradients and moments."""
+        """Add the buffers of packed parameters, of their gradients, and of their moments."""
         if id(flat) in self.flats:
             return
         self.flats[id(flat)] = flat
@@ -172,7 +164,7 @@ class Slots:
 
 
 def buffers_of(flat: FlatParameters) -> list[Tensor]:
-    """Return the tensors that hold packed parameters, their gradients and moments."""
+    """Return the tensors that hold packed parameters, their gradients, and their moments."""
     gradients = flat.gradients
     buffers = [flat.buffer, *flat.arrays.values(), gradients.buffer]
     for i in filter(flat.packs, range(len(flat.params))):
@@ -192,25 +184,26 @@ def _is_numeric(value: Any) -> bool:
 
 
 class Recording:
-    """A step that is recorded: its slots, its arguments and its result."""
+    """A step that is being recorded: its slots, its arguments and its result."""
 
     def __init__(
         self, state: State, slots: Slots, recorder: Recorder, tensors: list[Tensor], structure: Any
     ) -> None:
         self.state, self.slots, self.recorder = state, slots, recorder
-        self.tensors, self.structure = tensors, structure  # of the arguments
+        self.tensors, self.structure = tensors, structure  # the arguments'
         self.layouts = [
             (type(x), x._placement, x._edge is not None, x._data.shape, x._data.strides)
             for x in tensors
         ]
         leaves = [leaf for _, leaf, _ in slots.leaves.values()]
-        self.gradients = {id(leaf): leaf.grad for leaf in leaves}  # before the step, as the hooks
+        self.gradients = {id(leaf): leaf.grad for leaf in leaves}  # before the step, like `_hooks`
         self._hooks = {id(leaf): list((leaf.hooks or {}).values()) for leaf in leaves}
         inputs = set(map(id, tensors)) - state.named.keys()
         for slot in slots.all:
             slot.enter(recorder, "input" if id(slot.owner) in inputs else "state")
         self.arrays = [slot for slot in slots.all if slot.value is not None]
-        #: Weak references to tensors that share memory with the slots' tensors, and follow them.
+        #: Weak references to tensors that share memory with the slots' tensors, and are updated
+        #: with them.
         self._relatives = [
             ref(x) for s in self.arrays if has_family(s.owner) for x in family_of(s.owner)
         ]
@@ -226,35 +219,32 @@ class Recording:
         self._stamps = [(x, key, getattr(x, key, 0)) for x, key in stamps]
 
     def is_identified(self, tensor: Tensor) -> bool:
-        """Return whether an argument must be the same tensor in each call: one of the state, or a
-        parameter.
+        """Return whether an argument has to be the same tensor in each call.
+
+        It is part of the state, or a parameter.
         """
         leaf = tensor._leaf
         return id(tensor) in self.state.named or (
-            leaf is not None and (leaf.slot is not None or type(tensor) is not Tensor)
+            leaf is not None and (leaf.receiver is not None or type(tensor) is not Tensor)
         )
 
     # The end of the step
 
     def finish(self) -> None:
-        """Read what the slots hold at the end of the step."""
+        """Read the contents of the slots at the end of the step."""
         for slot in self.slots.all:
             slot.after = slot.read()
         self.changes = [slot for slot in self.slots.all if slot.changed()]
         self.changed = {(id(slot.owner), slot.key) for slot in self.changes}
 
     def restore_arrays(self) -> None:
-        """Give tensors their array objects from before the step, in place of what stands for
-        them.
-        """
+        """Return the array objects from before the step to the tensors, in place of stand-ins."""
         for slot in self.arrays:
             if slot.read() is slot.before:
                 slot.write(slot.original)
 
     def release_arrays(self) -> None:
-        """Give tensors from before the step new array objects, in place of the arrays of the
-        step.
-        """
+        """Give tensors from before the step new array objects in place of the step's arrays."""
         self.restore_arrays()
         changed = [slot.owner for slot in self.changes if slot.kind == "array"]
         relatives = [x for reference in self._relatives if (x := reference()) is not None]
@@ -266,15 +256,13 @@ class Recording:
         self.recorder.release()
 
     def forget(self) -> None:
-        """Drop the result, and what the slots hold after the step."""
+        """Drop the result, and the contents of the slots after the step."""
         self.result = None
         for slot in self.slots.all:
             slot.after = None
 
     def follows(self, x: Tensor) -> bool:
-        """Return whether a tensor is a view of one that the step changed, and so is recomputed with
-        that.
-        """
+        """Return whether a tensor is a view of a changed tensor, and so is recomputed with it."""
         return (id(base_of(x)), "_data") in self.changed
 
     def unsupported_changes(self) -> Iterator[str]:
@@ -302,8 +290,9 @@ class Recording:
         return all(_packing(x) == before for x, before in self._packings)
 
     def changed_values(self) -> list[tuple[Any, str]]:
-        """Return the tensors, leaves and packed parameters that the step changed, with the
-        attribute for the time.
+        """Return changed tensors, leaves and packed parameters, each with its time attribute.
+
+        The attribute records the time of the last change.
         """
         return [(x, key) for x, key, before in self._stamps if getattr(x, key, 0) != before]
 

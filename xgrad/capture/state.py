@@ -1,6 +1,4 @@
-"""The state of a step: the tensors, modules, optimizers and generators that a function refers
-to.
-"""
+"""The state of a step: the tensors, modules, optimizers and generators that a function uses."""
 
 from __future__ import annotations
 
@@ -34,11 +32,11 @@ _FOREIGN = (random.Random, numpy.random.Generator, numpy.random.RandomState)
 
 
 class Link(NamedTuple):
-    """A path that may lead to state: an expression with ``{}`` for objects, the objects, and the
-    value at the path.
+    """A path that may lead to state.
 
-    The value of a container is a tuple of its contents; `leads_to` are the ids of the state that is
-    found through it.
+    It has an expression with ``{}`` for objects, the objects, and the value at the path. The value
+    of a container is a tuple of its contents. `leads_to` are the ids of the state found through the
+    path.
     """
 
     text: str
@@ -48,10 +46,10 @@ class Link(NamedTuple):
 
 
 class State:
-    """The state of a function, `named` by id; the links that lead to it; and generators of other
-    libraries.
+    """The state of a function, `named` by id.
 
-    Each method of the search returns the ids of the state that something leads to.
+    It includes the links that lead to the state, and generators of other libraries. Each search
+    method returns the ids of the state that an object leads to.
     """
 
     def __init__(self, function: Any, arguments: Iterable[Any], extra: Any) -> None:
@@ -60,9 +58,8 @@ class State:
         self.foreign_generators: list[Any] = []
         self.edits = -1
         self._contents: list[tuple[Module, list[Any]]] = []
-        self._visited: dict[
-            int, tuple[Any, int, set[int]]
-        ] = {}  # what, at which level, and the state it leads to
+        # objects, the levels of their searches, and the ids of the state they lead to, by id
+        self._visited: dict[int, tuple[Any, int, set[int]]] = {}
         self._callable(function, "", followed=True)
         for i, argument in enumerate(arguments):
             self._visit(argument, f"argument {i}")
@@ -75,7 +72,7 @@ class State:
         return [(name, x) for name, x in self.named.values() if isinstance(x, kind)]
 
     def same_modules(self) -> bool:
-        """Return whether modules have the parameters, buffers, modules and modes that they had."""
+        """Return whether modules still have the same parameters, buffers, submodules and modes."""
         number = edits.number
         if self.edits != number and all(
             same_objects(_contents(module), known) for module, known in self._contents
@@ -84,9 +81,7 @@ class State:
         return self.edits == number
 
     def was_rebound(self, known: Container[int]) -> bool:
-        """Return whether a place holds another of the `known` tensors, or another module, than was
-        found there.
-        """
+        """Return whether a path now leads to another module, or another of the `known` tensors."""
         for text, (owner, *key), value, _ in self.links:
             if text != "{}":
                 now, before = [owner.get(*key) if key else getattr(owner, text[3:], None)], [value]
@@ -94,9 +89,8 @@ class State:
                 now, before = [owner[new] for new in owner.keys() - value], []
             else:
                 now, before = list(owner), list(value)
-            made = any(
-                isinstance(x, Tensor) and id(x) not in known for x in now
-            )  # by the step: an escape
+            # a tensor made by the step is an escape, which is reported elsewhere
+            made = any(isinstance(x, Tensor) and id(x) not in known for x in now)
             if not made and not same_objects(
                 *[[x for x in part if isinstance(x, _HOLDERS)] for part in (now, before)]
             ):
@@ -106,14 +100,17 @@ class State:
     # Search
 
     def _visit(self, x: Any, name: str, level: int = 0) -> set[int]:
-        """Search an object once: at level 1, an attribute of another object, without its own
-        attributes.
+        """Search an object once.
+
+        Level 1 is for attributes of other objects: it leaves out the attributes of the object
+        itself.
         """
         _, known, ids = self._visited.get(id(x), (None, 2, set()))
         level = 0 if isinstance(x, (*_HOLDERS, GradScaler)) else level
         ids = ids | {id(x)} if isinstance(x, _HOLDERS) else ids
         if level < known:
-            self._visited[id(x)] = x, level, ids  # first, for objects that contain themselves
+            # before the search, since objects may contain themselves
+            self._visited[id(x)] = x, level, ids
             ids |= self._search(x, name, level)
         return ids
 
@@ -136,9 +133,8 @@ class State:
             )
         if isinstance(x, (Generator, Function)):
             return set()
-        owner = (
-            x.__self__ if isinstance(x, BuiltinMethodType) else x
-        )  # of random.random, its generator
+        # for random.random, its generator
+        owner = x.__self__ if isinstance(x, BuiltinMethodType) else x
         if isinstance(owner, _FOREIGN):
             self.foreign_generators.append(owner)
         elif isinstance(x, (Mapping, *_SEQUENCES)):
@@ -150,9 +146,8 @@ class State:
                 ids = self._contained(
                     x, [self._visit(part, f"{name}[{i}]", level) for i, part in enumerate(tuple(x))]
                 )
-            return (
-                ids if level else ids | self._object(x, name)
-            )  # a class of the user's may have attributes
+            # a user-defined container may have attributes
+            return ids if level else ids | self._object(x, name)
         elif callable(x) and not isinstance(x, type):
             ids = self._callable(x, name)
             if (
@@ -161,14 +156,14 @@ class State:
                 or isinstance(x, (FunctionType, MethodType))
                 or level
             ):
-                return ids  # a decorated function, such as a captured step, is what it wraps
+                return ids  # a decorated function, such as a captured step, counts as its target
             return self._object(x, name)
         elif level == 0 and not isinstance(x, (type, ModuleType)):
             return self._object(x, name)
         return set()
 
     def _contained(self, container: Any, parts: Iterable[set[int]]) -> set[int]:
-        """Link the contents of a container, or those that an empty one may get."""
+        """Link the contents of a container, also of an empty one, which may be filled later."""
         ids = set().union(*parts)
         if (ids or not container) and not isinstance(container, (tuple, frozenset)):
             self.links.append(Link("{}", (container,), tuple(container), ids))
@@ -205,16 +200,14 @@ class State:
     def _link(
         self, text: str, objects: tuple[Any, ...], value: Any, name: str, level: int
     ) -> set[int]:
-        """Visit the value at a path, and link it if it leads to state or may be replaced by a
-        tensor.
-        """
+        """Visit the value at a path, and link it if it leads to state or may become a tensor."""
         ids = self._visit(value, name, level)
         if ids or type(value) in (type(None), bool, int, float, complex):
             self.links.append(Link(text, objects, value, ids))
         return ids
 
     def _callable(self, x: Any, name: str, followed: bool = False) -> set[int]:
-        """Find state in what a callable refers to."""
+        """Find the state that a callable refers to."""
         if isinstance(x, MethodType):
             return self._visit(x.__self__, name or "self") | self._callable(
                 x.__func__, name, followed
@@ -231,9 +224,8 @@ class State:
 
     def _function(self, function: FunctionType, followed: bool) -> set[int]:
         """Find state in the closure, the defaults and the named globals of a function."""
-        _, _, ids = self._visited.setdefault(
-            id(function), (function, 0, set())
-        )  # it may call itself
+        # marked as visited first, since it may call itself
+        _, _, ids = self._visited.setdefault(id(function), (function, 0, set()))
         ids |= self._visit(function.__defaults__, "default") | self._visit(
             function.__kwdefaults__, "default"
         )
@@ -242,7 +234,7 @@ class State:
         ):
             try:
                 ids |= self._link("{}.cell_contents", (cell,), cell.cell_contents, name, 0)
-            except ValueError:  # not assigned to yet
+            except ValueError:  # the variable is not assigned yet
                 continue
         file = function.__code__.co_filename
         if not followed and (
@@ -263,9 +255,7 @@ class State:
 
 
 def _contents(module: Module) -> list[Any]:
-    """Return the mode of a module, and those of its attributes that are or may be state, each after
-    its name.
-    """
+    """Return a module's mode and those attributes that are or may be state, each after its name."""
     items, kinds = vars(module).items(), (*_CONTAINERS, type(None))
     return [
         part
@@ -276,8 +266,9 @@ def _contents(module: Module) -> list[Any]:
 
 
 def slots_of(x: Any) -> list[str]:
-    """Return the names of the attributes in the ``__slots__`` of an object; Python renames private
-    ones.
+    """Return the names of the attributes in the ``__slots__`` of an object.
+
+    Names of private attributes are mangled, as in Python.
     """
     found = []
     for kind in type(x).__mro__:
@@ -302,15 +293,16 @@ def holds_state(container: Any) -> bool:
 
 
 def _names(code: CodeType) -> set[str]:
-    """Return the names of globals and attributes in code, and in that of functions inside it."""
+    """Return the names of globals and attributes in code, including functions inside it."""
     return set(code.co_names).union(
         *[_names(part) for part in code.co_consts if isinstance(part, CodeType)]
     )
 
 
 def foreign_states(generators: Iterable[Any]) -> list[Any]:
-    """Return the states of some generators of Python and NumPy, and of those that each library
-    shares.
+    """Return the states of some generators of Python and NumPy.
+
+    The states of the generator that each of the two libraries shares come first.
     """
     states = [x.getstate() if isinstance(x, random.Random) else dumps(x) for x in generators]
     shared: Any = numpy.random.get_state()

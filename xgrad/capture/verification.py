@@ -1,4 +1,4 @@
-"""Verification of replays: the step runs eagerly from the same state, and all bits are compared."""
+"""Verification of replays: the step runs eagerly from the same state, and bits are compared."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from xgrad.core.views import base_of
 from xgrad.ops.writing import refresh
 from xgrad.support import trees
 
-#: The kinds of slots that are put back before the eager step, and of which numbers are compared
-#: after it.
+#: The kinds of slots that are restored before the eager step, and the kinds that are compared after
+#: it.
 RESTORED = ("array", "grad", "number", "option")
 COMPARED = ("grad", "number", "option")
 
 
 def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callable[[], Any]) -> Any:
-    """Return the result of a step, after the comparison of a replay with it.
+    """Return the result of an eager step, after comparing a replay with it.
 
-    `slots` are the slots of the step's state; `replay` returns the result, and whether a replay
-    made it. Raises `CaptureError` if a result or a tensor of the state differs; the state is then
-    what the eager step leaves.
+    `slots` are the slots of the step's state; `replay` returns a result, and whether a replay made
+    it. Raises `CaptureError` if a result or a tensor of the state differs; the state is then as the
+    eager step leaves it.
     """
     flats = slots.flats.values()
     packed = {id(x) for flat in flats for x in (*buffers_of(flat), *flat.params)}
-    gradients = [flat.gradients for flat in flats]  # seen as those of leaves
+    gradients = [flat.gradients for flat in flats]  # compared as gradients of leaves
     hidden = {id(x) for part in gradients for x in (part.buffer, *part.views, *part.tensors)}
     slots.all = [slot for slot in slots.all if id(slot.owner) not in hidden]
     before = [
@@ -68,7 +68,7 @@ def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callabl
 
 
 def _values(slots: Slots, result: Any) -> dict[str, Any]:
-    """Return results and state by name, as arrays of the host and plain values."""
+    """Return results and state by name, as host arrays and plain values."""
     parts = {f"result{path}": x for path, x in trees.leaves(result)}
     parts |= {
         x.name: x.owner for x in slots.all if x.kind == "array" and not x.name.endswith(".grad")
@@ -78,7 +78,7 @@ def _values(slots: Slots, result: Any) -> dict[str, Any]:
 
 
 def _host(x: Any) -> Any:
-    """Return the values of a tensor, with one NaN for all, and anything else as it is."""
+    """Return the values of a tensor, with a single NaN pattern, and anything else as it is."""
     if not isinstance(x, Tensor):
         return x
     host = np.array(x.device.backend.to_host(x._data))
@@ -97,7 +97,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _difference(one: Any, other: Any) -> str:
-    """Return the difference; of arrays, the first different element with its bits."""
+    """Return a text of the difference: for arrays, the first differing element with its bits."""
     arrays = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
     if not arrays or (one.shape, one.dtype) != (other.shape, other.dtype):
         return f"{one!r} against {other!r}"

@@ -25,10 +25,11 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command, with the arguments of the process by default, and return its exit status.
+    """Run a command, by default with the arguments of the process; return its exit status.
 
-    The status is 0; 1 for a training run that diverged or devices that disagree; 2 for an error of
-    the user, or a full disk; 130 for Ctrl-C; 141 for a closed output.
+    The status is 0; 1 for a training run that diverged or for devices that disagree; 2 for a user
+    error or a full disk; 130 for Ctrl-C; 141 for a closed output;
+    and 128 plus the number of a signal that stopped a training run.
     """
     name, *rest = [*(sys.argv[1:] if argv is None else argv), ""]
     if name in ("-h", "--help"):
@@ -60,9 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.filename is not None or error.errno not in {errno.EPIPE, *DISK_FULL}:
             raise
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # the rest of the buffer must not raise at exit
+        # The rest of the buffer must not raise at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if error.errno == errno.EPIPE:  # as in `xgrad info | head -1`
             return 141
         print(f"{program}: standard output: {error.strerror}", file=sys.stderr)

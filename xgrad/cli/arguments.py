@@ -1,4 +1,4 @@
-"""Parsing of arguments, with errors of one line."""
+"""Parsing of command-line arguments, with one-line errors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 
-LARGEST = 10**9  # above any number of images, steps or units; the product of two is an int64
+LARGEST = 10**9  # above any number of images, steps or units; the product of two fits an int64
 
 
 class UsageError(Exception):
-    """An error of the user; the message is the one line that is printed."""
+    """A user error; the message is the one line that is printed."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -29,8 +29,9 @@ class Parser(argparse.ArgumentParser):
         )
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Return the values of options; UsageError for ``--option=--``, which is an empty list
-        before Python 3.13.
+        """Return the values of options; raise UsageError for ``--option=--``.
+
+        Before Python 3.13, argparse takes it for an empty list.
         """
         for text in args:
             if text.startswith("--") and text.endswith("=--"):
@@ -76,7 +77,7 @@ def integer(low: int, high: int = LARGEST) -> Callable[[str], int]:
 
 
 def nonempty_path(text: str) -> Path:
-    """Return a path; an empty text, such as that of an unset variable of a shell, is none."""
+    """Return a path; reject an empty text, which may come from an unset shell variable."""
     if not text:
         raise argparse.ArgumentTypeError("expected a path, got ''")
     return Path(text)

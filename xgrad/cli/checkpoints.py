@@ -27,23 +27,23 @@ END = ".safetensors"
 
 
 class Checkpoints:
-    """The newest checkpoints of a run, a file each, which a thread writes.
+    """The newest checkpoints of a run, one file each, written by a thread.
 
-    A file is whole or not there, and older ones are removed after it is on the disk: whenever the
-    process is killed, the checkpoint before the one that is being written is whole.
+    A file is either complete or absent, and older files are removed once a new one is on the disk.
+    Whenever the process is killed, the checkpoint before the one that is being written is complete.
     """
 
     def __init__(self, run: Path, keep: int) -> None:
         self.folder, self.keep = run / FOLDER, keep
         self.last = -1  # the step of the checkpoint that was written last
-        self._thread = ThreadPoolExecutor(
-            1, "xgrad-checkpoint"
-        )  # one for all writes: to start one holds up training
+        # One thread for all writes, since starting a thread holds up training.
+        self._thread = ThreadPoolExecutor(1, "xgrad-checkpoint")
         self._write: Future[None] | None = None
 
     def write(self, step: int, state: Any) -> None:
-        """Copy the state after a number of steps, and begin to write it; raise the error of the
-        write before.
+        """Copy the state after a number of steps, and start to write it.
+
+        If the previous write failed, its error is raised.
         """
         self.wait()
         self.folder.mkdir(exist_ok=True)
@@ -62,7 +62,7 @@ class Checkpoints:
             last.result()
 
     def latest(self) -> Iterator[tuple[Path, Any]]:
-        """Yield the checkpoints that are whole, with their files, the newest one first."""
+        """Yield the path and the content of each intact checkpoint, the newest one first."""
         for step in reversed(self.steps()):
             path = self._path(step)
             try:
@@ -71,8 +71,9 @@ class Checkpoints:
                 print(f"xgrad train: a checkpoint is left out: {error}", file=sys.stderr)
 
     def _prune(self, step: int) -> None:
-        """Remove all but the newest checkpoints, and later ones, from which the run could not be
-        resumed.
+        """Remove all but the newest checkpoints, and all later than `step`.
+
+        The run could not be resumed from the later ones.
         """
         steps = self.steps()
         kept = [other for other in steps if other <= step][-self.keep :]
@@ -95,7 +96,7 @@ class Stopped(Exception):
 
 @contextmanager
 def stop_signals() -> Iterator[list[int]]:
-    """Collect SIGINT and SIGTERM in place of their effect; a second one of a kind has it."""
+    """Collect SIGINT and SIGTERM instead of acting on them; a second one of a kind takes effect."""
     received: list[int] = []
     before: dict[signal.Signals, Any] = {}
 
@@ -106,10 +107,8 @@ def stop_signals() -> Iterator[list[int]]:
     try:
         if current_thread() is main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                if signal.getsignal(number) not in (
-                    signal.SIG_IGN,
-                    None,
-                ):  # not in a background job of a shell
+                # A background job of a shell ignores signals, and continues to.
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):
                     before[number] = signal.getsignal(number)
                     signal.signal(number, receive)
         yield received
@@ -120,10 +119,9 @@ def stop_signals() -> Iterator[list[int]]:
 
 @contextmanager
 def new_folder(out: Path, files: tuple[str, ...]) -> Iterator[Path]:
-    """Make and lock a folder without a run, of this name or the next one: ``out``, ``out-2``,
-    ``out-3``.
+    """Make and lock a folder without a run: ``out``, else ``out-2``, ``out-3`` and so on.
 
-    A folder has a run if another process has locked it, or if it has one of the `files`, or
+    A folder has a run if another process has locked it, or if it has one of the `files` or
     checkpoints. A process that was killed while it replaced the files may have left them under the
     names of backups.
     """
@@ -156,8 +154,10 @@ def run_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def lock(folder: Path) -> Iterator[bool]:
-    """Lock a folder for this process as long as it lives, and say whether no other has; Windows has
-    no such locks.
+    """Lock a folder, and yield whether no other process has locked it.
+
+    The lock ends with the context, or with the process if it is killed. Windows has no locks of
+    folders, and the result is True.
     """
     if sys.platform == "win32":
         yield True

@@ -1,5 +1,6 @@
-"""Images of users: arrays in .npy files, and pictures such as photos, converted to the form of a
-training set.
+"""Conversion of users' images to the form of a training set.
+
+Images are arrays in .npy files, or pictures such as photos.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import numpy.typing as npt
 
 from xgrad.cli.arguments import UsageError
 
-#: Formats of pictures, by their names in Pillow; its other readers stay closed, for the EPS reader
-#: runs a program.
+#: Formats of pictures, by their names in Pillow. Its other readers are not used, because the EPS
+#: reader runs a program.
 FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 FAINTEST = 1 / 8  # least contrast, or brightest pixel, as a fraction of the largest grey value
 
@@ -32,8 +33,9 @@ def read_image(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArra
 
 
 def _read_array(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArray[Any]:
-    """Return an array of grey values: integers from 0 to `largest`, or floats from 0 to either 1 or
-    `largest`.
+    """Return the grey values in a .npy file.
+
+    The file has integers from 0 to `largest`, or floats from 0 to either 1 or `largest`.
     """
     expected = (
         f"expected a .npy file of grey values from 0 to {largest:g}, or of floats from 0 to 1, of"
@@ -60,7 +62,7 @@ def _read_array(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArr
 
 
 def _read_picture(path: Path, shape: tuple[int, int], largest: float) -> npt.NDArray[np.float32]:
-    """Return a picture of any size, colours and polarity in the form of the image sets.
+    """Return a picture of any size, colours and polarity, converted to the form of the image sets.
 
     It is grey, on a background of 0, with `largest` as the strongest grey value. The background is
     the median of the outermost pixels; if it is lighter than the middle of the grey values, the

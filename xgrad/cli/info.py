@@ -64,9 +64,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of xgrad, Python and all packages that xgrad uses, None for missing
-    ones.
-    """
+    """Return the versions of xgrad, Python and the packages that xgrad uses; None if missing."""
     installed: dict[str, str | None] = {
         "xgrad": xgrad.__version__,
         "python": platform.python_version(),
@@ -80,8 +78,9 @@ def versions() -> dict[str, str | None]:
 
 
 def blas() -> list[dict[str, Any]] | str:
-    """Return name, version and number of threads of each BLAS library in use, or why they are
-    unknown.
+    """Return name, version and number of threads of each BLAS library in use.
+
+    If the libraries are unknown, return the reason.
     """
     try:
         return [
@@ -97,8 +96,9 @@ def blas() -> list[dict[str, Any]] | str:
 
 
 def cuda() -> dict[str, Any] | str:
-    """Return the versions of CuPy, CUDA's runtime and the driver, and whether TF32 is on, or why
-    they are unknown.
+    """Return the versions of CuPy, CUDA's runtime and the driver, and whether TF32 is on.
+
+    If these are unknown, return the reason.
     """
     try:
         backend = open_backend("cuda")
@@ -115,8 +115,8 @@ def _reason(kind: str, error: DeviceError) -> str:
 def gather(every: bool = False) -> dict[str, Any]:
     """Return versions, devices, CUDA and data for JSON.
 
-    Unless `every` library is to be opened, ``"usable"`` is None for a type that `xgrad.devices`
-    does not list.
+    If `every` is false, only libraries of device types that `xgrad.devices` lists, or that are in
+    use, are opened; ``"usable"`` is None for the others.
     """
     devices: list[dict[str, Any]] = []
     for kind in device_types():
@@ -160,8 +160,9 @@ def gather(every: bool = False) -> dict[str, Any]:
 
 
 def unopened(kind: str) -> str:
-    """Return the description of a type of device whose library is installed; DeviceError if it is
-    not.
+    """Return the description of a device type whose library is installed.
+
+    Raise DeviceError if the library is not installed.
     """
     library = backend_class(kind).library
     if find_spec(library) is None:

@@ -27,8 +27,9 @@ class Images(nn.Module):
 
 
 class Patches(nn.Module):
-    """Images as sequences of linear functions of their square patches, of shape (N, patches,
-    width).
+    """Images as sequences of square patches, of shape (N, patches, width).
+
+    The elements of a sequence are linear functions of the patches.
     """
 
     def __init__(self, shape: Shape, width: int) -> None:
@@ -47,8 +48,9 @@ class Patches(nn.Module):
 
 
 class MixerBlock(nn.Module):
-    """A block of an MLP-Mixer: an MLP over the patches of each channel, and one over the channels
-    of each patch.
+    """A block of an MLP-Mixer.
+
+    One MLP acts over the patches of each channel, and one over the channels of each patch.
     """
 
     def __init__(self, patches: int, width: int) -> None:
@@ -131,9 +133,8 @@ class Positions(nn.Module):
 
     def __init__(self, patches: int, width: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(
-            xgrad.random.normal((patches, width), 0.0, 0.5)
-        )  # as large as embeddings
+        # The weights are as large as the embeddings.
+        self.weight = nn.Parameter(xgrad.random.normal((patches, width), 0.0, 0.5))
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.weight
@@ -175,7 +176,7 @@ def shifted(rows: Tensor, shape: Shape, most: int, background: float) -> Tensor:
     )
 
 
-#: The networks for images; the other one is "mlp".
+#: The networks for images; the only other network is "mlp".
 IMAGE_MODELS: dict[str, Callable[[Shape, int], nn.Module]] = {
     "lenet": lenet,
     "cnn": cnn,
@@ -188,8 +189,9 @@ MODELS = ("mlp", *IMAGE_MODELS)
 def make_model(
     name: str, shape: Shape, classes: int, hidden: Sequence[int], activation: str, dropout: float
 ) -> nn.Module:
-    """Return a network of `MODELS` for rows of grey values; ValueError if it does not fit the shape
-    of the images.
+    """Return a network of `MODELS` for rows of grey values.
+
+    Raise ValueError if it does not fit the shape of the images.
     """
     if name != "mlp":
         return IMAGE_MODELS[name](shape, classes)

@@ -50,9 +50,8 @@ def run(argv: Sequence[str]) -> int:
     show_progress("")
     report.missing, report.absent = (missing, {}) if "devices" in args else ({}, missing)
     report.command = shlex.join(["xgrad", "parity", *argv])
-    print(
-        as_text(report, args.verbose), flush=True
-    )  # before a report that goes to standard output as well
+    # Printed before a report that goes to standard output as well.
+    print(as_text(report, args.verbose), flush=True)
     try:
         if "json" in args:
             files.write(args.json, as_json(report).encode())
@@ -123,7 +122,7 @@ def words(text: str) -> list[str]:
 
 
 def some_of(known: Sequence[str]) -> Callable[[str], list[str]]:
-    """Return the type of an argument: some of a few names."""
+    """Return an argument type: some of the known names, separated by commas."""
     return checked(
         words, lambda names: bool(names) and set(names) <= set(known), f"some of {','.join(known)}"
     )
@@ -170,7 +169,7 @@ def find_devices(names: Sequence[str]) -> tuple[list[Device], dict[str, str]]:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a file that cannot be written, before the comparison, which takes minutes."""
+    """Raise UsageError if a file cannot be written, before the comparison, which takes minutes."""
     folder = path.absolute().parent
     try:
         if path.is_dir() or not folder.is_dir():
@@ -181,8 +180,9 @@ def check_writable(path: Path) -> None:
 
 
 def progress(quiet: bool) -> Callable[[str], None]:
-    """Return a function that shows the current step on a terminal, in one line that the next one
-    replaces.
+    """Return a function that shows the current step on a terminal.
+
+    It takes one line, which the next step replaces.
     """
     if quiet or not sys.stderr.isatty():
         return lambda text: None

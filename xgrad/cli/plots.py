@@ -1,5 +1,6 @@
-"""Pictures of a training run: curves, and misclassified images. They need matplotlib, of the extra
-``cli``.
+"""Pictures of a training run: curves, and misclassified images.
+
+They need matplotlib, from the extra ``cli``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from xgrad.support.hints import import_optional
 
-COUNT = 40  # of misclassified images
+COUNT = 40  # most misclassified images in a picture
 
 
 def curves(metrics: Sequence[Mapping[str, float]], title: str) -> bytes:
@@ -42,8 +43,9 @@ def mistakes(
     probabilities: npt.NDArray[np.float32],
     columns: int = 8,
 ) -> bytes:
-    """Return a PNG of misclassified images, the most confident first, each with its true and its
-    predicted label.
+    """Return a PNG of misclassified images, the most confident first.
+
+    Each image has its true and its predicted label.
     """
     predicted = np.argmax(probabilities, axis=1)
     wrong = np.flatnonzero(predicted != labels)
@@ -68,12 +70,12 @@ def mistakes(
 
 
 def _figure(width: float, height: float) -> Any:
-    """Return an empty figure of a size in inches; raise ImportError with the command that installs
-    matplotlib.
+    """Return an empty figure of a size in inches.
+
+    If matplotlib is missing, ImportError tells the command that installs it.
     """
-    module = import_optional(
-        "matplotlib.figure", "cli"
-    )  # not pyplot: it keeps every figure, and may need a display
+    # not pyplot, which keeps every figure, and may need a display
+    module = import_optional("matplotlib.figure", "cli")
     return module.Figure(figsize=(width, height), layout="constrained")
 
 

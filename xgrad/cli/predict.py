@@ -78,9 +78,8 @@ def run(argv: Sequence[str]) -> int:
         None,
     )
     scaling = Scaling(*(float(config["grey_values"][name]) for name in ("mean", "std")))
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # values that are not finite are reported once
+    # Values that are not finite are reported once, below.
+    with np.errstate(over="ignore", invalid="ignore"):
         predicted = probabilities(model, scaling(image[None], device))[0]
     if not np.isfinite(predicted).all():
         raise UsageError(

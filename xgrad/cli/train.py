@@ -41,9 +41,9 @@ from xgrad.distributed import Communicator, RankError, world
 from xgrad.distributed.supervision import supervise
 from xgrad.support.files import DISK_FULL
 
-#: Default options of the MLP on data sets, those of MNIST for all published ones; learning rate and
-#: weight decay by optimizer. Those of the digits were chosen by cross-validation within the
-#: training images.
+#: Default options of the MLP by data set; the options of MNIST apply to all published data sets.
+#: Learning rate and weight decay are given by optimizer. The options of the digits were chosen by
+#: cross-validation within the training images.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "mnist": {
         "hidden": (256, 128),
@@ -66,7 +66,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "epochs": 30,
     },
 }
-#: Default options of the other networks, in place of those; of MNIST by network.
+#: Default options of the other networks, which replace the MLP's; epochs on MNIST by network.
 IMAGE_DEFAULTS: dict[str, dict[str, Any]] = {
     "mnist": {
         "shift": 2,
@@ -77,7 +77,7 @@ IMAGE_DEFAULTS: dict[str, dict[str, Any]] = {
     "digits": {"schedule": "onecycle", "shift": 1, "batch_size": 32, "epochs": 40},
 }
 DATASETS = ("digits", *PUBLISHED)
-#: Options that a resumed run may have.
+#: Options that may be given for a resumed run.
 RESUMED = {"resume", "device", "data", "no_download", "threads", "capture", "quiet"}
 RESUMED |= {"checkpoint_every", "keep", "tensorboard", "distributed", "shard_state"}
 OPTIMIZERS = ("sgd", "adam", "adamw")
@@ -229,7 +229,7 @@ def parser() -> Parser:
 
 
 def by_dataset(name: str) -> str:
-    """Return the default values of an option for its help."""
+    """Return the default values of an option, for its help text."""
 
     def text(value: Any) -> str:
         if isinstance(value, dict):
@@ -268,16 +268,15 @@ def run(argv: Sequence[str]) -> int:
         except UsageError as error:
             if ranks.size == 1:
                 raise
-            time.sleep(
-                ranks.rank > 0
-            )  # if all ranks have the error, rank 0 ends the others before they report it
+            # If all ranks have the error, rank 0 ends the others before they report it.
+            time.sleep(ranks.rank > 0)
             note(f"rank {ranks.rank}: {error}")
             ranks.abort(2)
             raise
 
 
 def start(top: Parser, args: Namespace, ranks: Communicator | None) -> int:
-    """Begin or resume a run, with all ranks if there are any; return the exit status."""
+    """Start or resume a run, with all ranks if there are any; return the exit status."""
     if not hasattr(args, "resume"):
         return train(args, {}, ranks)
     given = {name: value for name, value in vars(args).items() if value != top.get_default(name)}
@@ -290,7 +289,7 @@ def start(top: Parser, args: Namespace, ranks: Communicator | None) -> int:
     if ranks is not None and ranks.rank:
         saved, state = ranks.broadcast_object(None)
         return train(Namespace(**(saved | given | {"out": out})), state, ranks)
-    if not os.path.isdir(out):  # False, too, where a name is too long
+    if not os.path.isdir(out):  # also False if a name is too long
         raise UsageError(f"--resume: expected the folder of a run, got {out}")
     with run_folder(out):
         for path, state in Checkpoints(out, 1).latest():
@@ -310,7 +309,7 @@ def start(top: Parser, args: Namespace, ranks: Communicator | None) -> int:
 
 
 def train(args: Namespace, state: dict[str, Any], ranks: Communicator | None) -> int:
-    """Train in a new folder, or in that of the run with a state; return the exit status."""
+    """Train in a new folder, or in the folder of a resumed run; return the exit status."""
     if hasattr(args, "threads"):
         try:
             set_num_threads(args.threads)
@@ -348,7 +347,7 @@ def train(args: Namespace, state: dict[str, Any], ranks: Communicator | None) ->
     if resumes := bool(state):
         try:
             training.load_state_dict_of(trainer, state)
-            state.clear()  # which the callers hold during the run
+            state.clear()  # frees memory: the callers hold the state during the run
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(
                 f"--resume: expected a checkpoint of this network and data set: {error}"
@@ -360,16 +359,13 @@ def train(args: Namespace, state: dict[str, Any], ranks: Communicator | None) ->
             if training.out != out and hasattr(args, "out") and not args.quiet:
                 note(f"{out} has a run: this one is in {training.out}")
             if training.writes:
-                tempfile.TemporaryFile(dir=training.out).close()  # an OSError before the work
-            with np.errstate(
-                over="ignore", invalid="ignore"
-            ):  # a loss that is not finite is reported once
+                tempfile.TemporaryFile(dir=training.out).close()  # raises OSError before training
+            # A loss that is not finite is reported once, without warnings.
+            with np.errstate(over="ignore", invalid="ignore"):
                 return training.run(trainer)
     except OSError as error:
-        if error.filename is None and error.errno in {
-            errno.EPIPE,
-            *DISK_FULL,
-        }:  # standard output, not --out
+        # Without a file name, the error is of standard output, not of --out.
+        if error.filename is None and error.errno in {errno.EPIPE, *DISK_FULL}:
             raise
         if error.errno in DISK_FULL:
             last = f"epoch {training.saved}" if training.saved else "none"
@@ -418,9 +414,7 @@ def open_device(name: str) -> Device:
 
 
 def find_data(args: Namespace) -> TrainTestImages:
-    """Return the requested data set, or the digits if that is allowed and the requested one is
-    missing.
-    """
+    """Return the requested data set, or the digits if it is missing and a fallback is allowed."""
     folder: str | None = getattr(args, "data", None)
     if args.dataset == "digits":
         if folder is not None:

@@ -53,8 +53,8 @@ def one_cycle(optimizer: optim.Optimizer, steps: int) -> lr_scheduler.LRSchedule
     return lr_scheduler.LambdaLR(optimizer, factor)
 
 
-#: The schedule of the learning rate, given the number of steps of the run; stepped after each of
-#: them, or each epoch.
+#: The learning rate schedules, given the number of steps of the run. They advance after each step,
+#: or after each epoch.
 SCHEDULES: dict[str, Callable[[optim.Optimizer, int], lr_scheduler.LRScheduler]] = {
     "cosine": lr_scheduler.CosineAnnealingLR,
     "constant": lambda optimizer, steps: lr_scheduler.LambdaLR(optimizer, lambda step: 1.0),
@@ -85,7 +85,7 @@ class Options:
     epochs: int
     amp: bool
     ema: float  # decay of the average of the weights, 0 for none
-    validation: int  # the number of training images, the last ones, that are held back
+    validation: int  # number of training images that are held back, the last ones
     patience: int  # epochs without a smaller validation loss, 0 for any number
     seed: int
 
@@ -96,13 +96,14 @@ def note(text: str) -> None:
 
 
 class DivergedError(Exception):
-    """A loss is not finite; the arguments are its value and the images."""
+    """A loss that is not finite; the arguments are its value and the kind of images."""
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Standardization of grey values to mean 0 and standard deviation 1 over the training
-    images.
+    """Standardization of grey values to mean 0 and standard deviation 1.
+
+    Mean and standard deviation are taken over the training images.
     """
 
     mean: float
@@ -113,9 +114,8 @@ class Scaling:
         """Return the scaling of training images."""
         flat = split.images.reshape(-1)
         mean = int(flat.sum(dtype=np.int64)) / flat.size
-        squares = int(
-            np.einsum("i,i->", flat, flat, dtype=np.int64)
-        )  # exact, and without a copy of the images
+        # exact, and without a copy of the images
+        squares = int(np.einsum("i,i->", flat, flat, dtype=np.int64))
         return cls(mean, math.sqrt(squares / flat.size - mean**2))
 
     def __call__(self, images: np.ndarray, device: Device) -> Tensor:
@@ -139,12 +139,11 @@ def probabilities(model: nn.Module, images: Tensor) -> np.ndarray:
 
 
 class TrainingRun(Callback):
-    """The files, the messages and the checkpoints of one run of the command, as a callback of its
-    `trainer`.
+    """The files, messages and checkpoints of one run, as a callback of its `trainer`.
 
-    After each epoch all files are replaced together. Whenever the process is killed, the weights in
-    the folder are those of the last epoch in the metrics, or of the best one if there is a
-    validation split. A kill within the replacement may leave no weights: see `write_together`. The
+    After each epoch, all files are replaced together. Whenever the process is killed, the weights
+    in the folder belong to the last epoch in the metrics, or to the best epoch if there is a
+    validation split. A kill during the replacement may leave no weights: see `write_together`. The
     test images are evaluated once, after all choices.
 
     Numbers that the seed determines are in other files than times, so that they can be compared.
@@ -160,10 +159,8 @@ class TrainingRun(Callback):
         quiet: bool,
         ranks: Communicator | None = None,
     ) -> None:
-        self.ranks, self.writes = (
-            ranks,
-            ranks is None or ranks.rank == 0,
-        )  # of several processes, one has the files
+        # Of several processes, one writes the files.
+        self.ranks, self.writes = ranks, ranks is None or ranks.rank == 0
         self.options, self.data, self.device, self.out, self.quiet = (
             options,
             data,
@@ -188,18 +185,17 @@ class TrainingRun(Callback):
         self.shape = (height, width)
         self.stopping = EarlyStopping(options.patience or math.inf)
         self.saved = 0  # the last epoch with all files written
-        self.checkpoint_every, self.keep = (
-            0,
-            3,
-        )  # steps between checkpoints, 0 for none, and their number
+        # steps between checkpoints, 0 for none, and the number of checkpoints to keep
+        self.checkpoint_every, self.keep = 0, 3
         self.tensorboard: TensorBoard | None = None
-        self.signals: list[int] = []  # that were received
+        self.signals: list[int] = []  # received so far
 
     def trainer(
         self, capture: bool, tensorboard: bool = False, shard_state: bool = False
     ) -> Trainer:
-        """Return the loop of this run, with a new network; raise ImportError if tensorboardX is
-        missing.
+        """Return the trainer of this run, with a new network.
+
+        Raise ImportError if `tensorboard` is true and tensorboardX is missing.
         """
         options, shape = self.options, self.shape
         xgrad.manual_seed(options.seed)
@@ -283,13 +279,11 @@ class TrainingRun(Callback):
                 )
                 return 1
             except KeyboardInterrupt:
-                note(
-                    "interrupted:"
-                    f" {f'{self.out} holds epoch {self.saved}' if self.saved else 'nothing was written'}"
-                )
+                saved = f"{self.out} holds epoch {self.saved}"
+                note(f"interrupted: {saved if self.saved else 'nothing was written'}")
                 if self.ranks is not None and self.ranks.size > 1:
                     checkpoints.wait()
-                    fail(self.ranks, "was interrupted", 130)  # for others wait for this one
+                    fail(self.ranks, "was interrupted", 130)  # since others wait for this rank
                 return 130
             finally:
                 checkpoints.wait()
@@ -328,7 +322,7 @@ class TrainingRun(Callback):
         self.stop_if_asked(trainer)
 
     def stop_if_asked(self, trainer: Trainer) -> None:
-        """Raise `Stopped` after a signal, of any rank; called between steps only."""
+        """Raise `Stopped` after a signal to any rank; called between steps only."""
         signals = (
             [self.signals]
             if self.ranks is None
@@ -338,7 +332,7 @@ class TrainingRun(Callback):
             raise Stopped(max(signals)[0])
 
     def state_of(self, trainer: Trainer) -> dict[str, Any]:
-        """Return the state of a checkpoint: that of the trainer, and the options of the command."""
+        """Return the state of a checkpoint: the trainer's state, and the options of the command."""
         options = {
             "checkpoint_every": self.checkpoint_every,
             "keep": self.keep,
@@ -376,7 +370,7 @@ class TrainingRun(Callback):
             print(text, flush=True)
 
     def finish(self, trainer: Trainer) -> float:
-        """Evaluate the weights of the run on the test images, write, and return the accuracy."""
+        """Evaluate the run's weights on the test images, write files, and return the accuracy."""
         epoch = len(trainer.history)
         if self.options.validation:
             epoch = self.stopping.best_epoch(trainer.history)
@@ -397,19 +391,18 @@ class TrainingRun(Callback):
                 raise DivergedError(value, images)
 
     def write(self, trainer: Trainer, *test: dict[str, float]) -> None:
-        """Write the files of the run together, so that weights, metrics and configuration belong to
-        one epoch.
+        """Write the files of the run together.
 
-        `test` is the last line of the metrics, and that of the times.
+        Weights, metrics and configuration then belong to one epoch. `test` is the last line of the
+        metrics and the last line of the times.
         """
         rates = [
             {"images_per_second": len(self.train) / line["train_seconds"]}
             for line in trainer.timing
         ]
         files: dict[str, Content | None] = {
-            WEIGHTS: serialized(
-                self.stopping.best_weights or trainer.eval_model.state_dict()
-            ),  # see write_together
+            # the first file: see `write_together`
+            WEIGHTS: serialized(self.stopping.best_weights or trainer.eval_model.state_dict()),
             CONFIG: (json.dumps(self.config(), indent=2) + "\n").encode(),
             METRICS: json_lines([*trainer.history, *test[:1]]),
             TIMING: json_lines(

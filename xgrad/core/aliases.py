@@ -1,5 +1,6 @@
-"""Methods with PyTorch's names, and its names of parameters (`dim`, `keepdim`); docs/pytorch.md
-lists other differences.
+"""Methods with PyTorch's names, and its names of parameters (`dim`, `keepdim`).
+
+docs/pytorch.md lists the other differences.
 """
 
 from __future__ import annotations
@@ -37,9 +38,7 @@ def _cast(name: str) -> Callable[..., Tensor]:
 
 
 def _in_place(name: str) -> Callable[..., Tensor]:
-    """Return a function of the namespace as a method that gives the tensor the value of the
-    result.
-    """
+    """Return a function of the namespace as a method that assigns the result to the tensor."""
 
     def method(x: Any, *others: Any, **options: Any) -> Any:
         return namespace.ops.writing.update(
@@ -213,8 +212,9 @@ class Aliases(Operators, HintedTensor):
         return namespace.unstack(self, axis=dim)
 
     def gather(self: Any, dim: int, index: Tensor) -> Tensor:
-        """Return the elements at the indices along an axis, within the first ``index.shape``
-        elements.
+        """Return the elements at indices along an axis.
+
+        Along the other axes they are from the first ``index.shape`` elements.
         """
         dim = _axis("gather", self, dim, "dim")
         first = tuple(
@@ -256,8 +256,9 @@ class Aliases(Operators, HintedTensor):
         return namespace.expand_dims(self, axis=dim)
 
     def view(self: Any, *shape: Any) -> Tensor:
-        """Return a view of this tensor in another shape, to which writes reach it; ValueError if
-        that needs a copy.
+        """Return a view of this tensor in another shape; ValueError if that needs a copy.
+
+        Writes to the view reach this tensor.
         """
         return namespace.ops.writing.view(
             self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape

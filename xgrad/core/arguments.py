@@ -18,8 +18,9 @@ from xgrad.support.hints import shown
 
 
 def as_tensor(op: str, name: str, x: Any) -> Tensor:
-    """Return an argument as a tensor, a copy of an array on its device; TypeError names the op and
-    the argument.
+    """Return an argument as a tensor; an array is copied on its device.
+
+    The TypeError of anything else names the op and the argument.
     """
     if isinstance(x, Tensor):
         return x
@@ -69,10 +70,10 @@ def axis_error(
     several: bool = True,
     of: str = "x",
 ) -> Exception | None:
-    """Return the error of an argument that is an axis, or a tuple of `several`; None if it is
-    right.
+    """Return the error of an argument that names an axis, None if it is right.
 
-    `shape` is that of the argument `of`, to which the function adds as many axes as `added`.
+    The argument may be a tuple if it takes `several` axes. `of` is the argument with the axes, and
+    `shape` its shape, to which the function adds as many axes as `added`.
     """
     if type(axis) is int and -len(shape) <= axis < len(shape):
         return None
@@ -100,8 +101,9 @@ def axis_error(
 def front_axis(
     op: str, x: Tensor, axis: Any, name: str = "axis", of: str = "x", added: int = 0
 ) -> int:
-    """Return an axis counted from the front; TypeError or IndexError names the op and the
-    argument.
+    """Return an axis counted from the front.
+
+    The TypeError or IndexError of a wrong axis names the op and the argument.
     """
     ndim = len(x._data.shape) + added
     if type(axis) is int and -ndim <= axis < ndim:
@@ -121,8 +123,9 @@ def as_number(op: str, name: str, value: Any) -> Any:
 
 
 def to_tensors(op: Op, inputs: Sequence[Any], scalars: bool = False) -> list[Any]:
-    """Convert arrays among the inputs of a call to tensors, and the first scalar if there are only
-    scalars.
+    """Convert the arrays among the inputs of a call to tensors.
+
+    If there are only scalars, the first one is converted.
     """
     tensors = []
     for name, x in op.named(inputs):

@@ -33,8 +33,7 @@ def reads(op: Op, rule: Rule) -> tuple[str, ...]:
 
 
 class BackwardSpec:
-    """The values that a node saves and the rules that it runs, for one set of inputs that need a
-    gradient.
+    """What a node saves and which rules it runs, for one set of inputs that need a gradient.
 
     - ``save(out, raws, inputs, options, residual, edges)`` returns the saved tuple of a call: see
       `Node`.
@@ -83,9 +82,7 @@ class BackwardSpec:
             self.vjp_calls.append((self.first + i, run, "into" in names and not conjugates))
 
     def tensors(self, node: Node) -> list[Any]:
-        """Return the saved values of a node for a recorded pass: arrays as tensors, with their
-        edges.
-        """
+        """Return a node's saved values for a recorded pass: arrays as tensors, with their edges."""
         return [
             _as_tensor(node, role, value)
             for role, value in zip(self.saved_roles, node.saved or (), strict=False)
@@ -141,8 +138,9 @@ def _weak(x: Any) -> Any:
 
 
 def _compiled(parameters: str, expression: str, **names: Any) -> Callable[..., Any]:
-    """Return a function compiled for one specification, since sorting arguments at each call costs
-    more than a rule.
+    """Return the compiled function of one specification.
+
+    Sorting the arguments at each call would take longer than a rule.
     """
     return eval(f"lambda {parameters}: {expression}", {"__name__": __name__, **names})  # type: ignore[no-any-return]
 

@@ -118,14 +118,14 @@ def set_default_dtype(dtype: Any) -> Scope[np.dtype]:
 
 def is_complex(dtype: Any) -> builtins.bool:
     """Return whether a dtype of any library is complex."""
-    return (
-        dtype.kind == "c" if isinstance(dtype, np.dtype) else "complex" in str(dtype)
-    )  # str of NumPy's takes 2 us
+    # str of NumPy's takes 2 us
+    return dtype.kind == "c" if isinstance(dtype, np.dtype) else "complex" in str(dtype)
 
 
 def is_of_kind(caller: str, dtype: np.dtype, kind: Any) -> builtins.bool:
-    """Return whether a dtype is of a kind of the standard, of one of several, or the dtype that is
-    given for a kind.
+    """Return whether a dtype is of a kind of the standard, or of one of several kinds.
+
+    A dtype in the place of a kind stands for itself.
     """
     if isinstance(kind, tuple):
         return any(is_of_kind(caller, dtype, one) for one in kind)

@@ -17,9 +17,8 @@ from xgrad.core.namespace import errors, namespace
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor, from_placement
 
-_lock = (
-    RLock()
-)  # a handler of NumPy's errors, which adding may call, may run a backward pass of its own
+# a handler of NumPy's errors, which adding may call, may run a backward pass of its own
+_lock = RLock()
 
 
 def run_backward(
@@ -32,18 +31,17 @@ def run_backward(
 ) -> dict[Edge, Tensor]:
     """Carry `gradients`, given for the edges of results, back through the graph, newest node first.
 
-    Return those of the `wanted` edges that the results depend on; None adds to the ``.grad`` of
-    every leaf instead. With `stop`, wanted edges are taken as independent of each other: the pass
-    ends at each, before its hooks. In a first-order pass the rules run on the arrays of the device.
-    With `create_graph` they run on tensors, and are recorded themselves.
+    Return the gradients of the `wanted` edges that the results depend on; None adds to the
+    ``.grad`` of every leaf instead. With `stop`, wanted edges are taken as independent of each
+    other: the pass ends at each, before its hooks. In a first-order pass the rules run on the
+    arrays of the device. With `create_graph` they run on tensors, and are recorded themselves.
     """
     if (mode := intercepting.get()) is not None:
         mode.before_backward(gradients)
     recorder = None if create_graph else active_recorder()  # for the rules of this pass
     needed = None if wanted is None else _reachable(wanted, gradients)
-    accumulates = (
-        wanted is None and not create_graph
-    )  # rules may then write where an optimizer keeps the gradient
+    # rules may then write where an optimizer keeps the gradient
+    accumulates = wanted is None and not create_graph
     results: dict[Edge, Tensor] = {}
     leaves: list[tuple[Leaf, Any]] = []
     pending: dict[Edge, Any] = {
@@ -51,10 +49,9 @@ def run_backward(
     }
     queue = sorted([(-edge.order, edge) for edge in gradients])
     replaced: list[Edge] = []  # inputs of which no value is left: see `Function.replaces`
-    owned: set[Edge] = (
-        set()
-    )  # edges with a pending gradient in an array made here, that nothing else sees
-    running = [True]  # emptied at the end: slots are reserved by it
+    # edges with a pending gradient in an array made here, that nothing else sees
+    owned: set[Edge] = set()
+    running = [True]  # emptied at the end: receivers lend arrays until then
     grad_before, device = grad_enabled.get(), None
     context: Any = None
     try:
@@ -83,7 +80,7 @@ def run_backward(
                 if parent not in pending:
                     pending[parent] = [None] * len(parent.shape)
                     heappush(queue, (-parent.order, parent))
-                pending[parent][node.slot] = g
+                pending[parent][node.index] = g
                 continue
             if clock.last_change > node.order:
                 errors().check_unchanged(node)
@@ -123,11 +120,11 @@ def run_backward(
                     and writes
                     and edge not in pending
                     and type(edge) is Leaf
-                    and edge.slot
+                    and edge.receiver
                     and not edge.hooks
                 ):
                     with _lock:  # not where hooks, which may keep their gradient, run
-                        into = edge.slot.reserve(edge, running)
+                        into = edge.receiver.lend(edge, running)
                     if recorder is not None:
                         into = recorder.inside(into)
                 result = rule(g, xp, values, into)
@@ -199,9 +196,7 @@ def _add_zeros(
 
 
 def _reachable(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
-    """Return the edges behind the roots from which a wanted one can be reached; the others need no
-    gradient.
-    """
+    """Return the edges behind the roots that lead to a wanted edge: only they need a gradient."""
     nodes = list(roots)
     seen = set(nodes)
     oldest = min((edge.order for edge in wanted), default=0)  # older edges cannot depend on it
@@ -222,9 +217,7 @@ def _reachable(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
 
 
 def _split_joint_gradients(node: Node, results: Any) -> list[tuple[int, Rule, bool]]:
-    """Return calls that hand over the gradients of all inputs, which one rule has returned, one by
-    one.
-    """
+    """Return calls that hand over one by one the gradients that one rule returned."""
     results = results if isinstance(results, (tuple, list)) else (results,)
     edges = node.edges
     if len(results) != len(edges) or not all(r is None or hasattr(r, "dtype") for r in results):
@@ -257,10 +250,10 @@ def _zeros_of(device: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _unbroadcast_and_cast(node: Node, edge: Edge, g: Any, xp: Any) -> Any:
-    """Sum a gradient over the axes along which its input was broadcast, and give it the input's
-    dtype.
+    """Sum a gradient over the axes along which its input was broadcast, and cast it.
 
-    A real input moves along the real axis alone: it gets the real part.
+    The dtype is the dtype of the input. A real input moves along the real axis alone: it gets the
+    real part.
     """
     shape, got = tuple(edge.shape), tuple(g.shape)
     if got != shape:
@@ -311,7 +304,7 @@ def _accumulate(leaves: list[tuple[Leaf, Any]]) -> None:
         for leaf, g in leaves:
             if recorder is not None:
                 g = recorder.outside(g)
-            if leaf.slot is not None and not isinstance(g, Tensor):
-                leaf.slot.receive(leaf, g)
+            if leaf.receiver is not None and not isinstance(g, Tensor):
+                leaf.receiver.receive(leaf, g)
             else:
                 leaf.grad = _tensor(leaf, g) if leaf.grad is None else leaf.grad + _tensor(leaf, g)

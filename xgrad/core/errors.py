@@ -6,13 +6,13 @@ The module is loaded at the first error: see `namespace`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
+from xgrad.core import providers
 from xgrad.core.arguments import axis_error
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.graph import Leaf, Node, updated
@@ -53,15 +53,12 @@ _SEVERAL_AXES = frozenset(
 def _wrong_axis(
     op: Op, error: Exception, inputs: Sequence[Any], options: Mapping[str, Any]
 ) -> Exception | None:
-    """Return a better error if the cause is an option that is an axis, or axes, of the first
-    input.
-    """
+    """Return a better error if the cause is an option that names axes of the first input."""
     x = next((x for x in inputs if isinstance(x, Tensor)), None)
     if x is None or op.name == "tensordot":  # whose axes are a number, or a pair of sequences
         return None
-    if (
-        getattr(op, "_presets", None) is not None
-    ):  # a function of the user, whose axis may be anything
+    # a function of the user, whose axis may be anything
+    if getattr(op, "_presets", None) is not None:
         return None
     if not isinstance(error, (IndexError, TypeError)) and (
         not x.shape or op.name in ("cross", "vecdot")
@@ -99,9 +96,7 @@ _SAME = (
 def explain(
     op: Op, error: Exception, inputs: Sequence[Any], options: Mapping[str, Any]
 ) -> Exception:
-    """Return the error of an array library as one that names the op, its inputs and the argument
-    that is wrong.
-    """
+    """Return the error of an array library as one that names the op, its inputs and the cause."""
     if isinstance(error, (IndexError, TypeError, ValueError)) and (
         wrong := _wrong_axis(op, error, inputs, options)
     ):
@@ -140,7 +135,7 @@ def note_memory(error: Exception, device: Device | None) -> None:
     """Add to an error what holds the memory of a device, if it is that this is used up."""
     known = any(note.startswith("held on") for note in getattr(error, "__notes__", ()))
     if isinstance(error, MemoryError) and device is not None and not known:
-        error.add_note(import_module("xgrad.core.memory").report(device))
+        error.add_note(providers.module("memory").report(device))
 
 
 def check_unchanged(node: Node) -> None:
@@ -175,8 +170,7 @@ def check_unchanged(node: Node) -> None:
 
 
 def _in_updated_memory(node: Node, names: list[str]) -> list[str]:
-    """Return the names of saved values in the memory of parameters that were updated in place
-    since.
+    """Return the names of saved values in the memory of parameters that were updated since.
 
     They are views of parameters that nothing else holds, and values that were detached from them.
     """

@@ -1,8 +1,8 @@
-"""Fast paths of the most frequent calls: of one tensor, of two with one placement, or of one and a
-number.
+"""Fast paths of the most frequent calls.
 
-They are `Function.__call__` unrolled, with the same results. Other calls, and errors of kernels,
-take the slow path.
+They are the calls of one tensor, of two with one placement, and of a tensor and a number:
+`Function.__call__` unrolled, with the same results. Other calls, and errors of kernels, take the
+slow path.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ _NONE: Any = {1: None, 2: None, 3: None}  # specs of ops without rules, which ar
 def unary_fast_path(
     name: str, find: Callable[[], Any], views: Views = False, autocast: bool = False
 ) -> Callable[..., Any]:
-    """Return a call of one input; `find` returns its function, for the slow path, and for casts of
-    `autocast`.
+    """Return the call of a function of one input.
+
+    `find` returns the function, which the slow path and casts of `autocast` call.
     """
     cache: dict[Any, Any] = {}  # by placement
 
@@ -84,8 +85,9 @@ def unary_fast_path(
 def binary_fast_path(
     name: str, find: Callable[[], Any], autocast: bool = False
 ) -> Callable[..., Any]:
-    """Return a call of two inputs, the second a tensor or a number; `find` and `autocast` as in
-    `unary_fast_path`.
+    """Return the call of a function of two inputs, of which the second may be a number.
+
+    `find` and `autocast` are the same as in `unary_fast_path`.
     """
     cache: dict[Any, Any] = {}
 

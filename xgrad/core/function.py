@@ -90,9 +90,7 @@ class Function(Op):
 
     @classmethod
     def apply(cls, *inputs: Any) -> Any:
-        """Raise TypeError: functions of xgrad are called as instances, not by PyTorch's
-        ``apply``.
-        """
+        """Raise TypeError: xgrad calls functions as instances, not by PyTorch's ``apply``."""
         form = hints.FUNCTION.format(name=cls.__name__)
         raise TypeError(f"{cls.__name__}: expected a call of an instance, got .apply: write{form}")
 
@@ -117,8 +115,9 @@ class Function(Op):
     def of(
         cls, name: str, forward: Callable[..., Any], rules: Sequence[Rule | None], **flags: Any
     ) -> Function:
-        """Return the function of a forward rule and a derivative rule, or None, for each input, or
-        one if `joint`.
+        """Return the function of a forward rule, and of a derivative rule or None for each input.
+
+        If `joint`, there is one rule for all inputs.
         """
         self = object.__new__(cls)
         joint = flags.pop("joint", False)
@@ -128,8 +127,9 @@ class Function(Op):
         return self
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
-        """Apply the function to tensors and Python scalars, and record the call where a gradient is
-        wanted.
+        """Apply the function to tensors and Python scalars, and record the call.
+
+        A call is recorded if an input requires a gradient.
         """
         if options or self.options or (len(inputs) != len(self.inputs) and not self.variadic):
             inputs, options = self.bind(inputs, options)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary, ref
 
 from xgrad.backend.device import Placement
@@ -32,10 +32,30 @@ clock = Clock()
 updated: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
-class Leaf:
-    """The end of the graph at a tensor that the user made: it holds the gradient, never the
-    tensor.
+class GradientReceiver(Protocol):
+    """An object that receives the gradients of a leaf in memory of its own.
+
+    An optimizer sets it, to have all gradients in one buffer; the engine knows no more of it.
     """
+
+    def lend(self, leaf: Leaf, running: Sequence[bool]) -> Any:
+        """Return an array for a rule to write the gradient to, or None if there is none.
+
+        A backward pass has it until the pass empties `running`.
+        """
+
+    def receive(self, leaf: Leaf, g: Any) -> None:
+        """Add the array of a gradient to the leaf's gradient."""
+
+    def write(self, raw: Any) -> Any:
+        """Write a new value of the leaf to where the receiver keeps values; return its array."""
+
+    def expose(self) -> None:
+        """Note that a user has seen the gradient: its memory is then not written to again."""
+
+
+class Leaf:
+    """The end of the graph at a tensor of the user: it holds the gradient, never the tensor."""
 
     __slots__ = (
         "changed",
@@ -45,8 +65,8 @@ class Leaf:
         "moved",
         "order",
         "placement",
+        "receiver",
         "shape",
-        "slot",
         "viewed",
     )
     name = "leaf"
@@ -56,7 +76,7 @@ class Leaf:
         self.order = -next(clock.numbers)  # before every recording
         self.shape, self.placement = shape, placement
         self.grad: Any = None
-        self.slot: Any = None  # the `GradientSlot` of an optimizer
+        self.receiver: Any = None  # a `GradientReceiver`, or None
         self.hooks: dict[Any, Hook] | None = None
         self.changed = self.moved = 0
         self.viewed = False  # whether the tensor may have views, or be one
@@ -66,8 +86,9 @@ class Leaf:
         return f"<leaf {self.shape}>"
 
     def change(self, shape: tuple[int, ...], placement: Placement, when: int) -> None:
-        """Note a new value of the tensor; its gradient moves to another device or dtype, and is
-        dropped for a shape.
+        """Note a new value of the tensor.
+
+        The gradient moves to another device or dtype with it; a new shape drops the gradient.
         """
         if shape != self.shape or placement is not self.placement:
             grad = None
@@ -75,7 +96,7 @@ class Leaf:
                 grad = self.grad.detach().to(placement.device, dtype=placement.dtype)
             if shape != self.shape or placement.device is not self.placement.device:
                 self.moved = when
-            self.grad, self.slot = grad, None
+            self.grad, self.receiver = grad, None
         self.shape, self.placement, self.changed = shape, placement, when
 
 
@@ -111,8 +132,9 @@ class Node:
 
     @property
     def inputs(self) -> dict[str, Edge | None]:
-        """The nodes and leaves behind the op's inputs, by name; None where no gradient is needed;
-        {} once freed.
+        """The nodes and leaves behind the op's inputs, by name.
+
+        An input that needs no gradient has None, and a freed node no inputs.
         """
         return dict(self.spec.op.named(self.edges))
 
@@ -146,27 +168,28 @@ class MultiOutputNode(Node):
     outputs: list[Callable[[], OutputEdge | None]]
     placements: list[Placement]
 
-    def edge(self, slot: int) -> OutputEdge:
+    def edge(self, index: int) -> OutputEdge:
         """Return the edge of one result."""
-        edge: OutputEdge | None = self.outputs[slot]()
+        edge: OutputEdge | None = self.outputs[index]()
         if edge is None:
-            edge = record(OutputEdge(), self.spec, (self,), self.shape[slot], self.placements[slot])
-            edge.slot = slot
-            self.outputs[slot] = ref(edge)
+            shape, placement = self.shape[index], self.placements[index]
+            edge = record(OutputEdge(), self.spec, (self,), shape, placement)
+            edge.index = index
+            self.outputs[index] = ref(edge)
         return edge
 
 
 class OutputEdge(Node):
     """One result of a `MultiOutputNode`: it passes on its gradient to the node."""
 
-    __slots__ = ("__weakref__", "slot")
+    __slots__ = ("__weakref__", "index")
     saved: tuple[MultiOutputNode]
-    slot: int
+    index: int
 
     @property
     def name(self) -> str:
         """The name of the op, and which of its results this is."""
-        return f"{super().name}[{self.slot}]"
+        return f"{super().name}[{self.index}]"
 
     @property
     def edges(self) -> tuple[Edge | None, ...]:
@@ -188,8 +211,9 @@ Edge = Node | Leaf
 
 
 class RetainedGradient:
-    """The last hook of a tensor after `Tensor.retain_grad`: it adds up gradients. Its key is this
-    class.
+    """The hook of `Tensor.retain_grad`, which adds up gradients.
+
+    Its key among the hooks is this class, and it runs after all others.
     """
 
     __slots__ = ("grad",)

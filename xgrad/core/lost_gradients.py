@@ -1,4 +1,4 @@
-"""Warnings with the line of the user's code: of lost and missing gradients, and those of NumPy."""
+"""Warnings and errors with the line of the user's code: lost and missing gradients, NumPy's."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ class LostGradientWarning(UserWarning):
 
 
 class warn_lost_gradients(Mode[bool]):
-    """Warn where a tensor that needs a gradient becomes a number, within a ``with`` block or a
-    decorated function.
+    """Warn where a tensor that needs a gradient becomes a number.
+
+    Use it in a ``with`` block or as a decorator of a function.
 
     `float`, `complex`, ``.item()`` and ``.tolist()`` do so: the graph sees the number as a
     constant. The `LostGradientWarning` names the line of code. There is no warning for `bool` and
@@ -40,7 +41,8 @@ class warn_lost_gradients(Mode[bool]):
     ...     2 * float(x)
     2.0
     >>> print(caught[0].message)
-    float: this tensor needs a gradient, which is lost: compute with the tensor itself, or use .detach()
+    float: this tensor needs a gradient, which is lost: compute with the tensor itself,
+    or use .detach()
     """
 
     def __init__(self) -> None:
@@ -79,16 +81,16 @@ _NUMERIC = ("numpy", "scipy", "array_api_compat")
 
 
 class _NumpyWarnings:
-    """The message of a filter of warnings that issues those of NumPy in this library again, at the
-    user's line.
+    """The message of a filter that issues NumPy's warnings again, at the user's line.
 
     NumPy and SciPy warn at the line that calls them, which is in this library and tells the user
-    nothing. The filter ignores these warnings, and those of the user's own calls do not match.
+    nothing. The filter ignores these warnings; warnings of the user's own calls do not match.
     """
 
     def match(self, text: str) -> bool:
-        """Return whether a warning comes from a call by this library, not from itself; it is then
-        issued again.
+        """Return whether a call by this library caused a warning, which is then issued again.
+
+        The warnings that this library issues itself do not match.
         """
         frame: FrameType | None = sys._getframe(1)
         if frame is not None and frame.f_code is warn_user.__code__:

@@ -17,8 +17,7 @@ Rule = Callable[..., Any]
 
 
 class Op:
-    """The name of an op, its inputs and options, and the rules for its result and gradients;
-    `Function` applies it.
+    """The name of an op, its inputs and options, and its rules; `Function` applies it.
 
     `inputs` are the names of the arrays that it takes, or of the one parameter for all of them if
     it is `variadic`; `options` are the names of the other arguments, the `positional` ones among
@@ -31,25 +30,21 @@ class Op:
     forward: Callable[..., Any]
     of_bools: str | None = None  # the op that replaces it where all inputs are bools
     instead_for_bools = ""  # what to write for bools, if it refuses them
-    lowest: int | None = (
-        None  # arrays of several dtypes are promoted, to at least this kind; None: left alone
-    )
+    # arrays of several dtypes are promoted, to at least this kind; None: left alone
+    lowest: int | None = None
     highest = COMPLEX  # the highest kind that it takes
     # whether integer arrays promote floating ones beside them, as in SciPy: see `promote`
     scipy_promotion = False
     broadcasts = False  # whether inputs must broadcast against each other
     cross_device = False  # whether the result goes to another device, given by the option `device`
-    residual = (
-        ""  # the name in rules of a second value that forward returns, None in a recorded pass
-    )
+    # the name in rules of a second value that forward returns, None in a recorded pass
+    residual = ""
     holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
-    replaces = (
-        False  # whether the result has no value of the first input, which then has zero gradients
-    )
+    # whether the result has no value of the first input, which then has zero gradients
+    replaces = False
     views: Views = False  # whether the result is a view, or where it shares memory
-    autocast: str | None = (
-        None  # in `xgrad.amp.autocast`: "narrow", computed in float16, or "wide", in float32
-    )
+    # in `xgrad.amp.autocast`: "narrow", computed in float16, or "wide", in float32
+    autocast: str | None = None
     # whether float16 is computed in float32, and the results rounded: for sums, squares and powers;
     upcast = False
     # an op that is "narrow" stays in float16 where products of it are fast
@@ -83,9 +78,8 @@ class Op:
         self._differentiable = (
             -1 if self.joint_backward else sum(1 << i for i, rule in enumerate(rules) if rule)
         )
-        self._exempt = (
-            ~self._differentiable if any(rules) else 0
-        )  # indices and conditions, of any kind
+        # indices and conditions, of any kind
+        self._exempt = ~self._differentiable if any(rules) else 0
         self._undecisive = 0 if self.scipy_promotion else self._exempt
         self._kernels: dict[Any, Callable[..., Any]] = {}  # by device
         # `BackwardSpec`s by a bit mask of the inputs that need a gradient, for real results and for
@@ -98,8 +92,9 @@ class Op:
         return public_signature(self.forward, self.defaults)
 
     def kernel(self, device: Device, reals: bool = False) -> Callable[..., Any]:
-        """Return the forward rule on a device, for `reals` alone: the fused kernel of the backend,
-        if it has one.
+        """Return the forward rule on a device, or the fused kernel of its backend.
+
+        With `reals`, the rule is for real numbers alone.
         """
         if device.level and self.own_rule:
             return partial(device.call_with_own_rule, self)
@@ -111,9 +106,7 @@ class Op:
         )
 
     def named(self, inputs: Sequence[Any]) -> list[tuple[str, Any]]:
-        """Return the inputs of a call, or values that belong to them, with the names of the
-        inputs.
-        """
+        """Return the inputs of a call, or values that belong to them, with the inputs' names."""
         names = (
             [f"{self.inputs[0]}[{i}]" for i in range(len(inputs))] if self.variadic else self.inputs
         )

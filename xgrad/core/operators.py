@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from xgrad.core import providers
 from xgrad.core.fast_paths import binary_fast_path, unary_fast_path
-from xgrad.core.namespace import namespace, numpy_protocol
+from xgrad.core.namespace import namespace
 
 if TYPE_CHECKING:
     from xgrad.core.namespace import Tensor
@@ -26,8 +27,9 @@ def _two(name: str) -> Callable[[Any, Any], Tensor]:
 
 
 def _reflected(name: str) -> Callable[[Any, Any], Tensor]:
-    """Return a binary op with its operands exchanged: the first is a number, for which there is no
-    fast path.
+    """Return a binary op with its operands exchanged.
+
+    The first operand is a number, for which there is no fast path.
     """
     return lambda self, other: getattr(namespace, name).function(other, self)
 
@@ -48,11 +50,11 @@ class Operators:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """Answer a ufunc of NumPy, such as ``np.exp(tensor)`` and ``ndarray + tensor``."""
-        return numpy_protocol().call_ufunc(ufunc, method, inputs, options)
+        return providers.module("numpy_protocol").call_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         """Answer another function of NumPy, such as ``np.sum(tensor)``."""
-        return numpy_protocol().call_function(function, args, options)
+        return providers.module("numpy_protocol").call_function(function, args, options)
 
     def __getitem__(self: Any, key: Any) -> Tensor:
         return namespace.ops.getitem(self, key)
@@ -116,11 +118,11 @@ class Operators:
     def __rrshift__(self, other: Any) -> Tensor:
         return namespace.bitwise_right_shift(other, self)
 
-    def __eq__(self, other: object) -> Tensor:
-        return NotImplemented if other is None else namespace.equal(self, other)  # type: ignore[override]
+    def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
+        return NotImplemented if other is None else namespace.equal(self, other)
 
-    def __ne__(self, other: object) -> Tensor:
-        return NotImplemented if other is None else namespace.not_equal(self, other)  # type: ignore[override]
+    def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
+        return NotImplemented if other is None else namespace.not_equal(self, other)
 
     __lt__ = _two("less")
     __le__ = _two("less_equal")

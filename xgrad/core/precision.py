@@ -33,8 +33,9 @@ autocast_dtypes: ContextVar[Mapping[str, Any] | None] = ContextVar("xgrad_autoca
 
 @cache
 def autocast_mode(types: frozenset[tuple[str, Any]]) -> Mapping[str, Any] | None:
-    """Return a value of `autocast_dtypes`, the same object for equal settings, since captured steps
-    compare it.
+    """Return a value of `autocast_dtypes`.
+
+    Equal settings have the same object, since captured steps compare it.
     """
     return dict(types) or None
 
@@ -42,8 +43,10 @@ def autocast_mode(types: frozenset[tuple[str, Any]]) -> Mapping[str, Any] | None
 def cast_inputs(
     inputs: tuple[Any, ...], dtypes: Mapping[str, Any], narrow: bool
 ) -> tuple[Any, ...]:
-    """Return the inputs of an op: float32 in the dtype of the device if the op is `narrow`, else
-    float16 as float32.
+    """Return the inputs of an op in an autocast mode.
+
+    A `narrow` op gets float32 inputs in the dtype of the device, any other op float16 inputs as
+    float32.
     """
     return tuple([_cast(x, dtypes, narrow) if hasattr(x, "_placement") else x for x in inputs])
 
@@ -57,8 +60,9 @@ def _cast(x: Tensor, dtypes: Mapping[str, Any], narrow: bool) -> Tensor:
 
 
 def widened(*inputs: Any) -> tuple[Any, ...]:
-    """Return the inputs of a composition as those of a wide op: in an autocast mode float16 as
-    float32.
+    """Return the inputs of a composition as a wide op gets them.
+
+    In an autocast mode these are float16 inputs as float32.
     """
     dtypes = autocast_dtypes.get()
     return inputs if dtypes is None else cast_inputs(inputs, dtypes, False)
@@ -74,8 +78,7 @@ def is_cast(*tensors: Tensor) -> bool:
 
 
 def upcast(function: F) -> F:
-    """Return a composition of ops that computes float16 tensors in float32, and rounds its result
-    to float16.
+    """Return a composition of ops that computes float16 in float32, and rounds its result.
 
     Beside floats of another dtype the result has the dtype that they promote to; so it has in an
     autocast mode, which widens the inputs itself: see `widened`.
@@ -134,8 +137,9 @@ def _narrow(out: Any) -> Any:
 def call_in_float32(
     function: Callable[..., Any], inputs: Sequence[Any], options: Mapping[str, Any]
 ) -> Any:
-    """Call an op on float16 in float32; the result is of float16, unless its option `dtype` is
-    another.
+    """Call an op on float16 in float32.
+
+    The result is of float16, unless the option `dtype` names another dtype.
     """
     dtype = options.get("dtype")
     if dtype is not None and standard(dtype) != float16:

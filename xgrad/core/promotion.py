@@ -73,8 +73,9 @@ def _casts(
     of_all_kinds: bool,
     default: tuple[np.dtype, ...],
 ) -> tuple[int, Any]:
-    """Return the highest kind among inputs of these dtypes and types, and pairs of an input to cast
-    and its dtype.
+    """Return the highest kind of some dtypes and types, and the casts that follow from it.
+
+    A cast is a pair of an input and its new dtype.
     """
     scalars = {i: t for i, t in enumerate(what) if t in SCALARS and i not in exempt}
     others = {

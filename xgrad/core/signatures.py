@@ -38,9 +38,7 @@ def parameters(function: Callable[..., Any]) -> Parameters:
 
 
 class LazySignature(Signature):
-    """The ``__signature__`` of a function, which it makes at the first use from the attribute
-    `signature`.
-    """
+    """A ``__signature__``, made at its first use from the function's attribute `signature`."""
 
     __slots__ = ("_function",)
     return_annotation = Signature.empty
@@ -64,8 +62,7 @@ class LazySignature(Signature):
 
 
 def public_signature(forward: Callable[..., Any], defaults: Mapping[str, Any]) -> Signature:
-    """Return the signature of a forward rule without `xp`, its first parameter, and without
-    annotations.
+    """Return the signature of a forward rule without `xp` and without annotations.
 
     Where `defaults` has a parameter, that default replaces the one of `forward`.
     """

@@ -11,12 +11,13 @@ import numpy as np
 
 from xgrad.backend.device import Device, Placement, batching
 from xgrad.backend.recording import refuse
+from xgrad.core import providers
 from xgrad.core.aliases import Aliases
 from xgrad.core.dtypes import defaults
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Edge, HookHandle, Leaf, Node, OutputEdge, RetainedGradient
 from xgrad.core.lost_gradients import user_location, warn_lost_gradient, warn_missing_gradient
-from xgrad.core.namespace import dlpack, namespace, namespace_of
+from xgrad.core.namespace import namespace
 from xgrad.core.views import NO_OPTIONS, base_of, has_family, link
 from xgrad.support.hints import shown
 
@@ -40,12 +41,12 @@ class Tensor(Aliases):
     Parameters
     ----------
     data : scalar, nested sequence, array or Tensor
-        The values, which are copied. Arrays keep their dtype; Python
-        floats become float32, ints int64.
+        The values, which are copied. Arrays keep their dtype; Python floats get the default dtype,
+        ints int64.
     dtype : dtype, optional
-        By default that of `data`.
+        By default the dtype of `data`.
     device : str or Device, optional
-        By default that of `data`, or the `default_device` for values from the host.
+        By default the device of `data`, or the `default_device` for values from the host.
     requires_grad : bool, default False
         Whether the tensor is a leaf that gets gradients: floating dtypes only.
 
@@ -81,9 +82,8 @@ class Tensor(Aliases):
         "_views",
     )
 
-    _out_of_place_updates = (
-        True  # whether the graph ignores writes under no_grad() to tensors without gradient
-    )
+    # whether the graph ignores writes under no_grad() to tensors without gradient
+    _out_of_place_updates = True
     _data: Any
     _placement: Placement  # the device, and the dtype of the array
     _edge: Edge | None
@@ -160,7 +160,8 @@ class Tensor(Aliases):
                 f"__array_namespace__: expected one of {_API_VERSIONS[1:]}, got"
                 f" {shown(api_version)}"
             )
-        return namespace_of(api_version)
+        newest = api_version in (None, _API_VERSIONS[-1])
+        return namespace if newest else providers.module("standard_2024_12")
 
     def __dlpack__(
         self,
@@ -171,7 +172,7 @@ class Tensor(Aliases):
         dl_device: tuple[Any, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        return dlpack().export(self, stream, max_version, dl_device, copy)
+        return providers.module("dlpack").export(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         device: tuple[Any, int] = self._data.__dlpack_device__()
@@ -202,8 +203,9 @@ class Tensor(Aliases):
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Start or stop requiring gradients of this leaf, and return it; TypeError unless it is
-        floating.
+        """Start or stop requiring gradients of this leaf, and return it.
+
+        TypeError if its dtype is not floating.
         """
         if requires_grad and self._edge is None:
             if self.dtype.kind not in "fc":
@@ -232,9 +234,7 @@ class Tensor(Aliases):
 
     @property
     def grad_fn(self) -> Node | OutputEdge | Any:
-        """The recorded call that made this tensor, with its ``name`` and ``inputs``; None for a
-        leaf.
-        """
+        """The recorded call that made this tensor, with `name` and `inputs`; None for a leaf."""
         return None if self.is_leaf else self._edge
 
     @property
@@ -249,8 +249,8 @@ class Tensor(Aliases):
             holder = self._retained_gradient
             if holder is None and self._edge is not None:
                 warn_missing_gradient()
-        elif leaf.slot is not None:
-            leaf.slot.gradients.exposed = True
+        elif leaf.receiver is not None:
+            leaf.receiver.expose()
         return None if holder is None else holder.grad
 
     @grad.setter
@@ -334,19 +334,19 @@ class Tensor(Aliases):
     def backward(
         self, gradient: Tensor | None = None, retain_graph: bool = False, create_graph: bool = False
     ) -> None:
-        """Add the gradients of this tensor to the ``.grad`` of every leaf behind it: see
-        `xgrad.autograd.backward`.
+        """Add the gradients of this tensor to the ``.grad`` of every leaf that it depends on.
 
-        `gradient` is the gradient of this tensor, of the same shape, dtype and device; the default
-        for a scalar is 1.
+        See `xgrad.autograd.backward`. `gradient` is the gradient of this tensor, of the same shape,
+        dtype and device; the default for a scalar is 1.
         """
         namespace.autograd.backward(
             self, gradient, retain_graph=retain_graph, create_graph=create_graph
         )
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
-        """Call `hook` with the complete gradient of this tensor in every pass; a tensor it returns
-        replaces it.
+        """Call `hook` with the complete gradient of this tensor in every backward pass.
+
+        A tensor that the hook returns replaces the gradient.
 
         Examples
         --------
@@ -452,8 +452,9 @@ class Tensor(Aliases):
         return self.to("cpu")
 
     def numpy(self) -> np.ndarray:
-        """Return the values as a NumPy array, on the CPU a read-only view; with a gradient,
-        ``.detach()`` first.
+        """Return the values as a NumPy array, on the CPU as a read-only view.
+
+        RuntimeError if the tensor needs a gradient: call ``.detach()`` first.
         """
         if self._is_differentiated:
             raise RuntimeError(
@@ -483,8 +484,9 @@ class Tensor(Aliases):
         return self._to_scalar("item")
 
     def _to_scalar(self, how: str) -> Any:
-        """Return the only element for a conversion; all but `bool`, `int` and `format` lose its
-        gradient.
+        """Return the only element for a conversion.
+
+        All conversions but `bool`, `int` and `format` lose its gradient.
         """
         if how in ("item", "float", "complex") and self._is_differentiated:
             warn_lost_gradient(how)

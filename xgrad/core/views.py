@@ -47,16 +47,15 @@ def _root(x: Tensor) -> Tensor:
 def _is_packed(x: Tensor) -> bool:
     """Return whether a tensor is a parameter packed by an optimizer, or a view of one."""
     leaf = _root(x)._leaf
-    return leaf is not None and leaf.slot is not None
+    return leaf is not None and leaf.receiver is not None
 
 
 def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> None:
     """Make a tensor a view of another, taken by a function; the function of ``.data`` is None."""
     view._view = (base if function is not None else ref(base)), function, options
     leaf = base._edge if type(base._edge) is Leaf else None
-    views = (
-        getattr(base, "_views", None) if leaf is None or leaf.viewed else None
-    )  # a look in vain is slow
+    # a look in vain is slow
+    views = getattr(base, "_views", None) if leaf is None or leaf.viewed else None
     if not views:
         if leaf is not None:
             leaf.viewed = True
@@ -70,11 +69,10 @@ def link(base: Tensor, view: Tensor, function: Any, options: dict[str, Any]) -> 
 
 
 def layout(x: Tensor) -> np.ndarray:
-    """Return an array without values that has the strides of a tensor if it is a view of one in row
-    order.
+    """Return an array without values that has the strides of a tensor.
 
-    Strides are those that functions of views give: optimizers and kernels may store the base itself
-    in another order.
+    A tensor that is no view is in row order. Strides are the ones that functions of views give:
+    optimizers and kernels may store the base itself in another order.
     """
     views = []
     while (base := base_of(x)) is not None:

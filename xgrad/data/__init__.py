@@ -1,4 +1,4 @@
-"""Data: datasets, batches, files, and the image sets that the examples learn from."""
+"""Data: datasets, batches, files, and the image sets used in the examples."""
 
 from xgrad.data.collate import default_collate
 from xgrad.data.dataset import ConcatDataset, Dataset, Subset, TensorDataset, random_split

@@ -1,6 +1,4 @@
-"""Catalog of the image sets that are published as IDX files: titles, file names, digests,
-classes.
-"""
+"""Catalog of image sets published as IDX files: titles, file names, digests and classes."""
 
 from __future__ import annotations
 
@@ -14,13 +12,12 @@ class ImageSet:
     """One published image set."""
 
     title: str  # name in messages
-    folders: tuple[
-        str, ...
-    ]  # beneath the cache or a data folder: the target of downloads, then torchvision's
+    # in the cache or a data folder: the target of downloads, then torchvision's folders
+    folders: tuple[str, ...]
     #: ``algorithm:hexadecimal`` of each file, in the order of training images, training labels,
-    #: test images, test labels: of the compressed file as published under a name with ``.gz``,
-    #: since no other digest is known; else of the decompressed contents, since mirrors compress
-    #: differently.
+    #: test images, test labels. A name with ``.gz`` has the digest of the compressed file as
+    #: published, since no other digest is known; other names have the digest of the decompressed
+    #: contents, since mirrors compress differently.
     digests: Mapping[str, str]
     class_names: tuple[str, ...]
     source: str  # authors, title and licence
@@ -32,12 +29,12 @@ class ImageSet:
 
     @property
     def max_bytes(self) -> int:
-        """Largest size of a file; no more is read."""
+        """The largest size of a file; no more is read."""
         return 2 * self.megabytes * 10**6
 
     @property
     def max_decompressed(self) -> int:
-        """Largest size of a file after decompression; no more is decompressed."""
+        """The largest size of a file after decompression; no more is decompressed."""
         return 10 * self.megabytes * 10**6
 
 
@@ -66,11 +63,10 @@ def _emnist(split: str, class_names: str, *md5: str, first_label: int = 0) -> Im
     )
 
 
-_MERGED = (
-    digits + ascii_uppercase + "abdefghnqrt"
-)  # without the small letters that look like their capitals
+# without the lowercase letters that look like their capitals
+_MERGED = digits + ascii_uppercase + "abdefghnqrt"
 
-#: Image sets by the name that `xgrad train` takes.
+#: Image sets by their names in `xgrad train`.
 SETS = {
     "mnist": ImageSet(
         "MNIST",

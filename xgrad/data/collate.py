@@ -14,31 +14,27 @@ _HINT = "give collate_fn, a function of the list of samples"
 _ARRAY = np.ndarray | np.generic
 _NUMBER = bool | int | float | complex
 _TEXT = str | bytes
-_KINDS: tuple[Any, ...] = (
-    Tensor,
-    _ARRAY,
-    _NUMBER,
-    _TEXT,
-    Mapping,
-    Sequence,
-)  # np.float64 is an array, and a number
+# arrays come before numbers, since np.float64 is both
+_KINDS: tuple[Any, ...] = (Tensor, _ARRAY, _NUMBER, _TEXT, Mapping, Sequence)
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
     """Collate a list of samples into a batch, with a new first axis.
 
-    ========================== ==========================================================================
-    samples                    their batch ==========================
-    ========================================================================== tensors
-    a tensor on their device NumPy's arrays and scalars a tensor of their dtype on the default
-    device numbers, bools             a tensor of the default dtype of their kind: float32, int64,
-    bool str, bytes                 a list tuples, named tuples       the same, of the batches of
-    their fields other sequences            a list, of the batches of their elements mappings
-    a dict, of the batches of their values ==========================
-    ==========================================================================
+    ==========================  ====================================================================
+    samples                     their batch
+    ==========================  ====================================================================
+    tensors                     a tensor on their device
+    NumPy arrays and scalars    a tensor of their dtype on the default device
+    numbers, bools              a tensor of the default dtype of their kind: float32, int64, bool
+    str, bytes                  a list
+    tuples, named tuples        the same type, with the batches of their fields
+    other sequences             a list, with the batches of their elements
+    mappings                    a dict, with the batches of their values
+    ==========================  ====================================================================
 
-    As PyTorch's ``default_collate``, except that a tuple remains a tuple, and a float becomes
-    float32.
+    This matches PyTorch's ``default_collate``, except that a tuple remains a tuple, and a float
+    becomes float32.
 
     Parameters
     ----------
@@ -53,9 +49,10 @@ def default_collate(batch: Sequence[Any]) -> Any:
     Raises
     ------
     TypeError
-        If samples are none of the above, or of different types.
+        If samples are of none of these types, or of different types.
     ValueError
-        If there is no sample; or shapes, lengths or keys differ; or samples are nested too deep.
+        If there is no sample, if shapes, lengths or keys differ, or if samples are nested too
+        deeply.
     DeviceError
         If the tensors are on several devices.
 

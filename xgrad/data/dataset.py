@@ -18,7 +18,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class SizedDataset(Protocol[T_co]):
-    """A dataset that is read by index: a `Dataset` with a length, a list, an array."""
+    """A dataset that is read by index, such as a `Dataset` with a length, a list or an array."""
 
     def __len__(self) -> int: ...
 
@@ -26,9 +26,9 @@ class SizedDataset(Protocol[T_co]):
 
 
 class Dataset(Generic[T_co]):
-    """Base class of datasets of samples by index.
+    """Base class of datasets with samples read by index.
 
-    A subclass defines ``__getitem__(index)`` and ``__len__()``. A `DataLoader` takes any object
+    A subclass defines ``__getitem__(index)`` and ``__len__()``. A `DataLoader` accepts any object
     with these two methods. ``a + b`` is a `ConcatDataset`.
 
     Examples
@@ -59,7 +59,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     Parameters
     ----------
     *tensors : Tensor
-        At least one, of equal lengths, and on one device.
+        At least one tensor; all have equal lengths and are on one device.
 
     Raises
     ------
@@ -101,7 +101,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return len(self.tensors[0])
 
     def __getitem__(self, key: int | slice | Tensor) -> tuple[Tensor, ...]:
-        """Return the rows of each tensor: of one sample, of a slice, or of a tensor of indices."""
+        """Return the rows of each tensor for one sample, a slice, or a tensor of indices."""
         if isinstance(key, Tensor):
             return tuple([take(x, key, axis=0) for x in self.tensors])
         return tuple([x[key, ...] for x in self.tensors])
@@ -113,9 +113,9 @@ class Subset(Dataset[T_co]):
     Parameters
     ----------
     dataset : Dataset or sequence
-        Source of the samples.
+        The source of the samples.
     indices : sequence of int
-        Index in `dataset` of each sample of the subset, from 0 to ``len(dataset) - 1``.
+        The index in `dataset` of each sample of the subset, from 0 to ``len(dataset) - 1``.
 
     Raises
     ------
@@ -149,7 +149,7 @@ class ConcatDataset(Dataset[T_co]):
     Parameters
     ----------
     datasets : iterable of Dataset or sequence
-        At least one, each with a length.
+        At least one dataset, each with a length.
 
     Raises
     ------
@@ -198,13 +198,13 @@ def random_split(
     Parameters
     ----------
     dataset : Dataset or sequence
-        Dataset to split.
+        The dataset to split.
     lengths : sequence of int or float
-        Numbers of samples that add up to ``len(dataset)``; or fractions that add up to 1. Fractions
+        Numbers of samples that add up to ``len(dataset)``, or fractions that add up to 1. Fractions
         give numbers that are rounded down; the remaining samples go to the first subsets, one each.
     generator : xgrad.random.Generator, optional
-        Source of the random order; by default that of `xgrad.manual_seed`.
-        Equal seeds give equal subsets.
+        The source of the random order; by default the generator of `xgrad.manual_seed`. Equal seeds
+        give equal subsets.
 
     Returns
     -------
@@ -214,7 +214,7 @@ def random_split(
     Raises
     ------
     TypeError
-        If the dataset has no length, or `generator` is not one of xgrad.
+        If the dataset has no length, or `generator` is not an xgrad generator.
     ValueError
         If the lengths are negative or do not add up.
 
@@ -246,7 +246,7 @@ def random_split(
 
 
 def check_sized(caller: str, dataset: Any) -> None:
-    """Raise TypeError unless a dataset has a length and samples by index."""
+    """Raise TypeError unless a dataset has a length and can be read by index."""
     if not (isinstance(dataset, Sized) and hasattr(dataset, "__getitem__")):
         raise TypeError(
             f"{caller}: expected a dataset with __len__ and __getitem__, got"
@@ -255,9 +255,7 @@ def check_sized(caller: str, dataset: Any) -> None:
 
 
 def check_index(caller: str, i: Any, size: int) -> int:
-    """Return the index of a sample as an int; raise unless a dataset of this size has the
-    sample.
-    """
+    """Return a sample's index as an int; raise if a dataset of this size has no such sample."""
     if isinstance(i, bool):
         raise TypeError(
             f"{caller}: expected indices of samples, got {i}: give indices in place of a mask"

@@ -16,11 +16,11 @@ CHUNK = 2**20  # bytes read at a time
 
 
 class DataError(ValueError):
-    """A data file is damaged, or has unexpected contents."""
+    """Raised if a data file is damaged or has unexpected contents."""
 
 
 class DataNotFoundError(DataError, FileNotFoundError):
-    """A data file or data set is not found."""
+    """Raised if a data file or data set is not found."""
 
 
 def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
@@ -41,8 +41,8 @@ def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
     DataNotFoundError
         If there is no such file.
     DataError
-        If it is not an IDX file, or is damaged, truncated or too long. At most the size in its
-        header is read and decompressed.
+        If it is not an IDX file, or is damaged, truncated or too long. At most the size stated in
+        its header is read and decompressed.
     OSError
         If it cannot be read.
 
@@ -67,10 +67,10 @@ def read_idx(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
 
 
 def decompress(content: bytes, name: str, limit: int) -> bytes:
-    """Return the content of a file, given its bytes, decompressed if it is gzip or its name ends in
-    ``.gz``.
+    """Return the content of a file, given its bytes.
 
-    Raise DataError if it is damaged, or has over `limit` bytes; no more are decompressed.
+    It is decompressed if it is gzip or its name ends in ``.gz``. Raises DataError if it is damaged,
+    or has more than `limit` bytes; no more are decompressed.
     """
     data = _read_at_most(
         _decompressing(io.BufferedReader(io.BytesIO(content)), name), limit + 1, name
@@ -83,8 +83,9 @@ def decompress(content: bytes, name: str, limit: int) -> bytes:
 
 
 def parse_idx(file: io.BufferedIOBase, name: str) -> npt.NDArray[Any]:
-    """Return the array in an uncompressed IDX file; `name` is for error messages. At most its
-    stated size is read.
+    """Return the array in an uncompressed IDX file; `name` is for error messages.
+
+    At most the size stated in the file is read.
     """
     start = 0
 
@@ -128,15 +129,13 @@ def parse_idx(file: io.BufferedIOBase, name: str) -> npt.NDArray[Any]:
 
 
 def _decompressing(file: io.BufferedReader, name: str) -> io.BufferedIOBase:
-    """Return a file, decompressing if its content is gzip or its name ends in ``.gz``."""
+    """Return a file that decompresses if its content is gzip or its name ends in ``.gz``."""
     packed = file.peek(2)[:2] == b"\x1f\x8b" or name.endswith(".gz")
     return gzip.GzipFile(fileobj=file) if packed else file
 
 
 def _read_at_most(file: io.BufferedIOBase, size: int, name: str) -> bytearray:
-    """Return the next bytes of a file, at most `size`, in memory that grows with the actual
-    content.
-    """
+    """Return the next bytes of a file, at most `size`, in memory that grows with the content."""
     content = bytearray()
     try:
         while part := file.read(min(CHUNK, size - len(content))):

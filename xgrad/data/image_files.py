@@ -23,14 +23,14 @@ ALGORITHMS = {"sha256": "SHA-256", "md5": "MD5"}
 def read_arrays(
     name: str, folder: str | os.PathLike[str] | None, download: bool
 ) -> list[npt.NDArray[Any]]:
-    """Return training images, training labels, test images and test labels of a published image
-    set.
+    """Return the images and labels of a published image set: training, then test.
+
+    The order is training images, training labels, test images, test labels.
     """
     known = SETS[name]
     chosen = os.environ.get("XGRAD_DATA") or None if folder is None else folder
-    root = (
-        _cache() if chosen is None else Path(os.path.expanduser(chosen))
-    )  # unchanged for an unknown user
+    # `expanduser` leaves the path of an unknown user unchanged
+    root = _cache() if chosen is None else Path(os.path.expanduser(chosen))
     folders = [*(root / beneath for beneath in known.folders), root]
     files = {file: path for file in known.digests if (path := _find(known, file, folders))}
     if missing := [file for file in known.digests if file not in files]:
@@ -49,7 +49,7 @@ def read_arrays(
 def verify(file: str, digest: str, raw: bytes, where: str, limit: int) -> bytes:
     """Return the decompressed contents of a file, given its bytes.
 
-    Raise DataError if the digest is another one, or if there are over `limit` bytes after
+    Raises DataError if the digest differs, or if there are more than `limit` bytes after
     decompression.
     """
     compressed = file.endswith(".gz")
@@ -71,15 +71,13 @@ def verify(file: str, digest: str, raw: bytes, where: str, limit: int) -> bytes:
 
 
 def _digest(like: str, data: bytes) -> str:
-    """Return the digest of data, by the algorithm of another digest."""
+    """Return the digest of data, with the algorithm of the digest `like`."""
     algorithm = like.partition(":")[0]
     return f"{algorithm}:{hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()}"
 
 
 def _identify(file: str, raw: bytes, where: str, limit: int) -> str:
-    """Return the title of the image set that has this file under the same name, or an empty
-    text.
-    """
+    """Return the title of the image set with this file under the same name, or an empty text."""
     for known in SETS.values():
         for name, digest in known.digests.items():
             if name.removesuffix(".gz") == file.removesuffix(".gz"):
@@ -90,7 +88,7 @@ def _identify(file: str, raw: bytes, where: str, limit: int) -> str:
 
 
 def _find(known: ImageSet, file: str, folders: Sequence[Path]) -> Path | None:
-    """Return the path of a file, or of the archive of the image set; None if there is neither."""
+    """Return the path of a file, or of the image set's archive; None if there is neither."""
     names = [file] if file.endswith(".gz") else [file, f"{file}.gz"]
     names += [known.archive] if known.archive else []
     return next(filter(Path.is_file, (folder / name for folder in folders for name in names)), None)
@@ -118,7 +116,7 @@ def _download(
     name: str, known: ImageSet, missing: Sequence[str], folders: Sequence[Path]
 ) -> dict[str, Path]:
     """Download the missing files into the cache, and return their paths."""
-    from xgrad.data import mirrors  # not at the top: urllib takes half as long to import as NumPy
+    from xgrad.data import mirrors  # not at the top: importing urllib takes half as long as NumPy
 
     urls = mirrors.MIRRORS[name.partition("-")[0] if known.archive else name]
     wanted = (

@@ -19,14 +19,14 @@ from xgrad.support.hints import shown
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Split(Dataset[tuple[npt.NDArray[np.uint8], int]]):
-    """Images and their labels: a dataset with pairs of an image and a class number as samples.
+    """Images and their labels: a dataset whose samples are pairs of an image and a class number.
 
     Parameters
     ----------
     images : numpy.ndarray
-        Grey values, uint8, of shape (N, H, W).
+        The grey values, uint8, of shape (N, H, W).
     labels : numpy.ndarray
-        Class numbers, uint8, of shape (N,).
+        The class numbers, uint8, of shape (N,).
 
     Examples
     --------
@@ -68,23 +68,23 @@ class TrainTestImages:
     Parameters
     ----------
     name : str
-        Short name.
+        The short name.
     train, test : Split
-        Images for training and for evaluation.
+        The images for training and for evaluation.
     classes : int
-        Number of classes; labels run from 0 to ``classes - 1``.
+        The number of classes; labels run from 0 to ``classes - 1``.
     scale : float
-        Largest grey value: ``images / scale`` lies in [0, 1].
+        The largest grey value: ``images / scale`` lies in [0, 1].
     source : str
-        Authors, title and licence.
+        The authors, the title and the licence.
     class_names : tuple of str
-        Names of the classes, such as ``"Trouser"``; empty where they are unknown.
+        The names of the classes, such as ``"Trouser"``; empty if they are unknown.
 
     Raises
     ------
     DataError
-        If a label is out of range, the image sizes of the two parts differ, or the number of names
-        is not that of classes.
+        If a label is out of range, if the image sizes of the two parts differ, or if there are
+        names, but not one for each class.
 
     Examples
     --------
@@ -126,18 +126,17 @@ class TrainTestImages:
 
 
 def digits() -> TrainTestImages:
-    """Return the UCI handwritten digits: 1797 images of 8 by 8 pixels, which come with this
-    package.
+    """Return the UCI handwritten digits: 1797 images of 8 by 8 pixels, included in this package.
 
-    They are those of scikit-learn, the test part of the original set. The split is fixed: with the
-    images of each class in a fixed random order, one class after the other, every fifth is a test
-    image. Both parts keep the original order. Writers are in both parts, so that a test score does
-    not measure generalization to new writers.
+    The images are the same as in scikit-learn: the test part of the original set. The split is
+    fixed: with the images of each class in a fixed random order, one class after the other, every
+    fifth image is a test image. Both parts keep the original order. The same writers are in both
+    parts, so a test score does not measure generalization to new writers.
 
     Returns
     -------
     TrainTestImages
-        With 10 classes and a `scale` of 16.
+        The image set, with 10 classes and a `scale` of 16.
 
     Examples
     --------
@@ -177,12 +176,12 @@ def mnist(
 ) -> TrainTestImages:
     """Return MNIST: 60 000 training and 10 000 test images of handwritten digits, 28 by 28 pixels.
 
-    The four original IDX files are looked for in `folder` if it is given, else in the folder that
-    the environment variable ``XGRAD_DATA`` names if it is set, else in the user's cache
-    (``$XDG_CACHE_HOME/xgrad``, by default ``~/.cache/xgrad``; on Windows ``%LOCALAPPDATA%/xgrad``):
-    in its ``mnist``, its ``MNIST/raw``, and the folder itself, each file as it is or with ``.gz``.
-    Files that are not in the cache are downloaded into it. Each call verifies the SHA-256 of the
-    contents of all files.
+    The four original IDX files are searched for in `folder` if it is given, or else in the folder
+    named by the environment variable ``XGRAD_DATA`` if it is set, or else in the user's cache
+    (``$XDG_CACHE_HOME/xgrad``, by default ``~/.cache/xgrad``; on Windows ``%LOCALAPPDATA%/xgrad``).
+    Subfolders ``mnist`` and ``MNIST/raw`` are searched, then the folder itself, for each file as it
+    is or with ``.gz``. Files that are not in the cache are downloaded into it. Each call verifies
+    the SHA-256 of the contents of all files.
 
     Parameters
     ----------
@@ -194,7 +193,7 @@ def mnist(
     Returns
     -------
     TrainTestImages
-        With 10 classes and a `scale` of 255.
+        The image set, with 10 classes and a `scale` of 255.
 
     Raises
     ------
@@ -219,7 +218,7 @@ def fashion_mnist(
 ) -> TrainTestImages:
     """Return Fashion-MNIST: 60 000 training and 10 000 test images of clothes, 28 by 28 pixels.
 
-    Its files have the names of MNIST's, and are looked for as by `mnist`, in the folders
+    Its files have the same names as MNIST's, and are searched for as in `mnist`, in the folders
     ``fashion-mnist`` and ``FashionMNIST/raw``. Each call verifies the MD5 of the contents of all
     files.
 
@@ -233,7 +232,7 @@ def fashion_mnist(
     Returns
     -------
     TrainTestImages
-        With 10 classes and a `scale` of 255.
+        The image set, with 10 classes and a `scale` of 255.
 
     Raises
     ------
@@ -256,12 +255,11 @@ def fashion_mnist(
 def kmnist(
     folder: str | os.PathLike[str] | None = None, *, download: bool = True
 ) -> TrainTestImages:
-    """Return Kuzushiji-MNIST: 60 000 training and 10 000 test images of ten hiragana, 28 by 28
-    pixels.
+    """Return Kuzushiji-MNIST: 60 000 training and 10 000 test images of hiragana, 28 by 28 pixels.
 
-    Its files have the names of MNIST's, and are looked for as by `mnist`, in the folders ``kmnist``
-    and ``KMNIST/raw``, compressed as published. Each call verifies the SHA-256 of the compressed
-    files.
+    There are ten hiragana. The files have the same names as MNIST's, and are searched for as in
+    `mnist`, in the folders ``kmnist`` and ``KMNIST/raw``, compressed as published. Each call
+    verifies the SHA-256 of the compressed files.
 
     Parameters
     ----------
@@ -273,7 +271,7 @@ def kmnist(
     Returns
     -------
     TrainTestImages
-        With 10 classes and a `scale` of 255.
+        The image set, with 10 classes and a `scale` of 255.
 
     Raises
     ------
@@ -298,22 +296,23 @@ def emnist(
 ) -> TrainTestImages:
     """Return a split of EMNIST: images of handwritten digits and letters, 28 by 28 pixels.
 
-    - ``balanced``: digits, capitals and small letters, equally often. Small letters that look like
-      their capitals are merged with them.
+    - ``balanced``: digits, capitals and lowercase letters, equally often. Lowercase letters that
+      look like their capitals are merged with them.
     - ``byclass``: all 62 classes, as often as they were written.
     - ``bymerge``: the classes of ``balanced``, as often as they were written.
-    - ``letters``: the 26 letters, capitals and small letters merged.
+    - ``letters``: the 26 letters, with capitals and lowercase letters merged.
     - ``digits``: digits. ``mnist``: digits, as many as in MNIST.
 
-    Images are upright, whereas the files hold them transposed; labels of ``letters`` begin with 0,
-    whereas the files begin with 1. The published archive ``gzip.zip`` (562 MB), or files of it as
-    they are in it, are looked for as by `mnist`, in the folders ``emnist`` and ``EMNIST/raw``, and
-    in a folder ``gzip`` of each. Each call verifies the MD5 of the compressed files.
+    Images are upright, although the files hold them transposed; labels of ``letters`` begin with 0,
+    although the files begin with 1. The published archive ``gzip.zip`` (562 MB), or files from it
+    under their names in it, are searched for as in `mnist`, in the folders ``emnist`` and
+    ``EMNIST/raw``, and in a folder ``gzip`` inside each. Each call verifies the MD5 of the
+    compressed files.
 
     Parameters
     ----------
     split : str, default "balanced"
-        One of the above.
+        One of the splits above.
     folder : str or os.PathLike, optional
         The only folder to search.
     download : bool, default True
@@ -322,7 +321,7 @@ def emnist(
     Returns
     -------
     TrainTestImages
-        With 47, 62, 47, 26, 10 or 10 classes and a `scale` of 255.
+        The image set, with 47, 62, 47, 26, 10 or 10 classes and a `scale` of 255.
 
     Raises
     ------
@@ -351,7 +350,7 @@ def emnist(
     return _published(f"emnist-{split}", folder, download)
 
 
-#: Functions that return published image sets, by the name that `xgrad train` takes.
+#: Functions that return published image sets, by their names in `xgrad train`.
 PUBLISHED: dict[str, Callable[..., TrainTestImages]] = {
     "mnist": mnist,
     "fashion-mnist": fashion_mnist,
@@ -365,7 +364,7 @@ PUBLISHED: dict[str, Callable[..., TrainTestImages]] = {
 
 
 def _published(name: str, folder: str | os.PathLike[str] | None, download: bool) -> TrainTestImages:
-    """Return a published image set from its files, downloaded if that is allowed and necessary."""
+    """Return a published image set from its files, downloaded if necessary and allowed."""
     known = SETS[name]
     arrays = read_arrays(name, folder, download)
     train, test = (

@@ -1,4 +1,4 @@
-"""Batches of a dataset, in order or shuffled, loaded ahead by threads on request."""
+"""Batches of a dataset, in order or shuffled, optionally loaded ahead by threads."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ class Ranks(Protocol):
 
 @dataclass
 class _Position:
-    """The position in an iteration: the state of the generator before it, and the number of batches
-    so far.
+    """The position in an iteration.
+
+    It consists of the generator's state before the iteration, and the number of batches so far.
     """
 
     generator: Mapping[str, int]
@@ -42,51 +43,51 @@ class _Position:
 
 
 class DataLoader:
-    """Iterable of the batches of a dataset, in order or shuffled anew at each iteration.
+    """Iterable over the batches of a dataset, in order or shuffled anew at each iteration.
 
     Batches of a `TensorDataset`, or of a `Subset` of one, are tuples of tensors, gathered on their
     device, without workers. Samples of any other dataset are read by index, or by iteration if it
     has no indices, and `collate_fn` makes a batch of them. Equal seeds give equal batches on every
-    device and with any number of workers, also if the dataset draws numbers from `xgrad.random`:
-    each batch is loaded in a copy of the context with a seed of its own, derived from a number that
-    each iteration draws from `generator`. (Numbers of NumPy's and Python's global generators depend
-    on the order in which threads draw them.)
+    device and with any number of workers, even if the dataset draws numbers from `xgrad.random`:
+    each batch is loaded in a copy of the context with a separate seed, derived from a number that
+    each iteration draws from `generator`. (Numbers from the global generators of NumPy and Python
+    depend on the order in which threads draw them.)
 
     Parameters
     ----------
     dataset : TensorDataset, Dataset, sequence, or iterable
-        Any object with ``__len__`` and ``__getitem__``, such as
-        a `Dataset` or a list; else an iterable.
+        Any object with ``__len__`` and ``__getitem__``, such as a `Dataset` or a list; or an
+        iterable.
     batch_size : int, default 1
-        Number of samples in a batch.
+        The number of samples in a batch.
     shuffle : bool, default False
         Whether every iteration draws a new order.
     sampler : iterable of int, optional
-        Indices of the samples, in order, in place of `shuffle`.
+        The indices of the samples, in order, in place of `shuffle`.
     num_workers : int, default 0
-        Number of threads that load batches ahead; with 0, each is loaded on request. Threads need
-        no pickling and share memory. They work in parallel in file reading, image decoding and
-        NumPy, which release Python's lock. One thread reads the elements of an iterable.
+        The number of threads that load batches ahead; with 0, each batch is loaded on request.
+        Threads need no pickling, and share memory. They run in parallel in file reading, image
+        decoding and NumPy, which release Python's lock. An iterable is read by a single thread.
     collate_fn : callable, optional
-        Function that makes a batch of a list of samples; by default `default_collate`.
+        The function that makes a batch from a list of samples; by default `default_collate`.
     drop_last : bool, default False
-        Whether to omit a last batch of fewer samples.
+        Whether to omit a last batch with fewer samples.
     generator : xgrad.random.Generator, optional
-        Source of the random order; by default that of `xgrad.manual_seed`.
+        The source of the random order; by default the generator of `xgrad.manual_seed`.
     prefetch_factor : int, default 2
-        Number of batches that each worker loads ahead.
+        The number of batches that each worker loads ahead.
     ranks : Communicator, optional
-        Processes that share each batch: this one loads its part. Their generators must
-        have equal states.
+        The processes that share each batch; this one loads its part. Their generators must have
+        equal states.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of the above, or the dataset is an iterator that an earlier
-        iteration exhausted; if a batch has fewer samples than there are ranks.
+        If an argument is none of the above, if the dataset is an iterator that an earlier iteration
+        exhausted, or if a batch has fewer samples than there are ranks.
     Exception
-        Any exception of the dataset or `collate_fn`, at the batch, with a note of the index of the
-        sample.
+        Any exception of the dataset or `collate_fn`, raised at the batch, with a note of the
+        sample's index.
 
     Examples
     --------
@@ -165,8 +166,9 @@ class DataLoader:
         self._resumed: _Position | None = None  # where the next iteration begins
 
     def __len__(self) -> int:
-        """Return the number of batches of one iteration; TypeError if the dataset or the sampler
-        has no length.
+        """Return the number of batches of one iteration.
+
+        Raises TypeError if the dataset or the sampler has no length.
         """
         samples = self.dataset if self.sampler is None else self.sampler
         if not isinstance(samples, Sized):
@@ -184,28 +186,27 @@ class DataLoader:
             self._batches(position.batches, position.generator if resumes else None)
         ) as batches:
             for batch in batches:
-                position.batches += (
-                    1  # before the step on the batch, after which `state_dict` is called
-                )
+                # counted before the step on the batch, after which `state_dict` is called
+                position.batches += 1
                 yield batch
         if self._position is position:
             self._position = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position in the current iteration, or that none has begun or the last one has
-        ended.
+        """Return the position in the current iteration, if there is one.
 
-        It is small: the order of the samples follows from the state that the generator had when the
-        iteration began. The state of the default generator is not part of it: save
-        `xgrad.random.get_state` beside it.
+        There is none if no iteration has begun, or the last one has ended. The position is small:
+        the order of the samples follows from the state that the generator had when the iteration
+        began. The state of the default generator is not part of it: save `xgrad.random.get_state`
+        with it.
 
         Returns
         -------
         dict
-            ``"batches"``: the number of batches that were returned; ``"start"``: the state of the
-            generator before them, None if there are none; ``"generator"``: the state of the
-            loader's own generator, if it has one; ``"batch_size"`` and ``"samples"``: the numbers
-            of samples in a batch and in the dataset.
+            ``"batches"``: the number of batches returned; ``"start"``: the state of the generator
+            before them, None if there are none; ``"generator"``: the state of the loader's own
+            generator, if it has one; ``"batch_size"`` and ``"samples"``: the numbers of samples in
+            a batch and in the dataset.
 
         Examples
         --------
@@ -228,20 +229,20 @@ class DataLoader:
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Let the next iteration continue after the last batch that was returned before
-        `state_dict` was called.
+        """Let the next iteration continue after the last batch returned before `state_dict`.
 
-        The samples before are skipped: unread, except that an iterable is read up to there.
+        The samples before are skipped without being read, except that an iterable is read up to
+        that point.
 
         Parameters
         ----------
         state_dict : mapping
-            From `state_dict` of a loader with the same arguments.
+            The result of `state_dict` of a loader with the same arguments.
 
         Raises
         ------
         TypeError
-            If it is another mapping, or none.
+            If it is another mapping, or not a mapping.
         ValueError
             If the batch size or the number of samples differ, or a number is out of range.
         """
@@ -267,15 +268,16 @@ class DataLoader:
                 f"{title}: expected a loader with a generator of its own in both runs, or in none"
             )
         if start is not None:
-            random.Generator(0).set_state(start)  # an error before anything changes
+            random.Generator(0).set_state(start)  # raises an error before anything changes
         if self.generator is not None:
             self.generator.set_state(generator)
         self._position = None if start is None else _Position(dict(start), batches)
         self._resumed = self._position
 
     def _batches(self, skipped: int, start: Mapping[str, int] | None) -> Batches:
-        """Return the batches after a number of skipped ones, in an order drawn by the generator in
-        an earlier state.
+        """Return the batches after a number of skipped ones.
+
+        `start` is an earlier state of the generator, with which it draws their order.
         """
         dataset, indices = self.dataset, None
         while type(dataset) is Subset:
@@ -297,20 +299,20 @@ class DataLoader:
                     job()
         if not self.num_workers:
             return run(jobs)
-        workers = self.num_workers if self._indexed else 1  # one thread at a time reads an iterator
+        # only one thread at a time may read an iterator
+        workers = self.num_workers if self._indexed else 1
         return prefetch(jobs, workers, self.num_workers * self.prefetch_factor)
 
     def _gather(self, dataset: TensorDataset, indices: list[int] | None) -> Batches:
-        """Yield batches of tensors, of all samples or of those at the indices of a subset."""
+        """Yield batches of tensors, of all samples or of the samples at a subset's indices."""
         size, device = len(dataset), dataset.tensors[0].device
         if indices is None and self.sampler is None:
             order = (
                 randperm(size, device=device, generator=self.generator) if self.shuffle else None
             )
             for start in range(0, len(self) * self.batch_size, self.batch_size):
-                part = self._part(
-                    min(self.batch_size, size - start)
-                )  # the standard has no slices beyond the end
+                # the standard has no slices beyond the end
+                part = self._part(min(self.batch_size, size - start))
                 rows = slice(start + part.start, start + part.stop)
                 yield dataset[rows if order is None else order[rows]]
             return
@@ -339,7 +341,7 @@ class DataLoader:
                 yield indices[self._part(len(indices))]
 
     def _part(self, count: int) -> slice:
-        """Return the part of so many samples of a batch that this process loads."""
+        """Return the part of a batch of `count` samples that this process loads."""
         if self.ranks is None:
             return slice(0, count)
         if count < self.ranks.size:
@@ -351,8 +353,9 @@ class DataLoader:
         return self.ranks.part(count)
 
     def _jobs(self) -> Jobs:
-        """Yield for each batch a function that loads it, in a copy of the context with a seed drawn
-        here.
+        """Yield for each batch a function that loads it.
+
+        It runs in a copy of the context, with a seed drawn here.
         """
         if self._indexed:
             for number, indices in enumerate(self._batched_indices()):
@@ -360,9 +363,8 @@ class DataLoader:
                     seed = self._seed()
                 yield partial(copy_context().run, self._load, seed + number, number, indices)
             return
-        context = (
-            copy_context()
-        )  # one for all batches: a `with` block of an iterator may span several
+        # one context for all batches, since a `with` block of an iterator may span several
+        context = copy_context()
         items = context.run(self._start, self.dataset)
         context.run(manual_seed, self._seed())
         try:
@@ -376,7 +378,7 @@ class DataLoader:
         return int(randint(0, 2**63, (), device="cpu", generator=self.generator))
 
     def _load(self, seed: int, number: int, indices: list[Any]) -> Any:
-        """Return the batch of the samples at some indices."""
+        """Return the batch of the samples at the given indices."""
         manual_seed(seed)
         samples = []
         for i in indices:
@@ -406,9 +408,7 @@ class DataLoader:
             raise
 
     def _start(self, items: Iterable[Any]) -> Iterator[Any]:
-        """Return an iterator from the first item on; raise ValueError if `items` is an exhausted
-        iterator.
-        """
+        """Return an iterator from the first item on; raise ValueError if `items` is exhausted."""
         iterator = iter(items)
         if iterator is items:
             if self._exhausted:
@@ -423,11 +423,11 @@ class DataLoader:
 
 @contextmanager
 def continued_after_errors(loader: DataLoader) -> Iterator[Callable[[], None]]:
-    """Yield a function to call after each step on a batch of a loader, in a block with its
-    iteration.
+    """Yield a function to call after each step on a batch, in a block with the loader's iteration.
 
-    After an exception in the block, the next iteration begins with the batch after the last such
-    step, and the default generator is as after it if a batch has been taken since.
+    After an exception in the block, the next iteration begins with the batch after the last
+    completed step, and the default generator is reset to its state after that step if a batch has
+    been taken since.
     """
     position, generator = loader.state_dict(), random.get_state()
 

@@ -24,17 +24,17 @@ MIRRORS = {
     "emnist": ("https://biometrics.nist.gov/cs_links/EMNIST/",),
 }
 TIMEOUT = 10.0  # seconds without a byte
-GRACE, MIN_RATE = 30.0, 10e3  # seconds, and then bytes a second, below which a mirror is given up
-MAX_REASON = 500  # characters; a server may have written them
+GRACE, MIN_RATE = 30.0, 10e3  # after these seconds, give up mirrors below this rate in bytes/s
+MAX_REASON = 500  # characters; the text may come from a server
 
 
 def fetch(
     path: Path, mirrors: tuple[str, ...], check: Callable[[bytes], object], limit: int
 ) -> list[str]:
-    """Fill `path` from the first mirror that has a file of its name, of at most `limit` bytes, that
-    passes `check`.
+    """Fill `path` from the first mirror that has a valid file of its name.
 
-    Return the reasons of the mirrors if all failed, and nothing was written; else an empty list.
+    A file is valid if it has at most `limit` bytes and passes `check`. If all mirrors fail, nothing
+    is written, and the reasons are returned; on success, the list is empty.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     failures = []
@@ -52,8 +52,9 @@ def fetch(
 
 
 def _receive(url: str, limit: int) -> bytes:
-    """Return the content at an address; raise OSError for any failure, also a reply that is too
-    large or too slow.
+    """Return the content at an address; raise OSError for any failure.
+
+    A reply that is too large or too slow is also a failure.
     """
     content, cancelled, reasons = bytearray(), Event(), []
 
@@ -71,12 +72,10 @@ def _receive(url: str, limit: int) -> bytes:
                 if reply.length:  # read1 does not report a short reply
                     raise IncompleteRead(b"", reply.length)
         except Exception as error:  # urllib documents no list of exceptions for malformed replies
-            reasons.append(
-                str(error) or type(error).__name__
-            )  # the error itself would keep the socket open
+            # only the text, since the error itself would keep the socket open
+            reasons.append(str(error) or type(error).__name__)
 
-    # The timeout of a socket holds for each byte; the total time is bounded by waiting for another
-    # thread.
+    # The socket's timeout applies to each byte; waiting for another thread bounds the total time.
     thread, start = Thread(target=receive, daemon=True), monotonic()
     thread.start()
     try:

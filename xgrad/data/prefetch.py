@@ -26,11 +26,11 @@ def run(jobs: Jobs) -> Generator[Any, None, None]:
 
 
 def prefetch(jobs: Jobs, workers: int, ahead: int) -> Generator[Any, None, None]:
-    """Yield the results of jobs in order, while threads run a number of further ones.
+    """Yield the results of jobs in order, while threads run a number of later jobs.
 
-    A signal handler, which runs in the main thread, may raise within a lock of Python code, and so
-    leave other threads waiting forever. Therefore the main thread shares with others only queues,
-    which are implemented in C, and a thread of its own starts the workers and uses the pool.
+    A signal handler, which runs in the main thread, may raise inside a lock of Python code, and so
+    leave other threads waiting forever. Therefore the main thread and other threads share only
+    queues, which are implemented in C, and a separate thread starts the workers and uses the pool.
     """
     tasks: SimpleQueue[Any] = SimpleQueue()
     active, started = [True], Lock()
@@ -57,7 +57,7 @@ def prefetch(jobs: Jobs, workers: int, ahead: int) -> Generator[Any, None, None]
         finally:  # also if the loop ends early, and closes this generator
             try:
                 active.clear()
-            finally:  # in any case, or the dispatcher would wait forever
+            finally:  # always, or the dispatcher would wait forever
                 tasks.put(None)
             with started:
                 if dispatcher.ident is not None:
@@ -65,7 +65,7 @@ def prefetch(jobs: Jobs, workers: int, ahead: int) -> Generator[Any, None, None]
 
 
 def _start(dispatcher: Thread, tasks: SimpleQueue[Any], started: Any) -> None:
-    """Start a thread; on failure, answer each job from a queue, up to None, with the error."""
+    """Start a thread; on failure, answer each job from the queue, up to None, with the error."""
     try:
         dispatcher.start()
     except RuntimeError as error:
@@ -89,7 +89,7 @@ def _dispatch(tasks: SimpleQueue[Any], workers: int, active: list[bool]) -> None
 
 
 def _execute(job: Callable[[], Any], outcome: SimpleQueue[Any], active: list[bool]) -> None:
-    """Run a job if the iteration is still active, and put its result or exception into a queue."""
+    """Run a job if the iteration is still active, and put its result or exception in a queue."""
     if active:
         try:
             outcome.put((job(), None))

@@ -1,4 +1,4 @@
-"""Training by several processes: data parallelism on MPI, and on NCCL between GPUs."""
+"""Training by several processes: data parallelism over MPI, and over NCCL between GPUs."""
 
 from xgrad.distributed.communicator import Communicator, RankError
 from xgrad.distributed.data_parallel import DataParallel

@@ -1,6 +1,4 @@
-"""Communicators: the processes of a job, each with a rank, and the sums and copies that they make
-together.
-"""
+"""Communicators: the ranked processes of a job, and the sums and copies they make together."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from xgrad import random
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor, from_array
 
-#: Calls at an end, of which the first is the end of most.
+#: Calls at an end, the most final one first.
 ENDS = (END_OF_PROCESS, END_OF_BLOCK, END_OF_EPOCH) = (
     "the end of its process",
     "the end of the block of world()",
@@ -21,16 +19,16 @@ ENDS = (END_OF_PROCESS, END_OF_BLOCK, END_OF_EPOCH) = (
 
 
 class RankError(RuntimeError):
-    """An error of one rank that every rank raises, so that none waits for another."""
+    """An error of one rank that all ranks raise, so that no rank waits for another."""
 
 
 class Communicator:
     """The processes of a job, each of which calls the same methods in the same order.
 
-    This class is a job of one process, for which the methods do nothing.
+    This class is a job of a single process, in which the methods do nothing.
 
-    If ranks make different calls, or the same with arrays of different shapes or dtypes, all of
-    them raise a `RankError` that names the ranks and the calls.
+    If ranks make different calls, or the same call with arrays of different shapes or dtypes, all
+    ranks raise a `RankError` that names the ranks and the calls.
 
     Attributes
     ----------
@@ -52,17 +50,17 @@ class Communicator:
     rank, size = 0, 1
 
     def part(self, count: int, rank: int | None = None) -> slice:
-        """Return the consecutive part of so many elements that belongs to a rank, by default this
-        one.
+        """Return the slice of `count` elements that belongs to a rank, by default to this one.
 
-        Parts of ranks are in order, and their sizes differ by at most one.
+        The parts are consecutive, in the order of ranks, and their sizes differ by at most one.
         """
         rank = self.rank if rank is None else rank
         return slice(count * rank // self.size, count * (rank + 1) // self.size)
 
     def all_reduce(self, x: Tensor) -> Tensor:
-        """Return the sum over all ranks of their tensors of one shape and dtype; not recorded for
-        gradients.
+        """Return the sum of the tensors of all ranks, which have one shape and dtype.
+
+        It is not recorded for gradients.
         """
         with x.device.active():
             array = x.device.xp.asarray(x._data, copy=True)
@@ -72,15 +70,17 @@ class Communicator:
     def sums(
         self, tensors: Iterable[Tensor], count: int, call: str = "sums"
     ) -> tuple[tuple[Tensor, ...], int]:
-        """Return sums over samples, and the number of samples, of all ranks together."""
+        """Return the sums over samples, and the number of samples, over all ranks."""
         self.meet(call)
         return tuple(map(self.all_reduce, tensors)), sum(self.gather_objects(count))
 
     def broadcast(self, *objects: Any) -> None:
-        """Load the state of rank 0 into modules, optimizers or other objects with `state_dict` on
-        all other ranks.
+        """Load the state of rank 0 into the objects of all other ranks.
+
+        Objects are modules, optimizers or others with `state_dict`.
         """
-        states = [x.state_dict() for x in objects]  # on all ranks: some gather theirs
+        # on all ranks, since some objects gather their state
+        states = [x.state_dict() for x in objects]
         states = self.broadcast_object(states, "broadcast")
         if self.rank:
             for x, state in zip(objects, states, strict=True):
@@ -88,10 +88,10 @@ class Communicator:
 
     @contextmanager
     def own_random_numbers(self) -> Iterator[None]:
-        """Draw different numbers on each rank, from the default generator.
+        """Return a context in which the default generator draws different numbers on each rank.
 
-        Each rank draws as many numbers, and rank 0 the numbers that a single process would draw.
-        Afterwards the generators of all ranks are in one state again.
+        All ranks draw equally many numbers, and rank 0 draws the numbers of a single process.
+        Afterwards the generators of all ranks have the same state again.
         """
         start = random.get_state()
         random.set_state(start | {"seed": (start["seed"] + self.rank) % 2**64})
@@ -101,31 +101,31 @@ class Communicator:
             random.set_state(start | {"calls": random.get_state()["calls"]})
 
     def meet(self, call: str, nbytes: int = 0) -> list[int]:
-        """Wait for the other ranks, and return the numbers of bytes that they give.
+        """Wait for the other ranks, and return the byte counts that all ranks pass.
 
-        Every method in which ranks communicate begins with it, so that no rank takes the data of
-        another call.
+        Every method in which ranks communicate begins with this call, so that no rank receives the
+        data of another call.
 
         Parameters
         ----------
         call : str
-            What this rank is about to do, the same on all ranks.
+            A description of what this rank is about to do, the same on all ranks.
         nbytes : int, default 0
-            The size of what follows.
+            The size of the message that follows.
 
         Raises
         ------
         RankError
-            On all ranks alike, with the calls and the ranks, if the calls differ.
+            On all ranks, with the calls and the ranks, if the calls differ.
         """
         return [nbytes]
 
     def all_end(self) -> bool:
-        """Return whether all ranks call this within seconds, as at their ends."""
+        """Return whether all ranks call this within seconds, as they do at their ends."""
         return True
 
     def broadcast_object(self, x: Any, call: str = "broadcast_object") -> Any:
-        """Return the object of rank 0, pickled for the others; `call` is for `meet`."""
+        """Return the object of rank 0, pickled for the other ranks; `call` is for `meet`."""
         return x
 
     def gather_objects(self, x: Any, call: str = "gather_objects") -> list[Any]:
@@ -133,15 +133,16 @@ class Communicator:
         return [x]
 
     def sum_array(self, array: Any, device: Device) -> None:
-        """Replace an array of one axis or none by its sum over all ranks."""
+        """Replace an array with at most one axis by its sum over all ranks."""
 
     def sum_parts(self, array: Any, device: Device) -> None:
-        """Replace the rank's part of an array of one axis by its sum over all ranks; other parts
-        become undefined.
+        """Replace this rank's part of a one-dimensional array by its sum over all ranks.
+
+        The other parts become undefined.
         """
 
     def gather_parts(self, array: Any, device: Device) -> None:
-        """Replace each part of an array of one axis by that of the rank to which it belongs."""
+        """Replace each part of a one-dimensional array by the data of the rank that owns it."""
 
     def abort(self, status: int = 1) -> None:
         """End all processes at once, after a message that names this one."""

@@ -1,6 +1,4 @@
-"""Data parallelism: each rank has the model and a part of each batch, and gradients are summed over
-ranks.
-"""
+"""Data parallelism: each rank has the model and a part of each batch, and gradients are summed."""
 
 from __future__ import annotations
 
@@ -20,12 +18,13 @@ from xgrad.nn.module import Module
 from xgrad.optim.flat import FlatParameters, State, Update
 from xgrad.optim.optimizer import Optimizer
 
-CHECKED_STEPS = 100  # after which ranks compare their weights
+CHECKED_STEPS = 100  # the number of steps after which ranks compare their weights
 
 
 class ShardedParameters(FlatParameters):
-    """Packed parameters, of which each rank updates a part, and has the optimizer's state of that
-    part alone.
+    """Packed parameters with sharded optimizer state.
+
+    Each rank updates one part of the parameters, and has only the state of that part.
     """
 
     def __init__(
@@ -45,22 +44,20 @@ class ShardedParameters(FlatParameters):
             )
 
     def whole(self, array: Any) -> Any:
-        """Return an array of the state with the parts of all ranks."""
+        """Return an array of the state, gathered from the parts of all ranks."""
         buffer = self.layout.empty()
         buffer[self.part] = array
         self.communicator.gather_parts(buffer, self.device)
         return buffer
 
     def updated_arrays(self) -> tuple[Any, Any]:
-        """Return the parameters that this rank updates, and their gradients, as one array each."""
+        """Return the parameters that this rank updates and their gradients, as one array each."""
         return self.buffer._data[self.part], self.gradients.buffer._data[self.part]
 
     def _update(
         self, update: Update, numbers: Mapping[str, Any], options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the state after an update of the rank's part; then take the parts of the other
-        ranks.
-        """
+        """Return the state after updating this rank's part, and gather the other ranks' parts."""
         check_not_captured("the step of an optimizer with sharded state")
         state = super()._update(update, numbers, options)
         self.communicator.gather_parts(self.buffer._data, self.device)
@@ -76,29 +73,29 @@ class DataParallel:
     """The training of one model by all ranks, each with a part of each batch.
 
     All ranks begin with the model and optimizer of rank 0. After the backward pass,
-    `reduce_gradients` makes the gradients of the parts those of the whole batch, in one message for
-    each buffer of parameters; the step of the optimizer is then that of one process, to rounding.
-    Several backward passes may precede it, to accumulate gradients.
+    `reduce_gradients` replaces the gradients of the parts by the gradients of the whole batch, with
+    one message for each buffer of parameters. The optimizer's step then equals the step of a single
+    process, to rounding. Several backward passes may precede it, to accumulate gradients.
 
     Parameters
     ----------
     model : Module
-        The model, with equal parameters on all ranks. Statistics of batch normalization are those
-        of the parts.
+        The model, with equal parameters on all ranks. Batch normalization computes its statistics
+        over the parts.
     optimizer : Optimizer
-        Of its parameters.
+        An optimizer of its parameters.
     communicator : Communicator
         The ranks: see `world`.
     shard_state : bool, default False
-        Whether each rank has the state of a part of the parameters only, updates that part, and
-        takes the others from their ranks [1]_ (stage 1). Then `optimizer.step` and
-        `optimizer.state_dict`, which returns the whole state, are to be called by all ranks, and
-        LBFGS and Muon are refused.
+        Whether each rank has only the optimizer state of one part of the parameters, updates that
+        part, and receives the other parts from their ranks [1]_ (stage 1). All ranks must then call
+        `optimizer.step` and `optimizer.state_dict`, which returns the whole state; LBFGS and Muon
+        are refused.
 
     Raises
     ------
     ValueError
-        If the state of this optimizer cannot be sharded.
+        If the optimizer's state cannot be sharded.
 
     References
     ----------
@@ -144,13 +141,14 @@ class DataParallel:
 
     @no_grad()
     def reduce_gradients(self, loss: Tensor | float = 0.0, samples: int = 1) -> None:
-        """Replace the gradients by the means over all ranks; with sharded state, only where this
-        rank updates.
+        """Replace the gradients by their means over all ranks.
+
+        With sharded state, only the part that this rank updates is replaced.
 
         Parameters
         ----------
         loss : Tensor or float, optional
-            The loss of this rank, of which it is checked before that it is finite.
+            The loss of this rank, which is first checked to be finite.
         samples : int, default 1
             The weight of this rank in the mean: the number of its samples, if the loss is a mean
             over them.
@@ -186,13 +184,14 @@ class DataParallel:
     def step_between(
         self, backward: Callable[..., tuple[Tensor, Any]], update: Callable[[], Any]
     ) -> Callable[..., Any]:
-        """Return a step of all ranks: `backward`, with random numbers of the rank's own, reduction,
-        and `update`.
+        """Return a step of all ranks: `backward`, reduction of gradients, and `update`.
+
+        In `backward`, each rank draws its own random numbers.
 
         Parameters
         ----------
         backward : callable
-            Called with what the step is called with, inputs and targets first. It returns the mean
+            Called with the arguments of the step, inputs and targets first. It returns the mean
             loss over these samples, and a result of the step.
         update : callable
             The rest of the step, such as ``optimizer.step``. Each of the two may be a captured
@@ -213,11 +212,10 @@ class DataParallel:
 
     @no_grad()
     def clip_grad_norm_(self, max_norm: float) -> float:
-        """Scale reduced gradients down so that their norm is at most `max_norm`, and return the
-        norm before.
+        """Scale reduced gradients to a norm of at most `max_norm`, and return the norm before.
 
-        As `xgrad.nn.utils.clip_grad_norm_`, which sees a part of the gradients if the state is
-        sharded.
+        Use it in place of `xgrad.nn.utils.clip_grad_norm_`, which reads only a part of the
+        gradients if the state is sharded.
         """
         flats = [flat for flat, _ in self.optimizer.pack() if flat.leaves[0].grad is not None]
         parts = [flat.updated_arrays()[1] for flat in flats]
@@ -233,12 +231,12 @@ class DataParallel:
         return norm
 
     def check_weights(self) -> None:
-        """Compare the bits of all parameters between ranks, which takes as long as to read them.
+        """Compare the bits of all parameters between ranks; this takes as long as reading them.
 
         Raises
         ------
         RankError
-            On all ranks alike, with the numbers of those that have other weights than most.
+            On all ranks, with the numbers of the ranks whose weights differ from most.
         """
         checksum = 0
         for p in self.model.parameters():

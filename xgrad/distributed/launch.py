@@ -37,9 +37,8 @@ def command(arguments: argparse.Namespace) -> list[str]:
             *arguments.options,
             *rank,
         ]
-    beside = shutil.which(
-        "mpiexec", path=str(Path(sys.executable).parent)
-    )  # from the wheel of an MPI library
+    # from the wheel of an MPI library
+    beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent))
     mpiexec = beside or shutil.which("mpiexec")
     if mpiexec is None:
         raise SystemExit(
@@ -74,9 +73,8 @@ def main(argv: Sequence[str]) -> int:
     if arguments.print:
         print(shlex.join(line))
         return 0
-    signal.signal(
-        signal.SIGINT, lambda number, frame: None
-    )  # Ctrl-C reaches the command, too, which ends the ranks
+    # Ctrl-C also reaches the command, which ends the ranks
+    signal.signal(signal.SIGINT, lambda number, frame: None)
     with subprocess.Popen(line) as process:
         signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
         return process.wait()

@@ -21,12 +21,13 @@ from xgrad.distributed import supervision
 from xgrad.distributed.communicator import END_OF_PROCESS, ENDS, Communicator, RankError
 from xgrad.distributed.supervision import SIZES, launched
 
-GRACE = 1.0  # seconds for the other ranks to end, too
+GRACE = 1.0  # seconds within which the other ranks have to end, too
 
 
 class MPICommunicator(Communicator):
-    """The processes that `mpiexec` or `srun` started. Arrays of other libraries than NumPy pass
-    through the host.
+    """The processes that `mpiexec` or `srun` started.
+
+    Arrays of libraries other than NumPy are copied through the host.
     """
 
     def __init__(self) -> None:
@@ -49,8 +50,9 @@ class MPICommunicator(Communicator):
         self._header, self._headers = np.empty(2, np.int64), np.empty((self.size, 2), np.int64)
 
     def meet(self, call: str, nbytes: int = 0) -> list[int]:
-        """Return the numbers of bytes of all ranks; RankError on all of them if they are at
-        different calls.
+        """Return the byte counts of all ranks.
+
+        Raises RankError on all ranks if they are at different calls.
         """
         self._header[:] = zlib.crc32(call.encode()), nbytes
         self._world.Allgather(self._header, self._headers)
@@ -61,7 +63,7 @@ class MPICommunicator(Communicator):
         return [header[1] for header in headers]
 
     def all_end(self) -> bool:
-        """Return whether all ranks call this within seconds: each before it ends by an error."""
+        """Return whether all ranks call this within seconds, each before it ends by an error."""
         ends, deadline = self._ends.Ibarrier(), time.monotonic() + GRACE
         while not ends.Test():
             if time.monotonic() > deadline:
@@ -70,7 +72,7 @@ class MPICommunicator(Communicator):
         return True
 
     def broadcast_object(self, x: Any, call: str = "broadcast_object") -> Any:
-        """Return the object of rank 0, pickled for the others."""
+        """Return the object of rank 0, pickled for the other ranks."""
         data = bytearray() if self.rank else bytearray(pickle.dumps(x, pickle.HIGHEST_PROTOCOL))
         size = self.meet(call, len(data))[0]
         if self.rank:
@@ -91,19 +93,20 @@ class MPICommunicator(Communicator):
         ]
 
     def sum_array(self, array: Any, device: Device) -> None:
-        """Replace an array of one axis or none by its sum over all ranks."""
+        """Replace an array with at most one axis by its sum over all ranks."""
         self._meet_for("sum", array)
         self._sum(array, device)
 
     def sum_parts(self, array: Any, device: Device) -> None:
-        """Replace the rank's part of an array of one axis by its sum over all ranks; other parts
-        become undefined.
+        """Replace this rank's part of a one-dimensional array by its sum over all ranks.
+
+        The other parts become undefined.
         """
         self._meet_for("sum of parts", array)
         self._sum_parts(array, device)
 
     def gather_parts(self, array: Any, device: Device) -> None:
-        """Replace each part of an array of one axis by that of the rank to which it belongs."""
+        """Replace each part of a one-dimensional array by the data of the rank that owns it."""
         self._meet_for("gathering of parts", array)
         self._gather_parts(array, device)
 
@@ -133,14 +136,14 @@ class MPICommunicator(Communicator):
         """End all processes at once, after a message that names this one."""
         supervision.enter(supervision.ENDED)
         sys.stdout.flush()
-        time.sleep(0.2)  # launchers drop the output that they have not read yet
+        time.sleep(0.2)  # launchers drop output that they have not read yet
         self._world.Abort(status)
         os._exit(status)  # MPICH returns while its launcher ends the processes
 
 
 @contextmanager
 def _on_host(array: Any, device: Device) -> Iterator[np.ndarray]:
-    """Yield an array as one of NumPy, and write that back unless it has the same memory."""
+    """Yield an array as a NumPy array, and write it back unless both share memory."""
     backend = device.backend
     host = backend.to_host(array)
     if host is array:
@@ -158,8 +161,9 @@ def _call_on_array(call: str, shape: tuple[int, ...], dtype: Any) -> str:
 
 @cache
 def _channel_of_ends() -> Any:
-    """Return a copy of the communicator of all ranks, with messages of its own; made once, by all
-    of them.
+    """Return a copy of the communicator of all ranks, with separate messages.
+
+    It is made once, by all ranks.
     """
     from mpi4py import MPI
 
@@ -169,8 +173,8 @@ def _channel_of_ends() -> Any:
 def _different(calls: list[tuple[str, str]]) -> str:
     """Return the message on different calls of ranks, each with the line of the program.
 
-    At fault are ranks that end something, such as the block of `world`, before the others, else the
-    minority.
+    At fault are ranks that end something, such as the block of `world`, before the others. If there
+    are none, the minority is at fault.
     """
     ranks: dict[str, list[int]] = {}
     for rank, (call, _) in enumerate(calls):

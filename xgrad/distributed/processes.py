@@ -1,6 +1,4 @@
-"""The processes of a job: their communicator, and the end of all if one of them ends before the
-others.
-"""
+"""The processes of a job: their communicator, and how all end if one ends before the others."""
 
 from __future__ import annotations
 
@@ -21,23 +19,24 @@ from xgrad.distributed.supervision import RANKS, SIZES, launched, report
 
 @contextmanager
 def world(device: str | Device = "cpu") -> Iterator[Communicator]:
-    """Connect the processes that a launcher started; if one of them ends before the others, end
-    all, with its rank.
+    """Connect the processes that a launcher started.
 
-    All ranks leave the block together. A rank that leaves it by an exception, or by ``sys.exit``
-    with a status other than 0 where the others do not, is named, and ends the job. One that leaves
-    it while others make another call is named by a `RankError` on all ranks, which ends them.
+    If one of them ends before the others, all end, and its rank is named. All ranks leave the block
+    together. A rank ends the job, and is named, if it leaves the block by an exception, or by
+    ``sys.exit`` with a nonzero status where the others do not. If a rank leaves the block while
+    others make another call, a `RankError` on all ranks names it, and ends them.
 
     Parameters
     ----------
     device : str or Device, default "cpu"
-        The device of the tensors: those of ``cuda`` pass by NCCL (not yet run on a GPU), all others
-        by MPI.
+        The device of the tensors. Tensors on ``cuda`` are sent by NCCL (not yet run on a GPU), all
+        others by MPI.
 
     Yields
     ------
     Communicator
-        That of all ranks; of this process alone if no launcher started it, which needs no MPI.
+        The communicator of all ranks. If no launcher started this process, it has this process
+        only, and needs no MPI.
 
     Raises
     ------
@@ -67,7 +66,7 @@ def world(device: str | Device = "cpu") -> Iterator[Communicator]:
             if exit_status(error):
                 raise
             end = error
-        communicator.meet(END_OF_BLOCK)  # launchers may end all ranks when one has ended
+        communicator.meet(END_OF_BLOCK)  # launchers may end all ranks once one has ended
     except RankError as error:
         if communicator.rank == 0:
             print(f"xgrad.distributed: {error}", file=sys.stderr, flush=True)
@@ -94,7 +93,7 @@ def world(device: str | Device = "cpu") -> Iterator[Communicator]:
 
 
 def connect(device: Device) -> Communicator:
-    """Return the communicator of the launched processes, or of this one."""
+    """Return the communicator of the launched processes, or of this process alone."""
     if launched(RANKS) is None or launched(SIZES) in (None, 1):
         return Communicator()
     if (name := device.backend.communicator) is None:
@@ -109,7 +108,7 @@ def connect(device: Device) -> Communicator:
 
 
 def exit_status(error: BaseException) -> int:
-    """Return the status of a process that an exception ends."""
+    """Return the exit status of a process that ends by an exception."""
     code = error.code if isinstance(error, SystemExit) else 1
     return code if isinstance(code, int) else int(code is not None)
 
@@ -124,7 +123,7 @@ def fail(communicator: Communicator, event: str, status: int = 1) -> None:
 def run_as_rank(function: Callable[[], None]) -> None:
     """Call a function as a rank, in a supervised process if a launcher started this one.
 
-    The rank is named if it ends before the others, wherever it is.
+    If the rank ends before the others, it is named, wherever it is.
     """
     if not supervision.supervise():
         function()
@@ -134,9 +133,8 @@ def run_as_rank(function: Callable[[], None]) -> None:
         function()
     except BaseException as error:
         if status := exit_status(error):
-            if (
-                _rank.communicator is None
-            ):  # the others may wait for it in world(): not to meet them
+            if _rank.communicator is None:
+                # the others may be waiting in world(): do not meet them
                 atexit.unregister(_rank.leave)
             elif not _rank.all_end():
                 if not isinstance(error, SystemExit):
@@ -148,7 +146,7 @@ def run_as_rank(function: Callable[[], None]) -> None:
 class _Rank:
     """The end of this process as a rank.
 
-    communicator -- That `world` made last.
+    communicator -- The last one made by `world`.
     ended -- Whether all ranks end, after which none communicates.
     """
 
@@ -164,7 +162,7 @@ class _Rank:
         atexit.register(self.leave)
 
     def all_end(self) -> bool:
-        """Return whether all ranks end: each calls this before it does by an error."""
+        """Return whether all ranks end; each calls this before it ends by an error."""
         if not self.ended and self.communicator is not None and self.communicator.all_end():
             self.ended = True
             supervision.enter(supervision.ENDED)
@@ -172,7 +170,7 @@ class _Rank:
 
     def leave(self) -> None:
         """Compare the end of this process with the calls of the other ranks."""
-        if os.getpid() != self.process or self.ended:  # in a process that this one forked
+        if os.getpid() != self.process or self.ended:  # this process was forked, or has ended
             return
         with suppress(ImportError, RuntimeError):  # without MPI no rank waits for this one
             if self.communicator is None:

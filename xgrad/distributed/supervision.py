@@ -15,8 +15,8 @@ from types import FrameType
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 
-#: Phases of a rank: before `world`; in its block; after it; at the end, which was reported or is
-#: that of all ranks.
+#: Phases of a rank: before `world`; in its block; after it; at its end, which was reported or is
+#: the end of all ranks.
 BEFORE, INSIDE, OUTSIDE, ENDED = range(4)
 _PLACES = (
     "before it entered the block of world()",
@@ -27,26 +27,25 @@ _phase = mmap.mmap(-1, 1)  # shared with the process that waits
 
 
 def launched(names: tuple[str, ...]) -> int | None:
-    """Return the rank, or the number of ranks, that a launcher gave this process; None without a
-    launcher.
-    """
+    """Return the rank, or the number of ranks, that a launcher set; None without a launcher."""
     return next((int(os.environ[name]) for name in names if name in os.environ), None)
 
 
 def enter(phase: int) -> None:
-    """Set the phase of this rank, which the process that waits for it reads at its end."""
+    """Set the phase of this rank, which the supervising process reads when this one ends."""
     _phase[0] = phase
 
 
 def report(rank: int, size: int, event: str) -> None:
-    """Print what happened to a rank, and wait until a launcher has read it: it may drop output when
-    it ends a job.
+    """Print what happened to a rank, and wait until a launcher has read it.
+
+    A launcher may drop output when it ends a job.
     """
-    sys.stderr.write(f"xgrad.distributed: rank {rank} of {size} {event}\n")  # at once, unlike print
+    # in one piece, unlike print
+    sys.stderr.write(f"xgrad.distributed: rank {rank} of {size} {event}\n")
     sys.stderr.flush()
-    with suppress(
-        ImportError, OSError, ValueError
-    ):  # standard error is no pipe, or its length is not known
+    # standard error may not be a pipe, or its length may be unknown
+    with suppress(ImportError, OSError, ValueError):
         import fcntl
         import termios
 
@@ -57,11 +56,11 @@ def report(rank: int, size: int, event: str) -> None:
 
 
 def supervise() -> bool:
-    """Continue in a child process, while this one waits for it, and names the rank if it ends
-    without a report.
+    """Continue in a child process, while this one waits for it.
 
-    To be called before MPI is initialized. Without a launcher, or where processes cannot be forked,
-    it does nothing, and returns False.
+    If the child ends without a report, this process names the rank. Call this before MPI is
+    initialized. Without a launcher, or where processes cannot be forked, it does nothing and
+    returns False.
     """
     rank, size = launched(RANKS), launched(SIZES)
     if rank is None or size is None or size == 1 or not hasattr(os, "fork"):
@@ -90,16 +89,17 @@ def supervise() -> bool:
 def _end_job(status: int) -> None:
     """Let the launcher end the other ranks.
 
-    It does so by itself for a rank that had initialized MPI, and for all ranks in Slurm and Open
-    MPI. To MPICH's launcher this is a line of the protocol PMI-1.
+    The launcher does so by itself for a rank that has initialized MPI, and for all ranks in Slurm
+    and Open MPI. MPICH's launcher receives a line of the protocol PMI-1.
     """
     with suppress(KeyError, ValueError, OSError):
         os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={status}\n".encode())
 
 
 def _event(status: int, stopped: list[int]) -> str | None:
-    """Return the end of a rank by its exit status and the signals passed on to it; None if it was
-    reported.
+    """Return how a rank ended, by its exit status and the signals forwarded to it.
+
+    None if the end was already reported.
     """
     if status < 0:
         name = signal.Signals(-status).name
@@ -114,10 +114,10 @@ def _event(status: int, stopped: list[int]) -> str | None:
 
 
 def _end_with_parent() -> None:
-    """Let the kernel kill this process when its parent ends, such as by the launcher; Linux only.
+    """Let the kernel kill this process when its parent ends, as by the launcher; Linux only.
 
-    A signal to the group of the parent, such as Ctrl-C from a launcher, then reaches this process
-    once, by `forward`.
+    A signal to the parent's process group, such as Ctrl-C from a launcher, then reaches this
+    process only once, through `forward`.
     """
     if sys.platform == "linux":
         import ctypes

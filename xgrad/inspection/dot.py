@@ -1,4 +1,4 @@
-"""A graph in the DOT language, and as SVG by the package graphviz."""
+"""A graph in the DOT language, and as SVG made by the package graphviz."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xgrad.support.hints import import_optional
 
 Path = tuple[str, ...]
 
-#: Fill and outline of boxes by kind; dark text on them is legible on light and dark pages.
+#: Fill and outline colors of boxes by kind; dark text on them is legible on light and dark pages.
 COLORS = {
     "op": ("#dbe8fb", "#3d86e0"),
     "leaf": ("#e4f4e4", "#4a9a5b"),
@@ -25,8 +25,9 @@ FONT = 'fontname="DejaVu Sans,Verdana,sans-serif"'
 
 
 def source(boxes: Sequence[Any], classes: Mapping[Path, str]) -> str:
-    """Return the boxes of a graph in DOT, from the leaves at the top to the result; modules are
-    frames around ops.
+    """Return the boxes of a graph in DOT, from the leaves at the top to the result.
+
+    Modules are frames around ops.
     """
     numbers = {box: i for i, box in enumerate(boxes)}
     places = [box.place for box in boxes]
@@ -54,8 +55,9 @@ def source(boxes: Sequence[Any], classes: Mapping[Path, str]) -> str:
             inner[path[:-1]].append(path)
 
     def contents(path: Path, outer: Path, indent: str) -> None:
-        """Write the boxes and frames in a module, by their names within `outer`, the innermost
-        module with a frame.
+        """Write the boxes and frames in a module.
+
+        Their names are relative to `outer`, the innermost module with a frame.
         """
         for box in members[path]:
             fill, line = COLORS[box.kind]
@@ -82,14 +84,14 @@ def source(boxes: Sequence[Any], classes: Mapping[Path, str]) -> str:
     for box in boxes:
         for name, origin in box.inputs:
             options = [f'edgetooltip="{quotable(name)}"'] if len(box.inputs) > 1 else []
-            options += ["weight=8"] if origin.kind != "leaf" else []  # which aligns the ops
+            options += ["weight=8"] if origin.kind != "leaf" else []  # aligns the ops
             end = f" [{', '.join(options)}]" if options else ""
             lines.append(f"  {numbers[origin]} -> {numbers[box]}{end}")
     return "\n".join([*lines, "}", ""])
 
 
 def quotable(text: str) -> str:
-    """Return a text for quotes, where DOT decodes entities and escapes."""
+    """Return a text for quotes, in which DOT decodes entities and escapes."""
     return escape(text).replace("\\", r"\\")
 
 
@@ -99,8 +101,9 @@ def relative(name: str, path: Path) -> str:
 
 
 def render(text: str) -> str:
-    """Return DOT as SVG; raise ImportError, with what to install, if the package or its program is
-    missing.
+    """Return DOT as SVG.
+
+    Raises ImportError, with installation instructions, if the package or its program is missing.
     """
     graphviz = import_optional("graphviz", "graph", "graph: ")
     try:
@@ -110,8 +113,8 @@ def render(text: str) -> str:
             "graph: the program dot of Graphviz is missing: install it by the system, as in apt"
             " install graphviz, and see https://graphviz.org/download"
         ) from error
-    # The titles of frames go to the end, with an outline in the colour of the page, for edges are
-    # drawn over frames.
+    # Edges are drawn over frames, so the titles of frames go to the end, outlined in the page
+    # colour.
     frame = re.compile(r'(class="cluster">.*?)(<text.*?</text>\n)', re.DOTALL)
     titles = "".join([title for _, title in frame.findall(picture)])
     head, end, tail = frame.sub(r"\1", picture[picture.index("<svg") :]).rpartition("</g>\n</svg>")
@@ -122,7 +125,7 @@ def render(text: str) -> str:
 
 
 def scrollable(picture: str | None, text: str) -> str:
-    """Return HTML with a picture that scrolls, or with a text if there is none."""
+    """Return HTML with a scrollable picture, or with a text if there is no picture."""
     if picture is None:
         return f"<pre>{escape(text)}</pre>"
     return f'<div style="max-height: 900px; overflow: auto">{picture}</div>'

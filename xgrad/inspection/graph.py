@@ -16,7 +16,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.inspection import dot, tree
 from xgrad.support.hints import shown
 
-#: The largest number of boxes that is not folded by default, and that a notebook draws.
+#: The largest numbers of boxes that are left unfolded by default, and that a notebook draws.
 READABLE, DRAWABLE = 40, 400
 
 Path = tuple[str, ...]
@@ -41,9 +41,9 @@ class Box:
     inputs : list of (str, Box)
         The boxes of the inputs, with the names of the inputs.
     ops, parameters : int
-        The number of ops of a module, and of elements of the parameters folded into it.
+        The number of ops of a module, and the number of elements of the parameters folded into it.
     values : str
-        The values of the result, where they were requested and saved.
+        The values of the result, if they were requested and saved.
     """
 
     kind: str
@@ -66,14 +66,14 @@ class Box:
 
     @property
     def contents(self) -> str:
-        """The number of ops and parameters that are folded into it."""
+        """The numbers of ops and parameters that are folded into it."""
         if self.kind != "module":
             return ""
         return (f"{self.ops} ops, " if self.ops > 1 else "") + f"{self.parameters:,} parameters"
 
 
 class Graph:
-    """A recorded graph, as `graph` returns it: text in a terminal, a picture in a notebook.
+    """A recorded graph, as returned by `graph`: text in a terminal, a picture in a notebook.
 
     `boxes` are its parts in the order of execution, leaves first; `classes` has the class of each
     module, by path.
@@ -90,20 +90,22 @@ class Graph:
         return dot.source(self.boxes, self.classes)
 
     def svg(self) -> str:
-        """Return the graph as SVG; ImportError, with what to install, without the package graphviz
-        or its program.
+        """Return the graph as SVG.
+
+        Raises ImportError, with installation instructions, if the package graphviz or its program
+        is missing.
         """
         return dot.render(self.dot())
 
     def _repr_svg_(self) -> str | None:
-        """Return the picture for a notebook, None where it cannot be drawn."""
+        """Return the picture for a notebook, or None if it cannot be drawn."""
         try:
             return self.svg() if len(self.boxes) <= DRAWABLE else None
         except ImportError:
             return None
 
     def _repr_html_(self) -> str:
-        """Return the picture for a notebook, or the text where it cannot be drawn."""
+        """Return the picture for a notebook, or the text if it cannot be drawn."""
         return dot.scrollable(self._repr_svg_(), repr(self))
 
 
@@ -117,37 +119,37 @@ def graph(
 ) -> Graph:
     """Return the recorded graph behind a tensor, for a terminal, a notebook, or a file.
 
-    The text reads from the result to the leaves: an op continues in the line below, and its other
-    inputs are branches. ``.dot()`` and ``.svg()`` return a picture in DOT and SVG; the latter needs
-    ``pip install 'xgrad[graph]'`` and the program ``dot`` of Graphviz. Look at a graph before the
-    backward pass, which frees it.
+    The text reads from the result to the leaves: the input with the most ops continues on the line
+    below an op, and the other inputs are branches. ``.dot()`` and ``.svg()`` return a picture in
+    DOT and SVG; the latter needs ``pip install 'xgrad[graph]'`` and the program ``dot`` of
+    Graphviz. Inspect a graph before the backward pass, which frees it.
 
     Parameters
     ----------
     output : Tensor
         A tensor with a graph.
     module : Module, optional
-        The model. Its parameters are shown by name, and large graphs folded: the ops of a module
-        become one box. An op without parameters belongs to the innermost module that has parameters
-        both in an earlier and in a later op.
+        The model. Its parameters are shown by name, and large graphs are folded: the ops of a
+        module become one box. An op without parameters belongs to the innermost module that has
+        parameters in both an earlier and a later op.
     depth : int, optional
-        Modules this deep in the model are folded: 1 for the layers of a `Sequential`. By default
-        the largest depth that leaves up to 40 boxes, if those are at least 4; no folding in a small
-        graph.
+        The depth in the model at which modules are folded: 1 for the layers of a `Sequential`. The
+        default is the largest depth that leaves at most 40 boxes, and at least 4; a small graph is
+        not folded.
     values : bool, default False
-        Whether to show the values, or their range, of tensors that are saved for backward.
+        Whether to show the values, or the range of values, of tensors saved for backward.
     named : Tensor
-        Tensors to be shown by these names.
+        Tensors to show by these names.
 
     Returns
     -------
     Graph
-        With ``dot()``, ``svg()``, and ``boxes``.
+        The graph, with ``dot()``, ``svg()``, and ``boxes``.
 
     Raises
     ------
     TypeError
-        If `output` is no tensor, or `module` no module.
+        If `output` is not a tensor, or `module` not a module.
     ValueError
         If `output` has no graph, or `depth` is below 1.
 
@@ -191,7 +193,8 @@ def graph(
     ):
         finer, boxes = boxes, _boxes(sources, names, owners, paths, classes, level)
         count = len(set(boxes.values()))
-        if count < 4 and len(set(finer.values())) in range(1, DRAWABLE):  # so few say little
+        # so few boxes show too little
+        if count < 4 and len(set(finer.values())) in range(1, DRAWABLE):
             boxes = finer
         if count <= READABLE:
             break
@@ -203,13 +206,14 @@ def graph(
 
 
 def _node(edge: Edge) -> Edge:
-    """Return the node or leaf of an edge, for a result of several the node of all."""
+    """Return the node or leaf of an edge; for one of several results, the node of all of them."""
     return edge.saved[0] if isinstance(edge, OutputEdge) else edge
 
 
 def _sources(root: Edge) -> Sources:
-    """Return the nodes and leaves behind a node with those of their inputs, in the order of
-    execution, leaves first.
+    """Return the nodes and leaves behind a node, each with its inputs' nodes and leaves.
+
+    They are in the order of execution, leaves first.
     """
     sources: Sources = {}
     stack = [root]
@@ -249,8 +253,9 @@ def _boxes(
     classes: dict[Path, str],
     depth: int,
 ) -> dict[Edge, Box]:
-    """Return the boxes of nodes and leaves. Consecutive ops of a module at `depth` share one, which
-    makes no cycles.
+    """Return the boxes of nodes and leaves.
+
+    Consecutive ops of a module at `depth` share a box, which makes no cycles.
     """
     boxes: dict[Edge, Box] = {}
     users: dict[Edge, list[Box]] = {}
@@ -286,7 +291,7 @@ def _boxes(
 
 
 def _shape(edge: Edge) -> str:
-    """Return the shape of a result, or the shapes of several, as text."""
+    """Return the shape of a result, or the shapes of several results, as text."""
     shapes = [
         str(tuple(shape))
         for shape in (edge.shape if isinstance(edge, MultiOutputNode) else [edge.shape])
@@ -299,7 +304,7 @@ def _shape(edge: Edge) -> str:
 
 
 def _values(nodes: Iterable[Any], tensors: list[Tensor]) -> dict[Edge, str]:
-    """Return the values of tensors, and of those that nodes have saved, as texts."""
+    """Return the values of tensors, and of tensors that nodes have saved, as texts."""
     arrays: dict[Any, Any] = {}
     for node in nodes:
         for role, value in zip(node.spec.saved_roles, node.saved or (), strict=False):
@@ -317,7 +322,7 @@ def _values(nodes: Iterable[Any], tensors: list[Tensor]) -> dict[Edge, str]:
 
 
 def _text(x: np.ndarray) -> str:
-    """Return a few values, or the range and the mean of many."""
+    """Return the values of a small tensor, or the range and the mean of a large one."""
     if x.size == 1 or (x.size and (x == x.flat[0]).all()):
         return ("all " if x.size > 1 else "") + f"{x.flat[0]:.4g}"
     if x.size <= 4 or x.dtype.kind == "c":

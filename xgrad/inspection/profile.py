@@ -1,4 +1,4 @@
-"""Profiles: time and memory of ops and of their derivative rules, by op and by line of code."""
+"""Profiles: time and memory of ops and their derivative rules, by op and by line of code."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Any
 from xgrad.backend.device import Device, intercepting
 from xgrad.backend.devices import device_of
 from xgrad.backend.recording import refuse
-from xgrad.core.interception import RuleInterceptor, WatchedRule
 from xgrad.core.lost_gradients import line_of, user_frame
 from xgrad.core.tensor import Tensor
+from xgrad.diagnostics.interception import RuleInterceptor, WatchedRule
 from xgrad.support.scopes import Scope
 from xgrad.support.units import duration, size
 
 FORWARD, BACKWARD = "forward", "backward"
-EARLIER = "before the profile"  # in place of a line
+EARLIER = "before the profile"  # used in place of a line
 
 
 class profile(Scope[Any]):
@@ -29,9 +29,9 @@ class profile(Scope[Any]):
 
     The result is printed as a table, and has ``by_op()``, ``by_line()``, ``chrome_trace()``,
     ``events`` and ``seconds``. The time of a derivative belongs to the line that called the op.
-    Captured steps run eagerly in the block. What is no op counts as "outside of ops": the sums of
-    gradients, the updates of optimizers, Python itself. On a device with a queue, such as CUDA, the
-    time on the device is measured by events, too. The setting belongs to the thread or task that
+    Captured steps run eagerly in the block. Anything else counts as "outside of ops": sums of
+    gradients, updates of optimizers, Python itself. On a device with a queue, such as CUDA, the
+    time on the device is also measured, by events. The setting applies to the thread or task that
     made it.
 
     Examples
@@ -61,8 +61,7 @@ class profile(Scope[Any]):
 
 @dataclass(eq=False)
 class Event:
-    """A call of an op, or of a derivative rule: times are in seconds, from the start of the
-    profile.
+    """A call of an op or of a derivative rule, with times in seconds from the start of the profile.
 
     Attributes
     ----------
@@ -72,7 +71,7 @@ class Event:
     device : Device
         The device.
     start, seconds, inner : float
-        The start, the time on the host, and the part of it that events within this one took.
+        The start, the time on the host, and the part of that time that is spent in nested events.
     memory : int
         The bytes of results other than views.
     shapes : str
@@ -98,8 +97,9 @@ class Event:
 
 @dataclass
 class Row:
-    """Sums over events: calls and seconds by part, without those of events within; bytes; seconds
-    on the device.
+    """Sums over events: calls and seconds by part, bytes, and seconds on the device.
+
+    Seconds exclude nested events.
     """
 
     calls: dict[str, int] = field(default_factory=lambda: {FORWARD: 0, BACKWARD: 0})
@@ -114,8 +114,10 @@ class Row:
 
 
 class Profile(RuleInterceptor):
-    """The result of `profile`: `events` in the order of their ends, `seconds` of the block, its
-    `own` among them.
+    """The result of `profile`.
+
+    `events` are in the order of their ends. `seconds` is the time of the block, including `own`,
+    the time of the profile itself.
     """
 
     def __init__(self) -> None:
@@ -132,18 +134,17 @@ class Profile(RuleInterceptor):
         return f"{self._table('op', self.by_op())}\n\n{self._table('line', self.by_line())}"
 
     def by_op(self) -> dict[str, Row]:
-        """Return the sums for each op, those with the most time first."""
+        """Return the sums for each op, longest time first."""
         return self._rows(lambda event: event.op)
 
     def by_line(self) -> dict[str, Row]:
-        """Return the sums for each line of code, as ``file:line``, those with the most time
-        first.
-        """
+        """Return the sums for each line of code, as ``file:line``, longest time first."""
         return self._rows(lambda event: event.line)
 
     def chrome_trace(self) -> str:
-        """Return the events as JSON for ``chrome://tracing`` and https://ui.perfetto.dev, a track
-        for each device.
+        """Return the events as JSON for trace viewers, with a track for each device.
+
+        Viewers are ``chrome://tracing`` and https://ui.perfetto.dev.
         """
         tracks = {"host": 0} | {str(event.device): 0 for event in self.events if event.marks}
         tracks = {name: i for i, name in enumerate(tracks)}
@@ -227,9 +228,7 @@ class Profile(RuleInterceptor):
     # Measurement
 
     def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Call a function as an event, and watch the derivative rules of the node that it
-        records.
-        """
+        """Call a function as an event, and watch the derivative rules of the node it records."""
         entered, tensors = perf_counter(), [x for x in inputs if isinstance(x, Tensor)]
         line = self._running[-1].line if self._running else line_of(user_frame()[0])
 
@@ -252,8 +251,9 @@ class Profile(RuleInterceptor):
     def _measured(
         self, entered: float, event: Event, inputs: list[Any], call: Callable[[], Any]
     ) -> Any:
-        """Return the result of a call, which is an event; the rest of the time since `entered` is
-        the profile's own.
+        """Return the result of a call, which is recorded as an event.
+
+        The rest of the time since `entered` counts as the profile's own time.
         """
         self._running.append(event)
         self._mark(event)
@@ -291,12 +291,11 @@ class Profile(RuleInterceptor):
         event.marks += [mark] if mark is not None else []
 
     def _note(self, event: Event, results: list[Any], inputs: list[Any]) -> None:
-        """Note shapes and memory of the results of an event."""
+        """Record the shapes and the memory of an event's results."""
         event.shapes = ", ".join(str(tuple(x.shape)) for x in results)
         for x in results:
-            moved = (
-                type(x) is not event.device.array_type
-            )  # to another device, or a scalar of NumPy
+            # the result is on another device, or a NumPy scalar
+            moved = type(x) is not event.device.array_type
             backend = ((moved and device_of(x)) or event.device).backend
             if not any(
                 y is x or (type(y) is type(x) and backend.shares_memory(y, x)) for y in inputs
@@ -314,7 +313,7 @@ class Profile(RuleInterceptor):
 
 
 def _location(line: str) -> tuple[str, str]:
-    """Return the file of a line without folders, with its number, and the code of the line."""
+    """Return the file name and number of a line, without folders, and the code of the line."""
     file, _, number = line.rpartition(":")
     if not number.isdecimal():
         return line, ""

@@ -1,4 +1,4 @@
-"""A graph as a tree of text, whose branches are drawn with lines."""
+"""A graph as a tree of text, with lines for branches."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 
 
 def text(boxes: Sequence[Any]) -> str:
-    """Return the boxes of a graph, in the order of execution, as lines from the result to the
-    leaves.
+    """Return the boxes of a graph, in the order of execution, as text from result to leaves.
 
     The input with the most ops behind it continues below an op, and the others are branches. A box
-    with several users is drawn below the first of them that was executed, and has a number, by
-    which the others refer to it.
+    with several users is drawn below the user that was executed first, and has a number by which
+    the other users refer to it.
     """
     parents: dict[Any, Any] = {}
     sizes, uses = dict.fromkeys(boxes, 1), dict.fromkeys(boxes, 0)
@@ -28,8 +27,9 @@ def text(boxes: Sequence[Any]) -> str:
     }
 
     def lines(box: Any, start: str, indent: str) -> Iterator[tuple[str, Any]]:
-        """Yield the lines of a box and of all below it. Branches are at most half, so recursion is
-        shallow.
+        """Yield the lines of a box and everything below it.
+
+        A branch has at most half of the ops, so recursion is shallow.
         """
         while True:
             yield f"{start}{titles[box]}", box

@@ -17,7 +17,7 @@ from xgrad.support.hints import shown
 
 
 class _Activation(Module):
-    """A function of a tensor and of options, which are attributes of their names."""
+    """The base class of activations: a function of a tensor and options, which are attributes."""
 
     function: ClassVar[Callable[..., Tensor]]
     options: tuple[str, ...]
@@ -129,12 +129,12 @@ class Mish(_Activation):
 
 
 class ELU(_Activation):
-    """Positive numbers as they are, and ``alpha * (exp(input) - 1)`` of others.
+    """Positive elements unchanged, and ``alpha * (exp(input) - 1)`` for the others.
 
     Parameters
     ----------
     alpha : float, default 1
-        Minus the limit far below 0.
+        The function tends to ``-alpha`` far below 0.
 
     Examples
     --------
@@ -163,12 +163,12 @@ class SELU(_Activation):
 
 
 class CELU(_Activation):
-    """Positive numbers as they are, and ``alpha * (exp(input / alpha) - 1)`` of others.
+    """Positive elements unchanged, and ``alpha * (exp(input / alpha) - 1)`` for the others.
 
     Parameters
     ----------
     alpha : float, default 1
-        Minus the limit far below 0; not 0.
+        Not 0; the function tends to ``-alpha`` far below 0.
 
     Raises
     ------
@@ -189,12 +189,12 @@ class CELU(_Activation):
 
 
 class LeakyReLU(_Activation):
-    """Positive numbers as they are, and others times `negative_slope`.
+    """Positive elements unchanged, and the others times `negative_slope`.
 
     Parameters
     ----------
     negative_slope : float, default 0.01
-        The slope of negative numbers.
+        The slope below 0.
 
     Examples
     --------
@@ -210,7 +210,7 @@ class LeakyReLU(_Activation):
 
 
 class ReLU6(_Activation):
-    """Numbers limited to those from 0 to 6.
+    """Elements clipped to between 0 and 6.
 
     Examples
     --------
@@ -223,12 +223,12 @@ class ReLU6(_Activation):
 
 
 class Hardtanh(_Activation):
-    """Numbers limited to an interval.
+    """Elements clipped to an interval.
 
     Parameters
     ----------
     min_val, max_val : float
-        The ends, by default -1 and 1.
+        The ends of the interval, by default -1 and 1.
 
     Raises
     ------
@@ -249,7 +249,7 @@ class Hardtanh(_Activation):
 
 
 class Hardsigmoid(_Activation):
-    """``input / 6 + 1 / 2``, limited to numbers from 0 to 1.
+    """``input / 6 + 1 / 2``, clipped to between 0 and 1.
 
     Examples
     --------
@@ -342,7 +342,7 @@ class Tanhshrink(_Activation):
 
 
 class Softshrink(_Activation):
-    """Numbers moved towards 0 by `lambd`, or 0 for those that are nearer.
+    """Elements moved towards 0 by `lambd`; elements that are closer to 0 become 0.
 
     Parameters
     ----------
@@ -368,7 +368,7 @@ class Softshrink(_Activation):
 
 
 class Hardshrink(_Activation):
-    """Numbers as they are, but 0 for those from ``-lambd`` to ``lambd``.
+    """Elements unchanged, except that those from ``-lambd`` to ``lambd`` become 0.
 
     Parameters
     ----------
@@ -394,12 +394,12 @@ class Hardshrink(_Activation):
 
 
 class Threshold(_Activation):
-    """Numbers as they are, but `value` for those that are not above `threshold`.
+    """Elements above `threshold` unchanged, and `value` in place of the others.
 
     Parameters
     ----------
     threshold, value : float
-        The threshold, and the value.
+        The threshold, and the value that replaces other elements.
 
     Examples
     --------
@@ -420,12 +420,12 @@ class Softmax(_Activation):
     Parameters
     ----------
     axis : int, default -1
-        The axis along which they sum to 1.
+        The axis along which the results sum to 1.
 
     Raises
     ------
     IndexError
-        In the call, if there is no such axis.
+        In the call, if the axis does not exist.
 
     Examples
     --------
@@ -441,7 +441,7 @@ class Softmax(_Activation):
 
 
 class LogSoftmax(_Activation):
-    """The logarithm of `Softmax`, without loss of small probabilities.
+    """The logarithm of `Softmax`, computed so that small probabilities are not lost.
 
     Parameters
     ----------
@@ -451,7 +451,7 @@ class LogSoftmax(_Activation):
     Raises
     ------
     IndexError
-        In the call, if there is no such axis.
+        In the call, if the axis does not exist.
 
     Examples
     --------
@@ -467,7 +467,7 @@ class LogSoftmax(_Activation):
 
 
 class GLU(_Activation):
-    """``a * sigmoid(b)`` of the halves ``a`` and ``b`` of an axis.
+    """``a * sigmoid(b)``, where ``a`` and ``b`` are the halves of an axis.
 
     Parameters
     ----------
@@ -479,7 +479,7 @@ class GLU(_Activation):
     ValueError
         In the call, if the length of the axis is odd.
     IndexError
-        In the call, if there is no such axis.
+        In the call, if the axis does not exist.
 
     Examples
     --------
@@ -495,18 +495,18 @@ class GLU(_Activation):
 
 
 class PReLU(Module):
-    """Positive numbers as they are, and others times a trained weight: see `functional.prelu`.
+    """Positive elements unchanged, and the others times a trained weight: see `functional.prelu`.
 
     Parameters
     ----------
     num_parameters : int, default 1
         The number of weights: 1, or the number of channels.
     init : float, default 0.25
-        The first value of the weights.
+        The initial value of the weights.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -519,7 +519,7 @@ class PReLU(Module):
         If `num_parameters` is not an int above 0; in the call, if it is neither 1 nor the number of
         channels.
     TypeError
-        In the call, if the dtype of the input is not that of the weight.
+        In the call, if the input has another dtype than the weight.
 
     Examples
     --------
@@ -548,7 +548,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set the weights to their first value."""
+        """Set the weights to their initial value."""
         constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Attention with several heads."""
+"""Multi-head attention."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from xgrad.ops.dropout import check_probability
 
 
 class MultiheadAttention(Module):
-    """Scaled dot-product attention of several heads: see `functional.scaled_dot_product_attention`.
+    """Multi-head attention: see `functional.scaled_dot_product_attention`.
 
     Queries, keys and values are projected and split into heads; the results of all heads are
     concatenated and projected again.
@@ -34,28 +34,26 @@ class MultiheadAttention(Module):
     num_heads : int
         The number of heads, a divisor of `embed_dim`.
     dropout : float, default 0
-        The dropout probability of the weights of the values.
+        The dropout probability of the attention weights.
     bias : bool, default True
         Whether the projections add biases.
     add_bias_kv, add_zero_attn : bool, default False
-        Only False: keys and values that are not in the input are not
-        supported.
+        Must be False: keys and values beyond the input are not supported.
     kdim, vdim : int, optional
-        The lengths of the last axes of keys and values; by default `embed_dim`.
+        The lengths of the last axes of the keys and the values; by default `embed_dim`.
     batch_first : bool, default False
-        Whether the first axis of inputs and output is the batch, and not the sequence.
+        Whether the first axis of the inputs and the output is the batch instead of the sequence.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
     in_proj_weight : Parameter or None
-        Of shape (3 embed_dim, embed_dim), the rows of queries, keys and values. If their lengths
-        differ, it is None, and in its place are ``q_proj_weight``, ``k_proj_weight`` and
-        ``v_proj_weight``, of shapes (embed_dim, embed_dim), (embed_dim, kdim) and (embed_dim,
-        vdim).
+        Of shape (3 embed_dim, embed_dim), the rows for queries, keys and values. If their lengths
+        differ, it is None, and ``q_proj_weight``, ``k_proj_weight`` and ``v_proj_weight`` take its
+        place, of shapes (embed_dim, embed_dim), (embed_dim, kdim) and (embed_dim, vdim).
     in_proj_bias : Parameter or None
         Of shape (3 embed_dim,).
     out_proj : Linear
@@ -64,10 +62,11 @@ class MultiheadAttention(Module):
     Raises
     ------
     ValueError
-        If a length is not an int above 0, `num_heads` is no divisor of `embed_dim`, or an option is
+        If a length is not an int above 0, `num_heads` does not divide `embed_dim`, or an option is
         not supported; in the call, if the shapes do not fit.
     TypeError
-        In the call, if a dtype is not that of the weights, or a mask is of integers.
+        In the call, if an input has another dtype than the weights, or a mask
+        has neither this dtype nor bools.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the inputs are on another one.
 
@@ -132,7 +131,9 @@ class MultiheadAttention(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialize weights and biases again: Xavier's uniform weights of the input, and biases of
+        """Initialize the parameters again.
+
+        The weights of the input projections are filled by `init.xavier_uniform_`, the biases with
         0.
         """
         for weight in (
@@ -159,15 +160,16 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return the output, of the shape of `query`, and the weights of the values.
+        """Return the output, of the shape of `query`, and the attention weights.
 
         The inputs have shape (length, batch, channels), or (batch, length, channels) if
         `batch_first`, or (length, channels) without a batch. `key_padding_mask` has shape (batch,
-        keys); `attn_mask` has shape (queries, keys), or (batch * heads, queries, keys). In a mask
-        of bools, True excludes a key, unlike in `functional.scaled_dot_product_attention`; a mask
-        of floats is added. `is_causal` excludes the keys after each query, with no need for a mask.
+        keys); `attn_mask` has shape (queries, keys), or (batch * heads, queries, keys). In a
+        boolean mask, True excludes a key, unlike in `functional.scaled_dot_product_attention`; a
+        floating mask is added to the scores. `is_causal` excludes the keys after each query and
+        needs no mask.
 
-        The weights have shape (batch, queries, keys), the mean of all heads, or (batch, heads,
+        The weights have shape (batch, queries, keys), averaged over the heads, or (batch, heads,
         queries, keys) unless `average_attn_weights`. Without `need_weights` they are None, which is
         faster.
         """
@@ -179,7 +181,7 @@ class MultiheadAttention(Module):
             "is_causal": is_causal,
         }
         weights = None
-        if need_weights:  # those of the rows of the identity are the weights themselves
+        if need_weights:  # attention to the rows of the identity returns the weights
             one = eye(k.shape[2], device=k.device, dtype=k.dtype)
             weights = scaled_dot_product_attention(q, k, one, mask, **options)
             out = weights @ v
@@ -194,9 +196,7 @@ class MultiheadAttention(Module):
         return squeeze(out, axis=0), None if weights is None else squeeze(weights, axis=0)
 
     def _heads(self, *inputs: Tensor) -> list[Tensor]:
-        """Return queries, keys and values of all heads, of shape (batch, heads, length,
-        channels).
-        """
+        """Return queries, keys and values, each of shape (batch, heads, length, channels)."""
         checked = self._checked(inputs)
         batched = checked[0].ndim == 3
         order = (0, 2, 1, 3) if self.batch_first or not batched else (1, 2, 0, 3)
@@ -217,7 +217,7 @@ class MultiheadAttention(Module):
         return heads
 
     def _checked(self, inputs: tuple[Tensor, ...]) -> list[Tensor]:
-        """Return the inputs as tensors of fitting shapes."""
+        """Return the inputs as tensors; ValueError unless their shapes fit."""
         name, names = type(self).__name__, ("query", "key", "value")
         weight = self.out_proj.weight
         query, key, value = (
@@ -245,7 +245,7 @@ class MultiheadAttention(Module):
     def _mask(
         self, mask: Tensor | None, padding: Tensor | None, query: Tensor, key: Tensor
     ) -> Tensor | None:
-        """Return both masks as one to add to the scores, or None."""
+        """Combine both masks into one to add to the scores; None without any."""
         name, (batch, heads, rows, _), columns = type(self).__name__, query.shape, key.shape[2]
         added: Tensor | None = None
         if mask is not None:

@@ -1,6 +1,4 @@
-"""Backward hooks of modules: identities around a call, which see the gradients of its outputs and
-of its inputs.
-"""
+"""Backward hooks of modules, called by identity ops around the inputs and outputs of a call."""
 
 from __future__ import annotations
 
@@ -20,9 +18,10 @@ Gradients = tuple[Tensor | None, ...]
 class BackwardHooks:
     """The backward hooks of one call of a module.
 
-    A pass sees the gradients of the outputs before those of the inputs, with which it calls the
-    hooks. If no input requires a gradient, it calls them with those of the outputs. A gradient that
-    reaches the inputs by another way than through the outputs alone calls none.
+    A backward pass computes the output gradients first, and calls the hooks once it has the input
+    gradients too. If no input requires a gradient, it calls them as soon as it has the output
+    gradients. If gradients reach the inputs only by paths that bypass the outputs, no hook is
+    called.
     """
 
     def __init__(self, module: Any, hooks: Sequence[Callable[..., Any]]) -> None:
@@ -30,8 +29,9 @@ class BackwardHooks:
         self.grad_output: Gradients | None = None
 
     def inputs(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
-        """Return the inputs of the call, whose gradients call the hooks, and the arrays of those,
-        for `output`.
+        """Return the inputs of the call, whose gradients call the hooks, and arrays for `output`.
+
+        The array is None for an input that requires no gradient.
         """
         watched = _watched(values, self._call)
         self.count, self.any_input = len(values), watched is not values
@@ -42,8 +42,8 @@ class BackwardHooks:
     def output(self, output: Any, inputs: tuple[Any, ...], arrays: list[Any]) -> Any:
         """Return the output of the call, whose gradients are passed to the hooks.
 
-        RuntimeError is raised if the call wrote to an input: the tensor of the caller would not
-        have the new values.
+        Raise a RuntimeError if the call wrote to an input: the caller's tensor would not have the
+        new values.
         """
         for i, (x, array) in enumerate(zip(inputs, arrays, strict=True)):
             if array is not None and x._data is not array:
@@ -98,8 +98,9 @@ class BackwardHooks:
 
 
 def _watched(values: tuple[Any, ...], see: Callable[[Gradients], Gradients]) -> tuple[Any, ...]:
-    """Return values, with those that require gradients passed through an identity; `see` may
-    replace the gradients.
+    """Return values, with each one that requires a gradient passed through an identity.
+
+    A backward pass calls `see` with the gradients of all values, which it may replace.
     """
     indices = [i for i, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad]
     if not indices or not grad_enabled.get():

@@ -11,9 +11,7 @@ from xgrad.support.hints import shown
 
 
 class Hook(NamedTuple):
-    """A function that is called before or after a module, with or without the keyword arguments of
-    the call.
-    """
+    """A hook: its function, when to call it, and whether it takes keyword arguments."""
 
     function: Callable[..., Any]
     kind: str  # "before", "after" or "backward"
@@ -34,13 +32,14 @@ class ModuleHookHandle:
 
 
 class CallableModule:
-    """The part of a `Module` that is its call."""
+    """The part of a `Module` that implements its call, with hooks."""
 
-    #: In the order of calls. It is replaced, never changed: captured steps compare it by identity.
+    #: In the order of calls. The tuple is replaced, never mutated: captured steps compare it by
+    #: identity.
     _hooks: tuple[Hook, ...] = ()
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
-        """Return the result of the module: to be defined by each subclass."""
+        """Return the result of the module; each subclass defines it."""
         raise NotImplementedError(
             f"{type(self).__name__}: expected a method forward, found none: define it"
         )
@@ -53,9 +52,9 @@ class CallableModule:
             if self._hooks:
                 return self._call_with_hooks(inputs, options)
             return self.forward(*inputs, **options)
-        except (
-            Exception
-        ):  # without a name, which `_note_layer` would find among the locals of this frame: a cycle
+        except Exception:
+            # No `as error`: `_note_layer` reads the locals of this frame, and the error would be
+            # part of a reference cycle.
             _note_layer(self)
             raise
 
@@ -79,11 +78,8 @@ class CallableModule:
         watch = BackwardHooks(self, backward) if backward else None
         inputs, arrays = watch.inputs(inputs) if watch else (inputs, [])
         output = self.forward(*inputs, **options)
-        for (
-            function,
-            kind,
-            with_kwargs,
-        ) in self._hooks:  # which may have been added or removed since
+        # Read again: `forward` may have added or removed hooks.
+        for function, kind, with_kwargs in self._hooks:
             if kind == "after":
                 args = (self, inputs, options, output) if with_kwargs else (self, inputs, output)
                 changed = function(*args)
@@ -98,10 +94,10 @@ class CallableModule:
         Parameters
         ----------
         hook : callable
-            It returns None, or other positional arguments: a tuple, or an object that is the only
-            one.
+            It returns None, or new positional arguments: a tuple, or an object that is the only
+            argument.
         prepend : bool, default False
-            Whether it is called before the hooks that exist, not after them.
+            Whether to call it before the existing hooks instead of after them.
         with_kwargs : bool, default False
             Whether the call is ``hook(module, args, kwargs)``, which returns None or a
             pair (args, kwargs).
@@ -114,8 +110,8 @@ class CallableModule:
         Raises
         ------
         TypeError
-            If `hook` cannot be called; in a call of the module, if a hook with kwargs returns
-            another object than None or a pair.
+            If `hook` is not callable; in a call of the module, if a hook with kwargs returns
+            neither None nor a pair.
 
         Examples
         --------
@@ -140,9 +136,9 @@ class CallableModule:
         Parameters
         ----------
         hook : callable
-            It returns None, or another output.
+            It returns None, or a new output.
         prepend : bool, default False
-            Whether it is called before the hooks that exist, not after them.
+            Whether to call it before the existing hooks instead of after them.
         with_kwargs : bool, default False
             Whether the call is ``hook(module, args, kwargs, output)``.
 
@@ -154,14 +150,16 @@ class CallableModule:
         Raises
         ------
         TypeError
-            If `hook` cannot be called.
+            If `hook` is not callable.
 
         Examples
         --------
         >>> import xgrad
         >>> net = xgrad.nn.MLP([3, 4, 2])
         >>> shapes = []
-        >>> handle = net[0].register_forward_hook(lambda module, args, output: shapes.append(output.shape))
+        >>> handle = net[0].register_forward_hook(
+        ...     lambda module, args, output: shapes.append(output.shape)
+        ... )
         >>> out = net(xgrad.ones((5, 3)))
         >>> shapes
         [(5, 4)]
@@ -176,18 +174,18 @@ class CallableModule:
     ) -> ModuleHookHandle:
         """Call ``hook(module, grad_input, grad_output)`` when the input gradients are complete.
 
-        Both gradients are tuples: `grad_input` has one for each positional argument of the call,
-        None for one that requires no gradient, and `grad_output` one for the output, or for each
-        element of a tuple. The gradients of elements that nothing depends on are zeros. If no
-        argument requires a gradient, the hook is called as soon as `grad_output` is known.
-        Gradients of parameters are not changed by what it returns.
+        Both gradients are tuples. `grad_input` has one entry for each positional argument of the
+        call: None for an argument that requires no gradient. `grad_output` has one entry for the
+        output, or for each element of a tuple: zeros for an element that nothing depends on. If no
+        argument requires a gradient, the hook is called as soon as `grad_output` is known. The
+        result of the hook does not change the gradients of parameters.
 
         Parameters
         ----------
         hook : callable
-            It returns None, or other gradients of the arguments: a tuple as `grad_input`.
+            It returns None, or new gradients of the arguments: a tuple like `grad_input`.
         prepend : bool, default False
-            Whether it is called before the hooks that exist, not after them.
+            Whether to call it before the existing hooks instead of after them.
 
         Returns
         -------
@@ -197,8 +195,8 @@ class CallableModule:
         Raises
         ------
         TypeError
-            If `hook` cannot be called; in a backward pass, if it returns another object than None
-            or such a tuple.
+            If `hook` is not callable; in a backward pass, if it returns neither None nor a tuple
+            like `grad_input`.
         ValueError
             In a backward pass, if a gradient has another shape, dtype or device than the argument.
         RuntimeError
@@ -214,7 +212,9 @@ class CallableModule:
         --------
         >>> import xgrad
         >>> layer, x = xgrad.nn.Tanh(), xgrad.zeros(2, requires_grad=True)
-        >>> handle = layer.register_full_backward_hook(lambda module, grad_input, grad_output: (3 * grad_input[0],))
+        >>> handle = layer.register_full_backward_hook(
+        ...     lambda module, grad_input, grad_output: (3 * grad_input[0],)
+        ... )
         >>> layer(x).sum().backward()
         >>> x.grad
         Tensor([3., 3.])
@@ -231,14 +231,15 @@ class CallableModule:
 
 
 class LayerNote(str):
-    """The note of an error that names the layer in which it was raised."""
+    """A note on an error that names the layer in which it was raised."""
 
     __slots__ = ()
 
 
 def _note_layer(outer: CallableModule) -> None:
-    """Note the path in a module of the innermost layer in which an error was raised, in place of a
-    shorter path.
+    """Add a note to the current error that names the innermost layer in which it was raised.
+
+    The note gives the path of the layer in `outer`, and replaces a note with a shorter path.
     """
     layer: Any = outer
     error: Any = sys.exception()

@@ -1,4 +1,4 @@
-"""Checks of the input of layers."""
+"""Checks of the inputs and the options of layers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from xgrad.support.hints import shown
 
 
 def of_dtype_of(weight: Tensor, input: Tensor, layer: str, name: str = "input") -> Tensor:
-    """Return the input of a layer as a tensor; TypeError unless it has the dtype of the weight:
-    nothing is promoted.
+    """Return the input of a layer as a tensor; TypeError unless it has the weight's dtype.
 
-    In `xgrad.amp.autocast`, it may be float16 beside a weight of float32.
+    Nothing is promoted. In `xgrad.amp.autocast`, the input may be float16 while the weight is
+    float32.
     """
     input = as_tensor(layer, name, input)
     if (
@@ -34,7 +34,7 @@ def of_dtype_of(weight: Tensor, input: Tensor, layer: str, name: str = "input") 
 
 
 def positive_int(layer: str, name: str, value: Any) -> int:
-    """Return an option of a layer as an int; ValueError unless it is one above 0."""
+    """Return an option of a layer as an int; ValueError unless it is an integer above 0."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{layer}: expected an int above 0 for {name}, got {shown(value)}")
     return int(value)

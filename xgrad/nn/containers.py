@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Container(Module, Generic[T]):
-    """A module that is a collection of its attributes of one kind, modules or parameters."""
+    """A module that is a collection of its attributes of one kind: modules or parameters."""
 
     _kind: ClassVar[Any] = Module
     _kinds: ClassVar[str] = "modules"
@@ -23,7 +23,7 @@ class Container(Module, Generic[T]):
         ]
 
     def _checked(self, value: Any, key: Any) -> T:
-        """Return a value for the collection; TypeError if it is of another kind."""
+        """Return a value for the collection; TypeError if it has the wrong kind."""
         if not isinstance(value, self._kind):
             hint = ": call the class to make one" if isinstance(value, type) else ""
             raise TypeError(
@@ -34,7 +34,7 @@ class Container(Module, Generic[T]):
         return checked
 
     def _add(self, name: str, value: Any) -> None:
-        """Set an attribute that is free, or is in the collection."""
+        """Set an attribute whose name is free or belongs to the collection."""
         checked = self._checked(
             value, int(name) if isinstance(name, str) and name.isdecimal() else name
         )
@@ -50,13 +50,13 @@ class Container(Module, Generic[T]):
 
 
 class ListContainer(Container[T]):
-    """A collection by index."""
+    """A collection with access by index."""
 
     def __iter__(self) -> Iterator[T]:
         return (value for value in vars(self).values() if isinstance(value, self._kind))
 
     def _replace(self, items: Iterable[tuple[str, Any]]) -> None:
-        """Set the contents; names that are numbers become the new indices."""
+        """Replace the contents; names that are numbers become the new indices."""
         new = [
             (str(i) if name.isdecimal() else name, self._checked(value, i))
             for i, (name, value) in enumerate(items)
@@ -67,7 +67,7 @@ class ListContainer(Container[T]):
             self._add(name, value)
 
     def append(self, value: Any) -> Self:
-        """Add one at the end, and return this collection."""
+        """Add a value at the end, and return this collection."""
         i = len(self)
         if str(i) in vars(self):
             raise ValueError(
@@ -78,19 +78,19 @@ class ListContainer(Container[T]):
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Add several at the end, and return this collection."""
+        """Add several values at the end, and return this collection."""
         for value in list(values):
             self.append(value)
         return self
 
     def insert(self, index: int, value: Any) -> None:
-        """Add one before an index; those after it are renumbered."""
+        """Insert a value before an index, and renumber the values after it."""
         items: list[tuple[str, Any]] = list(self._items())
         items.insert(index, ("0", value))
         self._replace(items)
 
     def pop(self, index: int = -1) -> T:
-        """Remove the one of an index, and return it; those after it are renumbered."""
+        """Remove and return the value at an index, and renumber the values after it."""
         value = list(self)[index]
         del self[index]
         return value
@@ -106,7 +106,7 @@ class ListContainer(Container[T]):
 
 
 class DictContainer(Container[T]):
-    """A collection by name."""
+    """A collection with access by name."""
 
     def __getitem__(self, key: str) -> T:
         return dict(self._items())[key]
@@ -128,32 +128,32 @@ class DictContainer(Container[T]):
         return dict(self._items()).keys()
 
     def values(self) -> Iterable[T]:
-        """Return the contents."""
+        """Return the values."""
         return dict(self._items()).values()
 
     def items(self) -> Iterable[tuple[str, T]]:
-        """Return the contents with their names."""
+        """Return the pairs of names and values."""
         return dict(self._items()).items()
 
     def update(self, contents: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        """Set several."""
+        """Set several values by name."""
         for key, value in dict(contents).items():
             self[key] = value
 
     def pop(self, key: str) -> T:
-        """Remove the one of a name, and return it."""
+        """Remove and return the value of a name."""
         value = self[key]
         delattr(self, key)
         return value
 
     def clear(self) -> None:
-        """Remove all."""
+        """Remove all values."""
         for key in list(self):
             delattr(self, key)
 
 
 class ModuleList(ListContainer[Module]):
-    """A list of modules, which are registered as attributes are: those in a plain list are not.
+    """A list of modules that are registered, unlike modules in a plain list.
 
     Parameters
     ----------
@@ -192,8 +192,7 @@ class ModuleList(ListContainer[Module]):
 
 
 class ModuleDict(DictContainer[Module]):
-    """A dictionary of modules, which are registered as attributes are: those in a plain dict are
-    not.
+    """A dictionary of modules that are registered, unlike modules in a plain dict.
 
     Parameters
     ----------
@@ -221,13 +220,12 @@ class ModuleDict(DictContainer[Module]):
 
 
 class Sequential(ModuleList):
-    """A chain of modules: each is called with the result of the one before.
+    """A chain of modules, each called with the result of the previous one.
 
     Parameters
     ----------
     *modules : Module, or mapping of str to Module
-        The modules in order; their names are their indices. Or a single
-        mapping, by which they are named.
+        The modules in order, named by their indices; or a single mapping from names to modules.
 
     Raises
     ------
@@ -282,10 +280,9 @@ class Sequential(ModuleList):
         stack = [iter(self._layers())]
         while stack:
             for module in stack[-1]:
-                if type(module) is Sequential and not (
-                    module._hooks or "forward" in vars(module)
-                ):  # nested
-                    if len(stack) == 10_000:  # without recursion
+                # A nested Sequential without hooks is walked here, not called: no recursion.
+                if type(module) is Sequential and not (module._hooks or "forward" in vars(module)):
+                    if len(stack) == 10_000:  # no recursion limit ends this loop
                         raise ValueError(
                             "Sequential: expected no module in itself, got modules nested 10000"
                             " deep"

@@ -99,9 +99,7 @@ class _Convolution(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the output, of shape (N, out_channels, ...), or without N if the input has
-        none.
-        """
+        """Return the output: (N, out_channels, ...), or (out_channels, ...) without a batch."""
         name = type(self).__name__
         input = of_dtype_of(self.weight, input, name)
         arrays, ndim, more = (input, self.weight, self.bias), self.ndim, self.output_padding
@@ -198,38 +196,38 @@ class Conv1d(_Direct):
     kernel_size : int or tuple of int
         The length of the kernel along each axis.
     stride : int or tuple of int, default 1
-        The distance from window to window.
+        The distance between windows.
     padding : int, tuple of int, 'valid' or 'same', default 0
-        The number of zeros before and after each axis: with ``'valid'`` none, with ``'same'``, for
-        a stride of 1, as many as preserve the lengths.
+        The number of elements to add before and after each axis: none with ``'valid'``; with
+        ``'same'``, which needs a stride of 1, as many as preserve the lengths.
     dilation : int or tuple of int, default 1
-        The distance between elements under the kernel.
+        The distance between input elements under the kernel.
     groups : int, default 1
-        The number of groups of channels, each of which is convolved with its own; it divides both
+        The number of groups of channels, each convolved with its own kernels; it must divide both
         numbers of channels.
     bias : bool, default True
         Whether to add a bias for each output channel.
     padding_mode : {'zeros', 'reflect', 'replicate', 'circular'}, default 'zeros'
-        The elements of the padding: zeros, the elements in reverse order, that at the edge, or
-        those of the other end.
+        The elements of the padding: zeros, the input's elements in reverse order, the element at
+        the edge, or the elements from the other end.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
     weight : Parameter
         Of shape (out_channels, in_channels / groups, K).
-    bias : bool, default True
-        Whether to add a bias for each output channel.
+    bias : Parameter or None
+        Of shape (out_channels,).
 
     Raises
     ------
     ValueError
-        If an argument is none of the above; in the call, if the shape of the input does not fit.
+        If an argument is invalid; in the call, if the shape of the input does not fit.
     TypeError
-        In the call, if the dtype of the input is not that of the weight.
+        In the call, if the input has another dtype than the weight.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
@@ -261,38 +259,38 @@ class ConvTranspose1d(_Transposed):
     kernel_size : int or tuple of int
         The length of the kernel along each axis.
     stride : int or tuple of int, default 1
-        The distance from window to window.
+        The distance between windows.
     padding : int or tuple of int, default 0
-        That of the convolution; the output is shorter by it at both ends.
+        The padding of the convolution; the output is shorter by it at both ends.
     output_padding : int or tuple of int, default 0
-        The elements added after each axis, fewer than `stride` or `dilation`.
+        The number of elements to add after each axis, less than `stride` or `dilation`.
     groups : int, default 1
-        The number of groups of channels, each of which is convolved with its own; it divides both
+        The number of groups of channels, each convolved with its own kernels; it must divide both
         numbers of channels.
     bias : bool, default True
         Whether to add a bias for each output channel.
     dilation : int or tuple of int, default 1
-        The distance between elements under the kernel.
+        The distance between input elements under the kernel.
     padding_mode : {'zeros'}
-        The only one.
+        The only supported mode.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
     weight : Parameter
         Of shape (in_channels, out_channels / groups, K).
-    bias : bool, default True
-        Whether to add a bias for each output channel.
+    bias : Parameter or None
+        Of shape (out_channels,).
 
     Raises
     ------
     ValueError
-        If an argument is none of the above; in the call, if the shape of the input does not fit.
+        If an argument is invalid; in the call, if the shape of the input does not fit.
     TypeError
-        In the call, if the dtype of the input is not that of the weight.
+        In the call, if the input has another dtype than the weight.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
@@ -322,38 +320,38 @@ class Conv2d(_Direct):
     kernel_size : int or tuple of int
         The length of the kernel along each axis.
     stride : int or tuple of int, default 1
-        The distance from window to window.
+        The distance between windows.
     padding : int, tuple of int, 'valid' or 'same', default 0
-        The number of zeros before and after each axis: with ``'valid'`` none, with ``'same'``, for
-        a stride of 1, as many as preserve the lengths.
+        The number of elements to add before and after each axis: none with ``'valid'``; with
+        ``'same'``, which needs a stride of 1, as many as preserve the lengths.
     dilation : int or tuple of int, default 1
-        The distance between elements under the kernel.
+        The distance between input elements under the kernel.
     groups : int, default 1
-        The number of groups of channels, each of which is convolved with its own; it divides both
+        The number of groups of channels, each convolved with its own kernels; it must divide both
         numbers of channels.
     bias : bool, default True
         Whether to add a bias for each output channel.
     padding_mode : {'zeros', 'reflect', 'replicate', 'circular'}, default 'zeros'
-        The elements of the padding: zeros, the elements in reverse order, that at the edge, or
-        those of the other end.
+        The elements of the padding: zeros, the input's elements in reverse order, the element at
+        the edge, or the elements from the other end.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
     weight : Parameter
         Of shape (out_channels, in_channels / groups, K, K').
-    bias : bool, default True
-        Whether to add a bias for each output channel.
+    bias : Parameter or None
+        Of shape (out_channels,).
 
     Raises
     ------
     ValueError
-        If an argument is none of the above; in the call, if the shape of the input does not fit.
+        If an argument is invalid; in the call, if the shape of the input does not fit.
     TypeError
-        In the call, if the dtype of the input is not that of the weight.
+        In the call, if the input has another dtype than the weight.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
@@ -385,38 +383,38 @@ class ConvTranspose2d(_Transposed):
     kernel_size : int or tuple of int
         The length of the kernel along each axis.
     stride : int or tuple of int, default 1
-        The distance from window to window.
+        The distance between windows.
     padding : int or tuple of int, default 0
-        That of the convolution; the output is shorter by it at both ends.
+        The padding of the convolution; the output is shorter by it at both ends.
     output_padding : int or tuple of int, default 0
-        The elements added after each axis, fewer than `stride` or `dilation`.
+        The number of elements to add after each axis, less than `stride` or `dilation`.
     groups : int, default 1
-        The number of groups of channels, each of which is convolved with its own; it divides both
+        The number of groups of channels, each convolved with its own kernels; it must divide both
         numbers of channels.
     bias : bool, default True
         Whether to add a bias for each output channel.
     dilation : int or tuple of int, default 1
-        The distance between elements under the kernel.
+        The distance between input elements under the kernel.
     padding_mode : {'zeros'}
-        The only one.
+        The only supported mode.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
     weight : Parameter
         Of shape (in_channels, out_channels / groups, K, K').
-    bias : bool, default True
-        Whether to add a bias for each output channel.
+    bias : Parameter or None
+        Of shape (out_channels,).
 
     Raises
     ------
     ValueError
-        If an argument is none of the above; in the call, if the shape of the input does not fit.
+        If an argument is invalid; in the call, if the shape of the input does not fit.
     TypeError
-        In the call, if the dtype of the input is not that of the weight.
+        In the call, if the input has another dtype than the weight.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 

@@ -9,12 +9,12 @@ from xgrad.ops.dropout import check_probability
 
 
 class Dropout(Module):
-    """Random zeros in training mode, the input itself in evaluation mode: `functional.dropout`.
+    """Random zeros in training mode, the identity in evaluation mode: see `functional.dropout`.
 
     Parameters
     ----------
     p : float, default 0.5
-        The probability with which each element is replaced by 0, from 0 to 1. The others are
+        The probability, from 0 to 1, with which each element is replaced by 0. The others are
         divided by ``1 - p``.
 
     Raises
@@ -53,7 +53,7 @@ class Dropout1d(Dropout):
     Parameters
     ----------
     p : float, default 0.5
-        The probability with which each channel is replaced by 0, from 0 to 1.
+        The probability, from 0 to 1, with which each channel is replaced by 0.
 
     Raises
     ------
@@ -82,7 +82,7 @@ class Dropout2d(Dropout):
     Parameters
     ----------
     p : float, default 0.5
-        The probability with which each channel is replaced by 0, from 0 to 1.
+        The probability, from 0 to 1, with which each channel is replaced by 0.
 
     Raises
     ------

@@ -17,21 +17,21 @@ from xgrad.ops.embedding import front_index
 
 
 class Embedding(Module):
-    """A row of a trained matrix for each number, such as that of a word: see
-    `functional.embedding`.
+    """A table of trained vectors that is indexed by integers, such as word indices.
 
-    The rows are initialized by standard normal numbers, as in PyTorch.
+    See `functional.embedding`. The rows are initialized with standard normal numbers, as in
+    PyTorch.
 
     Parameters
     ----------
     num_embeddings, embedding_dim : int
         The number of rows, and their length.
     padding_idx : int, optional
-        The number of a row that is 0 at first, and gets no gradient.
+        The index of a row that is initialized to 0 and gets no gradient.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -41,15 +41,16 @@ class Embedding(Module):
     Raises
     ------
     ValueError
-        If a length is not an int above 0, or `padding_idx` not the number of a row.
+        If a length is not an int above 0, or `padding_idx` is not the index of a row.
     TypeError
-        In the call, if the input is not of integers.
+        In the call, if the input does not have an integer dtype.
     IndexError
-        In the call, if there is no such row; not checked on ``cuda``.
+        In the call, if a row does not exist; not checked on ``cuda``.
 
     Notes
     -----
-    Options of PyTorch for normalized rows (`max_norm`), scaled or sparse gradients do not exist.
+    PyTorch's options for normalized rows (`max_norm`) and for scaled or sparse gradients do not
+    exist.
 
     Examples
     --------

@@ -21,19 +21,19 @@ def functional_call(
     args: Any = (),
     kwargs: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Call a module with other values for its parameters and buffers, as a function of them.
+    """Call a module as a function of its parameters and buffers.
 
     Parameters
     ----------
     module : Module
-        The module, which is not changed: a copy is called, which shares all else with it. So
-        several threads may do this at a time, and what the module assigns to its own attributes is
-        lost.
+        The module, which is not changed: a copy is called, which shares everything else with it.
+        Several threads may therefore call it at the same time, and values that the module assigns
+        to its own attributes are lost.
     params : mapping of str to Tensor or array
-        Values by the names of `Module.named_parameters` and `Module.named_buffers`; others are
-        those of the module. A shared parameter is replaced wherever it is used.
+        Values by the names of `Module.named_parameters` and `Module.named_buffers`; the module's
+        own values are used for all other names. A shared parameter is replaced wherever it is used.
     args : tuple or object
-        The positional arguments of the call; an object that is not a tuple is the only one.
+        The positional arguments of the call; an object that is not a tuple is the only argument.
     kwargs : mapping of str to object, optional
         The keyword arguments.
 
@@ -47,15 +47,15 @@ def functional_call(
     ValueError
         If a name is unknown, a shape differs, or the module is nested too deep.
     TypeError
-        If a value is not a tensor, or `module` is not a module; or if an attribute of the module is
-        another object that has one of these parameters, or a module with one, as an attribute: it
-        would use the old value.
+        If a value is not a tensor, or `module` is not a module. Also if an attribute of the module
+        is an object that is not copied, but has one of these parameters, or a module with one, as
+        an attribute: it would use the old value.
 
     Notes
     -----
-    The signature is that of ``torch.func.functional_call``. Detach the values of a derivative, as
-    here: the gradient with respect to a leaf that requires one has itself a graph, which takes time
-    and memory.
+    The signature matches ``torch.func.functional_call``. Detach the values before differentiating
+    with respect to them, as in the example: the gradient with respect to a leaf that requires a
+    gradient has a graph of its own, which takes time and memory.
 
     Examples
     --------
@@ -97,18 +97,18 @@ def functional_call(
 
 
 def _replace(value: Any, done: dict[int, Any]) -> Any:
-    """Return the value of an attribute with replacements, by the id of the replaced object; without
-    any, the value.
+    """Return the value of an attribute with replacements, or the value itself without any.
 
-    Modules, containers and functions are copied. `done` gets the copies, by the id of the original.
+    Modules, containers and functions are copied. `done` maps the ids of original objects to their
+    replacements, and gets the copies too.
     """
     if id(value) in done:
         return done[id(value)]
     if isinstance(value, Module):
-        new = done[id(value)] = object.__new__(type(value))  # first, for there may be cycles
+        new = done[id(value)] = object.__new__(type(value))  # first: there may be cycles
         vars(new).update({name: _replace(part, done) for name, part in vars(value).items()})
         vars(new)["_buffers"] = set(value._buffers)
-        for name in value._buffers:  # also those without replacements: the copy may write to them
+        for name in value._buffers:  # even without a replacement: the copy may write to it
             vars(new)[name] = _copied(vars(new)[name])
         return new
     if isinstance(value, MethodType) and isinstance(value.__self__, Module):
@@ -142,25 +142,23 @@ def _rebuild(container: Any, parts: list[Any]) -> Any:
     if isinstance(container, partial):
         return partial(parts[0], *parts[1], **parts[2])
     if isinstance(container, dict):
-        new = copy(container)  # of its own type, such as an OrderedDict
+        new = copy(container)  # keeps the type, such as OrderedDict
         new.update(zip(container, parts, strict=True))
         return new
     return type(container)(*parts) if hasattr(container, "_fields") else type(container)(parts)
 
 
 def _replace_closure(function: FunctionType, done: dict[int, Any]) -> FunctionType:
-    """Return a copy of a function with replacements in its closure, such as of ``self``."""
+    """Return a copy of a function with replacements in its closure, for example of ``self``."""
     closure = function.__closure__ or ()
     cells = tuple([CellType() for _ in closure])
     new = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, cells
     )
-    new.__kwdefaults__, done[id(function)] = (
-        function.__kwdefaults__,
-        new,
-    )  # first, for it may use itself
+    # Before the cells are filled: the function may refer to itself.
+    new.__kwdefaults__, done[id(function)] = function.__kwdefaults__, new
     for cell, old in zip(cells, closure, strict=True):
-        with suppress(ValueError):  # of an empty one
+        with suppress(ValueError):  # an empty cell
             cell.cell_contents = _replace(old.cell_contents, done)
     return new
 

@@ -1,7 +1,6 @@
-"""Initialization: functions that fill a tensor in place, without a record in the graph, and return
-it.
+"""Initialization functions, which fill a tensor in place and return it.
 
-Equal seeds give equal numbers on every device.
+They are not recorded in the graph. Equal seeds give equal numbers on every device.
 """
 
 from __future__ import annotations
@@ -40,15 +39,14 @@ _GAINS = {
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """Return the factor of weights before a nonlinearity that keeps the variance from layer to
-    layer.
+    """Return the factor for weights that preserves the variance through a nonlinearity.
 
     Parameters
     ----------
     nonlinearity : {"linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"}
         The nonlinearity after the weights.
     param : float, optional
-        Of ``"leaky_relu"`` the slope below 0, by default 0.01.
+        The slope of ``"leaky_relu"`` below 0, by default 0.01.
 
     Returns
     -------
@@ -214,7 +212,7 @@ def xavier_uniform_(
 ) -> Tensor:
     """Fill a weight uniformly over ±gain √(6 / (in + out)).
 
-    This keeps the variance, forward and backward.
+    This preserves the variance, forward and backward.
 
     X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural
     networks", AISTATS 2010, equation 16.
@@ -254,7 +252,7 @@ def xavier_uniform_(
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill a weight from the normal distribution with standard deviation gain √(2 / (in + out)).
 
-    That is equation 12 of the paper of `xavier_uniform_`.
+    This is equation 12 of the paper cited in `xavier_uniform_`.
 
     Parameters
     ----------
@@ -295,7 +293,7 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill a weight uniformly over ±gain √(3 / fan), which keeps the variance through rectifiers.
+    """Fill a weight uniformly over ±gain √(3 / fan), to preserve the variance through rectifiers.
 
     K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level
     performance on ImageNet classification", ICCV 2015, section 2.2.
@@ -307,7 +305,7 @@ def kaiming_uniform_(
     a : float, default 0
         The slope below 0 of a ``'leaky_relu'`` after the weight.
     mode : {'fan_in', 'fan_out'}, default 'fan_in'
-        Whether the variance is kept forward or backward.
+        Whether to preserve the variance forward or backward.
     nonlinearity : str, default 'leaky_relu'
         The nonlinearity after the weight: see `calculate_gain`.
     generator : Generator, optional
@@ -354,7 +352,7 @@ def kaiming_normal_(
     a : float, default 0
         The slope below 0 of a ``'leaky_relu'`` after the weight.
     mode : {'fan_in', 'fan_out'}, default 'fan_in'
-        Whether the variance is kept forward or backward.
+        Whether to preserve the variance forward or backward.
     nonlinearity : str, default 'leaky_relu'
         The nonlinearity after the weight: see `calculate_gain`.
     generator : Generator, optional

@@ -16,7 +16,7 @@ from xgrad.ops import empty
 
 
 class Linear(Module):
-    """``input @ weight.T + bias``.
+    """A linear layer: ``input @ weight.T + bias``.
 
     Weight and bias are initialized uniformly over ±1/√in, as in PyTorch.
 
@@ -29,7 +29,7 @@ class Linear(Module):
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Linear(Module):
         If a length is not an int above 0; in the call, if the input is not of shape (...,
         in_features).
     TypeError
-        In the call, if the dtype of the input is not that of the weight.
+        In the call, if the input has another dtype than the weight.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
@@ -82,8 +82,9 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return the output, of shape (..., out_features), for an input of shape (...,
-        in_features).
+        """Return the output, of shape (..., out_features).
+
+        The input has shape (..., in_features).
         """
         return linear(of_dtype_of(self.weight, input, type(self).__name__), self.weight, self.bias)
 

@@ -12,8 +12,9 @@ from xgrad.ops.loss_reductions import check_options
 
 
 class _Loss(Module):
-    """A function of tensors and of options, which are attributes of their names; weights among them
-    are buffers.
+    """The base class of losses: a function of tensors and options, which are attributes.
+
+    Weights among the options are buffers.
     """
 
     function: ClassVar[Callable[..., Tensor]]
@@ -47,9 +48,10 @@ class CrossEntropyLoss(_Loss):
     Parameters
     ----------
     weight : Tensor, optional
-        Of each class, of shape (classes,); a buffer.
+        The weight of each class, of shape (classes,); a buffer.
     ignore_index : int, optional
-        The class of targets that do not count; by default -100, which on ``cuda`` has to be given.
+        The class of the targets to ignore; by default -100, which must be given explicitly on
+        ``cuda``.
     reduction : {"mean", "sum", "none"}, default "mean"
         The reduction of the losses.
     label_smoothing : float, default 0
@@ -59,9 +61,9 @@ class CrossEntropyLoss(_Loss):
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError, TypeError, IndexError
-        In the call, as `functional.cross_entropy`.
+        In the call, as for `functional.cross_entropy`.
 
     Examples
     --------
@@ -95,18 +97,19 @@ class NLLLoss(_Loss):
     Parameters
     ----------
     weight : Tensor, optional
-        Of each class, of shape (classes,); a buffer.
+        The weight of each class, of shape (classes,); a buffer.
     ignore_index : int, optional
-        The class of targets that do not count; by default -100, which on ``cuda`` has to be given.
+        The class of the targets to ignore; by default -100, which must be given explicitly on
+        ``cuda``.
     reduction : {"mean", "sum", "none"}, default "mean"
         The reduction of the losses.
 
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError, TypeError, IndexError
-        In the call, as `functional.nll_loss`.
+        In the call, as for `functional.nll_loss`.
 
     Examples
     --------
@@ -138,7 +141,7 @@ class MSELoss(_Loss):
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
 
@@ -166,7 +169,7 @@ class L1Loss(_Loss):
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
 
@@ -196,7 +199,7 @@ class SmoothL1Loss(_Loss):
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
 
@@ -226,7 +229,7 @@ class HuberLoss(_Loss):
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
 
@@ -244,21 +247,21 @@ class HuberLoss(_Loss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """The cross-entropy of two classes: see `functional.binary_cross_entropy_with_logits`.
+    """The binary cross-entropy of logits: see `functional.binary_cross_entropy_with_logits`.
 
     Parameters
     ----------
     weight : Tensor, optional
-        Of each loss, of a shape that broadcasts; a buffer.
+        The weight of each loss, of a shape that broadcasts; a buffer.
     reduction : {"mean", "sum", "none"}, default "mean"
         The reduction of the losses.
     pos_weight : Tensor, optional
-        Of the positive class, of a shape that broadcasts; a buffer.
+        The weight of the positive class, of a shape that broadcasts; a buffer.
 
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
 
@@ -287,14 +290,14 @@ class KLDivLoss(_Loss):
     Parameters
     ----------
     reduction : {"mean", "sum", "batchmean", "none"}, default "mean"
-        The reduction; "batchmean" is the divergence.
+        The reduction of the losses; "batchmean" gives the divergence.
     log_target : bool, default False
-        Whether the target has logarithms.
+        Whether the target consists of logarithms.
 
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
 
@@ -312,21 +315,21 @@ class KLDivLoss(_Loss):
 
 
 class BCELoss(_Loss):
-    """The cross-entropy of probabilities of two classes: see `functional.binary_cross_entropy`.
+    """The binary cross-entropy of probabilities: see `functional.binary_cross_entropy`.
 
     Parameters
     ----------
     weight : Tensor, optional
-        Of each loss, of a shape that broadcasts; a buffer.
+        The weight of each loss, of a shape that broadcasts; a buffer.
     reduction : {"mean", "sum", "none"}, default "mean"
         The reduction of the losses.
 
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
-        In the call, if the shapes differ, or inputs are not from 0 to 1.
+        In the call, if the shapes differ, or an input is not from 0 to 1.
 
     Examples
     --------
@@ -347,18 +350,18 @@ class PoissonNLLLoss(_Loss):
     Parameters
     ----------
     log_input : bool, default True
-        Whether the input has logarithms of rates, not rates.
+        Whether the input consists of logarithms of rates instead of rates.
     full : bool, default False
-        Whether to add ``log(target!)``, approximately.
+        Whether to add an approximation of ``log(target!)``.
     eps : float, default 1e-8
-        Added to a rate before its logarithm, 0 or more.
+        Added to a rate before the logarithm is taken, 0 or more.
     reduction : {"mean", "sum", "none"}, default "mean"
         The reduction of the losses.
 
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
 
@@ -385,21 +388,21 @@ class PoissonNLLLoss(_Loss):
 class GaussianNLLLoss(_Loss):
     """The negative log-likelihood of normal distributions: see `functional.gaussian_nll_loss`.
 
-    It is called with the means, samples and variances.
+    The arguments of a call are the means, the samples and the variances.
 
     Parameters
     ----------
     full : bool, default False
         Whether to add the constant ``log(2 pi) / 2``.
     eps : float, default 1e-6
-        The least variance, 0 or more.
+        The smallest variance, 0 or more.
     reduction : {"mean", "sum", "none"}, default "mean"
         The reduction of the losses.
 
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes do not fit, or a variance is negative.
 
@@ -417,19 +420,21 @@ class GaussianNLLLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """The distances of similar pairs, and a hinge of others: see `functional.hinge_embedding_loss`.
+    """The distances of similar pairs, and a hinge loss for dissimilar pairs.
+
+    See `functional.hinge_embedding_loss`.
 
     Parameters
     ----------
     margin : float, default 1
-        The distance from which the loss of other pairs is 0.
+        The distance from which the loss of dissimilar pairs is 0.
     reduction : {"mean", "sum", "none"}, default "mean"
         The reduction of the losses.
 
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
 
@@ -447,19 +452,19 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """The loss of the cosine of two vectors: see `functional.cosine_embedding_loss`.
+    """A loss of the cosine between two vectors: see `functional.cosine_embedding_loss`.
 
     Parameters
     ----------
     margin : float, default 0
-        The cosine up to which the loss of other pairs is 0.
+        The cosine up to which the loss of dissimilar pairs is 0.
     reduction : {"mean", "sum", "none"}, default "mean"
         The reduction of the losses.
 
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes do not fit.
 
@@ -478,7 +483,7 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """A hinge of the differences of scores: see `functional.margin_ranking_loss`.
+    """A hinge loss of score differences: see `functional.margin_ranking_loss`.
 
     Parameters
     ----------
@@ -490,7 +495,7 @@ class MarginRankingLoss(_Loss):
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
 
@@ -518,7 +523,7 @@ class SoftMarginLoss(_Loss):
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
 
@@ -536,7 +541,7 @@ class SoftMarginLoss(_Loss):
 
 
 class TripletMarginLoss(_Loss):
-    """The hinge loss of two distances: see `functional.triplet_margin_loss`.
+    """A hinge loss of the difference of two distances: see `functional.triplet_margin_loss`.
 
     Parameters
     ----------
@@ -547,14 +552,14 @@ class TripletMarginLoss(_Loss):
     eps : float, default 1e-6
         Added to each difference, 0 or more.
     swap : bool, default False
-        Whether the smaller distance of the other one counts.
+        Whether the smaller of the negative's distances to the anchor and the positive counts.
     reduction : {"mean", "sum", "none"}, default "mean"
         The reduction of the losses.
 
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes differ.
 
@@ -581,25 +586,25 @@ class TripletMarginLoss(_Loss):
 
 
 class MultiMarginLoss(_Loss):
-    """The hinge loss of classes: see `functional.multi_margin_loss`.
+    """A hinge loss of class scores: see `functional.multi_margin_loss`.
 
     Parameters
     ----------
     p : {1, 2}, default 1
-        The power.
+        The power of the hinge.
     margin : float, default 1
         The difference of scores from which the loss is 0.
     weight : Tensor, optional
-        Of each class, of shape (classes,); a buffer.
+        The weight of each class, of shape (classes,); a buffer.
     reduction : {"mean", "sum", "none"}, default "mean"
         The reduction of the losses.
 
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError, TypeError, IndexError
-        In the call, as `functional.multi_margin_loss`.
+        In the call, as for `functional.multi_margin_loss`.
 
     Examples
     --------
@@ -622,19 +627,21 @@ class MultiMarginLoss(_Loss):
 
 
 class MultiLabelSoftMarginLoss(_Loss):
-    """The cross-entropy of several labels a sample: `functional.multilabel_soft_margin_loss`.
+    """The cross-entropy of several labels per sample.
+
+    See `functional.multilabel_soft_margin_loss`.
 
     Parameters
     ----------
     weight : Tensor, optional
-        Of each class, of shape (classes,); a buffer.
+        The weight of each class, of shape (classes,); a buffer.
     reduction : {"mean", "sum", "none"}, default "mean"
         The reduction of the losses.
 
     Raises
     ------
     TypeError, ValueError
-        If an option is of another type, or out of range.
+        If an option has the wrong type or is out of range.
     ValueError
         In the call, if the shapes do not fit.
 

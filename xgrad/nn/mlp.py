@@ -21,23 +21,20 @@ _ACTIVATIONS: dict[str, Callable[[], Module]] = {"relu": ReLU, "sigmoid": Sigmoi
 class MLP(Sequential):
     """A multilayer perceptron: `Linear` layers with an activation between them.
 
-    There is no activation after the last layer.
-
-    With dropout, a `Dropout` follows every activation.
+    There is no activation after the last layer. With dropout, a `Dropout` follows every activation.
 
     Parameters
     ----------
     sizes : sequence of int
         The numbers of inputs, of hidden units in each layer, and of outputs.
     activation : type of Module, callable or str, default ReLU
-        The class of the activation, or its name: ``"relu"``,
-        ``"sigmoid"`` or ``"tanh"``.
+        The class of the activation, or its name: ``"relu"``, ``"sigmoid"`` or ``"tanh"``.
     dropout : float, default 0
         The dropout probability of hidden units.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The base class of modules, which have parameters, buffers and other modules."""
+"""The base class of modules, which contain parameters, buffers and other modules."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from xgrad.support.hints import shown
 
 
 class Edits:
-    """The number of times that attributes of modules were set or deleted: caches that depend on
-    them compare it.
+    """A count of how often attributes of modules were set or deleted.
+
+    Caches that depend on the attributes compare it.
     """
 
     number = 0
@@ -33,8 +34,8 @@ class Module(CallableModule):
 
     Subclass it, call ``super().__init__()``, set attributes, and define ``forward``. Attributes of
     type `Parameter` or `Module` are registered, in the order in which they were first set. Their
-    names are those of the attributes, joined by dots. What is in lists or dicts is not registered:
-    use `nn.ModuleList`.
+    names are paths of attributes, joined by dots. Parameters and modules in lists or dicts are not
+    registered: use `nn.ModuleList`.
 
     Attributes
     ----------
@@ -105,8 +106,9 @@ class Module(CallableModule):
             self._non_persistent -= {name}
 
     def _check_name(self, method: str, name: Any, known: bool) -> None:
-        """Raise a ValueError unless a name is free, or known to be of the same kind, and has no
-        dot.
+        """Raise a ValueError unless a name has no dot, and is free or `known`.
+
+        A known name belongs to an attribute of the same kind.
         """
         if (
             not isinstance(name, str)
@@ -125,7 +127,7 @@ class Module(CallableModule):
         Parameters
         ----------
         name : str
-            The name of the attribute, which can be assigned to as any other.
+            The name of the attribute, which can be assigned like any other.
         tensor : Tensor or None
             The value, of any shape, dtype and device.
         persistent : bool, default True
@@ -234,8 +236,7 @@ class Module(CallableModule):
         return (child for _, child in self.named_children())
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """Return this module, named "", and all modules in it at any depth, each once, with their
-        names.
+        """Return this module, named "", and all nested modules, each once, with their names.
 
         Examples
         --------
@@ -257,11 +258,11 @@ class Module(CallableModule):
             ]
 
     def modules(self) -> Iterator[Module]:
-        """Return this module and all modules in it at any depth, each once."""
+        """Return this module and all nested modules, each once."""
         return (module for _, module in self.named_modules())
 
     def get_submodule(self, path: str) -> Module:
-        """Return the module of a name of `named_modules`, or of another path of attributes.
+        """Return the module at a path of attributes, such as a name in `named_modules`.
 
         Parameters
         ----------
@@ -303,8 +304,7 @@ class Module(CallableModule):
         return value
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """Return the parameters of all modules, by name; one that is shared, once, by its first
-        name.
+        """Return the parameters of all modules, each once, with their first names.
 
         Examples
         --------
@@ -352,18 +352,16 @@ class Module(CallableModule):
         for name, container in containers:
             warn_of_unregistered(name, container, seen)
 
-    # Changes of all modules, parameters and buffers
+    # Changes to all modules, parameters and buffers
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode, or evaluation mode, for this module and all in it, and return this
-        module.
-        """
+        """Set training or evaluation mode for this module and all nested ones, and return it."""
         for module in self.modules():
             module.training = mode
         return self
 
     def eval(self) -> Self:
-        """Set evaluation mode for this module and all in it, and return this module."""
+        """Set evaluation mode for this module and all nested ones, and return it."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
@@ -378,7 +376,7 @@ class Module(CallableModule):
             parameter.grad = None
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call `fn` with each module in this one, and then with this one, and return it.
+        """Call `fn` with each nested module and then with this one, and return this module.
 
         Examples
         --------
@@ -406,7 +404,7 @@ class Module(CallableModule):
         """Move parameters and buffers to another device or dtype, and return this module.
 
         The parameters remain the same objects, so that optimizers keep working; their gradients
-        move along.
+        move with them.
 
         Parameters
         ----------
@@ -428,7 +426,7 @@ class Module(CallableModule):
         >>> xgrad.nn.MLP([3, 2]).to("cpu", xgrad.float64)[0].weight.dtype
         dtype('float64')
         """
-        if not isinstance(device, (str, Device, type(None))):  # to(float64), as PyTorch has it
+        if not isinstance(device, (str, Device, type(None))):  # to(float64), as in PyTorch
             device, dtype = None, device
         target = None if device is None else Device(device)
         if dtype is not None and standard(dtype).kind != "f":
@@ -438,7 +436,7 @@ class Module(CallableModule):
             moved = tensor._without_history().to(target, dtype=cast)
             if moved.device is tensor.device and moved.dtype == tensor.dtype:
                 continue
-            tensor.data = moved  # and the gradient
+            tensor.data = moved  # moves the gradient too
         return self
 
     def half(self) -> Self:
@@ -456,7 +454,7 @@ class Module(CallableModule):
     def state_dict(self) -> dict[str, Tensor]:
         """Return copies of all parameters and persistent buffers by name, without gradients.
 
-        Later updates do not change them: in PyTorch, they would.
+        Later updates do not change them, unlike in PyTorch.
 
         Examples
         --------
@@ -475,10 +473,10 @@ class Module(CallableModule):
         Parameters
         ----------
         state : mapping of str to Tensor or array
-            The values by name, on any device. They are copied, to the device
-            and dtype of those that they replace. A shared tensor may have any of its names.
+            The values by name, on any device. They are copied to the device and the dtype of the
+            values that they replace. A shared tensor may have any of its names.
         strict : bool, default True
-            Whether the names must be exactly those of this module's state.
+            Whether the names must match this module's state exactly.
 
         Returns
         -------
@@ -490,8 +488,8 @@ class Module(CallableModule):
         TypeError
             If `state` is not a mapping of names to arrays.
         ValueError
-            If a name is missing or unexpected, or a shape or kind of dtype does not match: the
-            message lists all.
+            If a name is missing or unexpected, or a shape or kind of dtype does not match; the
+            message lists all problems.
 
         Examples
         --------
@@ -528,8 +526,9 @@ class Module(CallableModule):
         Returns
         -------
         Summary
-            Its text is the table. ``.layers`` are the rows, ``.total("parameters")`` sums a column.
-            The activations of a layer are the tensors that it returned, without views of others.
+            Its text is the table; ``.layers`` are the rows, and ``.total("parameters")`` sums a
+            column. The activations of a layer are the tensors that it returned, without views of
+            other tensors.
 
         Examples
         --------
@@ -545,9 +544,7 @@ class Module(CallableModule):
         return summarize(self, inputs, options)
 
     def extra_repr(self) -> str:
-        """Return the part of the representation besides the name and the modules, by default
-        nothing.
-        """
+        """Return the options to show in the representation, by default none."""
         return ""
 
     def __repr__(self) -> str:
@@ -555,8 +552,9 @@ class Module(CallableModule):
 
 
 def _text(module: Module, outer: tuple[Module, ...]) -> str:
-    """Return the representation of a module; with "..." for one that is nested 50 deep, or in
-    itself.
+    """Return the representation of a module.
+
+    A module that is nested 50 deep, or in itself, is shown as "...".
     """
     name = type(module).__name__
     if module in outer or len(outer) == 50:

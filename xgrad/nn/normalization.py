@@ -91,11 +91,11 @@ class LayerNorm(_OverLast):
     elementwise_affine : bool, default True
         Whether to scale by a weight, and to add a bias.
     bias : bool, default True
-        Whether there is a bias beside the weight.
+        Whether to add a bias besides the weight.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class LayerNorm(_OverLast):
     ValueError
         If a length is not an int above 0; in the call, if the last axes have other lengths.
     TypeError
-        In the call, if the dtype of the input is not that of the weight.
+        In the call, if the input has another dtype than the weight.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class RMSNorm(_OverLast):
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class RMSNorm(_OverLast):
     ValueError
         If a length is not an int above 0; in the call, if the last axes have other lengths.
     TypeError
-        In the call, if the dtype of the input is not that of the weight.
+        In the call, if the input has another dtype than the weight.
 
     Examples
     --------
@@ -208,7 +208,7 @@ class GroupNorm(_Normalization):
     Parameters
     ----------
     num_groups, num_channels : int
-        The numbers of groups and of channels, a multiple.
+        The number of groups, and the number of channels, a multiple of it.
     eps : float, default 1e-5
         Added to the variance.
     affine : bool, default True
@@ -216,7 +216,7 @@ class GroupNorm(_Normalization):
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -231,7 +231,7 @@ class GroupNorm(_Normalization):
         If a number is not an int above 0, or the groups do not divide the channels; in the call, if
         the input is not of shape (batch, num_channels, ...).
     TypeError
-        In the call, if the dtype of the input is not that of the weight.
+        In the call, if the input has another dtype than the weight.
 
     Examples
     --------
@@ -276,12 +276,12 @@ class GroupNorm(_Normalization):
 
 
 class _Running(_Normalization):
-    """A layer with statistics of each channel, and running ones in buffers, which may be None."""
+    """A layer that normalizes by channel statistics, with optional running ones in buffers."""
 
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
-    #: The axes of inputs, in words.
+    #: The names of the axes, for each accepted number of axes.
     shapes: ClassVar[tuple[tuple[str, ...], ...]]
 
     def __init__(
@@ -316,7 +316,7 @@ class _Running(_Normalization):
         self._make_parameters(shape, self.affine, self.affine, device, dtype)
 
     def reset_parameters(self) -> None:
-        """Set the weight to 1, the bias to 0, and the running statistics to their first values."""
+        """Set the weight to 1 and the bias to 0, and reset the running statistics."""
         super().reset_parameters()
         self.reset_running_stats()
 
@@ -349,9 +349,8 @@ class _Running(_Normalization):
         assert self.num_batches_tracked is not None and self.running_mean is not None
         if self.momentum is not None:
             return self.momentum
-        return 1 / (self.num_batches_tracked + 1).astype(
-            self.running_mean.dtype
-        )  # the mean of all batches
+        # The running statistics become the mean over all batches.
+        return 1 / (self.num_batches_tracked + 1).astype(self.running_mean.dtype)
 
     def extra_repr(self) -> str:
         return (
@@ -384,7 +383,7 @@ class _BatchNorm(_Running):
         momentum = self._momentum() if tracking else 0.0
         running = self.running_mean, self.running_var
         out = batch_norm(input, *running, self.weight, self.bias, training, momentum, self.eps)
-        if tracking:  # not before, for the layer is as it was where it raises an error
+        if tracking:  # after the op: an error leaves the layer unchanged
             assert self.num_batches_tracked is not None
             with no_grad():
                 self.num_batches_tracked[...] = self.num_batches_tracked + 1
@@ -394,8 +393,9 @@ class _BatchNorm(_Running):
 class BatchNorm1d(_BatchNorm):
     """Batch normalization of rows, or of sequences.
 
-    In training mode the statistics of each channel are those of the batch, and running ones move
-    towards them; in evaluation mode they are the running ones. See `functional.batch_norm`.
+    In training mode, each channel is normalized by the statistics of the batch, and the running
+    statistics move towards them. In evaluation mode, it is normalized by the running statistics.
+    See `functional.batch_norm`.
 
     Parameters
     ----------
@@ -404,15 +404,15 @@ class BatchNorm1d(_BatchNorm):
     eps : float, default 1e-5
         Added to the variance.
     momentum : float or None, default 0.1
-        The weight of a batch in the running statistics; None for the mean of all.
+        The weight of a batch in the running statistics; None for the mean over all batches.
     affine : bool, default True
         Whether to scale by a weight, and to add a bias.
     track_running_stats : bool, default True
-        Whether there are running statistics; without, evaluation mode takes those of the batch too.
+        Whether to keep running statistics; if not, evaluation mode uses the batch's statistics too.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -431,7 +431,7 @@ class BatchNorm1d(_BatchNorm):
         If an option is out of range, the shape of the input does not fit, or there is only one
         value for each channel in training.
     TypeError
-        In the call, if the dtype of the input is not that of the weight.
+        In the call, if the input has another dtype than the weight.
 
     Examples
     --------
@@ -451,8 +451,9 @@ class BatchNorm1d(_BatchNorm):
 class BatchNorm2d(_BatchNorm):
     """Batch normalization of images.
 
-    In training mode the statistics of each channel are those of the batch, and running ones move
-    towards them; in evaluation mode they are the running ones. See `functional.batch_norm`.
+    In training mode, each channel is normalized by the statistics of the batch, and the running
+    statistics move towards them. In evaluation mode, it is normalized by the running statistics.
+    See `functional.batch_norm`.
 
     Parameters
     ----------
@@ -461,15 +462,15 @@ class BatchNorm2d(_BatchNorm):
     eps : float, default 1e-5
         Added to the variance.
     momentum : float or None, default 0.1
-        The weight of a batch in the running statistics; None for the mean of all.
+        The weight of a batch in the running statistics; None for the mean over all batches.
     affine : bool, default True
         Whether to scale by a weight, and to add a bias.
     track_running_stats : bool, default True
-        Whether there are running statistics; without, evaluation mode takes those of the batch too.
+        Whether to keep running statistics; if not, evaluation mode uses the batch's statistics too.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -488,7 +489,7 @@ class BatchNorm2d(_BatchNorm):
         If an option is out of range, the shape of the input does not fit, or there is only one
         value for each channel in training.
     TypeError
-        In the call, if the dtype of the input is not that of the weight.
+        In the call, if the input has another dtype than the weight.
 
     Examples
     --------
@@ -536,7 +537,8 @@ class _InstanceNorm(_Running):
 class InstanceNorm1d(_InstanceNorm):
     """Instance normalization of sequences.
 
-    The statistics are those of each channel of each sample. See `functional.instance_norm`.
+    Each channel of each sample is normalized by its own statistics, in evaluation mode by running
+    statistics if there are any. See `functional.instance_norm`.
 
     Parameters
     ----------
@@ -549,11 +551,11 @@ class InstanceNorm1d(_InstanceNorm):
     affine : bool, default False
         Whether to scale by a weight, and to add a bias.
     track_running_stats : bool, default False
-        Whether there are running statistics; without, evaluation mode takes those of the input too.
+        Whether to keep running statistics; if not, evaluation mode uses the input's statistics too.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -564,7 +566,7 @@ class InstanceNorm1d(_InstanceNorm):
     running_mean, running_var : Tensor or None
         Of shape (num_features,); 0 and 1 at first.
     num_batches_tracked : Tensor or None
-        The number of batches in the running statistics.
+        Always 0: the running statistics need no count. PyTorch has the buffer, too.
 
     Raises
     ------
@@ -572,7 +574,7 @@ class InstanceNorm1d(_InstanceNorm):
         If an option is out of range, the shape of the input does not fit, or there is only one
         value for each channel of a sample.
     TypeError
-        In the call, if the dtype of the input is not that of the weight.
+        In the call, if the input has another dtype than the weight.
 
     Examples
     --------
@@ -589,7 +591,8 @@ class InstanceNorm1d(_InstanceNorm):
 class InstanceNorm2d(_InstanceNorm):
     """Instance normalization of images.
 
-    The statistics are those of each channel of each sample. See `functional.instance_norm`.
+    Each channel of each sample is normalized by its own statistics, in evaluation mode by running
+    statistics if there are any. See `functional.instance_norm`.
 
     Parameters
     ----------
@@ -602,11 +605,11 @@ class InstanceNorm2d(_InstanceNorm):
     affine : bool, default False
         Whether to scale by a weight, and to add a bias.
     track_running_stats : bool, default False
-        Whether there are running statistics; without, evaluation mode takes those of the input too.
+        Whether to keep running statistics; if not, evaluation mode uses the input's statistics too.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -617,7 +620,7 @@ class InstanceNorm2d(_InstanceNorm):
     running_mean, running_var : Tensor or None
         Of shape (num_features,); 0 and 1 at first.
     num_batches_tracked : Tensor or None
-        The number of batches in the running statistics.
+        Always 0: the running statistics need no count. PyTorch has the buffer, too.
 
     Raises
     ------
@@ -625,7 +628,7 @@ class InstanceNorm2d(_InstanceNorm):
         If an option is out of range, the shape of the input does not fit, or there is only one
         value for each channel of a sample.
     TypeError
-        In the call, if the dtype of the input is not that of the weight.
+        In the call, if the input has another dtype than the weight.
 
     Examples
     --------

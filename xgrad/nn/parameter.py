@@ -15,18 +15,18 @@ class Parameter(Tensor):
     ----------
     data : scalar, nested sequence, array or Tensor
         The values, which are copied and detached. Arrays keep their
-        dtype; Python floats become float32.
+        dtype; Python floats get the default dtype.
     dtype : dtype, optional
-        By default that of `data`.
+        By default the dtype of `data`.
     device : str or Device, optional
-        By default that of `data`, or the `default_device` for values from the host.
+        By default the device of `data`, or the `default_device` for values from the host.
     requires_grad : bool, default True
-        Whether gradients are wanted: floating dtypes only.
+        Whether the parameter requires a gradient; only floating dtypes can.
 
     Raises
     ------
     TypeError
-        If `data` is not numeric, or gradients are wanted of integers or bools.
+        If `data` is not numeric, or integers or bools would require a gradient.
     DeviceError
         If the device is unknown or cannot be used.
 
@@ -38,9 +38,8 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
-    _out_of_place_updates = (
-        False  # `p -= step` under no_grad() updates in place, whether a gradient is required or not
-    )
+    # Under no_grad(), `p -= step` updates in place, whether or not `p` requires a gradient.
+    _out_of_place_updates = False
 
     def __init__(
         self,
@@ -50,7 +49,6 @@ class Parameter(Tensor):
         device: str | Device | None = None,
         requires_grad: bool = True,
     ) -> None:
-        data = (
-            data._without_history() if isinstance(data, Tensor) else data
-        )  # a parameter is a leaf
+        # A parameter is a leaf.
+        data = data._without_history() if isinstance(data, Tensor) else data
         super().__init__(data, dtype=dtype, device=device, requires_grad=requires_grad)

@@ -28,13 +28,13 @@ class _ParameterContainer(Container[Parameter]):
 
 
 class ParameterList(_ParameterContainer, ListContainer[Parameter]):
-    """A list of parameters, which are registered as attributes are: those in a plain list are not.
+    """A list of parameters that are registered, unlike parameters in a plain list.
 
     Parameters
     ----------
     parameters : iterable of Parameter or Tensor, optional
-        The parameters in order; their names are their indices.
-        Tensors are copied to parameters.
+        The parameters in order; their names are their indices. Tensors are copied into new
+        parameters.
 
     Raises
     ------
@@ -63,13 +63,12 @@ class ParameterList(_ParameterContainer, ListContainer[Parameter]):
 
 
 class ParameterDict(_ParameterContainer, DictContainer[Parameter]):
-    """A dictionary whose values are registered as parameters, unlike the values of a plain dict.
+    """A dictionary of parameters that are registered, unlike parameters in a plain dict.
 
     Parameters
     ----------
     parameters : mapping of str to Parameter or Tensor, or iterable of pairs, optional
-        The parameters by name.
-        Tensors are copied to parameters.
+        The parameters by name. Tensors are copied into new parameters.
 
     Raises
     ------

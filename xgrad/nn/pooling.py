@@ -12,7 +12,7 @@ from xgrad.ops.windows import Lengths, lengths
 
 
 class _Pool(Module):
-    """Options of pooling over `ndim` axes, and the names of those that not all pools have."""
+    """Options of pooling over `ndim` axes; `options` names the ones that not all pools have."""
 
     ndim: ClassVar[int]
     options: ClassVar[tuple[str, ...]]
@@ -88,7 +88,7 @@ class _AvgPool(_Pool):
 
 
 class _AdaptivePool(Module):
-    """The number of bins along `ndim` axes, and the function that pools them."""
+    """Adaptive pooling: the number of bins along `ndim` axes, and the function that pools them."""
 
     ndim: ClassVar[int]
     pool: ClassVar[Callable[..., Tensor]]
@@ -111,8 +111,8 @@ class _AdaptivePool(Module):
 class MaxPool1d(_MaxPool):
     """The largest element of each window over one axis.
 
-    The input has shape (N, C, L) or (C, L), and the output L' in the place of L, with L' = ⌊(L + 2
-    padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Of equal elements the first gets the
+    The input has shape (N, C, L) or (C, L), and the output has L' in place of L, with L' = ⌊(L + 2
+    padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. On ties, the first element gets the
     gradient.
 
     Parameters
@@ -120,18 +120,18 @@ class MaxPool1d(_MaxPool):
     kernel_size : int or tuple of int
         The length of a window along each axis.
     stride : int or tuple of int, optional
-        The distance from window to window, by default `kernel_size`.
+        The distance between windows, by default `kernel_size`.
     padding : int or tuple of int, default 0
-        The elements before and after each axis, which are never the largest.
+        The number of elements to add before and after each axis; they are never the largest.
     dilation : int or tuple of int, default 1
         The distance between elements of a window.
     ceil_mode : bool, default False
-        Whether elements after the last whole window get a window too.
+        Whether the elements after the last whole window get a window too.
 
     Raises
     ------
     ValueError
-        If an argument is none of the above; in the call, if the shape of the input does not fit.
+        If an argument is invalid; in the call, if the shape of the input does not fit.
 
     Examples
     --------
@@ -146,26 +146,26 @@ class MaxPool1d(_MaxPool):
 class AvgPool1d(_AvgPool):
     """The average of each window over one axis.
 
-    The input has shape (N, C, L) or (C, L), and the output L' in the place of L, with
-    L' = ⌊(L + 2 padding - kernel_size) / stride⌋ + 1.
+    The input has shape (N, C, L) or (C, L), and the output has L' in place of L, with L' = ⌊(L + 2
+    padding - kernel_size) / stride⌋ + 1.
 
     Parameters
     ----------
     kernel_size : int or tuple of int
         The length of a window along each axis.
     stride : int or tuple of int, optional
-        The distance from window to window, by default `kernel_size`.
+        The distance between windows, by default `kernel_size`.
     padding : int or tuple of int, default 0
-        The zeros before and after each axis.
+        The number of zeros to add before and after each axis.
     ceil_mode : bool, default False
-        Whether elements after the last whole window get a window too.
+        Whether the elements after the last whole window get a window too.
     count_include_pad : bool, default True
-        Whether zeros of the padding count as elements.
+        Whether the zeros of the padding count as elements.
 
     Raises
     ------
     ValueError
-        If an argument is none of the above; in the call, if the shape of the input does not fit.
+        If an argument is invalid; in the call, if the shape of the input does not fit.
 
     Examples
     --------
@@ -186,12 +186,12 @@ class AdaptiveAvgPool1d(_AdaptivePool):
     Parameters
     ----------
     output_size : int or None
-        The number of bins; None for as many as elements.
+        The number of bins; None for one bin per element.
 
     Raises
     ------
     ValueError
-        If an argument is none of the above; in the call, if the shape of the input does not fit.
+        If an argument is invalid; in the call, if the shape of the input does not fit.
 
     Examples
     --------
@@ -212,12 +212,12 @@ class AdaptiveMaxPool1d(_AdaptivePool):
     Parameters
     ----------
     output_size : int or None
-        The number of bins; None for as many as elements.
+        The number of bins; None for one bin per element.
 
     Raises
     ------
     ValueError
-        If an argument is none of the above; in the call, if the shape of the input does not fit.
+        If an argument is invalid; in the call, if the shape of the input does not fit.
 
     Examples
     --------
@@ -232,27 +232,27 @@ class AdaptiveMaxPool1d(_AdaptivePool):
 class MaxPool2d(_MaxPool):
     """The largest element of each window over two axes.
 
-    The input has shape (N, C, H, W) or (C, H, W), and the output H', W' in the place of H, W, with
-    H' = ⌊(H + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. Of equal elements the
-    first gets the gradient.
+    The input has shape (N, C, H, W) or (C, H, W), and the output has H', W' in place of H, W, with
+    H' = ⌊(H + 2 padding - dilation (kernel_size - 1) - 1) / stride⌋ + 1. On ties, the first element
+    gets the gradient.
 
     Parameters
     ----------
     kernel_size : int or tuple of int
         The length of a window along each axis.
     stride : int or tuple of int, optional
-        The distance from window to window, by default `kernel_size`.
+        The distance between windows, by default `kernel_size`.
     padding : int or tuple of int, default 0
-        The elements before and after each axis, which are never the largest.
+        The number of elements to add before and after each axis; they are never the largest.
     dilation : int or tuple of int, default 1
         The distance between elements of a window.
     ceil_mode : bool, default False
-        Whether elements after the last whole window get a window too.
+        Whether the elements after the last whole window get a window too.
 
     Raises
     ------
     ValueError
-        If an argument is none of the above; in the call, if the shape of the input does not fit.
+        If an argument is invalid; in the call, if the shape of the input does not fit.
 
     Examples
     --------
@@ -267,7 +267,7 @@ class MaxPool2d(_MaxPool):
 class AvgPool2d(_AvgPool):
     """The average of each window over two axes.
 
-    The input has shape (N, C, H, W) or (C, H, W), and the output H', W' in the place of H, W, with
+    The input has shape (N, C, H, W) or (C, H, W), and the output has H', W' in place of H, W, with
     H' = ⌊(H + 2 padding - kernel_size) / stride⌋ + 1.
 
     Parameters
@@ -275,18 +275,18 @@ class AvgPool2d(_AvgPool):
     kernel_size : int or tuple of int
         The length of a window along each axis.
     stride : int or tuple of int, optional
-        The distance from window to window, by default `kernel_size`.
+        The distance between windows, by default `kernel_size`.
     padding : int or tuple of int, default 0
-        The zeros before and after each axis.
+        The number of zeros to add before and after each axis.
     ceil_mode : bool, default False
-        Whether elements after the last whole window get a window too.
+        Whether the elements after the last whole window get a window too.
     count_include_pad : bool, default True
-        Whether zeros of the padding count as elements.
+        Whether the zeros of the padding count as elements.
 
     Raises
     ------
     ValueError
-        If an argument is none of the above; in the call, if the shape of the input does not fit.
+        If an argument is invalid; in the call, if the shape of the input does not fit.
 
     Examples
     --------
@@ -307,12 +307,12 @@ class AdaptiveAvgPool2d(_AdaptivePool):
     Parameters
     ----------
     output_size : int, None, or a tuple of them
-        The number of bins; None for as many as elements.
+        The number of bins; None for one bin per element.
 
     Raises
     ------
     ValueError
-        If an argument is none of the above; in the call, if the shape of the input does not fit.
+        If an argument is invalid; in the call, if the shape of the input does not fit.
 
     Examples
     --------
@@ -333,12 +333,12 @@ class AdaptiveMaxPool2d(_AdaptivePool):
     Parameters
     ----------
     output_size : int, None, or a tuple of them
-        The number of bins; None for as many as elements.
+        The number of bins; None for one bin per element.
 
     Raises
     ------
     ValueError
-        If an argument is none of the above; in the call, if the shape of the input does not fit.
+        If an argument is invalid; in the call, if the shape of the input does not fit.
 
     Examples
     --------

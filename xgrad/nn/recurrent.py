@@ -18,7 +18,7 @@ from xgrad.support.hints import shown
 
 
 class _Layers(RecurrentWeights):
-    """Layers over sequences."""
+    """The base class of recurrent layers."""
 
     weight_ih_l0: Parameter
 
@@ -118,28 +118,28 @@ class RNN(PlainUnit, _Layers):
     input_size, hidden_size : int
         The lengths of the last axis of the input and of the hidden state.
     num_layers : int, default 1
-        The number of layers; each but the first takes the output of the one before.
+        The number of layers; each layer after the first takes the output of the previous one.
     nonlinearity : {"tanh", "relu"}, default "tanh"
         The nonlinearity.
     bias : bool, default True
         Whether to add biases.
     batch_first : bool, default False
-        Whether the first axis of input and output is the batch, and not time.
+        Whether the first axis of the input and the output is the batch instead of time.
     dropout : float, default 0
-        The dropout probability of the output of each layer but the last.
+        The dropout probability of the outputs of all layers but the last.
     bidirectional : bool, default False
         Whether each layer also reads the sequence backward; the outputs of both
         directions are concatenated.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
     weight_ih_l0 : Parameter
-        Of shape (hidden, in); ``weight_ih_l1`` that of the second layer, and
-        ``weight_ih_l0_reverse`` that of the other direction.
+        Of shape (hidden, in). The second layer has ``weight_ih_l1``, and the other direction
+        ``weight_ih_l0_reverse``.
     weight_hh_l0 : Parameter
         Of shape (hidden, hidden).
     bias_ih_l0, bias_hh_l0 : Parameter
@@ -151,14 +151,14 @@ class RNN(PlainUnit, _Layers):
         If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape
         does not fit.
     TypeError
-        In the call, if a dtype is not that of the weights.
+        In the call, if the input or a state has another dtype than the weights.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
     Warns
     -----
     UserWarning
-        If there is one layer, so that `dropout` has no effect.
+        If `dropout` is above 0 but has no effect, because there is only one layer.
 
     Examples
     --------
@@ -191,12 +191,12 @@ class RNN(PlainUnit, _Layers):
         self._check_nonlinearity()
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Return the hidden states of the last layer, and those of all layers after the last step.
+        """Return the last layer's hidden states, and all layers' hidden states after the last step.
 
-        `input` has shape (time, batch, in), or (time, in) without a batch, and the first result
-        (time, batch, hidden); `hx`, by default zeros, and the second result have shape (layers,
-        batch, hidden). Two directions count as two layers, and double the last axis of the first
-        result.
+        `input` has shape (time, batch, in), or (time, in) without a batch; the first result has
+        shape (time, batch, hidden). `hx`, by default zeros, and the second result have shape
+        (layers, batch, hidden). Two directions count as two layers and double the last axis of the
+        first result.
         """
         out, (h,) = self._forward(input, hx)
         return out, h
@@ -221,26 +221,26 @@ class GRU(GatedUnit, _Layers):
     input_size, hidden_size : int
         The lengths of the last axis of the input and of the hidden state.
     num_layers : int, default 1
-        The number of layers; each but the first takes the output of the one before.
+        The number of layers; each layer after the first takes the output of the previous one.
     bias : bool, default True
         Whether to add biases.
     batch_first : bool, default False
-        Whether the first axis of input and output is the batch, and not time.
+        Whether the first axis of the input and the output is the batch instead of time.
     dropout : float, default 0
-        The dropout probability of the output of each layer but the last.
+        The dropout probability of the outputs of all layers but the last.
     bidirectional : bool, default False
         Whether each layer also reads the sequence backward; the outputs of both
         directions are concatenated.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
     weight_ih_l0 : Parameter
-        Of shape (3 hidden, in), the rows of r, z and n; ``weight_ih_l1`` that of the
-        second layer, and ``weight_ih_l0_reverse`` that of the other direction.
+        Of shape (3 hidden, in), the rows of r, z and n. The second layer has ``weight_ih_l1``, and
+        the other direction ``weight_ih_l0_reverse``.
     weight_hh_l0 : Parameter
         Of shape (3 hidden, hidden).
     bias_ih_l0, bias_hh_l0 : Parameter
@@ -252,14 +252,14 @@ class GRU(GatedUnit, _Layers):
         If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape
         does not fit.
     TypeError
-        In the call, if a dtype is not that of the weights.
+        In the call, if the input or a state has another dtype than the weights.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
     Warns
     -----
     UserWarning
-        If there is one layer, so that `dropout` has no effect.
+        If `dropout` is above 0 but has no effect, because there is only one layer.
 
     Examples
     --------
@@ -271,9 +271,9 @@ class GRU(GatedUnit, _Layers):
     """
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Return the hidden states of the last layer, and those of all layers after the last step.
+        """Return the last layer's hidden states, and all layers' hidden states after the last step.
 
-        The shapes are those of `RNN.forward`.
+        The shapes are the same as in `RNN.forward`.
         """
         out, (h,) = self._forward(input, hx)
         return out, h
@@ -292,36 +292,36 @@ class LSTM(LongShortUnit, _Layers):
         h = o * tanh(c)
 
     S. Hochreiter, J. Schmidhuber, "Long short-term memory", Neural Computation 9, 1997; the forget
-    gate is that of F. Gers, J. Schmidhuber, F. Cummins, "Learning to forget: continual prediction
-    with LSTM", Neural Computation 12, 2000.
+    gate follows F. Gers, J. Schmidhuber, F. Cummins, "Learning to forget: continual prediction with
+    LSTM", Neural Computation 12, 2000.
 
     Parameters
     ----------
     input_size, hidden_size : int
         The lengths of the last axis of the input and of the hidden state.
     num_layers : int, default 1
-        The number of layers; each but the first takes the output of the one before.
+        The number of layers; each layer after the first takes the output of the previous one.
     bias : bool, default True
         Whether to add biases.
     batch_first : bool, default False
-        Whether the first axis of input and output is the batch, and not time.
+        Whether the first axis of the input and the output is the batch instead of time.
     dropout : float, default 0
-        The dropout probability of the output of each layer but the last.
+        The dropout probability of the outputs of all layers but the last.
     bidirectional : bool, default False
         Whether each layer also reads the sequence backward; the outputs of both
         directions are concatenated.
     proj_size : int, default 0
-        Only 0: projections of the hidden state are not supported.
+        Must be 0: projections of the hidden state are not supported.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
     weight_ih_l0 : Parameter
-        Of shape (4 hidden, in), the rows of i, f, g and o; ``weight_ih_l1`` that of
-        the second layer, and ``weight_ih_l0_reverse`` that of the other direction.
+        Of shape (4 hidden, in), the rows of i, f, g and o. The second layer has ``weight_ih_l1``,
+        and the other direction ``weight_ih_l0_reverse``.
     weight_hh_l0 : Parameter
         Of shape (4 hidden, hidden).
     bias_ih_l0, bias_hh_l0 : Parameter
@@ -333,14 +333,14 @@ class LSTM(LongShortUnit, _Layers):
         If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape
         does not fit.
     TypeError
-        In the call, if a dtype is not that of the weights.
+        In the call, if the input or a state has another dtype than the weights.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
     Warns
     -----
     UserWarning
-        If there is one layer, so that `dropout` has no effect.
+        If `dropout` is above 0 but has no effect, because there is only one layer.
 
     Examples
     --------
@@ -378,11 +378,10 @@ class LSTM(LongShortUnit, _Layers):
     def forward(
         self, input: Tensor, hx: Sequence[Tensor] | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Return the hidden states of the last layer, and the pair of hidden states and cells after
-        the last step.
+        """Return the last layer's hidden states, and the final pair of hidden states and cells.
 
-        `hx` is the pair before the first step, by default zeros; the shapes are those of
-        `RNN.forward`.
+        The pair holds the states of all layers after the last step. `hx` is the pair before the
+        first step, by default zeros. The shapes are the same as in `RNN.forward`.
         """
         out, (h, c) = self._forward(input, hx)
         return out, (h, c)

@@ -21,7 +21,7 @@ States = list[Tensor]
 
 
 class RecurrentWeights(Module):
-    """The parameters of a recurrent layer or cell, by PyTorch's names."""
+    """The parameters of a recurrent layer or cell, under PyTorch's names."""
 
     gates: ClassVar[int]
     input_size: int
@@ -50,8 +50,9 @@ class RecurrentWeights(Module):
     def _run(
         self, x: Tensor, states: States, suffix: str = "", reverse: bool = False
     ) -> tuple[Tensor, States]:
-        """Return the hidden states of all steps, and the last states, for an input of shape (time,
-        batch, in).
+        """Return the hidden states of all steps, and the last states.
+
+        `x` has shape (time, batch, in).
         """
         weights = [getattr(self, f"weight_{part}{suffix}") for part in ("ih", "hh")]
         biases = (
@@ -124,7 +125,7 @@ class GatedUnit(RecurrentWeights):
 
 
 class LongShortUnit(RecurrentWeights):
-    """A layer with long short-term memory: its states are the hidden one, and the cell."""
+    """A layer with long short-term memory; its states are the hidden state and the cell."""
 
     gates = 4
 
@@ -146,7 +147,7 @@ class LongShortUnit(RecurrentWeights):
 
 
 class _Cell(RecurrentWeights):
-    """One step."""
+    """The base class of cells, which compute one step."""
 
     weight_ih: Parameter
 
@@ -196,7 +197,7 @@ class RNNCell(PlainUnit, _Cell):
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -210,10 +211,10 @@ class RNNCell(PlainUnit, _Cell):
     Raises
     ------
     ValueError
-        If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape
-        does not fit.
+        If a size is not an int above 0, or `nonlinearity` is neither of the two; in the call, if a
+        shape does not fit.
     TypeError
-        In the call, if a dtype is not that of the weights.
+        In the call, if the input or a state has another dtype than the weights.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
@@ -242,10 +243,10 @@ class RNNCell(PlainUnit, _Cell):
         self._check_nonlinearity()
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """Return the state of shape (batch, hidden) after an input of shape (batch, in), both also
-        without a batch.
+        """Return the state after an input.
 
-        `hx` is the state before, by default zeros.
+        The input has shape (batch, in) and the state (batch, hidden), or both have no batch axis.
+        `hx` is the previous state, by default zeros.
         """
         return self._forward(input, hx)[0]
 
@@ -262,7 +263,7 @@ class GRUCell(GatedUnit, _Cell):
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -276,10 +277,9 @@ class GRUCell(GatedUnit, _Cell):
     Raises
     ------
     ValueError
-        If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape
-        does not fit.
+        If a size is not an int above 0; in the call, if a shape does not fit.
     TypeError
-        In the call, if a dtype is not that of the weights.
+        In the call, if the input or a state has another dtype than the weights.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
@@ -307,7 +307,7 @@ class LSTMCell(LongShortUnit, _Cell):
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -321,10 +321,9 @@ class LSTMCell(LongShortUnit, _Cell):
     Raises
     ------
     ValueError
-        If a size is not an int above 0, or `dropout` is not from 0 to 1; in the call, if a shape
-        does not fit.
+        If a size is not an int above 0; in the call, if a shape does not fit.
     TypeError
-        In the call, if a dtype is not that of the weights.
+        In the call, if the input or a state has another dtype than the weights.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
@@ -337,8 +336,9 @@ class LSTMCell(LongShortUnit, _Cell):
     """
 
     def forward(self, input: Tensor, hx: Sequence[Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """Return hidden state and cell after an input: see `RNNCell.forward`; `hx` is a pair of
-        these.
+        """Return the hidden state and the cell after an input: see `RNNCell.forward`.
+
+        `hx` is the pair of previous ones.
         """
         h, c = self._forward(input, hx)
         return h, c

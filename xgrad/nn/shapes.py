@@ -1,4 +1,4 @@
-"""Layers that change the shape of their input, or nothing."""
+"""Layers that change only the shape of their input, and the identity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xgrad.support.hints import shown
 
 
 class Identity(Module):
-    """The input as it is, in place of a layer.
+    """The identity, as a placeholder for a layer.
 
     Examples
     --------
@@ -26,17 +26,17 @@ class Identity(Module):
 
 
 class Flatten(Module):
-    """Several adjacent axes as one.
+    """Several adjacent axes merged into one.
 
     Parameters
     ----------
     start_axis, end_axis : int
-        The first and the last of them, by default all but the batch axis.
+        The first and the last axis to merge; by default all but the batch axis are merged.
 
     Raises
     ------
     ValueError
-        In the call, if the input has no such axes.
+        In the call, if the input does not have these axes, in this order.
     TypeError
         If an axis is not an int.
 
@@ -71,24 +71,24 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """An axis as several: the inverse of `Flatten`.
+    """One axis split into several: the inverse of `Flatten`.
 
     Parameters
     ----------
     axis : int
-        The axis.
+        The axis to split.
     unflattened_size : tuple of int
-        The lengths of the axes that replace it; one of them may be -1, for what remains.
+        The lengths of the axes that replace it; one of them may be -1, and follows from the others.
 
     Raises
     ------
     TypeError
         If `axis` or a length is not an int.
     ValueError
-        If more than one length is -1, or one is below; in the call, if the product of the lengths
-        is not that of the axis.
+        If more than one length is -1, or a length is below -1; in the call, if the product of the
+        lengths differs from the length of the axis.
     IndexError
-        In the call, if there is no such axis.
+        In the call, if the axis does not exist.
 
     Examples
     --------

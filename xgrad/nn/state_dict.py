@@ -19,7 +19,7 @@ class IncompatibleKeys(NamedTuple):
     missing_keys : list of str
         Names of the module that were not given; their values are kept.
     unexpected_keys : list of str
-        Names that were given, and that the module does not have.
+        Names that were given, but that the module does not have.
 
     Examples
     --------
@@ -39,8 +39,9 @@ def load_state(
     state: Any,
     strict: bool,
 ) -> IncompatibleKeys:
-    """Set the values of tensors by name; `first_name` returns the name in `own` of a tensor with
-    several names.
+    """Set the values of tensors by name.
+
+    `first_name` returns the name in `own` of a tensor that has several names.
     """
     if not isinstance(state, Mapping):
         raise TypeError(
@@ -76,14 +77,14 @@ def load_state(
 
 
 def _nearest(name: Any, known: Mapping[str, Any]) -> str:
-    import difflib  # not at the top: for errors only
+    import difflib  # not at the top: only errors need it
 
     nearest = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
     return f", the nearest is {nearest[0]!r}" if nearest else ""
 
 
 def as_state(title: str, name: str, value: Any) -> Tensor:
-    """Return a value for a parameter or a buffer as a tensor; TypeError names it."""
+    """Return a value for a parameter or buffer as a tensor; a TypeError gives its name."""
     try:
         return value if isinstance(value, Tensor) else asarray(value)
     except TypeError as error:

@@ -21,17 +21,17 @@ class LayerSummary:
     Attributes
     ----------
     path, kind : str
-        The name of the layer in the model, "" for the model, and of its class.
+        The name of the layer in the model, "" for the model itself, and the name of its class.
     outputs : list of tuple of int
         The shapes of the tensors that its last call returned.
     calls : int
         The number of calls.
     parameters, trainable : int
-        The number of elements of its own parameters, without those of its layers, and of those that
+        The number of elements of its own parameters, without nested layers, and how many of them
         require gradients. A shared parameter is counted at the first layer that has it.
     parameter_bytes, buffer_bytes, output_bytes : int
-        The memory of its parameters, of its buffers, and of new tensors that it returned: without
-        views, inputs, and outputs of its layers.
+        The memory of its parameters, of its buffers, and of the new tensors that it returned:
+        views, inputs and the outputs of nested layers do not count.
     """
 
     path: str
@@ -59,8 +59,9 @@ class LayerSummary:
 
 @dataclass(frozen=True)
 class Summary:
-    """The layers of a model in the order of `Module.named_modules`; the text is a table with
-    totals.
+    """A summary of the layers of a model, in the order of `Module.named_modules`.
+
+    Its text is a table with totals.
     """
 
     layers: list[LayerSummary]
@@ -89,14 +90,14 @@ class Summary:
 
 
 def summarize(model: CallableModule, inputs: tuple[Any, ...], options: dict[str, Any]) -> Summary:
-    """Call a model in evaluation mode without gradients, and return its summary; the model is not
-    changed.
+    """Call a model in evaluation mode without gradients, and return its summary.
+
+    The model is not changed.
     """
     modules = list(model.named_modules())
     rows = {id(module): LayerSummary(path, type(module).__name__, []) for path, module in modules}
-    counted: dict[int, Any] = {
-        id(x): x for _, x in trees.leaves([inputs, options])
-    }  # held, so that ids stay theirs
+    # The values keep the objects alive, so that no id is used again.
+    counted: dict[int, Any] = {id(x): x for _, x in trees.leaves([inputs, options])}
     for _, module in modules:
         _count_state(module, rows[id(module)], counted)
 
@@ -131,9 +132,7 @@ def summarize(model: CallableModule, inputs: tuple[Any, ...], options: dict[str,
 
 
 def _count_state(module: Any, row: LayerSummary, counted: dict[int, Any]) -> None:
-    """Add the parameters and buffers of a module itself to its row, without those that are counted
-    already.
-    """
+    """Add a module's own parameters and buffers to its row, unless they are already counted."""
     for name, x in vars(module).items():
         if id(x) in counted or not (
             isinstance(x, Parameter) or (name in module._buffers and x is not None)

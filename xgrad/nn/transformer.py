@@ -1,4 +1,4 @@
-"""Encoders of transformers, and encodings of positions."""
+"""Transformer encoders and positional encodings."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": relu, "gelu": gel
 
 
 class TransformerEncoderLayer(Module):
-    """Self-attention and two linear layers, each with a residual and a `LayerNorm`.
+    """Self-attention and a feedforward part, each with a residual connection and a `LayerNorm`.
 
-    An activation is between the linear layers.
+    The feedforward part has two linear layers with an activation between them.
 
     ``x = norm1(x + self_attn(x))``, then ``norm2(x + linear2(activation(linear1(x))))``; with
     `norm_first`, the normalizations are applied to the inputs of the two parts instead.
@@ -40,17 +40,18 @@ class TransformerEncoderLayer(Module):
     Parameters
     ----------
     d_model, nhead : int
-        The length of the last axis, and the number of heads, a divisor of it.
+        The length of the last axis, and the number of heads, which divides it.
     dim_feedforward : int, default 2048
         The number of hidden units between the linear layers.
     dropout : float, default 0.1
-        The dropout probability of attention, activation, and both parts.
+        The dropout probability of the attention weights, the activations and the outputs of both
+        parts.
     activation : {"relu", "gelu"} or callable, default "relu"
         The activation.
     layer_norm_eps : float, default 1e-5
         Added to the variance.
     batch_first : bool, default False
-        Whether the first axis of the input is the batch, and not the sequence.
+        Whether the first axis of the input is the batch instead of the sequence.
     norm_first : bool, default False
         Whether to normalize before each part.
     bias : bool, default True
@@ -58,7 +59,7 @@ class TransformerEncoderLayer(Module):
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -72,10 +73,10 @@ class TransformerEncoderLayer(Module):
     Raises
     ------
     ValueError
-        If a length is not an int above 0, `nhead` is no divisor of `d_model`, or the activation is
+        If a length is not an int above 0, `nhead` does not divide `d_model`, or the activation is
         unknown; in the call, if the shapes do not fit.
     TypeError
-        In the call, if the dtype of the input is not that of the weights.
+        In the call, if the input has another dtype than the weights.
     DeviceError
         If the device is unknown or cannot be used; in the call, if the input is on another one.
 
@@ -130,8 +131,9 @@ class TransformerEncoderLayer(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        """Return a tensor of the shape of `src`; the masks are those of
-        `MultiheadAttention.forward`.
+        """Return a tensor of the shape of `src`.
+
+        The masks are the same as in `MultiheadAttention.forward`.
         """
         masks: dict[str, Any] = {"attn_mask": src_mask, "key_padding_mask": src_key_padding_mask}
         masks["is_causal"] = is_causal
@@ -154,7 +156,7 @@ class TransformerEncoderLayer(Module):
 
 
 class TransformerEncoder(Module):
-    """Several encoder layers, one after the other.
+    """A stack of encoder layers.
 
     Parameters
     ----------
@@ -163,7 +165,7 @@ class TransformerEncoder(Module):
     num_layers : int
         The number of layers.
     norm : Module, optional
-        Applied to the output of the last layer, as is usual with `norm_first`.
+        A module applied to the output of the last layer, as is usual with `norm_first`.
 
     Attributes
     ----------
@@ -203,8 +205,9 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        """Return a tensor of the shape of `src`; the masks are those of
-        `MultiheadAttention.forward`.
+        """Return a tensor of the shape of `src`.
+
+        The masks are the same as in `MultiheadAttention.forward`.
         """
         for layer in self.layers:
             src = layer(
@@ -218,7 +221,8 @@ class PositionalEncoding(Module):
 
     The vectors are learned, or sines and cosines of wavelengths from 2π to 20000π.
 
-    Channels 2i and 2i + 1 of position t are the sine and the cosine of t / 10000^(2i / d_model).
+    Unless learned, channels 2i and 2i + 1 at position t are the sine and the cosine of t /
+    10000^(2i / d_model).
 
     A. Vaswani et al., "Attention is all you need", NeurIPS, 2017.
 
@@ -231,14 +235,14 @@ class PositionalEncoding(Module):
     dropout : float, default 0
         The dropout probability of the sum.
     learned : bool, default False
-        Whether the vectors are a parameter, normal random numbers of deviation 0.02 at
-        first.
+        Whether the vectors are a parameter, initialized with normal random numbers of standard
+        deviation 0.02.
     batch_first : bool, default False
-        Whether the first axis of the input is the batch, and not the sequence.
+        Whether the first axis of the input is the batch instead of the sequence.
     device : str or Device, optional
         By default the `default_device`.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
 
     Attributes
     ----------
@@ -252,7 +256,7 @@ class PositionalEncoding(Module):
         If a length is not an int above 0, or `dropout` is not from 0 to 1; in the call, if the
         input is longer than `max_length`, or its shape does not fit.
     TypeError
-        In the call, if the dtype of the input is not that of the encoding.
+        In the call, if the input has another dtype than the encoding.
 
     Examples
     --------
@@ -291,7 +295,9 @@ class PositionalEncoding(Module):
             self.register_buffer("encoding", waves, persistent=False)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return a tensor of the shape of `input`: (length, batch, d_model) as `batch_first`, or
+        """Return a tensor of the shape of `input`.
+
+        The shape is (length, batch, d_model), or (batch, length, d_model) with `batch_first`, or
         (length, d_model).
         """
         name = type(self).__name__

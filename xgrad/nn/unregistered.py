@@ -1,4 +1,4 @@
-"""The warning of modules and parameters in containers that are not searched."""
+"""The warning about modules and parameters in plain containers, which are not searched."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from xgrad.nn.parameter import Parameter
 
 
 def warn_of_unregistered(name: str, container: Any, seen: set[int]) -> None:
-    """Warn of modules and parameters in a container, at any depth, that are not among those `seen`,
-    by id.
+    """Warn about modules and parameters at any depth of a container that are not registered.
+
+    `seen` has the ids of the registered ones.
     """
     members, visited, stack = list[CallableModule | Parameter](), set[int](), [container]
     while stack:

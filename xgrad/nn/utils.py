@@ -1,4 +1,4 @@
-"""Functions of whole models: gradient clipping, parameters as a vector, and functional calls."""
+"""Functions for whole models: gradient clipping, parameters as a vector, and functional calls."""
 
 from __future__ import annotations
 
@@ -57,26 +57,26 @@ def clip_grad_norm_(
     Parameters
     ----------
     parameters : Tensor or iterable of Tensor
-        On one device. Those without a gradient are ignored.
+        Parameters on one device; the ones without a gradient are ignored.
     max_norm : float
-        The maximal norm.
+        The maximum norm.
     norm_type : float, default 2
         The order p of the norm ``(Σ |g|^p)^(1/p)``; ``inf`` for the largest component.
     error_if_nonfinite : bool, default False
-        Whether to check the norm, for which a device has to be waited for.
+        Whether to check that the norm is finite, which waits for the device.
 
     Returns
     -------
     Tensor
-        The norm before, a scalar on their device; of float16 in float32. If it is not finite,
-        neither are the gradients.
+        The norm before scaling, a scalar on the parameters' device; float32 for float16 gradients.
+        If it is not finite, neither are the gradients.
 
     Raises
     ------
     ValueError
-        If `max_norm` is negative, or `norm_type` not above 0.
+        If `max_norm` is negative, or `norm_type` is not above 0.
     RuntimeError
-        If `error_if_nonfinite` and the norm is not finite; then the gradients are left alone.
+        If `error_if_nonfinite` and the norm is not finite; the gradients are then unchanged.
     DeviceError
         If the gradients are on several devices.
 
@@ -114,8 +114,9 @@ def clip_grad_norm_(
 
 
 def _norm(arrays: list[Tensor], order: float) -> Tensor:
-    """Return the norm of several arrays, as one vector; of float16 in float32, for squares above
-    65504 overflow.
+    """Return the norm of several arrays, as one vector.
+
+    float16 is computed in float32: its squares would overflow above 65504.
     """
     arrays = [astype(x, float32) if x.dtype == float16 else x for x in arrays]
     if order == math.inf:
@@ -134,7 +135,7 @@ def clip_grad_value_(parameters: Parameters, clip_value: float) -> None:
     Parameters
     ----------
     parameters : Tensor or iterable of Tensor
-        On one device. Those without a gradient are ignored.
+        Parameters on one device; the ones without a gradient are ignored.
     clip_value : float
         The largest absolute value.
 
@@ -160,10 +161,14 @@ def clip_grad_value_(parameters: Parameters, clip_value: float) -> None:
 
 
 class Gradients:
-    """The gradients of parameters, to be read and updated: as one array, if they fill the buffer of
-    an optimizer.
+    """The gradients of parameters, to read and update.
 
-    attribute arrays : list of Tensor -- The gradients, or the one buffer with all of them.
+    They are one array if they fill the buffer of an optimizer.
+
+    Attributes
+    ----------
+    arrays : list of Tensor
+        The gradients, or the one buffer with all of them.
     """
 
     def __init__(self, name: str, parameters: Parameters) -> None:
@@ -209,17 +214,17 @@ def _scale(device: Any, x: Any, factor: Any) -> None:
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """Return parameters as one vector, one after the other; differentiable.
+    """Return parameters concatenated into one vector; differentiable.
 
     Parameters
     ----------
     parameters : iterable of Tensor
-        At least one, on one device.
+        At least one parameter, all on one device.
 
     Returns
     -------
     Tensor
-        Of one axis.
+        A vector.
 
     Raises
     ------
@@ -249,14 +254,14 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     Parameters
     ----------
     vec : Tensor
-        Of one axis, as long as the parameters have elements, on their device.
+        A vector with as many elements as the parameters, on their device.
     parameters : iterable of Tensor
-        They keep their dtypes.
+        The parameters, which keep their dtypes.
 
     Raises
     ------
     ValueError
-        If the shape is another.
+        If `vec` has another shape.
 
     Examples
     --------
@@ -279,17 +284,18 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
 
 
 def _common_buffer(leaves: list[Any]) -> Tensor | None:
-    """Return the buffer of an optimizer that has just the gradients of some leaves, which no user
-    has seen; or None.
+    """Return the optimizer's buffer that has exactly the gradients of these leaves, or None.
+
+    The result is also None if a user has seen one of the gradients.
     """
-    packed = leaves[0].slot.gradients if leaves[0].slot is not None else None
+    packed = leaves[0].receiver.gradients if leaves[0].receiver is not None else None
     if (
         packed is None
         or packed.exposed
         or not len(packed.views) == len(leaves) == len({id(leaf) for leaf in leaves})
     ):
         return None
-    slots = [(leaf.slot, leaf.grad) for leaf in leaves]
+    slots = [(leaf.receiver, leaf.grad) for leaf in leaves]
     here = all(
         slot is not None and slot.gradients is packed and slot.contains(gradient)
         for slot, gradient in slots

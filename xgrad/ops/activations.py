@@ -1,7 +1,7 @@
-"""Activations under PyTorch's names; those of the standard's style, `relu` and `sigmoid`, are in
-`elementwise`.
+"""Activations under PyTorch's names.
 
-At kinks the derivatives are PyTorch's.
+`relu` and `sigmoid`, which follow the standard's style, are in `elementwise`. At kinks, the
+derivatives are PyTorch's.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def silu(xp: Any, x: Any, /) -> Any:
 
 
 def _mish_rule(g: Any, xp: Any, x: Any) -> Any:
-    # tanh(softplus(x)) + x * (1 - tanh(softplus(x))**2) * sigmoid(x), with exp(x) = a / b: here no
-    # terms cancel near -1
+    # The derivative is tanh(softplus(x)) + x * (1 - tanh(softplus(x))**2) * sigmoid(x). In this
+    # form, with exp(x) = a / b, no terms cancel near -1.
     a, b = xp.exp(xp.minimum(x, 0)), xp.exp(-xp.maximum(x, 0))
     p = 2 * a * b
     q = p + 2 * b * b
@@ -101,14 +101,12 @@ def _elu_rule(g: Any, xp: Any, x: Any, alpha: float, scale: float, slope: float)
 
 @derivative(_elu_rule, **REAL)
 def _elu(xp: Any, x: Any, /, alpha: float, scale: float, slope: float) -> Any:
-    """Return ``scale * x`` of positive numbers, and ``scale * alpha * (exp(slope * x) - 1)`` of
-    others.
-    """
+    """Return ``scale * x`` if `x` is positive, else ``scale * alpha * (exp(slope * x) - 1)``."""
     return xp.where(x <= 0, xp.expm1(xp.minimum(x, 0) * slope) * (alpha * scale), x * scale)
 
 
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """Return positive numbers as they are, and ``alpha * (exp(x) - 1)`` of others.
+    """Return `x` where it is positive, else ``alpha * (exp(x) - 1)``.
 
     D.-A. Clevert, T. Unterthiner, S. Hochreiter, "Fast and accurate deep network learning by
     exponential linear units", ICLR, 2016.
@@ -118,7 +116,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     x : Tensor
         Of any shape; integers count as float32.
     alpha : float, default 1
-        Minus the limit far below 0.
+        The limit far below 0 is ``-alpha``.
 
     Returns
     -------
@@ -162,7 +160,7 @@ def selu(x: Tensor) -> Tensor:
 
 
 def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """Return positive numbers as they are, and ``alpha * (exp(x / alpha) - 1)`` of others.
+    """Return `x` where it is positive, else ``alpha * (exp(x / alpha) - 1)``.
 
     J. T. Barron, "Continuously differentiable exponential linear units", arXiv:1704.07483, 2017.
 
@@ -171,7 +169,7 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     x : Tensor
         Of any shape; integers count as float32.
     alpha : float, default 1
-        Minus the limit far below 0; not 0.
+        The limit far below 0 is ``-alpha``; must not be 0.
 
     Returns
     -------
@@ -196,7 +194,7 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
 @derivative(lambda g, xp, x, negative_slope: xp.where(x > 0, g, g * negative_slope), **REAL)
 def leaky_relu(xp: Any, x: Any, /, negative_slope: float = 0.01) -> Any:
-    """Return positive numbers as they are, and others times `negative_slope`.
+    """Return `x` where it is positive, else ``negative_slope * x``.
 
     A. L. Maas, A. Y. Hannun, A. Y. Ng, "Rectifier nonlinearities improve neural network acoustic
     models", ICML, 2013.
@@ -206,7 +204,7 @@ def leaky_relu(xp: Any, x: Any, /, negative_slope: float = 0.01) -> Any:
     x : Tensor
         Of any shape; integers count as float32.
     negative_slope : float, default 0.01
-        The slope of negative numbers, and at 0.
+        The slope for negative numbers and at 0.
 
     Returns
     -------
@@ -236,7 +234,7 @@ def _prelu(xp: Any, x: Any, weight: Any, /) -> Any:
 
 
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
-    """Return positive numbers as they are, and others times a weight: one, or one for each channel.
+    """Return `x` where it is positive, else ``weight * x``, with one weight or one per channel.
 
     K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers: surpassing human-level
     performance on ImageNet classification", ICCV, 2015.
@@ -256,7 +254,7 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
     Raises
     ------
     ValueError
-        If there are several weights, and not one for each channel.
+        If there are several weights, but not one for each channel.
 
     Examples
     --------
@@ -285,14 +283,16 @@ def _hardtanh(xp: Any, x: Any, /, min_val: float, max_val: float) -> Any:
 
 
 def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """Limit numbers to an interval; at its ends, unlike that of `xgrad.clip`, the derivative is 0.
+    """Limit numbers to an interval.
+
+    At the ends of the interval, the derivative is 0, unlike in `xgrad.clip`.
 
     Parameters
     ----------
     x : Tensor
         Of any shape; integers count as float32.
     min_val, max_val : float
-        The ends, by default -1 and 1.
+        The ends of the interval, by default -1 and 1.
 
     Returns
     -------
@@ -318,7 +318,7 @@ def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
 
 
 def relu6(x: Tensor) -> Tensor:
-    """Limit numbers to those from 0 to 6.
+    """Limit numbers to the range from 0 to 6.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def relu6(x: Tensor) -> Tensor:
 
 
 def hardsigmoid(x: Tensor) -> Tensor:
-    """Return ``x / 6 + 1 / 2``, limited to numbers from 0 to 1.
+    """Return ``x / 6 + 1 / 2``, limited to the range from 0 to 1.
 
     Parameters
     ----------
@@ -387,16 +387,16 @@ def hardswish(xp: Any, x: Any, /) -> Any:
 
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """Return ``log(1 + exp(beta * x)) / beta``, which is positive, without overflow.
+    """Return ``log(1 + exp(beta * x)) / beta``, without overflow.
 
     Parameters
     ----------
     x : Tensor
         Of any shape; integers count as float32.
     beta : float, default 1
-        The sharpness; not 0.
+        The sharpness; must not be 0.
     threshold : float, default 20
-        Where ``beta * x`` is larger, `x` is returned.
+        Where ``beta * x`` is larger, the result is `x`.
 
     Returns
     -------
@@ -419,9 +419,8 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
         raise ValueError("softplus: expected a beta other than 0, got 0")
     x = _floating("softplus", x)
     out = elementwise.softplus(x) if beta == 1 else elementwise.softplus(x * beta) / beta
-    return (
-        out if threshold == 20 else where(x * beta > threshold, x, out)
-    )  # at 20 the two are equal in float32
+    # At the default threshold, both branches are equal in float32.
+    return out if threshold == 20 else where(x * beta > threshold, x, out)
 
 
 @derivative(lambda g, xp, x: g / xp.square(1 + xp.abs(x)), **REAL, upcast=True)
@@ -499,7 +498,7 @@ def _checked_lambda(op: str, lambd: float) -> float:
 
 
 def softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
-    """Move numbers towards 0 by `lambd`; those nearer to 0 become 0.
+    """Move numbers towards 0 by `lambd`; numbers closer to 0 become 0.
 
     Parameters
     ----------
@@ -566,7 +565,7 @@ def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
     x : Tensor
         Of any shape; integers count as float32.
     threshold, value : float
-        The threshold, and the value.
+        The threshold and the replacement.
 
     Returns
     -------
@@ -588,7 +587,7 @@ def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
 
 
 def glu(x: Tensor, axis: int = -1) -> Tensor:
-    """Return ``a * sigmoid(b)`` of the halves ``a`` and ``b`` of an axis.
+    """Return ``a * sigmoid(b)``, where ``a`` and ``b`` are the two halves along an axis.
 
     Y. N. Dauphin, A. Fan, M. Auli, D. Grangier, "Language modeling with gated convolutional
     networks", ICML, 2017.
@@ -598,17 +597,17 @@ def glu(x: Tensor, axis: int = -1) -> Tensor:
     x : Tensor
         Of any shape; integers count as float32.
     axis : int, default -1
-        The axis, of even length.
+        The axis to halve, of even length.
 
     Returns
     -------
     Tensor
-        Of half the length along the axis.
+        Of the shape of `x`, with half the length along the axis.
 
     Raises
     ------
     ValueError
-        If the length of the axis is odd.
+        If the length of the axis is odd, or `x` has no axes.
     IndexError
         If there is no such axis.
 

@@ -16,8 +16,9 @@ from xgrad.random.generator import next_call
 
 
 def _exponentials(xp: Any, query: Any, key: Any, mask: Any, causal: bool) -> tuple[Any, Any]:
-    """Return the weights of the values up to a factor for each query, and their sums; where all are
-    masked, 1.
+    """Return the unnormalized softmax weights, and their sum for each query.
+
+    If all keys of a query are masked, the sum is replaced by 1.
     """
     scores = _as_single(xp, xp.matmul(query, xp.matrix_transpose(key)))
     if mask is not None:
@@ -26,21 +27,22 @@ def _exponentials(xp: Any, query: Any, key: Any, mask: Any, causal: bool) -> tup
         scores = scores + causal_mask(xp, scores)
     top = xp.max(scores, axis=-1, keepdims=True)
     if mask is not None:
-        top = xp.where(xp.isfinite(top), top, 0)  # all are masked
+        top = xp.where(xp.isfinite(top), top, 0)  # -inf if all keys are masked
     weights = xp.exp(scores - top)
     total = xp.sum(weights, axis=-1, keepdims=True)
     return weights, total if mask is None else xp.where(total == 0, 1, total)
 
 
 def _as_single(xp: Any, x: Any) -> Any:
-    """Return an array, of float16 in float32: a softmax of float16 loses digits, and its sums
-    overflow.
+    """Cast float16 to float32, and return other arrays unchanged.
+
+    In float16, a softmax loses digits, and its sums overflow.
     """
     return xp.astype(x, xp.float32) if is_half(x.dtype) else x
 
 
 def causal_mask(xp: Any, scores: Any) -> Any:
-    """Return minus infinity for keys after the query, and 0 for the others."""
+    """Return a mask to add to scores: minus infinity for keys after the query, else 0."""
     rows, columns = (xp.arange(n, device=scores.device) for n in scores.shape[-2:])
     later = columns > xp.expand_dims(rows, axis=-1)
     zeros = xp.zeros(later.shape, dtype=scores.dtype, device=scores.device)
@@ -52,7 +54,7 @@ def _attention_values(
     xp: Any, query: Any, key: Any, value: Any, mask: Any,
     causal: bool, scale: float, p: float, seed: Any, call: Any, device: Any,
 ) -> Any:  # fmt: skip
-    """Return the means of the values, and the weights up to a factor, with their sums."""
+    """Return the weighted means of the values, and the unnormalized weights with their sums."""
     exponentials, total = _exponentials(xp, query * scale, key, mask, causal)
     kept = (
         exponentials * dropout_mask(xp, exponentials, seed, call, device, p) if p else exponentials
@@ -99,8 +101,9 @@ def _half_gradients(
     kept: Any,
     scale: float,
 ) -> tuple[Any, ...]:
-    """Return the gradients in float16, for products of which a device is fast, with sums and
-    differences in float32.
+    """Return the gradients for inputs in float16.
+
+    Matrix products use float16, in which devices are fast; sums and differences use float32.
     """
     dropped = weights if kept is None else weights * kept
     dv = xp.matmul(xp.matrix_transpose(xp.astype(dropped, g.dtype)), g)
@@ -137,7 +140,7 @@ def _attention(
 
 
 def additive_mask(mask: Tensor, masked: bool, dtype: Any) -> Tensor:
-    """Return a mask to add to scores: of bools, minus infinity where it is `masked`."""
+    """Return a mask to add to scores; bools become minus infinity where they equal `masked`."""
     if mask.dtype.kind != "b":
         return mask
     zeros = namespace.zeros(mask.shape, dtype=dtype, device=mask.device)
@@ -154,10 +157,9 @@ def scaled_dot_product_attention(
     *,
     scale: float | None = None,
 ) -> Tensor:
-    """Return for each query a weighted mean of the values.
+    """Return a weighted mean of the values for each query.
 
-    The weights are the softmax of the query's products with the keys.
-
+    The weights are the softmax of the query's products with the keys:
     ``softmax(scale * query @ key.mT + attn_mask) @ value``. If all keys of a query are masked, its
     result is 0.
 
@@ -172,15 +174,15 @@ def scaled_dot_product_attention(
     value : Tensor
         Of shape (..., keys, out).
     attn_mask : Tensor, optional
-        Of a shape that broadcasts to (..., queries, keys): bools, True where the key takes
-        part, or floats, which are added to the products.
+        Of a shape that broadcasts to (..., queries, keys): bools, True where a key takes part, or
+        floats, which are added to the products.
     dropout_p : float, default 0
-        The probability with which a weight is replaced by 0; the others are divided by
-        ``1 - dropout_p``. It has no evaluation mode: pass 0 there.
+        The probability that a weight is replaced by 0; the other weights are divided by
+        ``1 - dropout_p``. This function has no evaluation mode: pass 0 for evaluation.
     is_causal : bool, default False
-        Whether the query of index i takes only the keys up to index i.
+        Whether the query at index i uses only the keys up to index i.
     scale : float, optional
-        By default ``1 / sqrt(channels)``.
+        The factor of the products; by default ``1 / sqrt(channels)``.
 
     Returns
     -------
@@ -192,7 +194,7 @@ def scaled_dot_product_attention(
     ValueError
         If the shapes do not fit, or `dropout_p` is not from 0 to 1.
     TypeError
-        If the inputs are not floating, or a mask is of integers.
+        If the inputs are not floating, or the mask holds integers.
 
     Examples
     --------

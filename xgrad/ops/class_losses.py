@@ -1,4 +1,4 @@
-"""The cross-entropy of classes, and the losses of logarithms of probabilities."""
+"""Losses for classes: cross-entropy, negative log-likelihood and the multi-class hinge loss."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ from xgrad.ops.tensor_conversion import astype
 
 
 def _one_hot(xp: Any, target: Any, x: Any) -> Any:
-    """Return where along the class axis of `x` the target is."""
+    """Return bools along the class axis of `x`, True at the target class."""
     axis, ndim = _class_axis(x), len(x.shape)
-    target = xp.astype(
-        target, xp.int64, copy=False
-    )  # the range of uint8 may be too short for the classes
+    # The range of uint8 may be too short for the classes.
+    target = xp.astype(target, xp.int64, copy=False)
     classes = xp.arange(x.shape[axis], dtype=xp.int64, device=x.device)
     if axis == ndim - 1:
         return xp.expand_dims(target, axis=-1) == classes
@@ -48,7 +47,7 @@ def _class_axis(x: Any) -> int:
 def _cross_entropy_gradient(
     xp: Any, g: Any, input: Any, target: Any, reduction: str, label_smoothing: float, scale: Any
 ) -> Any:
-    """The derivative of the loss of one row: its probabilities, less 1 at the target."""
+    """Return the gradient for the input: the probabilities of each row, minus 1 at the target."""
     axis = _class_axis(input)
     wanted = xp.astype(_one_hot(xp, target, input), input.dtype)
     if label_smoothing:
@@ -95,8 +94,9 @@ def _cross_entropy(
 
 
 def _plain(input: Tensor, target: Tensor, reduction: str, label_smoothing: float) -> Tensor | None:
-    """Return the cross-entropy of classes by one op; None if some classes are negative, which may
-    be -100.
+    """Return the cross-entropy of classes, computed by one op; None if some are negative.
+
+    A negative class may be -100, which is ignored.
     """
     raw, shape, placement = target._data, input._data.shape, target._placement
     device, signed = placement.device, placement.kind == "i"
@@ -105,7 +105,7 @@ def _plain(input: Tensor, target: Tensor, reduction: str, label_smoothing: float
         shape[0 if len(shape) == 1 else 1] - 1,
     )
     with device.active():
-        # Negative classes would count from the end; unsigned ones, cast to int64, may wrap around.
+        # Negative classes would count from the end; unsigned ones may wrap around in int64.
         if signed:
             wrong = not checked and not run_array_code(device, is_not_negative, raw)
         else:
@@ -119,7 +119,7 @@ def _plain(input: Tensor, target: Tensor, reduction: str, label_smoothing: float
     except IndexError:
         if checked:
             raise
-    if wrong and signed:  # -100 among them, or a wrong one
+    if wrong and signed:  # -100, or a class that does not exist
         return None
     with device.active():
         low, high = device.xp.min(raw), device.xp.max(raw)
@@ -139,25 +139,27 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Return the cross-entropy between softmax probabilities and classes or probabilities, in nats.
+    """Return the cross-entropy between softmax probabilities and targets, in nats.
+
+    The targets are classes or probabilities.
 
     Parameters
     ----------
     input : Tensor
         Logits, of shape (classes,), (batch, classes) or (batch, classes, ...), floating.
     target : Tensor
-        The number of the right class, from 0; integers, of the shape of `input` without its class
-        axis. Or probabilities, floating, of the shape of `input`.
+        The right classes, counted from 0: integers, of the shape of `input` without its class
+        axis. Or probabilities: floating, of the shape of `input`.
     weight : Tensor, optional
-        Of each class, of shape (classes,); the mean is a weighted one.
+        The weight of each class, of shape (classes,), by which the mean is
+        weighted, unless targets are probabilities.
     ignore_index : int, optional
-        The class of targets that do not count; by default -100, which on ``cuda`` has to be
-        given.
+        The class of targets to ignore; by default -100, which must be given on ``cuda``.
     reduction : {"mean", "sum", "none"}, default "mean"
         How to reduce the losses of the rows.
     label_smoothing : float, default 0
-        The part of the target probability that is distributed uniformly over all
-        classes, from 0 to 1.
+        The fraction of the target probability, from 0 to 1, that is distributed uniformly over all
+        classes.
 
     Returns
     -------
@@ -167,12 +169,12 @@ def cross_entropy(
     Raises
     ------
     ValueError
-        If the shapes do not fit, or `reduction` or `label_smoothing` is none of the above, or
+        If the shapes do not fit, if `reduction` or `label_smoothing` is none of the above, or if
         `ignore_index` is given for probabilities.
     TypeError
-        If `target` is neither of integers nor floating.
+        If `target` holds neither integers nor floats.
     IndexError
-        If a class does not exist; not checked on ``cuda``, which would have to synchronize.
+        If a class does not exist; not checked on ``cuda``, where the check would synchronize.
 
     Examples
     --------
@@ -208,7 +210,7 @@ def _of_weights(
     reduction: str,
     label_smoothing: float,
 ) -> Tensor:
-    """Return the cross-entropy of classes as a composition, with weights and ignored targets."""
+    """Return the cross-entropy of classes, with weights and ignored targets, composed of ops."""
     op = "cross_entropy"
     logs = log_softmax(input, axis=_class_axis(input))
     out = _of_logarithms(op, logs, target, weight, ignore_index, reduction)
@@ -243,8 +245,9 @@ def _along(weight: Tensor, x: Tensor, axis: int) -> Tensor:
 def _targets(
     op: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return where the target is ignored, its classes, 0 where it is, and its weights, 0 where it
-    is.
+    """Return where targets are ignored, their classes, and their weights.
+
+    Classes and weights are 0 where a target is ignored.
     """
     count = input.shape[_class_axis(input)]
     target = astype(target, int64, copy=False)
@@ -260,7 +263,7 @@ def _targets(
 
 
 def _weights(op: str, weight: Tensor, classes: Tensor, count: int) -> Tensor:
-    """Return the weight of each of some classes."""
+    """Return the weight of each given class."""
     _check_weight(op, weight, count)
     return reshape(take(weight, reshape(classes, (classes.size,)), axis=0), classes.shape)
 
@@ -279,19 +282,20 @@ def nll_loss(
     ignore_index: int | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the negative logarithm of the probability of classes.
+    """Return the negative log-probability of the right classes.
 
     Parameters
     ----------
     input : Tensor
         Logarithms of probabilities, of shape (classes,), (batch, classes) or (batch, classes, ...).
     target : Tensor
-        The number of the right class, from 0; integers, of the shape of `input` without its class
+        The right classes, counted from 0: integers, of the shape of `input` without its class
         axis.
     weight : Tensor, optional
-        Of each class, of shape (classes,); the mean is a weighted one.
+        The weight of each class, of shape (classes,), by which the mean is
+        weighted.
     ignore_index : int, optional
-        The class of targets that do not count; by default -100.
+        The class of targets to ignore; by default -100.
     reduction : {"mean", "sum", "none"}, default "mean"
         How to reduce the losses of the rows.
 
@@ -305,9 +309,9 @@ def nll_loss(
     ValueError
         If the shapes do not fit, or `reduction` is none of the above.
     TypeError
-        If `target` is not of integers.
+        If `target` does not hold integers.
     IndexError
-        If a class does not exist; not checked on ``cuda``, which would have to synchronize.
+        If a class does not exist; not checked on ``cuda``, where the check would synchronize.
 
     Examples
     --------
@@ -382,20 +386,20 @@ def multi_margin_loss(
 ) -> Tensor:
     """Return the hinge loss of classes: the mean of ``max(0, margin - right + other)**p``.
 
-    `right` is the score of the right class, which itself adds 0.
+    `right` is the score of the right class, `other` is another score. The right class adds 0.
 
     Parameters
     ----------
     input : Tensor
         Scores, of shape (batch, classes), or (classes,).
     target : Tensor
-        The number of the right class, from 0; integers, of shape (batch,), or ().
+        The right classes, counted from 0: integers, of shape (batch,), or ().
     p : {1, 2}, default 1
         The power.
     margin : float, default 1
-        The difference of scores from which the loss is 0.
+        The loss is 0 where the right score exceeds the other by this much or more.
     weight : Tensor, optional
-        Of each class, of shape (classes,).
+        The weight of each class, of shape (classes,).
     reduction : {"mean", "sum", "none"}, default "mean"
         How to reduce the losses of the rows.
 
@@ -409,9 +413,9 @@ def multi_margin_loss(
     ValueError
         If the shapes do not fit, or `p` or `reduction` is none of the above.
     TypeError
-        If `target` is not of integers.
+        If `target` does not hold integers.
     IndexError
-        If a class does not exist; not checked on ``cuda``, which would have to synchronize.
+        If a class does not exist; not checked on ``cuda``, where the check would synchronize.
 
     Examples
     --------

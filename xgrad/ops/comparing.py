@@ -38,7 +38,7 @@ def isclose(
     -------
     Tensor
         Bools, of the shape that the inputs broadcast to: whether ``abs(x1 - x2) <= atol + rtol *
-        abs(x2)``. An infinity is close to itself alone.
+        abs(x2)``. An infinity is close only to itself.
 
     Raises
     ------
@@ -120,8 +120,8 @@ def allclose(
     Returns
     -------
     bool
-        True where there are no elements. It synchronizes with a GPU; for a tensor of one bool, use
-        ``all(isclose(...))``.
+        True if there are no elements. The call synchronizes with a GPU; for a tensor of one bool,
+        use ``all(isclose(...))``.
 
     Raises
     ------

@@ -18,7 +18,7 @@ from xgrad.support.hints import shown
 
 __all__ = ["einsum"]
 
-#: A tensor, and a letter for each of its axes.
+#: A tensor and a letter for each of its axes.
 Labelled = tuple[Tensor, str]
 
 
@@ -28,15 +28,15 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     Parameters
     ----------
     subscripts : str
-        For each operand one letter per axis, separated by commas, and after ``->`` those of the
-        result: ``"ij,jk->ik"`` is a matrix product. Axes of one letter are multiplied element by
-        element; letters that are not in the result are summed over. A letter repeated in one
-        operand takes its diagonal. ``...`` stands for any number of axes, which broadcast. Without
-        ``->``, the result has the axes of ``...``, then the letters that occur once, in
-        alphabetical order.
+        One letter for each axis of each operand, with commas between operands, then ``->`` and the
+        letters of the result: ``"ij,jk->ik"`` is a matrix product. Axes with the same letter are
+        multiplied element by element; letters that are not in the result are summed over. A letter
+        repeated in one operand takes its diagonal. ``...`` stands for any number of axes, which
+        broadcast. Without ``->``, the result has the axes of ``...``, then the letters that occur
+        once, in alphabetical order.
     *operands : Tensor
-        Numbers, on one device; bools count as integers. Axes of one letter are of one length, or of
-        length 1.
+        Numbers, on one device; bools count as integers. Axes with the same letter have the same
+        length, or length 1.
 
     Returns
     -------
@@ -54,10 +54,10 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
 
     Notes
     -----
-    Differentiable to any order. Two operands are one call of `matmul`. Of three and more, the order
-    of pairs that takes the fewest operations is searched for by ``numpy.einsum_path``, exhaustively
-    for up to four operands. As ``numpy.einsum`` and ``torch.einsum``, but that sums of integers are
-    of their own dtype.
+    Differentiable to any order. Two operands take one call of `matmul`. For three and more,
+    ``numpy.einsum_path`` searches for the order of pairs with the fewest operations, exhaustively
+    for up to four operands. Like ``numpy.einsum``; ``torch.einsum`` returns
+    int64 for sums of small integers.
 
     Examples
     --------
@@ -104,8 +104,9 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
 def _parse_subscripts(
     subscripts: str, shapes: tuple[tuple[int, ...], ...]
 ) -> tuple[list[str], str, dict[str, int]]:
-    """Return letters for all axes of each operand and of the result, those of ``...`` among them,
-    and their lengths.
+    """Return a letter for each axis of the operands and of the result, and the letters' lengths.
+
+    The axes of ``...`` get letters, too.
     """
 
     def wrong(what: str) -> ValueError:
@@ -182,15 +183,15 @@ def _drop_letters(term: str, positions: Sequence[int]) -> str:
 def _path(
     terms: tuple[str, ...], result: str, sizes: tuple[tuple[str, int], ...]
 ) -> list[tuple[int, ...]]:
-    """Return the indices of the operands of each contraction, whose result is appended to the
-    remaining ones.
+    """Return the indices of the operands of each contraction.
+
+    The result of a contraction is appended to the remaining operands.
     """
     if len(terms) < 3:
         return [tuple(range(len(terms)))]
     lengths, search = dict(sizes), "optimal" if len(terms) <= 4 else "greedy"
-    views = [
-        np.broadcast_to(np.zeros(()), [lengths[letter] for letter in term]) for term in terms
-    ]  # of no memory
+    # Only the shapes count: views of one number take no memory.
+    views = [np.broadcast_to(np.zeros(()), [lengths[letter] for letter in term]) for term in terms]
     path: list[tuple[int, ...]] = np.einsum_path(
         f"{','.join(terms)}->{result}", *views, optimize=search
     )[0][1:]
@@ -200,9 +201,7 @@ def _path(
 def _contract_pair(
     first: Labelled, second: Labelled, kept: set[str], sizes: dict[str, int]
 ) -> Labelled:
-    """Multiply two operands, and sum over their common axes that are not kept, in one matrix
-    product.
-    """
+    """Multiply two operands, and sum over their common axes that are not kept, in one product."""
     (x1, term1), (x2, term2) = first, second
     shared = [letter for letter in term1 if letter in term2]
     batch, summed = [x for x in shared if x in kept], [x for x in shared if x not in kept]
@@ -210,7 +209,7 @@ def _contract_pair(
     labels = "".join([*batch, *rows, *columns])
 
     def arranged(x: Tensor, term: str, *groups: list[str]) -> Tensor:
-        """Return the axes of the batch, and one axis for each group of letters."""
+        """Return `x` with the batch axes first, then one axis for each group of letters."""
         order = [term.index(letter) for group in (batch, *groups) for letter in group]
         lengths = [math.prod([sizes[letter] for letter in group]) for group in groups]
         shape = (*[sizes[letter] for letter in batch], *lengths)

@@ -1,9 +1,8 @@
-"""Convolution, and its two gradients: three bilinear ops, each of which has the other two as
-derivatives.
+"""Convolution and its two gradients: three bilinear ops.
 
-For any number of spatial axes, they are one matrix product each, of the weight, the gradient and
-the columns of the input: a matrix with the elements under the kernel as rows, and all positions of
-all images as columns.
+The derivatives of each op are the other two. For any number of spatial axes, each op is one matrix
+product of two of these: the weight, the gradient, and the columns of the input. The columns are a
+matrix with the elements under the kernel as rows, and all positions of all images as columns.
 """
 
 from __future__ import annotations
@@ -23,26 +22,28 @@ from xgrad.support.hints import shown
 
 
 def _matrix(xp: Any, x: Any, groups: int, axes: int = 1) -> Any:
-    """Return an array with channels first as a matrix with its first axes as rows, or as one for
-    each group.
+    """Return an array as a matrix with its first `axes` axes as rows, or as one for each group.
+
+    The first axis is the channels, which the groups divide.
     """
     shape = (math.prod(x.shape[:axes]) // groups, math.prod(x.shape[axes:]))
     return xp.reshape(x, shape if groups == 1 else (groups, *shape))
 
 
 def _swapped(xp: Any, x: Any) -> Any:
-    """Exchange the axes of images and channels."""
+    """Swap the axes of images and channels."""
     return xp.permute_dims(x, (1, 0, *range(2, len(x.shape))))
 
 
 def _by_channel(xp: Any, bias: Any, out: Any) -> Any:
-    """Return a bias that broadcasts against an array with the channels as first axis."""
+    """Return a bias that broadcasts against an array whose first axis is the channels."""
     return xp.reshape(bias, (-1, *(1,) * (len(out.shape) - 1)))
 
 
 def _columns(xp: Any, x: Any, window: Window, groups: int) -> Any:
-    """Return the elements under the kernel: of shape (channels · kernel, images · positions), by
-    groups.
+    """Return the elements under the kernel, of shape (channels · kernel, images · positions).
+
+    With several groups, there is one matrix for each.
     """
     x = pad(xp, _swapped(xp, x), window, 0)
     return _matrix(xp, xp.stack([x[key] for key in window.taps], axis=1), groups, axes=2)
@@ -64,8 +65,9 @@ def _bias_rule(g: Any, xp: Any) -> Any:
 def convolution(
     xp: Any, input: Any, weight: Any, bias: Any = None, *, window: Window, groups: int
 ) -> Any:
-    """Return the cross-correlation of an input of shape (N, C, ...) and a weight of shape (O, C /
-    groups, ...).
+    """Return the cross-correlation of an input and a weight.
+
+    Their shapes are (N, C, ...) and (O, C / groups, ...).
     """
     out = xp.matmul(_matrix(xp, weight, groups), _columns(xp, input, window, groups))
     out = xp.reshape(out, (weight.shape[0], input.shape[0], *window.out))
@@ -87,9 +89,7 @@ def _weight_rule_of_input(g: Any, xp: Any, grad: Any, window: Window, groups: in
     autocast="narrow",
 )
 def convolution_input(xp: Any, grad: Any, weight: Any, *, window: Window, groups: int) -> Any:
-    """Return the gradient of a convolution for its input, which is the transposed convolution of
-    `grad`.
-    """
+    """Return the gradient of a convolution for its input: the transposed convolution of `grad`."""
     columns = xp.matmul(
         xp.matrix_transpose(_matrix(xp, weight, groups)), _matrix(xp, _swapped(xp, grad), groups)
     )
@@ -120,17 +120,18 @@ def convolution_weight(xp: Any, input: Any, grad: Any, *, window: Window, groups
 # Functions
 
 
+# The modes of `xgrad.pad`, by PyTorch's names.
 PADDING_MODES: dict[str, Any] = {
     "reflect": "reflect",
     "replicate": "edge",
     "circular": "wrap",
-}  # of `xgrad.pad`
+}
 
 
 def _pairs(
     name: str, padding: Lengths | str, span: tuple[int, ...], stride: tuple[int, ...]
 ) -> Pairs:
-    """Return the numbers of elements that are added before and after each spatial axis."""
+    """Return how many elements to add before and after each spatial axis."""
     if not isinstance(padding, str):
         return tuple([(n, n) for n in lengths(name, "padding", padding, len(span), 0)])
     if padding == "valid":
@@ -188,8 +189,9 @@ def convolve(
     ndim: int,
     padding_mode: str = "zeros",
 ) -> Tensor:
-    """Return a convolution over `ndim` spatial axes; errors begin with `name`, the function or
-    layer.
+    """Return a convolution over `ndim` spatial axes.
+
+    Errors begin with `name`, the name of the function or layer.
     """
     input, of_batch = batched(name, input, ndim)
     weight, bias = _checked(name, input, weight, bias, ndim, groups, transposed=False)
@@ -224,8 +226,9 @@ def convolve_transposed(
     dilation: Lengths,
     ndim: int,
 ) -> Tensor:
-    """Return a transposed convolution over `ndim` spatial axes; errors begin with `name`, the
-    function or layer.
+    """Return a transposed convolution over `ndim` spatial axes.
+
+    Errors begin with `name`, the name of the function or layer.
     """
     input, of_batch = batched(name, input, ndim)
     weight, bias = _checked(name, input, weight, bias, ndim, groups, transposed=True)
@@ -243,9 +246,8 @@ def convolve_transposed(
     for n, k, s, p, d, m in zip(
         input.shape[2:], weight.shape[2:], stride, before, dilation, more, strict=True
     ):
-        last = (
-            (n - 1) * s + d * (k - 1) + 1 - p
-        )  # the first element after those that a window covers
+        # The index of the first element after the windows.
+        last = (n - 1) * s + d * (k - 1) + 1 - p
         size = last - p + m
         sizes.append(min(size, last))
         rests.append((0, size - sizes[-1]))
@@ -279,7 +281,7 @@ def conv1d(
     Parameters
     ----------
     input : Tensor
-        Of shape (N, in, L), or (in, L) for a single one, floating.
+        Floating, of shape (N, in, L), or (in, L) for a single sequence.
     weight : Tensor
         Of shape (out, in / groups, K).
     bias : Tensor, optional
@@ -287,12 +289,12 @@ def conv1d(
     stride : int or tuple of int, default 1
         The distance from window to window.
     padding : int, tuple of int, 'valid' or 'same', default 0
-        The number of zeros before and after each axis: with ``'valid'`` none, with ``'same'``, for
-        a stride of 1, as many as preserve the lengths.
+        The number of zeros before and after each axis: none with ``'valid'``; with ``'same'``,
+        which needs a stride of 1, as many as preserve the lengths.
     dilation : int or tuple of int, default 1
         The distance between elements under the kernel.
     groups : int, default 1
-        The number of groups of channels, each of which is convolved with its own.
+        The number of groups of channels, each convolved with its own kernels.
 
     Returns
     -------
@@ -328,7 +330,7 @@ def conv2d(
     Parameters
     ----------
     input : Tensor
-        Of shape (N, in, H, W), or (in, H, W) for a single one, floating.
+        Floating, of shape (N, in, H, W), or (in, H, W) for a single image.
     weight : Tensor
         Of shape (out, in / groups, K, K').
     bias : Tensor, optional
@@ -336,12 +338,12 @@ def conv2d(
     stride : int or tuple of int, default 1
         The distance from window to window.
     padding : int, tuple of int, 'valid' or 'same', default 0
-        The number of zeros before and after each axis: with ``'valid'`` none, with ``'same'``, for
-        a stride of 1, as many as preserve the lengths.
+        The number of zeros before and after each axis: none with ``'valid'``; with ``'same'``,
+        which needs a stride of 1, as many as preserve the lengths.
     dilation : int or tuple of int, default 1
         The distance between elements under the kernel.
     groups : int, default 1
-        The number of groups of channels, each of which is convolved with its own.
+        The number of groups of channels, each convolved with its own kernels.
 
     Returns
     -------
@@ -356,7 +358,8 @@ def conv2d(
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.conv2d(xgrad.ones((1, 3, 28, 28)), xgrad.ones((8, 3, 5, 5)), padding=2).shape
+    >>> x, weight = xgrad.ones((1, 3, 28, 28)), xgrad.ones((8, 3, 5, 5))
+    >>> xgrad.nn.functional.conv2d(x, weight, padding=2).shape
     (1, 8, 28, 28)
     """
     return convolve("conv2d", input, weight, bias, stride, padding, dilation, groups, 2)
@@ -377,7 +380,7 @@ def conv_transpose1d(
     Parameters
     ----------
     input : Tensor
-        Of shape (N, in, L), or (in, L) for a single one, floating.
+        Floating, of shape (N, in, L), or (in, L) for a single sequence.
     weight : Tensor
         Of shape (in, out / groups, K).
     bias : Tensor, optional
@@ -385,12 +388,12 @@ def conv_transpose1d(
     stride : int or tuple of int, default 1
         The distance from window to window.
     padding : int or tuple of int, default 0
-        That of the convolution; the result is shorter by it at both ends.
+        The padding of the convolution; the result is shorter by it at both ends.
     output_padding : int or tuple of int, default 0
-        The elements added after each axis: those of an input of which the stride left out the last
-        ones.
+        The number of elements added after each axis, to restore the last elements of an input
+        that the stride of the convolution left out.
     groups : int, default 1
-        The number of groups of channels, each of which is convolved with its own.
+        The number of groups of channels, each convolved with its own kernels.
     dilation : int or tuple of int, default 1
         The distance between elements under the kernel.
 
@@ -441,7 +444,7 @@ def conv_transpose2d(
     Parameters
     ----------
     input : Tensor
-        Of shape (N, in, H, W), or (in, H, W) for a single one, floating.
+        Floating, of shape (N, in, H, W), or (in, H, W) for a single image.
     weight : Tensor
         Of shape (in, out / groups, K, K').
     bias : Tensor, optional
@@ -449,12 +452,12 @@ def conv_transpose2d(
     stride : int or tuple of int, default 1
         The distance from window to window.
     padding : int or tuple of int, default 0
-        That of the convolution; the result is shorter by it at both ends.
+        The padding of the convolution; the result is shorter by it at both ends.
     output_padding : int or tuple of int, default 0
-        The elements added after each axis: those of an input of which the stride left out the last
-        ones.
+        The number of elements added after each axis, to restore the last elements of an input
+        that the stride of the convolution left out.
     groups : int, default 1
-        The number of groups of channels, each of which is convolved with its own.
+        The number of groups of channels, each convolved with its own kernels.
     dilation : int or tuple of int, default 1
         The distance between elements under the kernel.
 

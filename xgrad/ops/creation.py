@@ -55,7 +55,7 @@ def _create(
     requires_grad: bool,
     **options: Any,
 ) -> Tensor:
-    """Call the creation function of a device's namespace, with the device as the current one."""
+    """Call a creation function of a device's namespace, with that device as the current one."""
     target = current_device() if device is None else Device(device)
     options |= {
         "dtype": native_dtype(get_default_dtype() if dtype is None else dtype, target),
@@ -95,7 +95,7 @@ def zeros(
     device: str | Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return zeros.
+    """Return a tensor of zeros.
 
     Parameters
     ----------
@@ -111,12 +111,12 @@ def zeros(
     Returns
     -------
     Tensor
-        Of shape `shape`.
+        Of the given shape.
 
     Raises
     ------
     TypeError
-        If there is no such dtype, or gradients are wanted of one that is not floating.
+        If there is no such dtype, or `requires_grad` is set for one that is not floating.
     DeviceError
         If the device is unknown or cannot be used.
 
@@ -143,7 +143,7 @@ def ones(
     device: str | Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return ones.
+    """Return a tensor of ones.
 
     Parameters
     ----------
@@ -159,12 +159,12 @@ def ones(
     Returns
     -------
     Tensor
-        Of shape `shape`.
+        Of the given shape.
 
     Raises
     ------
     TypeError
-        If there is no such dtype, or gradients are wanted of one that is not floating.
+        If there is no such dtype, or `requires_grad` is set for one that is not floating.
     DeviceError
         If the device is unknown or cannot be used.
 
@@ -189,7 +189,7 @@ def empty(
     device: str | Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return uninitialized memory.
+    """Return a tensor of uninitialized memory.
 
     Parameters
     ----------
@@ -205,12 +205,12 @@ def empty(
     Returns
     -------
     Tensor
-        Of shape `shape`.
+        Of the given shape.
 
     Raises
     ------
     TypeError
-        If there is no such dtype, or gradients are wanted of one that is not floating.
+        If there is no such dtype, or `requires_grad` is set for one that is not floating.
     DeviceError
         If the device is unknown or cannot be used.
 
@@ -238,7 +238,7 @@ def full(
     device: str | Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return one value, repeated.
+    """Return a tensor filled with one value.
 
     Parameters
     ----------
@@ -247,27 +247,27 @@ def full(
     fill_value : scalar or 0-d Tensor
         The value.
     dtype : dtype, optional
-        By default that of the value: float32 for a float, int64 for an int.
+        By default the dtype of the value: float32 for a float, int64 for an int.
     device : str or Device, optional
-        By default that of a tensor that is the value, else the `default_device`.
+        By default the device of `fill_value` if it is a tensor, else the `default_device`.
     requires_grad : bool, default False
         Whether the result is a leaf that requires a gradient.
 
     Returns
     -------
     Tensor
-        Of shape `shape`.
+        Of the given shape.
 
     Raises
     ------
     TypeError
-        If there is no such dtype, or gradients are wanted of one that is not floating.
+        If there is no such dtype, or `requires_grad` is set for one that is not floating.
     DeviceError
         If the device is unknown or cannot be used.
 
     Notes
     -----
-    Differentiable in a value that is a tensor.
+    Differentiable in `fill_value` if it is a tensor.
 
     Python array API standard, creation functions: ``full``.
 
@@ -290,7 +290,7 @@ def full(
     value_dtype = asarray(fill_value).dtype
     dtype = value_dtype if dtype is None else dtype
     check_cast("full", value_dtype, dtype)
-    if isinstance(fill_value, int):  # which NumPy before 2.1 would cut off
+    if isinstance(fill_value, int):  # NumPy before 2.1 would truncate it
         target = current_device() if device is None else Device(device)
         check_range(
             "full", np.asarray(fill_value), target.backend.numpy_dtype(native_dtype(dtype, target))
@@ -309,28 +309,28 @@ def zeros_like(
     device: str | Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return zeros, in the shape of another tensor.
+    """Return a tensor of zeros with the shape of another tensor.
 
     Parameters
     ----------
     x : Tensor
-        The tensor with the default shape, dtype and device.
+        The tensor that gives the shape, and the default dtype and device.
     dtype : dtype, optional
-        By default that of `x`.
+        By default the dtype of `x`.
     device : str or Device, optional
-        By default that of `x`.
+        By default the device of `x`.
     requires_grad : bool, default False
         Whether the result is a leaf that requires a gradient.
 
     Returns
     -------
     Tensor
-        Of shape that of `x`, without its history.
+        Of the shape of `x`, without its history.
 
     Raises
     ------
     TypeError
-        If there is no such dtype, or gradients are wanted of one that is not floating.
+        If there is no such dtype, or `requires_grad` is set for one that is not floating.
     DeviceError
         If the device is unknown or cannot be used.
 
@@ -357,28 +357,28 @@ def ones_like(
     device: str | Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return ones, in the shape of another tensor.
+    """Return a tensor of ones with the shape of another tensor.
 
     Parameters
     ----------
     x : Tensor
-        The tensor with the default shape, dtype and device.
+        The tensor that gives the shape, and the default dtype and device.
     dtype : dtype, optional
-        By default that of `x`.
+        By default the dtype of `x`.
     device : str or Device, optional
-        By default that of `x`.
+        By default the device of `x`.
     requires_grad : bool, default False
         Whether the result is a leaf that requires a gradient.
 
     Returns
     -------
     Tensor
-        Of shape that of `x`, without its history.
+        Of the shape of `x`, without its history.
 
     Raises
     ------
     TypeError
-        If there is no such dtype, or gradients are wanted of one that is not floating.
+        If there is no such dtype, or `requires_grad` is set for one that is not floating.
     DeviceError
         If the device is unknown or cannot be used.
 
@@ -405,28 +405,28 @@ def empty_like(
     device: str | Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return uninitialized memory, in the shape of another tensor.
+    """Return a tensor of uninitialized memory with the shape of another tensor.
 
     Parameters
     ----------
     x : Tensor
-        The tensor with the default shape, dtype and device.
+        The tensor that gives the shape, and the default dtype and device.
     dtype : dtype, optional
-        By default that of `x`.
+        By default the dtype of `x`.
     device : str or Device, optional
-        By default that of `x`.
+        By default the device of `x`.
     requires_grad : bool, default False
         Whether the result is a leaf that requires a gradient.
 
     Returns
     -------
     Tensor
-        Of shape that of `x`, without its history.
+        Of the shape of `x`, without its history.
 
     Raises
     ------
     TypeError
-        If there is no such dtype, or gradients are wanted of one that is not floating.
+        If there is no such dtype, or `requires_grad` is set for one that is not floating.
     DeviceError
         If the device is unknown or cannot be used.
 
@@ -454,36 +454,36 @@ def full_like(
     device: str | Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return one value, repeated, in the shape of another tensor.
+    """Return a tensor filled with one value, with the shape of another tensor.
 
     Parameters
     ----------
     x : Tensor
-        The tensor with the default shape, dtype and device.
+        The tensor that gives the shape, and the default dtype and device.
     fill_value : scalar or 0-d Tensor
         The value.
     dtype : dtype, optional
-        By default that of `x`.
+        By default the dtype of `x`.
     device : str or Device, optional
-        By default that of `x`.
+        By default the device of `x`.
     requires_grad : bool, default False
         Whether the result is a leaf that requires a gradient.
 
     Returns
     -------
     Tensor
-        Of shape that of `x`, without its history.
+        Of the shape of `x`, without its history.
 
     Raises
     ------
     TypeError
-        If there is no such dtype, or gradients are wanted of one that is not floating.
+        If there is no such dtype, or `requires_grad` is set for one that is not floating.
     DeviceError
         If the device is unknown or cannot be used.
 
     Notes
     -----
-    Differentiable in a value that is a tensor.
+    Differentiable in `fill_value` if it is a tensor.
 
     Python array API standard, creation functions: ``full_like``.
 
@@ -498,16 +498,10 @@ def full_like(
 
 
 def _like_options(op: str, x: Any, dtype: Any, device: str | Device | None) -> dict[str, Any]:
-    """Return the shape of a tensor, and its dtype and device where others are not given."""
+    """Return the shape of a tensor, and its dtype and device unless others are given."""
     x = as_tensor(op, "x", x)
     device = x.device if device is None else device
     return {"shape": x.shape, "dtype": x.dtype if dtype is None else dtype, "device": device}
-
-
-_RANGE = {
-    "device": "that of a tensor among the arguments, else the `default_device`",
-    "notes": "Differentiable in the arguments that are tensors.",
-}
 
 
 @explained
@@ -521,20 +515,20 @@ def arange(
     device: str | Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return evenly spaced numbers from `start` up to `stop`, which is left out.
+    """Return evenly spaced numbers from `start` up to `stop`, which is excluded.
 
     Parameters
     ----------
     start : int, float or 0-d Tensor
-        The first number; without `stop`, the end of a range from 0.
+        The first number; without `stop`, the end of a range that starts at 0.
     stop : int, float or 0-d Tensor, optional
-        The end of the range, which is excluded.
+        The end of the range.
     step : int, float or 0-d Tensor, default 1
-        The distance between two numbers.
+        The distance between neighbouring numbers.
     dtype : dtype, optional
-        By default what `result_type` makes of the arguments.
+        By default the `result_type` of the arguments.
     device : str or Device, optional
-        By default that of a tensor among the arguments, else the `default_device`.
+        By default the device of a tensor among the arguments, else the `default_device`.
     requires_grad : bool, default False
         Whether the result is a leaf that requires a gradient.
 
@@ -546,7 +540,7 @@ def arange(
     Raises
     ------
     TypeError
-        If there is no such dtype, or gradients are wanted of one that is not floating.
+        If there is no such dtype, or `requires_grad` is set for one that is not floating.
     DeviceError
         If the device is unknown or cannot be used.
 
@@ -589,15 +583,15 @@ def linspace(
     Parameters
     ----------
     start, stop : number or 0-d Tensor
-        The ends.
+        The ends of the range.
     num : int
         The number of elements.
     endpoint : bool, default True
-        Whether `stop` is one of them.
+        Whether `stop` is one of the numbers.
     dtype : dtype, optional
-        By default float32, the default dtype.
+        By default the dtype that `result_type` gives for the bounds, at least floating.
     device : str or Device, optional
-        By default that of a tensor among the arguments, else the `default_device`.
+        By default the device of a tensor among the arguments, else the `default_device`.
     requires_grad : bool, default False
         Whether the result is a leaf that requires a gradient.
 
@@ -609,7 +603,9 @@ def linspace(
     Raises
     ------
     TypeError
-        If there is no such dtype, or gradients are wanted of one that is not floating.
+        If there is no such dtype, or `requires_grad` is set for one that is not floating.
+    ValueError
+        If `num` is negative.
     DeviceError
         If the device is unknown or cannot be used.
 
@@ -641,9 +637,7 @@ def linspace(
 def _parse_bounds(
     bounds: Sequence[Number], dtype: Any, device: str | Device | None, lowest: int = INTEGER
 ) -> tuple[list[Any], Any, str | Device | None, bool]:
-    """Return bounds as numbers, the dtype and device of the range, and whether they are in a
-    graph.
-    """
+    """Return the bounds as numbers, the dtype and device of the range, and whether to record it."""
     tensors = [x for x in bounds if isinstance(x, Tensor)]
     if any(x.ndim for x in tensors):
         raise ValueError(
@@ -680,7 +674,7 @@ def eye(
     n_rows : int
         The number of rows.
     n_cols : int, optional
-        The number of columns, by default that of rows.
+        The number of columns; by default `n_rows`.
     k : int, default 0
         The offset from the main diagonal, above it if positive.
     dtype : dtype, optional
@@ -698,7 +692,7 @@ def eye(
     Raises
     ------
     TypeError
-        If there is no such dtype, or gradients are wanted of one that is not floating.
+        If there is no such dtype, or `requires_grad` is set for one that is not floating.
     DeviceError
         If the device is unknown or cannot be used.
 
@@ -725,19 +719,19 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     *arrays : Tensor
         The coordinates along each axis, of shape (n,).
     indexing : {"xy", "ij"}, default "xy"
-        Whether the first two axes are swapped, as for images, or not, as for
-        matrices.
+        Whether the first two axes are swapped (``"xy"``, as for images) or not (``"ij"``, as for
+        matrices).
 
     Returns
     -------
     tuple of Tensor
-        As many as there are arrays, of their dtypes, all of shape (n1, n2, n3, ...) with
-        ``"ij"``, of (n2, n1, n3, ...) with ``"xy"``.
+        One for each array, of its dtype, all of shape (n1, n2, n3, ...) with ``"ij"``, or
+        (n2, n1, n3, ...) with ``"xy"``.
 
     Raises
     ------
     ValueError
-        If an array has not just one axis, or `indexing` is neither.
+        If an array does not have exactly one axis, or `indexing` is neither of these.
     DeviceError
         If the arrays are on several devices.
 
@@ -781,7 +775,7 @@ def _check_matrices(x: Any) -> None:
 
 @derivative(lambda g, xp, k: xp.tril(g, k=k))
 def tril(xp: Any, x: Any, /, *, k: int = 0) -> Any:
-    """Return the lower triangle of matrices, and zeros elsewhere.
+    """Return the lower triangle of matrices, with zeros elsewhere.
 
     Parameters
     ----------
@@ -819,7 +813,7 @@ def tril(xp: Any, x: Any, /, *, k: int = 0) -> Any:
 
 @derivative(lambda g, xp, k: xp.triu(g, k=k))
 def triu(xp: Any, x: Any, /, *, k: int = 0) -> Any:
-    """Return the upper triangle of matrices, and zeros elsewhere.
+    """Return the upper triangle of matrices, with zeros elsewhere.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Declarations of ops: derivative rules beside the forward rule, and helpers of rules."""
+"""Declarations of ops by forward and derivative rules, and helpers for rules."""
 
 from __future__ import annotations
 
@@ -39,15 +39,14 @@ def derivative(
     of_bools: str | None = None,
     instead_for_bools: str = "",
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
-    """Declare an op: its forward rule is decorated, its derivative rules, one for each input, are
-    given here.
+    """Declare an op: decorate its forward rule, and pass one derivative rule for each input.
 
-    `rules` has for each of the first parameters after `xp` the rule of its gradient, or None. The
-    names of a rule's parameters choose what is saved: see `Function`. Where the forward rule takes
-    ``*arrays``, one rule returns the gradients of all; with `joint`, one rule returns those of all
-    inputs, as a tuple, and its `g` has those of all results. `kind` is the lowest kind of dtype
-    (`dtypes.INTEGER`, ...) that the op works on; arrays of several kinds are promoted, unless it is
-    None. The other options are attributes of `Op`.
+    `rules` has the rule of the gradient, or None, for each of the first parameters after `xp`. The
+    names of a rule's parameters choose what is saved for backward: see `Function`. Where the
+    forward rule takes ``*arrays``, one rule returns the gradients of all arrays. With `joint`, one
+    rule returns the gradients of all inputs as a tuple, and its `g` has the gradients of all
+    results. `kind` is the lowest kind of dtype (`dtypes.INTEGER`, ...) that the op works on; arrays
+    of several kinds are promoted, unless `kind` is None. The other options are attributes of `Op`.
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
@@ -79,18 +78,15 @@ def derivative(
 def elementwise(
     *rules: Rule | None, kind: int = INTEGER, **options: Any
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
-    """Declare a function that works element by element: see `derivative`, which has the options.
+    """Declare a function that works element by element, with the options of `derivative`.
 
-    The namespace of each backend has a function of the same name, and the forward rule is that
-    function.
+    The forward rule is the function of the same name in the namespace of each backend.
     """
     return derivative(*rules, kind=kind, broadcasts=True, native=True, **options)
 
 
 def make_callable(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:
-    """Return a function's callable with the name, signature and documentation that users look
-    up.
-    """
+    """Return the public callable of a function, with its name, signature and documentation."""
     f, count = function, len(function.inputs)
     one = count == 1 and "dtype" not in f.positional
     two = count == 2 and f.lowest is not None and not f.options
@@ -113,14 +109,14 @@ def make_callable(function: Function, doc: str | None, module: str) -> Callable[
 
 
 def call_op(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
-    """Call an op of the library in a rule: on tensors the op, which is recorded; on arrays its
-    kernel or rule.
+    """Call an op of the library in a rule.
+
+    On tensors, this calls the op, which is recorded; on arrays, its kernel or forward rule.
     """
     if isinstance(inputs[0], Tensor):
         return op(*inputs, **options)
-    kernel = xp.__dict__.get("kernels", {}).get(
-        op.function.name
-    )  # its own: a failed lookup in a namespace is slow
+    # Look in `__dict__`: a failed attribute lookup in a namespace is slow.
+    kernel = xp.__dict__.get("kernels", {}).get(op.function.name)
     return (
         op.function.forward(xp, *inputs, **options)
         if kernel is None
@@ -129,14 +125,14 @@ def call_op(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:
 
 
 def as_arrays(xp: Any, x: Any, y: Any) -> tuple[Any, Any]:
-    """Return two inputs as arrays, a scalar with the dtype of the other."""
+    """Return two inputs as arrays; a scalar gets the dtype of the other input."""
     if type(x) in SCALARS:
         return xp.full_like(y, x), y
     return x, xp.full_like(x, y) if type(y) in SCALARS else y
 
 
 def normalize_axes(ndim: int, axis: Axis) -> tuple[int, ...]:
-    """Return the axes that are reduced, counted from the front."""
+    """Return the reduced axes, counted from the front."""
     if axis is None:
         return tuple(range(ndim))
     return (
@@ -147,7 +143,7 @@ def normalize_axes(ndim: int, axis: Axis) -> tuple[int, ...]:
 
 
 def axis_of_reals(op: str, x: Tensor, axis: int | None) -> int:
-    """Return an axis of real numbers, counted from the front; None stands for the only one."""
+    """Return an axis of a real tensor, counted from the front; None stands for the only axis."""
     if x.dtype.kind == "c":
         raise TypeError(f"{op}: expected real numbers for x, got {x.dtype}")
     if not x.ndim:
@@ -163,27 +159,26 @@ def count(shape: tuple[int, ...], axis: Axis) -> int:
 
 
 def restore_axes(xp: Any, reduced: Any, shape: tuple[int, ...], axis: Axis) -> Any:
-    """Restore reduced axes with length 1, so that the array broadcasts against the input of the
-    reduction.
+    """Restore reduced axes with length 1.
+
+    The array then broadcasts against the input of the reduction.
     """
     axes = normalize_axes(len(shape), axis)
     return xp.reshape(reduced, tuple(1 if a in axes else n for a, n in enumerate(shape)))
 
 
 def broadcast_back(xp: Any, g: Any, shape: tuple[int, ...], axis: Axis) -> Any:
-    """Return a reduced array repeated over the axes that were reduced."""
+    """Return a reduced array, repeated along the reduced axes."""
     return xp.broadcast_to(restore_axes(xp, g, shape, axis), shape)
 
 
 def slice_axis(axis: int, start: int | None, stop: int | None = None) -> tuple[Any, ...]:
-    """Return the key that selects from `start` to `stop` along an axis that is counted from the
-    front.
-    """
+    """Return the key that selects from `start` to `stop` along an axis, counted from the front."""
     return (*(slice(None),) * axis, slice(start, stop), ...)
 
 
 def diagonal_key(shape: tuple[int, ...], offset: int = 0) -> tuple[Any, ...]:
-    """Return the key of the diagonals of matrices in which the last two axes are one."""
+    """Return the key of the diagonals of matrices whose last two axes are flattened into one."""
     rows, columns = shape[-2:]
     size, start = rows * columns, offset if offset >= 0 else -offset * columns
     length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)

@@ -4,8 +4,8 @@ After M. Giles, "An extended collection of matrix derivative results for forward
 algorithmic differentiation" (2008); S. Walter and L. Lehmann, "Algorithmic differentiation of
 linear algebra functions with application in optimum experimental design" (2010), for QR; J.
 Townsend, "Differentiating the singular value decomposition" (2016). Singular vectors are determined
-up to a sign, or a phase where they are complex: derivatives are defined for losses that do not
-depend on it.
+up to a sign, or up to a phase if they are complex. Derivatives are defined for losses that do not
+depend on the sign or phase.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ class SVDResult(NamedTuple):
 
 
 def _hermitian(xp: Any, x: Any) -> Any:
-    """Return the Hermitian matrix that has the lower triangle of `x`."""
+    """Return the Hermitian matrix with the lower triangle of `x`."""
     lower = xp.tril(x) * (1 - identity(xp, x) / 2)
     return lower + adjoint(xp, lower)
 
 
 def _leading_columns(xp: Any, q: Any, g: Any, count: int) -> tuple[Any, Any]:
-    """Return the first columns of a unitary matrix, and their gradient with that of the others in
-    it.
+    """Return the first columns of a unitary matrix, and their total gradient.
 
-    The others span what the first leave, and turn with them.
+    It includes the gradient of the other columns, which span the orthogonal complement and rotate
+    with the first ones.
     """
     if q.shape[-1] == count:
         return q, g
@@ -63,7 +63,7 @@ def _cholesky_rule(g: Any, xp: Any, out: Any, upper: bool) -> Any:
 
 @derivative(_cholesky_rule, kind=FLOATING, holomorphic=False)
 def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
-    """Return the Cholesky factors of matrices, triangular ones.
+    """Return the triangular Cholesky factors of matrices.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
         Positive definite matrices, symmetric or Hermitian, of shape (..., n, n); only one triangle
         is read. Integers count as float32.
     upper : bool, default False
-        Whether to return the upper triangular matrices U of ``U.H @ U`` instead of the lower
-        L of ``L @ L.H``.
+        Whether to return upper triangular matrices U, with ``x = U.H @ U``, instead of lower
+        triangular L, with ``x = L @ L.H``.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
     ValueError
         If the matrices are not square.
     numpy.linalg.LinAlgError
-        If one is not positive definite; on ``cuda`` the result is NaN instead.
+        If a matrix is not positive definite; on ``cuda`` the result is NaN instead.
 
     Notes
     -----
@@ -109,7 +109,7 @@ def _qr_rule(g: Any, xp: Any, out: Any) -> Any:
     count, rest = min(rows, columns), None
     q, gq = _leading_columns(xp, q, gq, count)
     r, gr = r[..., :count, :], gr[..., :count, :]
-    if columns > rows:  # those to the right are R = Q.H @ X
+    if columns > rows:  # the columns of R to the right of the square part are Q.H @ X
         rest = q @ gr[..., rows:]
         gq = gq + q @ (r[..., rows:] @ adjoint(xp, gr[..., rows:]))
         r, gr = r[..., :rows], gr[..., :rows]
@@ -128,7 +128,7 @@ def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
 
 
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
-    """Return the QR decomposition of matrices, into a unitary and an upper triangular one.
+    """Return the QR decomposition of matrices into a unitary and an upper triangular matrix.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
     Q : Tensor
         Of shape (..., m, k), with orthonormal columns.
     R : Tensor
-        Of shape (..., k, n), upper triangular; each element of its diagonal is real, of either
+        Of shape (..., k, n), upper triangular; the elements of its diagonal are real, of either
         sign.
 
     Raises
@@ -152,9 +152,10 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
 
     Notes
     -----
-    There is a derivative where the first min(m, n) columns of `x` are independent. Elsewhere the
+    The derivative exists where the first min(m, n) columns of `x` are independent. Elsewhere, the
     backward pass raises an error, or the gradient is infinite or NaN. The columns that "complete"
-    adds are determined up to a rotation, and have a derivative for what does not depend on it.
+    adds are determined up to a rotation. They have a derivative for losses that do not depend on
+    the rotation.
 
     Python array API standard, linear algebra extension: ``qr``.
 
@@ -184,7 +185,7 @@ def _svd_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
         + safe_divide(xp, rotation, gaps) * row
         + column * safe_divide(xp, minus_adjoint(xp, by_v), gaps)
     )
-    if is_complex(u.dtype):  # phases, which a loss may depend on through U and Vh together
+    if is_complex(u.dtype):  # a loss may depend on the phases through U and Vh together
         inner = inner + safe_divide(xp, diagonal * rotation / 2, row)
     left = u @ inner
     if u.shape[-2] > s.shape[-1]:
@@ -211,8 +212,8 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     x : Tensor
         Of shape (..., m, n); integers count as float32.
     full_matrices : bool, default True
-        Whether U and Vh are square; otherwise they have as many columns, and rows, as
-        there are singular values.
+        Whether U and Vh are square. If False, U has as many columns, and Vh as many rows, as there
+        are singular values.
 
     Returns
     -------
@@ -230,15 +231,16 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     numpy.linalg.LinAlgError
         If `x` holds NaN or infinity, on ``cpu``, or the computation does not converge.
     RuntimeError
-        In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`,
-        which a vector of U and the one of V beside it share.
+        In the backward pass, if the loss depends on the phases of complex vectors, as with `eig`.
+        Corresponding vectors of U and V share a phase.
 
     Notes
     -----
     Where singular values repeat, and where one is 0, singular vectors have no derivative: the
-    gradient is infinite or NaN as soon as something depends on them. That of the singular values
-    alone stays finite, as with `svdvals`. The columns that `full_matrices` adds are determined up
-    to a rotation, and have a derivative for what does not depend on it.
+    gradient is infinite or NaN if the loss depends on them. If the loss depends on the singular
+    values alone, the gradient stays finite, as with `svdvals`. The columns that `full_matrices`
+    adds are determined up to a rotation. They have a derivative for losses that do not depend on
+    the rotation.
 
     Python array API standard, linear algebra extension: ``svd``.
 
@@ -259,7 +261,7 @@ def _svdvals_rule(g: Any, xp: Any, x: Any) -> Any:
 
 @derivative(_svdvals_rule, kind=FLOATING, holomorphic=False)
 def svdvals(xp: Any, x: Any, /) -> Any:
-    """Return the singular values.
+    """Return the singular values of matrices.
 
     Parameters
     ----------
@@ -280,9 +282,9 @@ def svdvals(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
-    Where singular values repeat, and where one is 0, the gradient is finite, and one of several, by
-    the vectors that were found. The second derivative is infinite or NaN there, unless it does not
-    depend on how they part.
+    Where singular values repeat, and where one is 0, the gradient is finite but not unique: it
+    depends on the singular vectors that were found. The second derivative is infinite or NaN there,
+    unless it does not depend on how the singular values separate.
 
     Python array API standard, linear algebra extension: ``svdvals``.
 

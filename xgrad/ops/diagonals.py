@@ -11,7 +11,7 @@ __all__ = ["diag", "diagonal"]
 
 
 def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """Return the diagonals over two axes.
+    """Return the diagonals along two axes.
 
     Parameters
     ----------
@@ -20,22 +20,22 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     offset : int, default 0
         The offset from the main diagonal, above it if positive.
     axis1, axis2 : int, default 0 and 1
-        The rows and the columns.
+        The axes of rows and of columns.
 
     Returns
     -------
     Tensor
-        Of the shape of `x` without the two axes, and with the diagonals along a new last one; a
-        view of `x`, so that ``xgrad.diagonal(x)[...] = 0`` changes `x`.
+        Of the shape of `x` without the two axes, with the diagonals along a new last axis. It is a
+        view of `x`: ``xgrad.diagonal(x)[...] = 0`` changes `x`.
 
     Raises
     ------
     ValueError
-        If `x` has fewer than two axes, or the two are one.
+        If `x` has fewer than two axes, or `axis1` and `axis2` are the same axis.
     IndexError
         If there is no such axis.
     TypeError
-        If an axis or the offset is no int.
+        If an axis or the offset is not an int.
 
     Notes
     -----
@@ -65,7 +65,7 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
 
 
 def diag(x: Tensor, /, k: int = 0) -> Tensor:
-    """Return the diagonal of a matrix, or a matrix of zeros with the given diagonal.
+    """Return the diagonal of a matrix, or a matrix with a given diagonal and zeros elsewhere.
 
     Parameters
     ----------
@@ -77,14 +77,14 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     Returns
     -------
     Tensor
-        A vector for a matrix; for a vector a square matrix of length ``n + abs(k)``.
+        A vector if `x` is a matrix; if `x` is a vector, a square matrix of length ``n + abs(k)``.
 
     Raises
     ------
     ValueError
-        If `x` has another number of axes.
+        If `x` has neither one nor two axes.
     TypeError
-        If `k` is no int.
+        If `k` is not an int.
 
     Notes
     -----
@@ -110,6 +110,6 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     n = x.shape[0] + abs(k)
     start = k if k >= 0 else -k * n
     zeros = namespace.zeros(n * n, dtype=x.dtype, device=x.device)
-    stop = min(start + x.shape[0] * (n + 1), n * n)  # the standard has no slices beyond the end
+    stop = min(start + x.shape[0] * (n + 1), n * n)  # the standard defines no slices beyond the end
     flat = namespace.ops.setitem(zeros, slice(start, stop, n + 1), x)
     return namespace.reshape(flat, (n, n))

@@ -1,6 +1,4 @@
-"""Differences between neighbours, and derivatives of sampled functions by them: `diff` and
-`gradient`.
-"""
+"""Differences between neighbours, and derivatives of sampled functions: `diff`, `gradient`."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ __all__ = ["diff", "gradient"]
 
 
 def _diff_rule(g: Any, xp: Any, x_shape: tuple[int, ...], axis: int, n: int) -> Any:
-    """The transpose of a difference is a difference: of `g` between zeros, with its sign changed n
-    times.
-    """
+    """Return the transpose of a difference: the difference of `g` between zeros, times (-1)**n."""
     axis %= len(x_shape)
     before, after = (
         (*g.shape[:axis], k, *g.shape[axis + 1 :]) for k in (n, x_shape[axis] - g.shape[axis])
@@ -50,24 +46,24 @@ def diff(
     prepend: Tensor | None = None,
     append: Tensor | None = None,
 ) -> Tensor:
-    """Return the differences between neighbours along an axis, n times over.
+    """Return the n-th differences between neighbours along an axis.
 
     Parameters
     ----------
     x : Tensor
-        With at least one axis. The difference of bools is whether they differ.
+        With at least one axis. For bools, the difference is whether they differ.
     axis : int, default -1
         The axis to take differences along.
     n : int, default 1
-        The number of times; 0 returns the elements themselves, without `prepend` and `append`.
+        The order of differences; 0 returns the elements of `x`, without `prepend` and `append`.
     prepend, append : Tensor, optional
-        Elements to put before and after `x`: of its shape, but for the length of
-        `axis`. They have gradients, too.
+        Elements to put before and after `x`, of its shape except along `axis`. They get gradients,
+        too.
 
     Returns
     -------
     Tensor
-        With `axis` shorter by `n`, and empty where there is not enough.
+        Of the shape of `x`, shorter by `n` along `axis`; empty if there are too few elements.
 
     Raises
     ------
@@ -105,35 +101,35 @@ def gradient(
     axis: int | tuple[int, ...] | None = None,
     edge_order: int = 1,
 ) -> Tensor | tuple[Tensor, ...]:
-    """Return derivatives along axes of a function that is given at the points of a grid.
+    """Return the derivatives along axes of a function sampled at the points of a grid.
 
-    Central differences of second order between points, one-sided ones at the two ends.
+    Inner points use central differences of second order, the two ends use one-sided differences.
 
     Parameters
     ----------
     x : Tensor
-        The values, with at least ``edge_order + 1`` of them along each axis; integers count as
+        The values of the function, at least ``edge_order + 1`` along each axis; integers count as
         float32.
     *spacing : float or Tensor
-        The distance of points, by default 1: one number for all axes; or for each axis a
-        number, or the coordinates of the points as a vector.
+        The distance between points, by default 1: one number for all axes, or for each axis a
+        number or the coordinates of its points as a vector.
     axis : int or tuple of int, optional
-        The axes; by default along each axis.
+        The axes; by default all.
     edge_order : {1, 2}, default 1
         The order of the differences at the ends.
 
     Returns
     -------
     Tensor or tuple of Tensor
-        For each axis one of the shape of `x`; without a tuple where there is one axis.
+        One derivative for each axis, of the shape of `x`; not in a tuple if there is one axis.
 
     Raises
     ------
     ValueError
-        If there are not enough points, coordinates do not fit, or `edge_order` is none of the
+        If there are too few points, the coordinates do not fit, or `edge_order` is none of the
         above.
     TypeError
-        If there are not as many spacings as axes, or an axis is no int.
+        If there are not as many spacings as axes, or an axis is not an int.
     IndexError
         If there is no such axis.
 
@@ -150,7 +146,7 @@ def gradient(
     >>> xgrad.gradient(xgrad.asarray([0.0, 1.0, 9.0]), xgrad.asarray([0.0, 1.0, 3.0]))
     Tensor([1., 2., 4.])
     """
-    x = as_floating("gradient", x)
+    x = as_floating("gradient", "x", x)
     if axis is not None and (error := axis_error("gradient", "axis", axis, x.shape)):
         raise error
     axes = [
@@ -194,7 +190,7 @@ def _gradient_along(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tens
             namespace.diff(spacing), tuple([n - 1 if a == axis else 1 for a in range(x.ndim)])
         )
         before, after = steps[slice_axis(axis, None, -1)], steps[slice_axis(axis, 1)]
-        share = before / (before + after)  # of the slope after a point in the slope there
+        share = before / (before + after)  # the weight of the slope after a point
         slopes = namespace.diff(x, axis=axis) / steps
         inner = (
             slopes[slice_axis(axis, None, -1)] * (1 - share) + slopes[slice_axis(axis, 1)] * share

@@ -1,4 +1,4 @@
-"""Distances and similarities of vectors, and vectors of norm 1."""
+"""Distances and similarities between vectors, and normalization of vectors."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from xgrad.support.hints import explained
 @upcast
 @explained
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
-    """Return the cosine of the angle between vectors: their product over that of their norms.
+    """Return the cosine of the angle between vectors: their dot product divided by their norms.
 
     Parameters
     ----------
     x1, x2 : Tensor
         Real numbers, of shapes that broadcast.
     axis : int, default 1
-        The axis of a vector.
+        The axis along which the vectors lie.
     eps : float, default 1e-8
-        The least norm, for vectors of zeros.
+        A lower bound of the norms, for vectors of zeros.
 
     Returns
     -------
@@ -41,7 +41,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.cosine_similarity(xgrad.asarray([[3.0, 4.0]]), xgrad.asarray([[4.0, 3.0], [0.0, 0.0]]))
+    >>> x1, x2 = xgrad.asarray([[3.0, 4.0]]), xgrad.asarray([[4.0, 3.0], [0.0, 0.0]])
+    >>> xgrad.nn.functional.cosine_similarity(x1, x2)
     Tensor([0.96, 0.  ])
     """
     op = "cosine_similarity"
@@ -61,18 +62,18 @@ def pairwise_distance(
     Parameters
     ----------
     x1, x2 : Tensor
-        Of shape (..., features), of shapes that broadcast.
+        Of shapes (..., features) that broadcast.
     p : float, default 2
         The order of the norm: see `linalg.vector_norm`.
     eps : float, default 1e-6
-        A small number, by which equal vectors have a gradient.
+        A small number, so that equal vectors have a gradient.
     keepdims : bool, default False
-        Whether the last axis stays, with length 1.
+        Whether to keep the last axis, with length 1.
 
     Returns
     -------
     Tensor
-        Of the shape that `x1` and `x2` broadcast to, without the last axis.
+        Of the shape that `x1` and `x2` broadcast to, without the last axis unless `keepdims`.
 
     Raises
     ------
@@ -82,7 +83,8 @@ def pairwise_distance(
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.pairwise_distance(xgrad.asarray([[3.0, 0.0]]), xgrad.asarray([[0.0, 4.0]]), eps=0.0)
+    >>> x1, x2 = xgrad.asarray([[3.0, 0.0]]), xgrad.asarray([[0.0, 4.0]])
+    >>> xgrad.nn.functional.pairwise_distance(x1, x2, eps=0.0)
     Tensor([5.])
     """
     op = "pairwise_distance"
@@ -94,7 +96,7 @@ def pairwise_distance(
 @upcast
 @explained
 def normalize(input: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
-    """Return vectors over their norms, which then are 1.
+    """Return vectors divided by their norms, so that their norms become 1.
 
     Parameters
     ----------
@@ -103,9 +105,9 @@ def normalize(input: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12) 
     p : float, default 2
         The order of the norm: see `linalg.vector_norm`.
     axis : int, default 1
-        The axis of a vector.
+        The axis along which the vectors lie.
     eps : float, default 1e-12
-        The least divisor, for vectors of zeros.
+        A lower bound of the divisors, for vectors of zeros.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Exchange of arrays with other libraries by DLPack, without a copy where possible."""
+"""Exchange of arrays with other libraries through DLPack, without a copy where possible."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ _DEVICE_TYPES = {_CPU: "cpu", 3: "cpu", 2: "cuda", 13: "cuda"}
 def from_dlpack(
     x: Any, /, *, device: str | Device | None = None, copy: bool | None = None
 ) -> Tensor:
-    """Return a tensor of the array of another library, in the same memory if possible.
+    """Return an array of another library as a tensor, in the same memory if possible.
 
     Parameters
     ----------
     x : object
-        An array with ``__dlpack__`` and ``__dlpack_device__``: of NumPy, PyTorch, JAX, CuPy or
-        others.
+        An array with ``__dlpack__`` and ``__dlpack_device__``, from NumPy, PyTorch, JAX, CuPy or
+        another library.
     device : str or Device, optional
-        The device of the result. By default that of the memory: on ``cpu`` for that of
-        the host, whatever the library, on ``cuda`` for that of a GPU; for a tensor its own device.
+        The device of the result. By default the device of the memory: ``cpu`` for host memory,
+        whatever the library, and ``cuda`` for GPU memory; for a tensor, its own device.
     copy : bool, optional
         True copies; False refuses to; None copies where it must.
 
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`. No op writes to shared memory. Writes by others change the
-        tensor, and are not detected: they must not happen while a graph needs it.
+        Of the shape and dtype of `x`. No op writes to shared memory. Writes by other code change
+        the tensor and are not detected: they must not happen while a graph needs the tensor.
 
     Raises
     ------
     AttributeError
         If `x` does not support DLPack.
     BufferError
-        If `x` cannot be exported, as a tensor that requires a gradient, or no device has its
-        memory, or ``copy=False`` and another device needs a copy.
+        If `x` cannot be exported (for example, because it requires a gradient), if no device has
+        its memory, or if ``copy=False`` and another device needs a copy.
     TypeError
-        If its dtype is not supported.
+        If the dtype of `x` is not supported.
 
     Notes
     -----
@@ -111,7 +111,7 @@ def _import_array(x: Any, device: Device) -> Any:
 
 
 def _dlpack_device(device: Device) -> tuple[int, int]:
-    """Return the DLPack device of a device."""
+    """Return the DLPack type and number of a device."""
     with device.active():
         kind, number = device.xp.empty(
             (0,), dtype=device.floats[0], device=device.native
@@ -127,7 +127,7 @@ def _check_no_gradient(x: Tensor) -> None:
 
 
 def export(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
-    """Return the capsule of a tensor, read-only for consumers of DLPack 1.0 and later."""
+    """Return the DLPack capsule of a tensor, read-only for consumers of DLPack 1.0 and later."""
     _check_no_gradient(x)
     if dl_device is not None and tuple(map(int, dl_device)) != tuple(
         map(int, x.__dlpack_device__())
@@ -154,10 +154,7 @@ def export(x: Tensor, stream: Any, max_version: Any, dl_device: Any, copy: bool 
         if max_version is not None:
             try:
                 return exported.__dlpack__(stream=stream, max_version=max_version)
-            except (
-                TypeError,
-                NotImplementedError,
-            ):  # of a library from before DLPack 1.0, such as NumPy 2.0
+            except (TypeError, NotImplementedError):  # older than DLPack 1.0, like NumPy 2.0
                 exported = (
                     backend.export_buffer(raw, read_only=False, copy=copy is None)
                     if copied is None

@@ -15,10 +15,9 @@ from xgrad.random.generator import Generator, next_call
 
 
 def dropout_scale(p: float) -> tuple[int, float]:
-    """Return the least 16 random bits, as a signed integer, that keep an element in `dropout`, and
-    its scale.
+    """Return the least signed 16-bit integer that keeps an element in `dropout`, and the scale.
 
-    16 bits for an element cost half of a float: `p` is rounded to a multiple of 2**-16.
+    16 bits per element cost half as much as a float: `p` is rounded to a multiple of 2**-16.
     """
     dropped = round(p * 2**16)
     return min(dropped, 2**16 - 1) - 2**15, 1 / (1 - p) if dropped < 2**16 else 0.0
@@ -29,8 +28,9 @@ def _random_bits(device: Device, seed: Any, call: Any, count: int) -> Any:
 
 
 def dropout_mask(xp: Any, x: Any, seed: Any, call: Any, device: Device, p: float) -> Any:
-    """Return the factors of `dropout` for an array or a tensor: 0 with probability `p`, else ``1 /
-    (1 - p)``.
+    """Return the factors of `dropout`: 0 with probability `p`, else ``1 / (1 - p)``.
+
+    `x` is an array or a tensor.
     """
     threshold, scale = dropout_scale(p)
     count = math.prod(x.shape)
@@ -70,7 +70,7 @@ def dropout(
     x : Tensor
         Of any shape, floating.
     p : float, default 0.5
-        The probability of 0, rounded to a multiple of 2**-16; from 0 to 1.
+        The probability of 0, from 0 to 1; it is rounded to a multiple of 2**-16.
     training : bool, default True
         Whether to replace elements.
     generator : Generator, optional
@@ -86,7 +86,7 @@ def dropout(
     ValueError
         If `p` is below 0 or above 1.
     TypeError
-        If `x` is not floating, or `p` not a number.
+        If `x` is not floating, or `p` is not a number.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def _channel_dropout(
         raise TypeError(f"{name}: expected a floating x, got {x.dtype}: use .astype(float32)")
     if not (training and p):
         return x
-    lead = x.ndim - max(shapes) + 2  # the axes of channels, and of the batch if there is one
+    lead = x.ndim - max(shapes) + 2  # how many axes: channels, and the batch if there is one
     kept = ones((*x.shape[:lead], *(1,) * (x.ndim - lead)), dtype=x.dtype, device=x.device)
     return x * dropout(kept, p, generator=generator)
 
@@ -138,9 +138,9 @@ def dropout1d(
     Parameters
     ----------
     x : Tensor
-        Of shape (batch, channels, length), or (channels, length) for a single one, floating.
+        Floating, of shape (batch, channels, length), or (channels, length) for a single sequence.
     p : float, default 0.5
-        The probability of 0, rounded to a multiple of 2**-16; from 0 to 1.
+        The probability of 0, from 0 to 1; it is rounded to a multiple of 2**-16.
     training : bool, default True
         Whether to replace elements.
     generator : Generator, optional
@@ -156,7 +156,7 @@ def dropout1d(
     ValueError
         If `p` is below 0 or above 1, or `x` has another number of axes.
     TypeError
-        If `x` is not floating, or `p` not a number.
+        If `x` is not floating, or `p` is not a number.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def dropout2d(
     x : Tensor
         Of shape (batch, channels, height, width), floating.
     p : float, default 0.5
-        The probability of 0, rounded to a multiple of 2**-16; from 0 to 1.
+        The probability of 0, from 0 to 1; it is rounded to a multiple of 2**-16.
     training : bool, default True
         Whether to replace elements.
     generator : Generator, optional
@@ -200,7 +200,7 @@ def dropout2d(
     ValueError
         If `p` is below 0 or above 1, or `x` has another number of axes.
     TypeError
-        If `x` is not floating, or `p` not a number.
+        If `x` is not floating, or `p` is not a number.
 
     Examples
     --------

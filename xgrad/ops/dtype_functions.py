@@ -45,7 +45,7 @@ class IntegerLimits(NamedTuple):
 
 
 def _dtype(x: Any) -> np.dtype:
-    """Return the dtype that is meant by a dtype, its name, or an array."""
+    """Return the dtype that a dtype, the name of a dtype, or an array stands for."""
     return (
         x.dtype if isinstance(x, Tensor) else standard(x.dtype if isinstance(x, np.ndarray) else x)
     )
@@ -57,13 +57,13 @@ def finfo(type: Any, /) -> FloatLimits:
     Parameters
     ----------
     type : dtype or Tensor
-        A floating or complex dtype, or a tensor of one; of a complex one, the limits of its
-        parts.
+        A floating or complex dtype, or a tensor of one; a complex dtype has the limits of its real
+        and imaginary parts.
 
     Returns
     -------
     FloatLimits
-        With ``bits``, ``eps``, ``max``, ``min``, ``smallest_normal`` and ``dtype``, the real one.
+        With ``bits``, ``eps``, ``max``, ``min``, ``smallest_normal`` and the real ``dtype``.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def iinfo(type: Any, /) -> IntegerLimits:
     Raises
     ------
     TypeError
-        If there is no such dtype, or it is not one of integers.
+        If there is no such dtype, or it is not an integer dtype.
 
     Notes
     -----
@@ -134,13 +134,13 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
         A dtype of `xgrad` or NumPy, or its name.
     kind : str, dtype or tuple of these
         ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real
-        floating"`` (to which float16 belongs), ``"complex floating"``, ``"numeric"``, or a dtype,
-        which is then the only one of its kind.
+        floating"`` (which includes float16), ``"complex floating"``, ``"numeric"``, or a dtype,
+        which matches only itself.
 
     Returns
     -------
     bool
-        Whether it is of that kind, or of one of several.
+        Whether `dtype` is of that kind, or of any of several kinds.
 
     Raises
     ------
@@ -173,15 +173,15 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     Returns
     -------
     dtype
-        What the standard says for dtypes of one kind. Of several kinds, which it leaves open, the
-        highest counts: int64 and float32 make float32, on every device. A Python scalar counts only
-        where its kind is higher than all others, and is then of the default dtype. Complex numbers
-        are as precise as floats beside them.
+        The dtype that the standard defines for dtypes of one kind. For several kinds, which it
+        leaves open, the highest kind decides: int64 and float32 promote to float32, on every
+        device. A Python scalar counts only if its kind is higher than all others, and then has the
+        default dtype. Complex numbers are as precise as floats beside them.
 
     Raises
     ------
     TypeError
-        If one argument is none of these.
+        If an argument is none of these.
     ValueError
         If all are Python scalars.
 
@@ -207,9 +207,8 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
         )
     kinds = [KINDS[dtype.kind] for dtype in dtypes]
     highest = max(kinds)
-    lowest = (
-        FLOATING if highest == COMPLEX else highest
-    )  # complex numbers are as precise as floats beside them
+    # Floats count, too: complex numbers are as precise as floats beside them.
+    lowest = FLOATING if highest == COMPLEX else highest
     result = reduce(
         np.promote_types,
         [dtype for dtype, kind in zip(dtypes, kinds, strict=True) if kind >= lowest],
@@ -235,7 +234,7 @@ def can_cast(from_: Any, to: Any, /) -> builtins.bool:
     Returns
     -------
     bool
-        Whether `to` is what `result_type` makes of both.
+        Whether `to` is the `result_type` of both.
 
     Raises
     ------
@@ -256,7 +255,7 @@ def can_cast(from_: Any, to: Any, /) -> builtins.bool:
 
 
 def as_operand(op: str, name: str, x: Any, other: Tensor) -> Tensor:
-    """Return an argument as a tensor, a scalar in the dtype that it has beside another tensor."""
+    """Return an argument as a tensor; a scalar gets its `result_type` with the other tensor."""
     if not isinstance(x, (np.generic, *SCALARS)):
         return as_tensor(op, name, x)
     dtype = result_type(other, x)

@@ -3,8 +3,8 @@
 After M. Giles, "An extended collection of matrix derivative results for forward and reverse mode
 algorithmic differentiation" (2008), and C. Boeddeker et al., "On the computation of complex-valued
 gradients with application to statistically optimum beamforming" (2017), for `eig`. Eigenvectors are
-determined up to a sign, or a phase where they are complex: derivatives are defined for losses that
-do not depend on it.
+determined up to a sign, or up to a phase if they are complex. Derivatives are defined for losses
+that do not depend on the sign or phase.
 """
 
 from __future__ import annotations
@@ -40,26 +40,24 @@ def minus_adjoint(xp: Any, x: Any) -> Any:
 
 
 def safe_divide(xp: Any, a: Any, b: Any) -> Any:
-    """Divide, 0 by 0 giving 0: a vector without a derivative does not matter where nothing depends
-    on it.
+    """Divide, with 0 / 0 giving 0.
+
+    A vector without a derivative then does not matter if nothing depends on it.
     """
     return a / xp.where((a == 0) & (b == 0), 1, b)
 
 
 def check_phases(op: str, xp: Any, device: Device, *pairs: tuple[Any, Any]) -> None:
-    """Raise RuntimeError if a loss depends on the phases of complex columns, given pairs of columns
-    and gradients.
+    """Raise RuntimeError if a loss depends on the phases of complex columns.
 
-    Corresponding columns of several pairs share a phase. As in PyTorch, a dependence within
-    rounding is tolerated.
+    Each of `pairs` has columns and their gradients. Corresponding columns of several pairs share a
+    phase. As in PyTorch, a dependence within rounding is tolerated.
     """
     slopes = sum(xp.imag(xp.sum(xp.conj(columns) * g, axis=-2)) for columns, g in pairs)
     sizes = sum(xp.sum(xp.abs(g), axis=-2) for _, g in pairs)
     wrong = xp.any(xp.abs(slopes) > 0.01 + 0.01 * sizes)
-    for holder in (
-        "_data",
-        "array",
-    ):  # of a tensor, and of a proxy: of a captured step, the recorded call is checked
+    # Unwrap tensors and proxies: in a captured step, the recorded call is checked.
+    for holder in ("_data", "array"):
         wrong = getattr(wrong, holder, wrong)
     wrong = not device.backend.check_true(~wrong) if device.level else wrong
     if not device.backend.asynchronous and bool(wrong):
@@ -74,7 +72,7 @@ def _eig_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
     (g_values, g_vectors), (values, vectors) = g, out
     check_phases("eig", xp, x_device, (vectors, g_vectors))
     left, diagonal = adjoint(xp, vectors), identity(xp, values)
-    along = xp.real(xp.sum(xp.conj(vectors) * g_vectors, axis=-2))  # normalization removes it
+    along = xp.real(xp.sum(xp.conj(vectors) * g_vectors, axis=-2))  # removed by the normalization
     projected = left @ (g_vectors - vectors * along[..., None, :])
     gaps = xp.conj(values[..., None, :] - values[..., :, None]) + diagonal
     inner = xp.where(diagonal == 1, g_values[..., None, :], safe_divide(xp, projected, gaps))
@@ -92,8 +90,9 @@ def _eigvals(xp: Any, x: Any, /) -> Any:
 
 
 def _complex(xp: Any, solve: Callable[[Any], tuple[Any, ...]], x: Any) -> tuple[Any, ...]:
-    """Return the results of a solver as complex numbers; NumPy's are real if all eigenvalues
-    are.
+    """Return the results of a solver as complex numbers.
+
+    NumPy's results are real if all eigenvalues are.
     """
     check_square(x)
     dtype = xp.complex64 if x.dtype in (xp.float32, xp.complex64) else xp.complex128
@@ -123,16 +122,17 @@ def eig(x: Tensor, /) -> EigResult:
     numpy.linalg.LinAlgError
         If the computation does not converge, or an element is infinite or NaN.
     RuntimeError
-        In the backward pass, if the loss depends on the phases of the vectors, as in PyTorch;
-        ``cuda`` does not wait to find out. On ``cuda``, if the cuSOLVER of an older CUDA lacks the
-        function.
+        In the backward pass, if the loss depends on the phases of the vectors, as in PyTorch; not
+        checked on ``cuda``, where the check would synchronize. On ``cuda``, if the cuSOLVER of an
+        older CUDA lacks the function.
 
     Notes
     -----
-    Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or NaN as
-    soon as something depends on them. That of the eigenvalues alone is then one of several, by the
-    vectors that were found. Where a matrix has fewer than n independent vectors, neither has a
-    derivative: the gradient is huge, infinite or NaN, or the backward pass raises LinAlgError.
+    Where eigenvalues repeat, eigenvectors have no derivative: the gradient is infinite or NaN if
+    the loss depends on them. If the loss depends on the eigenvalues alone, the gradient is not
+    unique: it depends on the eigenvectors that were found. Where a matrix has fewer than n
+    independent eigenvectors, eigenvalues have no derivative either: the gradient is huge, infinite
+    or NaN, or the backward pass raises LinAlgError.
 
     Python array API standard, linear algebra extension: ``eig``.
 
@@ -172,8 +172,8 @@ def eigvals(x: Tensor, /) -> Tensor:
 
     Notes
     -----
-    Where a gradient is wanted, these are the eigenvalues of `eig`, with whose vectors it is
-    computed; where eigenvalues repeat, it is as there.
+    If `x` requires a gradient, the eigenvalues come from `eig`, since the gradient needs its
+    eigenvectors. Where eigenvalues repeat, the gradient is as described there.
 
     Python array API standard, linear algebra extension: ``eigvals``.
 
@@ -233,8 +233,9 @@ def eigh(x: Tensor, /) -> EighResult:
     Notes
     -----
     The gradient is Hermitian. Where eigenvalues repeat, eigenvectors have no derivative: the
-    gradient is infinite or NaN as soon as something depends on them. That of the eigenvalues alone
-    stays finite; it is then one of several, by the vectors that were found.
+    gradient is infinite or NaN if the loss depends on them. If the loss depends on the eigenvalues
+    alone, the gradient stays finite but is not unique: it depends on the eigenvectors that were
+    found.
 
     Python array API standard, linear algebra extension: ``eigh``.
 
@@ -277,8 +278,8 @@ def eigvalsh(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
-    The gradient is Hermitian, and finite where eigenvalues repeat too; it is then one of several.
-    The second derivative is infinite or NaN there, unless it does not depend on how they part.
+    The gradient is Hermitian. Where eigenvalues repeat, it is finite but not unique. The second
+    derivative is infinite or NaN there, unless it does not depend on how the eigenvalues separate.
 
     Python array API standard, linear algebra extension: ``eigvalsh``.
 

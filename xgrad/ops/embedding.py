@@ -1,4 +1,4 @@
-"""Rows of a matrix by number."""
+"""Lookup of the rows of a matrix by index."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from xgrad.ops.tensor_conversion import astype
 
 
 def check_numbers(op: str, name: str, numbers: Tensor, count: int) -> None:
-    """Raise IndexError unless all integers are from 0 to ``count - 1``; on a GPU, which would
-    synchronize, they may.
+    """Raise IndexError unless all integers are from 0 to ``count - 1``.
+
+    Not checked on a GPU, where the check would synchronize.
     """
     raw, backend, xp = numbers._data, numbers.device.backend, numbers.device.xp
     if backend.asynchronous or 0 in raw.shape:
@@ -42,30 +43,30 @@ def front_index(op: str, index: int | None, count: int) -> int | None:
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """Return the rows of a matrix that have these numbers.
+    """Return the rows of a matrix at given indices.
 
     Parameters
     ----------
     input : Tensor
-        The numbers of rows, from 0; integers, of any shape.
+        The indices of rows, counted from 0: integers, of any shape.
     weight : Tensor
         Of shape (rows, features).
     padding_idx : int, optional
-        The number of a row that gets no gradient.
+        The index of a row that gets no gradient.
 
     Returns
     -------
     Tensor
-        Of the shape of `input`, with an axis of the features at the end.
+        Of the shape of `input`, with the features as a new last axis.
 
     Raises
     ------
     IndexError
-        If there is no such row; not checked on ``cuda``, which would have to synchronize.
+        If there is no such row; not checked on ``cuda``, where the check would synchronize.
     TypeError
-        If `input` is not of integers.
+        If `input` does not hold integers.
     ValueError
-        If `weight` is not a matrix, or `padding_idx` not the number of a row.
+        If `weight` is not a matrix, or `padding_idx` is not the index of a row.
 
     Examples
     --------
@@ -86,9 +87,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
         )
     count, features = weight.shape
     padding = front_index("embedding", padding_idx, count)
-    numbers = astype(
-        reshape(input, (math.prod(input.shape),)), int64, copy=False
-    )  # uint8 may be too short
+    # The range of uint8 may be too short for the rows.
+    numbers = astype(reshape(input, (math.prod(input.shape),)), int64, copy=False)
     check_numbers("embedding", "input", numbers, count)
     rows = take(weight, numbers, axis=0)
     if padding is not None:

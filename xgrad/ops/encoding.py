@@ -13,7 +13,7 @@ __all__ = ["one_hot"]
 
 
 def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Tensor:
-    """Return for each integer a vector with a 1 at that index; not differentiable.
+    """Return, for each integer, a vector with a 1 at that index; not differentiable.
 
     Parameters
     ----------
@@ -22,29 +22,29 @@ def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1
     num_classes : int
         The length of the vectors.
     dtype : dtype, optional
-        Of the result; by default float32.
+        The dtype of the result; by default float32.
     axis : int, default -1
         The axis of the vectors in the result.
 
     Returns
     -------
     Tensor
-        Of the shape of `x`, with one axis more, on the device of `x`.
+        Of the shape of `x`, with one more axis, on the device of `x`.
 
     Raises
     ------
     TypeError
-        If `x` is not of integers, or `num_classes` is no int.
+        If `x` does not hold integers, or `num_classes` is not an int.
     ValueError
         If `num_classes` is negative.
     IndexError
-        If an integer is out of range, or there is no such axis. On ``cuda``, where looking would
-        make the device wait, an integer out of range is not noticed, and its vector is 0.
+        If an integer is out of range, or there is no such axis. Integers are not checked on
+        ``cuda``, where the check would synchronize: the vector of one out of range is 0.
 
     Notes
     -----
-    Like ``array_api_extra.one_hot``. ``torch.nn.functional.one_hot`` returns integers:
-    ``dtype=xgrad.int64``.
+    Like ``array_api_extra.one_hot``. ``torch.nn.functional.one_hot`` returns integers, as this
+    function does with ``dtype=xgrad.int64``.
 
     Examples
     --------
@@ -62,9 +62,8 @@ def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1
     )
     if num_classes < 0:
         raise ValueError(f"one_hot: expected num_classes of 0 or more, got {num_classes}")
-    x = namespace.astype(
-        x, namespace.int64, copy=False
-    )  # the range of uint8 may be too short for the classes
+    # The range of uint8 may be too short for the classes.
+    x = namespace.astype(x, namespace.int64, copy=False)
     backend = x.device.backend
     inside = namespace.all((x >= 0) & (x < num_classes))
     if not backend.asynchronous and not check_true(inside.device, inside._data):

@@ -1,6 +1,4 @@
-"""Logarithmic products and entropies under SciPy's names, as compositions of the standard's
-functions.
-"""
+"""Logarithmic products and entropies under SciPy's names, composed of the standard's functions."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from xgrad.ops.special.kernels import kernel
 
 
 def _xlog(xp: Any, x: Any, y: Any, log: Any, pole: int) -> Any:
-    """Return the product of a number and a logarithm, whose pole is given."""
+    """Return ``x * log(y)``, 0 where `x` is 0, for a logarithm with a pole at `pole`."""
     x, y = as_arrays(xp, x, y)
     return x * log(xp.where((x == 0) & ~xp.isnan(y), 1 + pole, y))
 
@@ -32,7 +30,7 @@ def _xlog_by_y(g: Any, xp: Any, x: Any, y: Any, pole: int) -> Any:
     lambda g, xp, x, y: _xlog_by_y(g, xp, x, y, 0),
 )
 def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
-    """Return x * log(y), which is 0 where `x` is 0, for any `y` but NaN.
+    """Return ``x * log(y)``, which is 0 where `x` is 0, for any `y` but NaN.
 
     Parameters
     ----------
@@ -54,8 +52,8 @@ def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
 
     Notes
     -----
-    Differentiable to any order; where `x` is 0 and `y` not positive, both derivatives are 0. Like
-    ``scipy.special.xlogy``.
+    Differentiable to any order; where `x` is 0 and `y` is not positive, both derivatives are 0.
+    Like ``scipy.special.xlogy``.
 
     Examples
     --------
@@ -71,8 +69,9 @@ def xlogy(xp: Any, x: Any, y: Any, /) -> Any:
     lambda g, xp, x, y: _xlog_by_y(g, xp, x, y, -1),
 )
 def xlog1py(xp: Any, x: Any, y: Any, /) -> Any:
-    """Return x * log(1 + y), which is 0 where `x` is 0, for any `y` but NaN, and exact for small
-    `y`.
+    """Return ``x * log(1 + y)``, which is 0 where `x` is 0, for any `y` but NaN.
+
+    The result is exact for small `y`.
 
     Parameters
     ----------
@@ -94,8 +93,8 @@ def xlog1py(xp: Any, x: Any, y: Any, /) -> Any:
 
     Notes
     -----
-    Differentiable to any order; where `x` is 0 and `y` not above -1, both derivatives are 0. Like
-    ``scipy.special.xlog1py``.
+    Differentiable to any order; where `x` is 0 and `y` is not above -1, both derivatives are 0.
+    Like ``scipy.special.xlog1py``.
 
     Examples
     --------
@@ -108,7 +107,7 @@ def xlog1py(xp: Any, x: Any, y: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: -g * (xp.log(x) + 1))
 def entr(xp: Any, x: Any, /) -> Any:
-    """Return -x * log(x), which is 0 at 0 and minus infinity below.
+    """Return ``-x * log(x)``, which is 0 at 0 and minus infinity below.
 
     Parameters
     ----------
@@ -124,8 +123,6 @@ def entr(xp: Any, x: Any, /) -> Any:
     ------
     TypeError
         If an input is complex.
-    DeviceError
-        If the tensors are on several devices.
 
     Notes
     -----
@@ -142,8 +139,9 @@ def entr(xp: Any, x: Any, /) -> Any:
 
 
 def _log_ratio(xp: Any, x: Any, y: Any) -> Any:
-    """log(x / y) of positive numbers, exact also where they are close, and where their ratio
-    overflows.
+    """Return ``log(x / y)`` for positive numbers.
+
+    The result is exact even where they are close, and where their ratio overflows.
     """
     distance = (x - y) / y
     close = xp.abs(distance) < 0.5
@@ -151,19 +149,20 @@ def _log_ratio(xp: Any, x: Any, y: Any) -> Any:
 
 
 def _in_domain(xp: Any, x: Any, y: Any, inside: Any, at_zero: Any, outside: Any) -> Any:
-    """Return ``inside(x, y)`` for positive numbers, ``at_zero(x, y)`` for an `x` of 0, and
-    elsewhere a number.
+    """Return ``inside(x, y)`` for positive numbers, else ``at_zero(x, y)`` or `outside`.
+
+    `at_zero` applies where `x` is 0 and `y` is not negative. NaN stays NaN.
     """
     x, y = as_arrays(xp, x, y)
     both, zero = (x > 0) & (y > 0), (x == 0) & (y >= 0)
-    # Elsewhere 1 takes part, so that no NaN enters a gradient.
+    # Elsewhere, `inside` gets 1, so that no NaN enters a gradient.
     values = inside(xp.where(both, x, 1), xp.where(both, y, 1))
     rest = xp.where(xp.isnan(x) | xp.isnan(y), math.nan, xp.full_like(x + y, outside))
     return xp.where(both, values, xp.where(zero, at_zero(x, y), rest))
 
 
 def _x_gradient(g: Any, xp: Any, x: Any, y: Any, constant: int) -> Any:
-    """log(x / y), plus a constant; minus infinity for an `x` of 0."""
+    """Return `g` times ``log(x / y) + constant``, which is minus infinity where `x` is 0."""
 
     def at_zero(x: Any, y: Any) -> Any:
         return xp.where(y > 0, -math.inf, xp.full_like(x + y, math.nan))
@@ -179,9 +178,10 @@ def _rel_entr_y(g: Any, xp: Any, x: Any, y: Any) -> Any:
 
 @kernel(lambda g, xp, x, y: _x_gradient(g, xp, x, y, 1), _rel_entr_y)
 def rel_entr(xp: Any, x: Any, y: Any, /) -> Any:
-    """Return x * log(x / y), the terms of the relative entropy of one distribution to another.
+    """Return ``x * log(x / y)``, the terms of the relative entropy of one distribution to another.
 
-    It is 0 where `x` is 0 and `y` not negative, and infinite elsewhere outside of positive numbers.
+    The result is 0 where `x` is 0 and `y` is not negative. Elsewhere, it is infinite unless `x` and
+    `y` are positive.
 
     Parameters
     ----------
@@ -203,8 +203,9 @@ def rel_entr(xp: Any, x: Any, y: Any, /) -> Any:
 
     Notes
     -----
-    Differentiable to any order. Where `x` is 0, the derivative by a positive `y` is 0, that by `x`
-    minus infinity; where the result is infinite, they are NaN. Like ``scipy.special.rel_entr``.
+    Differentiable to any order. Where `x` is 0 and `y` is positive, the derivative is minus
+    infinity in `x` and 0 in `y`; where the result is infinite, both are NaN. Like
+    ``scipy.special.rel_entr``.
 
     Examples
     --------
@@ -225,12 +226,10 @@ def _kl_div_y(g: Any, xp: Any, x: Any, y: Any) -> Any:
 
 @kernel(lambda g, xp, x, y: _x_gradient(g, xp, x, y, 0), _kl_div_y)
 def kl_div(xp: Any, x: Any, y: Any, /) -> Any:
-    """Return x * log(x / y) - x + y, the terms of the Kullback-Leibler divergence.
+    """Return ``x * log(x / y) - x + y``, the terms of the Kullback-Leibler divergence.
 
-    No term is negative.
-
-    It is `y` where `x` is 0 and `y` not negative, and infinite elsewhere outside of positive
-    numbers. PyTorch's ``kl_div`` is another function.
+    No term is negative. The result is `y` where `x` is 0 and `y` is not negative. Elsewhere, it is
+    infinite unless `x` and `y` are positive. PyTorch's ``kl_div`` is another function.
 
     Parameters
     ----------
@@ -252,8 +251,9 @@ def kl_div(xp: Any, x: Any, y: Any, /) -> Any:
 
     Notes
     -----
-    Differentiable to any order. Where `x` is 0, the derivative by a positive `y` is 1, that by `x`
-    minus infinity; where the result is infinite, they are NaN. Like ``scipy.special.kl_div``.
+    Differentiable to any order. Where `x` is 0 and `y` is positive, the derivative is minus
+    infinity in `x` and 1 in `y`; where the result is infinite, both are NaN. Like
+    ``scipy.special.kl_div``.
 
     Examples
     --------
@@ -284,8 +284,6 @@ def log_expit(xp: Any, x: Any, /) -> Any:
     ------
     TypeError
         If an input is complex.
-    DeviceError
-        If the tensors are on several devices.
 
     Notes
     -----

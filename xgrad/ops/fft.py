@@ -2,8 +2,8 @@
 
 A transform crops or zero-pads its input and multiplies it by a symmetric matrix: its transpose is
 the same transform, followed by padding or cropping. Transforms of real numbers to half a spectrum
-are the first part of a whole one. Those from half a spectrum are linear in real and imaginary parts
-alone: their rules follow PyTorch's convention themselves (see `Function`).
+compute the first part of a whole one. Transforms from half a spectrum are linear only in real and
+imaginary parts: their rules apply PyTorch's convention themselves (see `Function`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ _OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 def _lengths(
     shape: Sequence[int], s: Sequence[int] | None, axes: Sequence[int] | None
 ) -> dict[int, int]:
-    """Return by axis, counted from the front, how many points are transformed; the input's own
-    where `s` says -1.
+    """Return the number of points to transform along each axis, counted from the front.
+
+    Where `s` is -1, it is the input's length.
     """
     if axes is None:
         if s is not None and len(s) > len(shape):
@@ -48,8 +49,9 @@ def _lengths(
 
 
 def _resize(xp: Any, x: Any, shape: Sequence[int], axes: Iterable[int]) -> Any:
-    """Cut axes of `x`, or fill them up with zeros, to their lengths in `shape`: the transpose of
-    itself.
+    """Crop or zero-pad axes of `x` to their lengths in `shape`.
+
+    The transpose of a resize is the resize back.
     """
     for axis in axes:
         axis, have, want = axis % len(shape), x.shape[axis], shape[axis]
@@ -62,22 +64,24 @@ def _resize(xp: Any, x: Any, shape: Sequence[int], axes: Iterable[int]) -> Any:
 
 
 def _double_mirrored(xp: Any, spectrum: Any, n: int, axis: int) -> Any:
-    """Double the mirrored numbers of half a spectrum of `n` points: all but the first, and a middle
-    one.
+    """Double the mirrored numbers of half a spectrum of `n` points.
+
+    They are all but the first, and the middle one if there is one.
     """
     k = xp.arange(spectrum.shape[axis], device=spectrum.device)
     k = xp.reshape(k, (-1,) + (1,) * (len(spectrum.shape) - 1 - axis % len(spectrum.shape)))
     return xp.where((k == 0) | (2 * k == n), spectrum, 2 * spectrum)
 
 
-# The rules call the ops, not the namespace, for the sake of arrays without elements.
+# The rules call the ops, not the namespace, because the ops accept empty arrays.
 
 
 def _transpose(
     xp: Any, transform: Any, g: Any, x_shape: Any, n: int | None, axis: int, norm: str
 ) -> Any:
-    """Return the transpose of a transform, or of its first half: of the other half the gradient is
-    zeros.
+    """Return the transpose of a transform, or of its first half.
+
+    The gradient of the other half is zeros.
     """
     g = call_op(transform, xp, g, n=x_shape[axis] if n is None else n, axis=axis, norm=norm)
     return _resize(xp, g, x_shape, (axis,))
@@ -94,8 +98,9 @@ def _transpose_many(
 def _transpose_from_half(
     xp: Any, transform: Any, g: Any, x_shape: Any, axis: int, norm: str
 ) -> Any:
-    """Return the transpose of a transform from half a spectrum, given the one to half a
-    spectrum.
+    """Return the transpose of a transform from half a spectrum.
+
+    `transform` is the corresponding transform to half a spectrum.
     """
     half = call_op(transform, xp, g, axis=axis, norm=_OPPOSITE[norm])
     return _resize(xp, _double_mirrored(xp, half, g.shape[axis], axis), x_shape, (axis,))
@@ -117,17 +122,12 @@ def _check(norm: str, lengths: dict[int, int]) -> None:
 
 
 _OF_REALS = ("rfft", "rfftn", "ihfft")
-_OF_HALVES = (
-    "irfft",
-    "irfftn",
-    "hfft",
-)  # from the length of half a spectrum, that of the whole does not follow
+# The length of half a spectrum does not determine the length of the whole.
+_OF_HALVES = ("irfft", "irfftn", "hfft")
 
 
 def _as_input(xp: Any, x: Any, name: str) -> Any:
-    """Return the input, checked for its dtype, as complex numbers where the transform takes
-    them.
-    """
+    """Check the dtype of the input; return complex numbers if the transform takes them."""
     if xp.isdtype(x.dtype, "complex floating"):
         if name in _OF_REALS:
             raise TypeError(
@@ -187,29 +187,29 @@ def fft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str =
     Parameters
     ----------
     x : Tensor
-        Complex; real numbers count as such, with at least one axis.
+        Complex, with at least one axis; real numbers count as complex.
     n : int, optional
-        How many numbers to transform; the input is cut or filled up with zeros. By default that of
-        the input.
+        The number of points to transform; the input is cropped or zero-padded to it. By default
+        the length of the input.
     axis : int, default -1
         The axis to transform along.
     norm : {"backward", "ortho", "forward"}, default "backward"
-        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
-        the root of it, or those with a negative one.
+        How to scale transforms of n points: ``"backward"`` scales transforms with a positive
+        exponent by 1/n, ``"forward"`` transforms with a negative exponent by 1/n, and ``"ortho"``
+        both by 1/sqrt(n).
 
     Returns
     -------
     Tensor
-        Complex, of the shape of `x` but for lengths that are given; from float32 or complex64
-        numbers of the same precision.
+        Complex, of the shape of `x` except for given lengths; float32 and complex64 keep their
+        precision.
 
     Raises
     ------
     IndexError
         If an axis does not exist.
     ValueError
-        If an axis is named twice, a length is not positive, or `norm` is none of the
-        above.
+        If an axis is named twice, a length is not positive, or `norm` is none of the above.
 
     Notes
     -----
@@ -239,29 +239,29 @@ def ifft(
     Parameters
     ----------
     x : Tensor
-        Complex; real numbers count as such, with at least one axis.
+        Complex, with at least one axis; real numbers count as complex.
     n : int, optional
-        How many numbers to transform; the input is cut or filled up with zeros. By default that of
-        the input.
+        The number of points to transform; the input is cropped or zero-padded to it. By default
+        the length of the input.
     axis : int, default -1
         The axis to transform along.
     norm : {"backward", "ortho", "forward"}, default "backward"
-        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
-        the root of it, or those with a negative one.
+        How to scale transforms of n points: ``"backward"`` scales transforms with a positive
+        exponent by 1/n, ``"forward"`` transforms with a negative exponent by 1/n, and ``"ortho"``
+        both by 1/sqrt(n).
 
     Returns
     -------
     Tensor
-        Complex, of the shape of `x` but for lengths that are given; from float32 or complex64
-        numbers of the same precision.
+        Complex, of the shape of `x` except for given lengths; float32 and complex64 keep their
+        precision.
 
     Raises
     ------
     IndexError
         If an axis does not exist.
     ValueError
-        If an axis is named twice, a length is not positive, or `norm` is none of the
-        above.
+        If an axis is named twice, a length is not positive, or `norm` is none of the above.
 
     Notes
     -----
@@ -297,30 +297,29 @@ def fftn(
     Parameters
     ----------
     x : Tensor
-        Complex; real numbers count as such, with at least one axis.
+        Complex, with at least one axis; real numbers count as complex.
     s : sequence of int, optional
-        How many numbers to transform, for each of the axes; the input is cut or filled up
-        with zeros, and -1 leaves a length as it is. By default that of the input.
+        The number of points to transform along each axis; the input is cropped or zero-padded to
+        it, and -1 keeps a length. By default the lengths of the input.
     axes : sequence of int, optional
-        The axes to transform along, the last of them first; by default all, or the
-        last ``len(s)``.
+        The axes to transform along, the last one first; by default all, or the last ``len(s)``.
     norm : {"backward", "ortho", "forward"}, default "backward"
-        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
-        the root of it, or those with a negative one.
+        How to scale transforms of n points: ``"backward"`` scales transforms with a positive
+        exponent by 1/n, ``"forward"`` transforms with a negative exponent by 1/n, and ``"ortho"``
+        both by 1/sqrt(n).
 
     Returns
     -------
     Tensor
-        Complex, of the shape of `x` but for lengths that are given; from float32 or complex64
-        numbers of the same precision.
+        Complex, of the shape of `x` except for given lengths; float32 and complex64 keep their
+        precision.
 
     Raises
     ------
     IndexError
         If an axis does not exist.
     ValueError
-        If an axis is named twice, a length is not positive, or `norm` is none of the
-        above.
+        If an axis is named twice, a length is not positive, or `norm` is none of the above.
 
     Notes
     -----
@@ -356,30 +355,29 @@ def ifftn(
     Parameters
     ----------
     x : Tensor
-        Complex; real numbers count as such, with at least one axis.
+        Complex, with at least one axis; real numbers count as complex.
     s : sequence of int, optional
-        How many numbers to transform, for each of the axes; the input is cut or filled up
-        with zeros, and -1 leaves a length as it is. By default that of the input.
+        The number of points to transform along each axis; the input is cropped or zero-padded to
+        it, and -1 keeps a length. By default the lengths of the input.
     axes : sequence of int, optional
-        The axes to transform along, the last of them first; by default all, or the
-        last ``len(s)``.
+        The axes to transform along, the last one first; by default all, or the last ``len(s)``.
     norm : {"backward", "ortho", "forward"}, default "backward"
-        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
-        the root of it, or those with a negative one.
+        How to scale transforms of n points: ``"backward"`` scales transforms with a positive
+        exponent by 1/n, ``"forward"`` transforms with a negative exponent by 1/n, and ``"ortho"``
+        both by 1/sqrt(n).
 
     Returns
     -------
     Tensor
-        Complex, of the shape of `x` but for lengths that are given; from float32 or complex64
-        numbers of the same precision.
+        Complex, of the shape of `x` except for given lengths; float32 and complex64 keep their
+        precision.
 
     Raises
     ------
     IndexError
         If an axis does not exist.
     ValueError
-        If an axis is named twice, a length is not positive, or `norm` is none of the
-        above.
+        If an axis is named twice, a length is not positive, or `norm` is none of the above.
 
     Notes
     -----
@@ -408,29 +406,29 @@ def rfft(
     Parameters
     ----------
     x : Tensor
-        Real; integers count as float32, with at least one axis.
+        Real, with at least one axis; integers count as float32.
     n : int, optional
-        How many numbers to transform; the input is cut or filled up with zeros. By default that of
-        the input.
+        The number of points to transform; the input is cropped or zero-padded to it. By default
+        the length of the input.
     axis : int, default -1
         The axis to transform along.
     norm : {"backward", "ortho", "forward"}, default "backward"
-        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
-        the root of it, or those with a negative one.
+        How to scale transforms of n points: ``"backward"`` scales transforms with a positive
+        exponent by 1/n, ``"forward"`` transforms with a negative exponent by 1/n, and ``"ortho"``
+        both by 1/sqrt(n).
 
     Returns
     -------
     Tensor
-        Complex, of the shape of `x` but for lengths that are given, and n // 2 + 1 along the last
-        of the axes; from float32 or complex64 numbers of the same precision.
+        Complex, of the shape of `x` except for given lengths, and of length n // 2 + 1 along the
+        last of the axes; float32 and complex64 keep their precision.
 
     Raises
     ------
     IndexError
         If an axis does not exist.
     ValueError
-        If an axis is named twice, a length is not positive, or `norm` is none of the
-        above.
+        If an axis is named twice, a length is not positive, or `norm` is none of the above.
     TypeError
         If `x` is complex.
 
@@ -462,30 +460,30 @@ def irfft(
     Parameters
     ----------
     x : Tensor
-        Complex, half a spectrum: what is not there is the conjugate of what is; real numbers count
-        as complex, with at least one axis.
+        Half a spectrum, complex, with at least one axis: the other half consists of the conjugates.
+        Real numbers count as complex.
     n : int, optional
-        How many numbers the result has; the input is cut or filled up with zeros. By default 2 * (m
-        - 1) from m numbers.
+        The number of points of the result; the input is cropped or zero-padded. By default
+        ``2 * (m - 1)`` for m numbers.
     axis : int, default -1
         The axis to transform along.
     norm : {"backward", "ortho", "forward"}, default "backward"
-        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
-        the root of it, or those with a negative one.
+        How to scale transforms of n points: ``"backward"`` scales transforms with a positive
+        exponent by 1/n, ``"forward"`` transforms with a negative exponent by 1/n, and ``"ortho"``
+        both by 1/sqrt(n).
 
     Returns
     -------
     Tensor
-        Real, of the shape of `x` but for the length along the last of the axes, and lengths that
-        are given; from float32 or complex64 numbers of the same precision.
+        Real, of the shape of `x` except along the last of the axes and for given lengths; float32
+        and complex64 keep their precision.
 
     Raises
     ------
     IndexError
         If an axis does not exist.
     ValueError
-        If an axis is named twice, a length is not positive, or `norm` is none of the
-        above.
+        If an axis is named twice, a length is not positive, or `norm` is none of the above.
 
     Notes
     -----
@@ -520,30 +518,29 @@ def rfftn(
     Parameters
     ----------
     x : Tensor
-        Real; integers count as float32, with at least one axis.
+        Real, with at least one axis; integers count as float32.
     s : sequence of int, optional
-        How many numbers to transform, for each of the axes; the input is cut or filled up
-        with zeros, and -1 leaves a length as it is. By default that of the input.
+        The number of points to transform along each axis; the input is cropped or zero-padded to
+        it, and -1 keeps a length. By default the lengths of the input.
     axes : sequence of int, optional
-        The axes to transform along, the last of them first; by default all, or the
-        last ``len(s)``.
+        The axes to transform along, the last one first; by default all, or the last ``len(s)``.
     norm : {"backward", "ortho", "forward"}, default "backward"
-        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
-        the root of it, or those with a negative one.
+        How to scale transforms of n points: ``"backward"`` scales transforms with a positive
+        exponent by 1/n, ``"forward"`` transforms with a negative exponent by 1/n, and ``"ortho"``
+        both by 1/sqrt(n).
 
     Returns
     -------
     Tensor
-        Complex, of the shape of `x` but for lengths that are given, and n // 2 + 1 along the last
-        of the axes; from float32 or complex64 numbers of the same precision.
+        Complex, of the shape of `x` except for given lengths, and of length n // 2 + 1 along the
+        last of the axes; float32 and complex64 keep their precision.
 
     Raises
     ------
     IndexError
         If an axis does not exist.
     ValueError
-        If an axis is named twice, a length is not positive, or `norm` is none of the
-        above.
+        If an axis is named twice, a length is not positive, or `norm` is none of the above.
     TypeError
         If `x` is complex.
 
@@ -577,32 +574,30 @@ def irfftn(
     Parameters
     ----------
     x : Tensor
-        Complex, half a spectrum: what is not there is the conjugate of what is; real numbers count
-        as complex, with at least one axis.
+        Half a spectrum, complex, with at least one axis: the other half consists of the conjugates.
+        Real numbers count as complex.
     s : sequence of int, optional
-        How many numbers the result has, for each of the axes; the input is cut or filled up with
-        zeros, and -1 leaves a length as it is. By default 2 * (m - 1) from m numbers, along the
-        last axis.
+        The number of points of the result along each axis; the input is cropped or zero-padded, and
+        -1 keeps a length. By default ``2 * (m - 1)`` for m numbers along the last axis.
     axes : sequence of int, optional
-        The axes to transform along, the last of them first; by default all, or the
-        last ``len(s)``.
+        The axes to transform along, the last one first; by default all, or the last ``len(s)``.
     norm : {"backward", "ortho", "forward"}, default "backward"
-        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
-        the root of it, or those with a negative one.
+        How to scale transforms of n points: ``"backward"`` scales transforms with a positive
+        exponent by 1/n, ``"forward"`` transforms with a negative exponent by 1/n, and ``"ortho"``
+        both by 1/sqrt(n).
 
     Returns
     -------
     Tensor
-        Real, of the shape of `x` but for the length along the last of the axes, and lengths that
-        are given; from float32 or complex64 numbers of the same precision.
+        Real, of the shape of `x` except along the last of the axes and for given lengths; float32
+        and complex64 keep their precision.
 
     Raises
     ------
     IndexError
         If an axis does not exist.
     ValueError
-        If an axis is named twice, a length is not positive, or `norm` is none of the
-        above.
+        If an axis is named twice, a length is not positive, or `norm` is none of the above.
 
     Notes
     -----
@@ -631,35 +626,35 @@ def _hfft_rule(g: Any, xp: Any, x_shape: Any, axis: int, norm: str) -> Any:
 def hfft(
     xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Any:
-    """Return the discrete Fourier transform, which is real, of half a signal.
+    """Return the discrete Fourier transform, which is real, of a signal given by its first half.
 
     Parameters
     ----------
     x : Tensor
-        Complex, half a spectrum: what is not there is the conjugate of what is; real numbers count
-        as complex, with at least one axis.
+        Half a signal, complex, with at least one axis: the other half consists of the conjugates.
+        Real numbers count as complex.
     n : int, optional
-        How many numbers the result has; the input is cut or filled up with zeros. By default 2 * (m
-        - 1) from m numbers.
+        The number of points of the result; the input is cropped or zero-padded. By default
+        ``2 * (m - 1)`` for m numbers.
     axis : int, default -1
         The axis to transform along.
     norm : {"backward", "ortho", "forward"}, default "backward"
-        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
-        the root of it, or those with a negative one.
+        How to scale transforms of n points: ``"backward"`` scales transforms with a positive
+        exponent by 1/n, ``"forward"`` transforms with a negative exponent by 1/n, and ``"ortho"``
+        both by 1/sqrt(n).
 
     Returns
     -------
     Tensor
-        Real, of the shape of `x` but for the length along the last of the axes, and lengths that
-        are given; from float32 or complex64 numbers of the same precision.
+        Real, of the shape of `x` except along the last of the axes and for given lengths; float32
+        and complex64 keep their precision.
 
     Raises
     ------
     IndexError
         If an axis does not exist.
     ValueError
-        If an axis is named twice, a length is not positive, or `norm` is none of the
-        above.
+        If an axis is named twice, a length is not positive, or `norm` is none of the above.
 
     Notes
     -----
@@ -688,29 +683,29 @@ def ihfft(
     Parameters
     ----------
     x : Tensor
-        Real; integers count as float32, with at least one axis.
+        Real, with at least one axis; integers count as float32.
     n : int, optional
-        How many numbers to transform; the input is cut or filled up with zeros. By default that of
-        the input.
+        The number of points to transform; the input is cropped or zero-padded to it. By default
+        the length of the input.
     axis : int, default -1
         The axis to transform along.
     norm : {"backward", "ortho", "forward"}, default "backward"
-        The transforms scaled by 1/n, for n points: the transforms with a positive exponent, both by
-        the root of it, or those with a negative one.
+        How to scale transforms of n points: ``"backward"`` scales transforms with a positive
+        exponent by 1/n, ``"forward"`` transforms with a negative exponent by 1/n, and ``"ortho"``
+        both by 1/sqrt(n).
 
     Returns
     -------
     Tensor
-        Complex, of the shape of `x` but for lengths that are given, and n // 2 + 1 along the last
-        of the axes; from float32 or complex64 numbers of the same precision.
+        Complex, of the shape of `x` except for given lengths, and of length n // 2 + 1 along the
+        last of the axes; float32 and complex64 keep their precision.
 
     Raises
     ------
     IndexError
         If an axis does not exist.
     ValueError
-        If an axis is named twice, a length is not positive, or `norm` is none of the
-        above.
+        If an axis is named twice, a length is not positive, or `norm` is none of the above.
     TypeError
         If `x` is complex.
 
@@ -731,7 +726,7 @@ def ihfft(
 
 @derivative(lambda g, xp, axes: xp.fft.ifftshift(g, axes=axes))
 def fftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
-    """Move the frequency 0 from the front to the middle.
+    """Move the zero frequency from the front to the middle.
 
     Parameters
     ----------
@@ -762,7 +757,7 @@ def fftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) -> 
 
 @derivative(lambda g, xp, axes: xp.fft.fftshift(g, axes=axes))
 def ifftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) -> Any:
-    """Move the frequency 0 back from the middle to the front: the inverse of `fftshift`.
+    """Move the zero frequency back from the middle to the front: the inverse of `fftshift`.
 
     Parameters
     ----------
@@ -794,16 +789,16 @@ def ifftshift(xp: Any, x: Any, /, *, axes: int | Sequence[int] | None = None) ->
 def fftfreq(
     n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | Device | None = None
 ) -> Tensor:
-    """Return the frequencies of `fft`: those from 0 on first, then the negative ones.
+    """Return the frequencies of `fft`: first 0 and the positive ones, then the negative ones.
 
     Parameters
     ----------
     n : int
         The number of points.
     d : float, default 1
-        The distance of two points, so that frequencies are in cycles for each unit of it.
+        The distance between two points; frequencies are in cycles per unit of it.
     dtype : dtype, optional
-        A real floating one; by default float32, the default dtype.
+        A real floating dtype; by default float32, the default dtype.
     device : str or Device, optional
         By default the `default_device`.
 
@@ -842,9 +837,9 @@ def rfftfreq(
     n : int
         The number of points.
     d : float, default 1
-        The distance of two points, so that frequencies are in cycles for each unit of it.
+        The distance between two points; frequencies are in cycles per unit of it.
     dtype : dtype, optional
-        A real floating one; by default float32, the default dtype.
+        A real floating dtype; by default float32, the default dtype.
     device : str or Device, optional
         By default the `default_device`.
 

@@ -1,4 +1,4 @@
-"""The Gaussian error linear unit, and the distribution of normal numbers that it weighs by."""
+"""The Gaussian error linear unit, and the normal distribution function that it multiplies by."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import call_op, derivative
 from xgrad.support.hints import shown
 
-# Coefficients of polynomials in t = 1 - 2 c / (z + c), of degree n, highest first: Chebyshev
-# interpolants on [-1, 1] of (z + c) * P(X > z) / exp(-z**2 / 2) for a standard normal X and z >= 0.
-# Relative errors: 6e-8 and 2e-18.
+# The constant c, and the coefficients, highest degree first, of a polynomial in
+# t = 1 - 2 c / (z + c): the Chebyshev interpolant on [-1, 1] of (z + c) * P(X > z) / exp(-z**2 / 2)
+# for a standard normal X and z >= 0. Relative errors: 6e-8 and 2e-18.
 _TAIL_32 = (
     3.125,
     (
@@ -69,13 +69,13 @@ _FAR = 40  # where the density is 0 in both dtypes
 def _bounded(xp: Any, x: Any) -> Any:
     """Limit numbers from above: the product of inf and a density of 0 would be NaN.
 
-    At -inf the derivative is NaN, as the result is.
+    At -inf, the derivative is NaN, like the result.
     """
     return xp.minimum(x, _FAR)
 
 
 def _relative_density(xp: Any, x: Any) -> Any:
-    """Return the density of a standard normal number at each element, relative to that at 0."""
+    """Return the standard normal density at each element, relative to the density at 0."""
     return xp.exp(x * x * -0.5)
 
 
@@ -97,10 +97,9 @@ def _probability(xp: Any, x: Any, relative: Any) -> Any:
     lambda g, xp, x: g * (_relative_density(xp, x) * _DENSITY_AT_0), kind=FLOATING, highest=FLOATING
 )
 def _normal_probability(xp: Any, x: Any, /) -> Any:
-    """Return the probability that a standard normal number is below each element, exact where it is
-    small.
+    """Return the probability that a standard normal number is below each element.
 
-    `special.ndtr` is a kernel of SciPy, which is optional.
+    Small probabilities are exact. `special.ndtr` is a kernel of SciPy, which is optional.
     """
     return _probability_below(xp, x)
 
@@ -141,7 +140,7 @@ def _gelu_tanh_rule(g: Any, xp: Any, x: Any, slope: Any) -> Any:
 
 
 def _tangent_and_slope(xp: Any, x: Any) -> tuple[Any, Any]:
-    """Return the hyperbolic tangents, and the derivatives of the result."""
+    """Return the hyperbolic tangents and the derivatives of `gelu`."""
     tangent = xp.tanh(x * (1 + _CUBIC * (x * x)) * _SCALE)
     x = _bounded(xp, x)
     part = (1 - tangent * tangent) * x

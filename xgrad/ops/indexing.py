@@ -1,4 +1,4 @@
-"""Indexing: parts of a tensor read and written by key, by index, or along an axis."""
+"""Indexing: reads and writes of parts of a tensor by key, by index, or along an axis."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from xgrad.ops.dtype_functions import as_operand
 
 __all__ = ["take", "take_along_axis"]
 
-_BOUNDS = frozenset({int, type(None)})  # types of bounds of slices that need no conversion
-_PLAIN = _BOUNDS | {type(...)}  # types of such parts of keys
+_BOUNDS = frozenset({int, type(None)})  # types of slice bounds that need no conversion
+_PLAIN = _BOUNDS | {type(...)}  # types of key parts that need no conversion
 _NUMBERS = (np.number, np.bool_, *SCALARS)
 
 
@@ -57,7 +57,7 @@ def _native_key_part(key: Any, device: Device) -> Any:
                 f" {key.device}: move it with .to(device)"
             )
         return _indices(key._data, device)
-    # Copies: the user's may change before the backward pass.
+    # Copy: the user may change the array before the backward pass.
     if (
         isinstance(key, np.ndarray)
         and (recorder := active_recorder()) is not None
@@ -72,8 +72,9 @@ def _native_key_part(key: Any, device: Device) -> Any:
 
 
 def _indices(key: Any, device: Device) -> Any:
-    """Return an index array as bools or int64: PyTorch takes uint8 for bools, and refuses other
-    integers.
+    """Return an index array as bools or int64.
+
+    PyTorch takes uint8 for bools, and refuses other integers.
     """
     dtype = device.backend.numpy_dtype(key.dtype)
     if dtype.kind not in "biu":
@@ -84,8 +85,9 @@ def _indices(key: Any, device: Device) -> Any:
 
 
 def _lifted(x: Tensor, key: Any, value: Any = None) -> Tensor:
-    """Return a tensor as one of a `vmap`, the same for the whole batch, if the key or the value is
-    of one.
+    """Return `x` as a tensor of a `vmap` if the key or the value belongs to one.
+
+    It is the same for the whole batch.
     """
     for part in (*(key if type(key) is tuple else (key,)), value):
         if isinstance(part, Tensor) and part.device.level > x.device.level:
@@ -100,8 +102,9 @@ def _slice_bound(part: Any) -> int | None:
 
 
 def _native_device(x: Any) -> Any:
-    """Return the device of an array; scalars of NumPy, used as 0-d arrays, have none before NumPy
-    2.1.
+    """Return the device of an array, or None.
+
+    NumPy scalars, which serve as 0-d arrays, have no device before NumPy 2.1.
     """
     return getattr(x, "device", None)
 
@@ -116,7 +119,7 @@ def _getitem(xp: Any, x: Any, /, *, key: Any) -> Any:
 
 
 getitem_function: Function = _getitem.function  # type: ignore[attr-defined]
-_BASIC = _PLAIN | {slice}  # parts of keys that select a view
+_BASIC = _PLAIN | {slice}  # types of key parts that select a view
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
@@ -127,8 +130,8 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     x : Tensor
         Of any shape and dtype.
     key : int, slice, None, Ellipsis, integer or bool array or sequence, or a tuple of these
-        As NumPy's. Integer arrays may repeat an index: the gradients add up. The shape of the
-        result of a bool array depends on its values, which synchronizes with a GPU.
+        As in NumPy. Integer arrays may repeat an index: the gradients add up. With a bool array,
+        the shape of the result depends on its values, which synchronizes with a GPU.
 
     Returns
     -------
@@ -165,8 +168,9 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
 
 def as_element(x: Tensor, made: Tensor) -> None:
-    """Make an element of `x` a value of its own; NumPy's are, those of other libraries may be
-    views.
+    """Make an element of `x` a value of its own, not a view.
+
+    NumPy's elements are values; elements in other libraries may be views.
     """
     made._view = None
     device = made._placement.device
@@ -184,7 +188,7 @@ def _scatter(xp: Any, x: Any, /, *, key: Any, shape: tuple[int, ...]) -> Any:
 
 
 def scatter(x: Tensor, key: Any, shape: tuple[int, ...]) -> Tensor:
-    """Return zeros with `x` added at a key: the derivative of `getitem`, as `getitem` is of this.
+    """Return zeros with `x` added at a key: the derivative of `getitem`, and vice versa.
 
     Parameters
     ----------
@@ -216,8 +220,9 @@ def _zero_assigned(g: Any, xp: Any, key: Any) -> Any:
 
 
 def _assigned_gradient(g: Any, xp: Any, key: Any) -> Any:
-    """Return the gradient of the assigned value: where an index repeats, that of the one which
-    stayed.
+    """Return the gradient of the assigned value.
+
+    Where an index repeats, only the value that stayed gets a gradient.
     """
     selected = g[key]
     parts = key if isinstance(key, tuple) else (key,)
@@ -234,7 +239,7 @@ def _assigned_gradient(g: Any, xp: Any, key: Any) -> Any:
 
 
 def _assign_to_copy(xp: Any, x: Any, value: Any, key: Any) -> Any:
-    """Return a copy of an array with a value at a key."""
+    """Return a copy of an array with a value assigned at a key."""
     return assign_to(xp, xp.asarray(x, copy=True), value, key)
 
 
@@ -262,11 +267,11 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     x : Tensor
         Of any shape and dtype.
     key : as in `getitem`
-        The elements to replace. Where an index repeats, one of its values stays, the last on
-        ``cpu``, which alone gets a gradient. To add up instead, see `index_add`.
+        The elements to replace. Where an index repeats, one of its values stays (on ``cpu``, the
+        last), and only that value gets a gradient. To add them up instead, see `index_add`.
     value : Tensor, array or scalar
-        Of a shape that broadcasts to what the key selects, and of no higher kind than
-        `x`, to whose dtype it is cast.
+        Of a shape that broadcasts to the selected elements, and of no higher kind than `x`. It is
+        cast to the dtype of `x`.
 
     Returns
     -------
@@ -276,7 +281,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
     Raises
     ------
     ValueError
-        If the value does not broadcast to what the key selects.
+        If the value does not broadcast to the selected elements.
     TypeError
         If the value is of a higher kind than `x`, such as floats for integers.
     IndexError
@@ -296,8 +301,9 @@ def setitem(x: Tensor, key: Any, value: Any) -> Tensor:
 
 
 def assignment_operands(x: Any, key: Any, value: Any) -> tuple[Tensor, Any, Any]:
-    """Return the operands of an assignment as kernels take them, the key with arrays for
-    tensors.
+    """Return the operands of an assignment in the form that kernels take.
+
+    The key has arrays in place of tensors.
     """
     x = as_tensor("setitem", "x", x)
     if batching.get() is not None:
@@ -306,8 +312,9 @@ def assignment_operands(x: Any, key: Any, value: Any) -> tuple[Tensor, Any, Any]
 
 
 def as_value(op: str, x: Tensor, value: Any) -> Any:
-    """Return a value for elements of `x`, a scalar or a tensor; TypeError if it is of a higher
-    kind.
+    """Return a value for elements of `x` as a scalar or a tensor.
+
+    Raise TypeError if it is of a higher kind than `x`.
     """
     if not isinstance(value, _NUMBERS):
         value = as_tensor(op, "value", value)
@@ -323,9 +330,9 @@ def as_value(op: str, x: Tensor, value: Any) -> Any:
 
 
 class _AssignAll(Function):
-    """Assignment to every element: the former elements get no gradient, for 0 * NaN would be NaN.
+    """Assignment to every element: the former elements get no gradient, as 0 * NaN would be NaN.
 
-    The result has a graph nevertheless, since whether a mask is full depends on values.
+    The result has a graph nevertheless, since whether a mask is full depends on its values.
     """
 
     name, replaces, own_rule = "setitem", True, False
@@ -360,32 +367,32 @@ def _selects_all(key: Any, x: Tensor) -> bool:
 def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
     """Return `x` with `value` added at a key.
 
-    Indices that repeat add up, which they do not in ``x[key] += value``.
+    Values at repeated indices add up, unlike in ``x[key] += value``.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, and numbers.
+        Numbers, of any shape.
     key : as in `getitem`
         The elements to add to.
     value : Tensor, array or scalar
-        Of a shape that broadcasts to what the key selects.
+        Of a shape that broadcasts to the selected elements.
 
     Returns
     -------
     Tensor
-        Of the shape of `x`, and of the dtype that both are promoted to.
+        Of the shape of `x`, and of the dtype that both promote to.
 
     Raises
     ------
     ValueError
-        If the value does not broadcast to what the key selects.
+        If the value does not broadcast to the selected elements.
     IndexError
         If an index is out of bounds.
 
     Notes
     -----
-    Differentiable to any order. On a GPU, floats add up in no fixed order.
+    Differentiable to any order. On a GPU, floats are added in no fixed order.
 
     Examples
     --------
@@ -395,7 +402,11 @@ def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
     """
     x = _lifted(as_tensor("index_add", "x", x), key, value)
     key, value = _native_key(key, x.device), as_operand("index_add", "value", value, x)
-    value = x.device.lift(value) if value.device.level < x.device.level else value  # type: ignore[attr-defined]
+    value = (
+        x.device.lift(value)  # type: ignore[attr-defined]
+        if value.device.level < x.device.level
+        else value
+    )
     return x + _scatter(
         namespace.broadcast_to(value, _getitem(x.detach(), key=key).shape), key=key, shape=x.shape
     )
@@ -423,16 +434,16 @@ def _take_rule(g: Any, xp: Any, x_shape: tuple[int, ...], indices: Any, axis: in
 
 @derivative(_take_rule, None)
 def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
-    """Return the slices of `x` at some indices along an axis.
+    """Return the slices of `x` at given indices along an axis.
 
     Parameters
     ----------
     x : Tensor
         Of any dtype, with at least one axis.
     indices : Tensor
-        Integers, of shape (n,); those that repeat add up their gradients.
+        Integers, of shape (n,); the gradients of repeated indices add up.
     axis : int, optional
-        The axis to take along; it may be left out where there is just one axis.
+        The axis to take along; it may be omitted if `x` has only one axis.
 
     Returns
     -------
@@ -443,8 +454,10 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     ------
     IndexError
         If an index is out of bounds; on ``cuda`` it wraps around instead.
+    ValueError
+        If `axis` is omitted and `x` does not have one axis.
     DeviceError
-        If the two are on different devices.
+        If `x` and `indices` are on different devices.
 
     Notes
     -----
@@ -463,8 +476,9 @@ def take(xp: Any, x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
 
 @derivative(lambda g, xp, indices, axis: xp.take_along_axis(g, indices, axis=axis), None)
 def put_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int, shape: tuple[int, ...]) -> Any:
-    """Return zeros with elements added at indices along an axis: the derivative of
-    `take_along_axis`.
+    """Return zeros with elements added at indices along an axis.
+
+    This is the derivative of `take_along_axis`.
     """
     key = [
         xp.reshape(
@@ -485,14 +499,14 @@ def _take_along_axis_rule(
 
 @derivative(_take_along_axis_rule, None)
 def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
-    """Return elements of `x` at indices that differ from place to place along the other axes.
+    """Return elements of `x` at indices along an axis, which may differ along the other axes.
 
     Parameters
     ----------
     x : Tensor
         Of any dtype, with at least one axis.
     indices : Tensor
-        Integers, of as many axes as `x`; the lengths of all but `axis` broadcast.
+        Integers, with as many axes as `x`; all axes but `axis` broadcast.
     axis : int, default -1
         The axis to take along.
 
@@ -506,7 +520,7 @@ def take_along_axis(xp: Any, x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     IndexError
         If an index is out of bounds; on ``cuda`` it wraps around instead.
     DeviceError
-        If the two are on different devices.
+        If `x` and `indices` are on different devices.
 
     Notes
     -----

@@ -39,26 +39,26 @@ def _concat(xp: Any, *arrays: Any, axis: int | None = 0) -> Any:
 
 @explained
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
-    """Join tensors along an axis that they have.
+    """Join tensors along an existing axis.
 
     Parameters
     ----------
     arrays : sequence of Tensor
-        At least one, of shapes that agree but for `axis`, on one device.
+        At least one tensor; all on one device, of shapes that agree except along `axis`.
     axis : int or None, default 0
         The axis to join along; None joins all elements in row order.
 
     Returns
     -------
     Tensor
-        Of the joined shape, and of the dtype that all promote to.
+        Of the joined shape and of the dtype to which the inputs promote.
 
     Raises
     ------
     ValueError
         If the shapes do not agree.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
@@ -90,21 +90,21 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     Parameters
     ----------
     arrays : sequence of Tensor
-        At least one, of one shape, on one device.
+        At least one tensor; all of one shape, on one device.
     axis : int, default 0
-        The new axis in the result.
+        The position of the new axis in the result.
 
     Returns
     -------
     Tensor
-        With one axis more, as long as there are tensors.
+        With one more axis, whose length is the number of tensors.
 
     Raises
     ------
     ValueError
         If the shapes differ.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
@@ -152,12 +152,12 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     Returns
     -------
     tuple of Tensor
-        As many as `axis` is long, with one axis less.
+        One tensor for each index along `axis`, with one axis less.
 
     Raises
     ------
     IndexError
-        If there is no such axis.
+        If `axis` is out of bounds.
 
     Notes
     -----
@@ -182,7 +182,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 def _repeat_rule(g: Any, xp: Any, x_shape: tuple[int, ...], repeats: int, axis: int | None) -> Any:
-    """Sum the copies of each element, along an axis of their own."""
+    """Sum the gradients of each element's copies, which get an axis of their own."""
     shape = (math.prod(x_shape),) if axis is None else x_shape
     axis = (axis or 0) % len(shape) + 1
     return xp.reshape(
@@ -197,39 +197,39 @@ def _repeat(xp: Any, x: Any, /, *, repeats: int, axis: int | None) -> Any:
 
 @derivative(None)
 def _repeated(xp: Any, repeats: Any, /, *, count: int) -> Any:
-    """Return the indices of `count` elements, each as often as it is repeated."""
+    """Return the indices of `count` elements, each repeated as often as its element."""
     numbers = xp.arange(count, dtype=xp.int64, device=getattr(repeats, "device", None))
     return xp.repeat(numbers, xp.astype(repeats, xp.int64))
 
 
 @explained
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Return `x` with each element several times, one after the other.
+    """Repeat each element of `x`.
 
     Parameters
     ----------
     x : Tensor
         Of any shape and dtype.
     repeats : int or Tensor
-        The number of copies of each element; one number for all, or integers of shape (n,) where
-        there are n elements along `axis`. The shape of the result then depends on values, which
+        The number of copies of each element: one number for all, or integers of shape (n,) for n
+        elements along `axis`. With a tensor, the shape of the result depends on its values, which
         synchronizes with a GPU.
     axis : int, optional
-        The axis; by default all elements in row order, as one axis.
+        The axis to repeat along; by default, all elements in row order form one axis.
 
     Returns
     -------
     Tensor
-        Of the shape of `x`, longer along `axis`; or with one axis.
+        Of the shape of `x` with another length along `axis`; without an `axis`, with one axis.
 
     Raises
     ------
     TypeError
-        If `repeats` are not integers.
+        If `repeats` is not an int or integers.
     ValueError
-        If one is negative, or there are not as many as elements.
+        If a number is negative, or `repeats` has neither n numbers nor one.
     DeviceError
-        If the two are on different devices.
+        If `x` and `repeats` are on different devices.
 
     Notes
     -----
@@ -244,7 +244,7 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     Tensor([2, 2, 2])
     """
     x = as_tensor("repeat", "x", x)
-    if x.ndim == 0 and axis in (0, -1):  # NumPy takes a 0-d array for one element, others do not
+    if x.ndim == 0 and axis in (0, -1):  # NumPy treats a 0-d array as one element, others do not
         axis = None
     if isinstance(repeats, int):
         return _repeat(x, repeats=repeats, axis=axis)
@@ -263,7 +263,7 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
 
 
 def _tile_rule(g: Any, xp: Any, x_shape: tuple[int, ...], repetitions: tuple[int, ...]) -> Any:
-    """Sum the copies: the even axes are numbers of copies, the odd ones those of `x`."""
+    """Sum the gradients of the copies: even axes count copies, odd axes are the axes of `x`."""
     ndim = len(g.shape)
     shape, copies = ((1,) * (ndim - len(lengths)) + lengths for lengths in (x_shape, repetitions))
     g = xp.reshape(g, tuple(n for pair in zip(copies, shape, strict=True) for n in pair))
@@ -276,27 +276,27 @@ def _tile(xp: Any, x: Any, /, *, repetitions: tuple[int, ...]) -> Any:
 
 
 def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
-    """Return copies of `x` side by side along axes.
+    """Return copies of `x` side by side along each axis.
 
     Parameters
     ----------
     x : Tensor
         Of any shape and dtype.
     repetitions : tuple of int
-        The number of copies along each axis, from the last on; new axes come first, and those
-        without a number have one copy.
+        The number of copies along each axis, aligned at the last axis. New axes come first; an axis
+        without a number gets one copy.
 
     Returns
     -------
     Tensor
-        With as many axes as `x` or as there are numbers, whichever is more.
+        With as many axes as `x` or as `repetitions` has numbers, whichever is more.
 
     Raises
     ------
     TypeError
-        If `repetitions` are not a tuple or list.
+        If `repetitions` is not a tuple or list.
     ValueError
-        If one is negative.
+        If a number is negative.
 
     Notes
     -----

@@ -20,30 +20,30 @@ class LstsqResult(NamedTuple):
 
 
 def lstsq(x1: Tensor, x2: Tensor, /, *, rcond: float | None = None) -> LstsqResult:
-    """Return least-squares solutions X of ``x1 @ X = x2``, of several the one with the least norm.
+    """Return the least-squares solutions X of ``x1 @ X = x2`` that have the least norm.
 
     Parameters
     ----------
     x1 : Tensor
         Matrices of shape (..., m, n); integers count as float32.
     x2 : Tensor
-        One vector of shape (m,), or matrices of shape (..., m, k), whose first axes broadcast
-        against those of `x1`.
+        One vector of shape (m,), or matrices of shape (..., m, k). The batch axes of `x1` and `x2`
+        broadcast.
     rcond : float, optional
-        Singular values up to this part of the largest count as 0; by default max(m, n) times the
-        precision of the dtype.
+        Singular values up to this fraction of the largest count as 0; by default max(m, n) times
+        the machine epsilon of the dtype.
 
     Returns
     -------
     solution : Tensor
         Of shape (..., n) for a vector, else (..., n, k).
     residuals : Tensor
-        The squared lengths of the columns of ``x1 @ X - x2``, real: of shape (...) for a
-        vector, else (..., k).
+        The squared norms of the columns of ``x1 @ X - x2``: real, of shape (...) for a vector, else
+        (..., k).
     rank : Tensor
         The ranks of the matrices, int64, of shape (...); not differentiable.
     singular_values : Tensor
-        Those of the matrices, of shape (..., min(m, n)).
+        The singular values of the matrices, of shape (..., min(m, n)).
 
     Raises
     ------
@@ -52,13 +52,13 @@ def lstsq(x1: Tensor, x2: Tensor, /, *, rcond: float | None = None) -> LstsqResu
     numpy.linalg.LinAlgError
         If `x1` holds NaN or infinity, on ``cpu``.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order, by `pinv`: along changes that leave the rank as it is. Like
-    ``numpy.linalg.lstsq`` and ``torch.linalg.lstsq``, but that residuals are always there, 0 within
-    rounding where there is a solution.
+    Differentiable to any order, through `pinv`, along changes that preserve the rank. Like
+    ``numpy.linalg.lstsq`` and ``torch.linalg.lstsq``, but residuals are always returned; they are 0
+    up to rounding where there is an exact solution.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def lstsq(x1: Tensor, x2: Tensor, /, *, rcond: float | None = None) -> LstsqResu
     >>> xgrad.round(solution), rank
     (Tensor([1., 2.]), Tensor(2))
     """
-    x1, x2 = as_floating("lstsq", x1), as_tensor("lstsq", "x2", x2)
+    x1, x2 = as_floating("lstsq", "x1", x1), as_tensor("lstsq", "x2", x2)
     vector = x2.ndim == 1
     if x1.ndim < 2 or not x2.ndim or x2.shape[-1 if vector else -2] != x1.shape[-2]:
         raise ValueError(

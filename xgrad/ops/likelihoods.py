@@ -1,4 +1,4 @@
-"""Negative log-likelihoods of distributions of numbers."""
+"""Negative log-likelihood losses for Poisson and normal distributions."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def poisson_nll_loss(
     Parameters
     ----------
     input : Tensor
-        Logarithms of the rates, of any shape, or the rates.
+        The logarithms of the rates, or the rates, of any shape.
     target : Tensor
         The counts, of the shape of `input`.
     log_input : bool, default True
-        Whether `input` has logarithms.
+        Whether `input` holds logarithms.
     full : bool, default False
         Whether to add ``log(target!)`` for counts above 1, by Stirling's formula.
     eps : float, default 1e-8
@@ -45,12 +45,12 @@ def poisson_nll_loss(
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+        A scalar; with ``reduction="none"``, a tensor of the shape of the inputs.
 
     Raises
     ------
     ValueError
-        If the shapes differ, or `eps` or `reduction` is none of the above.
+        If the shapes differ, or `eps` or `reduction` is invalid.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def poisson_nll_loss(
     input, target = loss_inputs("poisson_nll_loss", reduction, input=input, target=target)
     losses = exp(input) - target * input if log_input else input - target * log(input + eps)
     if full:
-        count = clip(target, 1)  # the logarithm of smaller ones is not used, and may not exist
+        count = clip(target, 1)  # smaller counts may have no logarithm; it is not used
         stirling = count * log(count) - count + 0.5 * log(2 * math.pi * count)
         losses = losses + where(target > 1, stirling, 0)
     return reduce_losses(losses, reduction)
@@ -90,12 +90,12 @@ def gaussian_nll_loss(
     target : Tensor
         The samples, of the shape of `input`.
     var : Tensor
-        The variances, of the shape of `input`, or of that with some lengths of 1, or without the
-        last axis.
+        The variances, of the shape of `input`. Some lengths may be 1, or the last axis may be
+        missing.
     full : bool, default False
         Whether to add the constant ``log(2 pi) / 2``.
     eps : float, default 1e-6
-        The least variance, 0 or more. The gradient ignores this limit, so that variances can
+        The smallest variance, 0 or more. The gradient ignores this limit, so that variances can
         grow again.
     reduction : {"mean", "sum", "none"}, default "mean"
         How to reduce the losses.
@@ -103,18 +103,20 @@ def gaussian_nll_loss(
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of the shape of `input`.
+        A scalar; with ``reduction="none"``, a tensor of the shape of `input`.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit, `eps` or `reduction` is none of the above, or a variance is
-        negative, which is not checked on ``cuda``: that would have to synchronize.
+        If the shapes do not fit, `eps` or `reduction` is invalid, or a variance is negative. The
+        variances are not checked on ``cuda``, where the check would have to synchronize.
 
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.gaussian_nll_loss(xgrad.zeros(2), xgrad.asarray([1.0, 2.0]), xgrad.ones(2))
+    >>> xgrad.nn.functional.gaussian_nll_loss(
+    ...     xgrad.zeros(2), xgrad.asarray([1.0, 2.0]), xgrad.ones(2)
+    ... )
     Tensor(1.25)
     """
     op = "gaussian_nll_loss"

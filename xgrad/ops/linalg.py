@@ -46,7 +46,7 @@ def diagonal(xp: Any, x: Any, /, *, offset: int = 0) -> Any:
     Returns
     -------
     Tensor
-        Of shape (..., k), with as many elements as the diagonal has.
+        Of shape (..., k), where k is the length of the diagonal.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     offset : int, default 0
         The offset from the main diagonal, above it if positive.
     dtype : dtype, optional
-        The dtype to sum in and to return; by default that of `x`, and at least int64 for
+        The dtype of the sum and the result; by default the dtype of `x`, but at least int64 for
         integers.
 
     Returns
@@ -107,22 +107,24 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 
 
 def _leave_out_products(xp: Any, s: Any) -> tuple[Any, Any]:
-    """Return the products of all numbers but one, and those of all but two, 0 where the two are
-    one; no division.
+    """Return the products of all numbers but one, and of all numbers but two, without division.
+
+    The products of all but two are 0 where the two are the same number.
     """
     before = exclusive_cumprod(xp, s)
     after = xp.flip(exclusive_cumprod(xp, xp.flip(s, axis=-1)), axis=-1)
     ones = xp.ones_like(s[..., None, :] + s[..., :, None])
     later = xp.triu(ones * s[..., None, :], k=1) + xp.tril(
         ones
-    )  # in each row, the numbers after its own
+    )  # in row i, the numbers after number i
     pairs = xp.triu(before[..., :, None] * exclusive_cumprod(xp, later) * after[..., None, :], k=1)
     return before * after, pairs + xp.matrix_transpose(pairs)
 
 
 def _svd_and_phase(xp: Any, x: Any) -> tuple[Any, Any, Any, Any]:
-    """Return U conjugated, S, Vh conjugated, and the determinant of U @ Vh, of length 1, as
-    matrices.
+    """Return conj(U), S, conj(Vh), and the determinant of ``U @ Vh`` of shape (..., 1, 1).
+
+    The determinant has an absolute value of 1.
     """
     u, s, vh = xp.linalg.svd(x, full_matrices=False)
     phase = xp.linalg.det(u) * xp.linalg.det(vh)
@@ -140,8 +142,9 @@ def _cofactors_rule(g: Any, xp: Any, x: Any) -> Any:
 
 @derivative(_cofactors_rule)
 def _cofactors(xp: Any, x: Any, /) -> Any:
-    """Return the derivative of the determinant by each element, made of products of all singular
-    values but one.
+    """Return the matrices of cofactors: the derivatives of determinants by each element.
+
+    They are composed of products of all singular values but one.
     """
     u, s, vh, phase = _svd_and_phase(xp, x)
     without, _ = _leave_out_products(xp, s)
@@ -150,7 +153,7 @@ def _cofactors(xp: Any, x: Any, /) -> Any:
 
 @derivative(lambda g, xp, x: g[..., None, None] * call_op(_cofactors, xp, x), kind=FLOATING)
 def det(xp: Any, x: Any, /) -> Any:
-    """Return the determinants.
+    """Return the determinants of square matrices.
 
     Parameters
     ----------
@@ -169,9 +172,9 @@ def det(xp: Any, x: Any, /) -> Any:
 
     Notes
     -----
-    The gradient is the matrix of cofactors, by a singular value decomposition: it is right for
-    singular matrices, of any rank, and so is the second derivative. The third is infinite or NaN
-    where singular values repeat.
+    The gradient is the matrix of cofactors, computed from a singular value decomposition. It is
+    correct for singular matrices of any rank, and so is the second derivative. The third derivative
+    is infinite or NaN where singular values repeat.
 
     Python array API standard, linear algebra extension: ``det``.
 
@@ -227,8 +230,8 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 
     Notes
     -----
-    For a singular matrix there is no derivative, and the backward pass raises an error; on ``cuda``
-    the gradient is infinite or NaN.
+    A singular matrix has no derivative: the backward pass raises an error, or on ``cuda`` returns
+    an infinite or NaN gradient.
 
     Python array API standard, linear algebra extension: ``slogdet``.
 
@@ -249,7 +252,7 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
     lambda g, xp, out: -(xp.matrix_transpose(out) @ g @ xp.matrix_transpose(out)), kind=FLOATING
 )
 def inv(xp: Any, x: Any, /) -> Any:
-    """Return the inverses.
+    """Return the inverses of square matrices.
 
     Parameters
     ----------
@@ -259,18 +262,18 @@ def inv(xp: Any, x: Any, /) -> Any:
     Returns
     -------
     Tensor
-        Of the shape of `x`.
+        Same shape as `x`.
 
     Raises
     ------
     ValueError
         If the matrices are not square.
     numpy.linalg.LinAlgError
-        If one is singular; on ``cuda`` the result is NaN or infinite instead.
+        If a matrix is singular; on ``cuda`` the result is NaN or infinite instead.
 
     Notes
     -----
-    To solve an equation, `solve` is faster and more exact.
+    To solve a linear system, `solve` is faster and more accurate.
 
     Python array API standard, linear algebra extension: ``inv``.
 
@@ -295,9 +298,7 @@ def _solve_left(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], out: Any) -
     if len(x2_shape) == 1:
         g, out = g[..., None], out[..., None]
     adjoint_solution = call_op(solve, xp, xp.matrix_transpose(x1), g)
-    if (
-        len(x1.shape) == 2 < len(out.shape)
-    ):  # the sum of gradients of a batch, without computing each
+    if len(x1.shape) == 2 < len(out.shape):  # sums the gradients of a batch without computing each
         summed = (*range(len(out.shape) - 2), len(out.shape) - 1)
         return -xp.tensordot(adjoint_solution, out, axes=(summed, summed))
     return -(adjoint_solution @ xp.matrix_transpose(out))
@@ -312,8 +313,8 @@ def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
     x1 : Tensor
         Matrices of shape (..., n, n); integers count as float32.
     x2 : Tensor
-        One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast
-        against those of `x1`: several vectors are columns.
+        One vector of shape (n,), or matrices of shape (..., n, k), where several vectors are
+        columns. The batch axes of `x1` and `x2` broadcast.
 
     Returns
     -------
@@ -327,7 +328,7 @@ def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
     numpy.linalg.LinAlgError
         If a matrix is singular; on ``cuda`` the result is NaN or infinite instead.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
@@ -345,11 +346,12 @@ def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
         raise ValueError("expected a vector of shape (n,) or matrices of shape (..., n, k) for x2")
     if batches[0] == batches[1]:
         return xp.linalg.solve(x1, x2)
-    if len(x1.shape) == 2 and not vector:  # one matrix, factored once: all vectors are columns
+    if len(x1.shape) == 2 and not vector:  # one matrix, factored once: all vectors become columns
         columns = xp.moveaxis(x2, -2, 0)
         out = xp.linalg.solve(x1, xp.reshape(columns, (x1.shape[-1], math.prod(columns.shape[1:]))))
         return xp.moveaxis(xp.reshape(out, columns.shape), 0, -2)
-    # CuPy does not broadcast; with an axis less, CuPy and PyTorch take matrices for vectors.
+    # CuPy does not broadcast. CuPy and PyTorch take matrices for vectors if x2 has one axis less
+    # than x1.
     x2, shape = x2[:, None] if vector else x2, np.broadcast_shapes(*batches)
     x1, x2 = [xp.broadcast_to(x, (*shape, *x.shape[-2:])) for x in (x1, x2)]
     out = xp.linalg.solve(x1, x2)
@@ -358,7 +360,7 @@ def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 def _pinv_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
     up, back = adjoint(xp, g), adjoint(xp, out)
-    if x.shape[-2] >= x.shape[-1]:  # in an order without larger intermediate matrices
+    if x.shape[-2] >= x.shape[-1]:  # in an order that avoids large intermediate matrices
         narrow, wide = up @ (out @ back), back @ (out @ up)
         return narrow - x @ (out @ narrow) + wide - wide @ (out @ x) - back @ (g @ back)
     narrow, wide = (up @ out) @ back, (back @ out) @ up
@@ -379,8 +381,8 @@ def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     x : Tensor
         Of shape (..., m, n); integers count as float32.
     rtol : float or Tensor, optional
-        Singular values up to this part of the largest count as 0; one number, or one
-        for each matrix. By default max(m, n) times the precision of the dtype.
+        Singular values up to this fraction of the largest count as 0: one number, or one for each
+        matrix; by default max(m, n) times the machine epsilon of the dtype.
 
     Returns
     -------
@@ -396,9 +398,9 @@ def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
 
     Notes
     -----
-    The derivative is that along changes that leave the rank as it is (G. H. Golub and V. Pereyra,
-    "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables
-    separate", 1973); where the rank changes, the pseudo-inverse jumps.
+    The derivative is along changes that preserve the rank (G. H. Golub and V. Pereyra, "The
+    differentiation of pseudo-inverses and nonlinear least squares problems whose variables
+    separate", 1973); where the rank changes, the pseudo-inverse is discontinuous.
 
     Python array API standard, linear algebra extension: ``pinv``.
 
@@ -428,8 +430,8 @@ def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     x : Tensor
         Of shape (..., m, n); integers count as float32.
     rtol : float or Tensor, optional
-        Singular values up to this part of the largest count as 0; one number, or one
-        for each matrix. By default max(m, n) times the precision of the dtype.
+        Singular values up to this fraction of the largest count as 0: one number, or one for each
+        matrix; by default max(m, n) times the machine epsilon of the dtype.
 
     Returns
     -------

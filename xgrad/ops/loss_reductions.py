@@ -15,14 +15,14 @@ from xgrad.support.hints import shown
 
 
 def reduced(xp: Any, losses: Any, reduction: str) -> Any:
-    """Return the mean or the sum of losses, or the losses."""
+    """Return the mean or the sum of losses, or the losses themselves."""
     return (
         xp.mean(losses) if reduction == "mean" else xp.sum(losses) if reduction == "sum" else losses
     )
 
 
 def reduce_losses(losses: Tensor, reduction: str, weight: Tensor | None = None) -> Tensor:
-    """Return the mean or the sum of losses, or the losses, times a weight of each."""
+    """Return the mean or the sum of weighted losses, or the weighted losses themselves."""
     out: Tensor = reduced(namespace, losses if weight is None else losses * weight, reduction)
     return out
 
@@ -36,8 +36,8 @@ def check_reduction(name: str, reduction: str, *others: str) -> None:
         )
 
 
-#: Ranges of numbers among the options of losses, by the option, or by the loss and the option;
-#: others are not NaN.
+#: Valid ranges of the losses' numeric options, by option, or by loss and option. All other numeric
+#: options must not be NaN.
 _RANGES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "beta": (">= 0", lambda x: x >= 0),
     "delta": ("> 0", lambda x: x > 0),
@@ -50,8 +50,9 @@ _FLAGS = ("full", "log_input", "log_target", "swap")
 
 
 def check_options(op: str, title: str = "", /, **options: Any) -> None:
-    """Raise TypeError for options of a loss of another type, ValueError for others; `title` is its
-    name in errors.
+    """Raise TypeError or ValueError for an option of a wrong type or value.
+
+    `title` is the name of the loss in errors.
     """
     title = title or op
     for name, value in options.items():
@@ -74,8 +75,9 @@ def check_options(op: str, title: str = "", /, **options: Any) -> None:
 
 
 def loss_inputs(op: str, reduction: str, **inputs: Any) -> list[Tensor]:
-    """Return the inputs of a loss as tensors; ValueError unless they have one shape, and the
-    reduction exists.
+    """Return the inputs of a loss as tensors.
+
+    Raises ValueError unless the inputs have one shape and the reduction exists.
     """
     check_reduction(op, reduction)
     tensors = [as_tensor(op, name, x) for name, x in inputs.items()]

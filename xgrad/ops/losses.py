@@ -1,4 +1,4 @@
-"""Losses of numbers: of regression, of two classes, and of distributions."""
+"""Losses for regression, for binary classification, and for distributions."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+        A scalar; with ``reduction="none"``, a tensor of the shape of the inputs.
 
     Raises
     ------
     ValueError
-        If the shapes differ, or `reduction` is none of the above.
+        If the shapes differ, or `reduction` is invalid.
 
     Examples
     --------
@@ -66,9 +66,7 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     >>> xgrad.nn.functional.mse_loss(xgrad.asarray([1.0, 2.0]), xgrad.asarray([1.0, 4.0]))
     Tensor(2.)
     """
-    check_reduction(
-        "mse_loss", reduction
-    )  # not by `loss_inputs`, which takes several times as long
+    check_reduction("mse_loss", reduction)  # not by `loss_inputs`, which is several times slower
     input, target = as_tensor("mse_loss", "input", input), as_tensor("mse_loss", "target", target)
     if input.shape != target.shape:
         raise ValueError(
@@ -92,12 +90,12 @@ def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+        A scalar; with ``reduction="none"``, a tensor of the shape of the inputs.
 
     Raises
     ------
     ValueError
-        If the shapes differ, or `reduction` is none of the above.
+        If the shapes differ, or `reduction` is invalid.
 
     Examples
     --------
@@ -115,7 +113,7 @@ def _huber_rule(g: Any, xp: Any, x: Any, delta: float, scale: float) -> Any:
 
 @derivative(_huber_rule, kind=FLOATING, highest=FLOATING, autocast="wide")
 def _huber(xp: Any, x: Any, /, delta: float, scale: float) -> Any:
-    """Return half the square up to `delta`, linear beyond, times `scale`."""
+    """Return half the square up to `delta` and a linear function beyond, times `scale`."""
     size = xp.abs(x)
     near = xp.minimum(size, delta)
     return near * (size - near / 2) * scale
@@ -132,19 +130,19 @@ def huber_loss(
     input, target : Tensor
         Of one shape.
     delta : float, default 1
-        The error from which the loss is linear; above 0.
+        The error beyond which the loss is linear; above 0.
     reduction : {"mean", "sum", "none"}, default "mean"
         How to reduce the losses.
 
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+        A scalar; with ``reduction="none"``, a tensor of the shape of the inputs.
 
     Raises
     ------
     ValueError
-        If the shapes differ, `delta` is not above 0, or `reduction` is none of the above.
+        If the shapes differ, `delta` is not above 0, or `reduction` is invalid.
 
     Examples
     --------
@@ -161,31 +159,33 @@ def huber_loss(
 def smooth_l1_loss(
     input: Tensor, target: Tensor, *, beta: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """Return `huber_loss` over `beta`: the absolute error, smooth near 0.
+    """Return `huber_loss` divided by `beta`: the absolute error, smoothed near 0.
 
     Parameters
     ----------
     input, target : Tensor
         Of one shape.
     beta : float, default 1
-        The error from which the loss is linear; 0 for `l1_loss`.
+        The error beyond which the loss is linear; 0 gives `l1_loss`.
     reduction : {"mean", "sum", "none"}, default "mean"
         How to reduce the losses.
 
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+        A scalar; with ``reduction="none"``, a tensor of the shape of the inputs.
 
     Raises
     ------
     ValueError
-        If the shapes differ, `beta` is negative, or `reduction` is none of the above.
+        If the shapes differ, `beta` is negative, or `reduction` is invalid.
 
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.smooth_l1_loss(xgrad.asarray([1.0, 3.0]), xgrad.zeros(2), beta=2.0, reduction="none")
+    >>> xgrad.nn.functional.smooth_l1_loss(
+    ...     xgrad.asarray([1.0, 3.0]), xgrad.zeros(2), beta=2.0, reduction="none"
+    ... )
     Tensor([0.25, 2.  ])
     """
     check_options("smooth_l1_loss", beta=beta)
@@ -199,8 +199,9 @@ def _bce_rule(g: Any, xp: Any, input: Any, target: Any) -> Any:
 
 
 def _logarithms(xp: Any, x: Any) -> tuple[Any, Any]:
-    """Return the logarithms of x and 1 - x, at least -100, without NumPy's warnings of the
-    logarithm of 0.
+    """Return the logarithms of x and 1 - x, limited to at least -100.
+
+    The logarithm of 0 is not computed, so that NumPy does not warn.
     """
     zero, one = x == 0, x == 1
     log = xp.maximum(xp.log(xp.where(zero, 1, x)), -100)
@@ -222,10 +223,10 @@ def _bce(xp: Any, input: Any, target: Any, /) -> Any:
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return the cross-entropy between probabilities of one of two classes and a target, in nats.
+    """Return the binary cross-entropy between probabilities and a target, in nats.
 
-    Logarithms are at least -100, and the derivative is finite, as in PyTorch.
-    `binary_cross_entropy_with_logits` is more accurate.
+    Both are probabilities of one of two classes. Logarithms are limited to at least -100, and the
+    derivative is finite, as in PyTorch. `binary_cross_entropy_with_logits` is more accurate.
 
     Parameters
     ----------
@@ -234,20 +235,20 @@ def binary_cross_entropy(
     target : Tensor
         Probabilities, of the shape of `input`.
     weight : Tensor, optional
-        Of each loss, of a shape that broadcasts to that of `input`.
+        The weight of each loss, of a shape that broadcasts to the shape of `input`.
     reduction : {"mean", "sum", "none"}, default "mean"
         How to reduce the losses.
 
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+        A scalar; with ``reduction="none"``, a tensor of the shape of the inputs.
 
     Raises
     ------
     ValueError
-        If the shapes differ, `reduction` is none of the above, or `input` is not from 0 to 1, which
-        is not checked on ``cuda``: that would have to synchronize.
+        If the shapes differ, `reduction` is invalid, or `input` is not from 0 to 1. The range is
+        not checked on ``cuda``, where the check would have to synchronize.
 
     Examples
     --------
@@ -275,7 +276,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """Return the cross-entropy between ``sigmoid(input)`` and a target, in nats.
+    """Return the binary cross-entropy between ``sigmoid(input)`` and a target, in nats.
 
     Both are probabilities of one of two classes.
 
@@ -286,21 +287,21 @@ def binary_cross_entropy_with_logits(
     target : Tensor
         Probabilities, of the shape of `input`.
     weight : Tensor, optional
-        Of each loss, of a shape that broadcasts to that of `input`.
+        The weight of each loss, of a shape that broadcasts to the shape of `input`.
     pos_weight : Tensor, optional
-        Of the positive class, of a shape that broadcasts to that of `input`.
+        The weight of the positive class, of a shape that broadcasts to the shape of `input`.
     reduction : {"mean", "sum", "none"}, default "mean"
         How to reduce the losses.
 
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+        A scalar; with ``reduction="none"``, a tensor of the shape of the inputs.
 
     Raises
     ------
     ValueError
-        If the shapes differ, or `reduction` is none of the above.
+        If the shapes differ, or `reduction` is invalid.
 
     Examples
     --------
@@ -330,27 +331,30 @@ def kl_div(
     input : Tensor
         Logarithms of probabilities, of any shape.
     target : Tensor
-        Probabilities, of the same shape, or their logarithms. A negative one makes its term NaN.
+        Probabilities of the same shape, or their logarithms. A negative probability makes its term
+        NaN.
     reduction : {"mean", "sum", "batchmean", "none"}, default "mean"
-        How to reduce the terms; "batchmean", the sum
-        over the length of the first axis, is the divergence.
+        How to reduce the terms; "batchmean", the sum divided by the length of the first axis, is
+        the divergence.
     log_target : bool, default False
-        Whether `target` has logarithms.
+        Whether `target` holds logarithms.
 
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+        A scalar; with ``reduction="none"``, a tensor of the shape of the inputs.
 
     Raises
     ------
     ValueError
-        If the shapes differ, or `reduction` is none of the above.
+        If the shapes differ, or `reduction` is invalid.
 
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.kl_div(xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([[0.0, 1.0]]), reduction="batchmean")
+    >>> xgrad.nn.functional.kl_div(
+    ...     xgrad.asarray([[-1.0, -2.0]]), xgrad.asarray([[0.0, 1.0]]), reduction="batchmean"
+    ... )
     Tensor(2.)
     """
     check_options("kl_div", reduction=reduction, log_target=log_target)

@@ -1,6 +1,4 @@
-"""The standard's manipulation functions: shapes, broadcasting and the order of axes and
-elements.
-"""
+"""The standard's manipulation functions for shapes, broadcasting, and axis and element order."""
 
 from __future__ import annotations
 
@@ -42,10 +40,10 @@ def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = N
     x : Tensor
         Of any shape and dtype.
     shape : tuple of int
-        The new shape; one length may be -1, and follows from the others.
+        The new shape; one length may be -1, and is inferred from the others.
     copy : bool, optional
-        True copies; False refuses to; None copies where it must. A result without a copy is a
-        view of `x`: writes to one reach the other.
+        True always copies, False raises an error instead, and None copies only where necessary. A
+        result without a copy is a view of `x`: writes to one reach the other.
 
     Returns
     -------
@@ -75,7 +73,7 @@ def reshape(xp: Any, x: Any, /, shape: tuple[int, ...], *, copy: bool | None = N
         return xp.reshape(xp.asarray(x, copy=True), shape)
     try:
         return xp.reshape(x, shape, copy=False)
-    except AttributeError:  # of CuPy and array-api-strict
+    except AttributeError:  # from CuPy and array-api-strict
         raise ValueError(
             f"copy=False, but shape {shape} of elements in this order needs a copy"
         ) from None
@@ -93,7 +91,8 @@ def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
     x : Tensor
         Of any shape and dtype.
     axes : tuple of int
-        For each axis of the result, the axis of `x` that it is; negative ones count from the last.
+        For each axis of the result, the corresponding axis of `x`; negative ones count from the
+        last.
 
     Returns
     -------
@@ -103,7 +102,7 @@ def permute_dims(xp: Any, x: Any, /, axes: tuple[int, ...]) -> Any:
     Raises
     ------
     ValueError
-        If `axes` does not name every axis once.
+        If `axes` does not name every axis exactly once.
 
     Notes
     -----
@@ -216,12 +215,12 @@ def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
     Returns
     -------
     Tensor
-        With fewer axes.
+        Of the shape of `x` without these axes.
 
     Raises
     ------
     ValueError
-        If the length of one of them is not 1.
+        If the length of one of these axes is not 1.
 
     Notes
     -----
@@ -238,7 +237,7 @@ def squeeze(xp: Any, x: Any, /, axis: Axes) -> Any:
 
 @derivative(lambda g: g, views=True)  # the engine sums it over the broadcast axes
 def broadcast_to(xp: Any, x: Any, /, shape: tuple[int, ...]) -> Any:
-    """Return `x` repeated along new axes and along those of length 1, up to a shape.
+    """Broadcast `x` to a shape, by repetition along new axes and axes of length 1.
 
     Parameters
     ----------
@@ -255,7 +254,7 @@ def broadcast_to(xp: Any, x: Any, /, shape: tuple[int, ...]) -> Any:
     Raises
     ------
     ValueError
-        If `x` does not broadcast to it.
+        If `x` does not broadcast to this shape.
 
     Notes
     -----
@@ -272,7 +271,7 @@ def broadcast_to(xp: Any, x: Any, /, shape: tuple[int, ...]) -> Any:
 
 
 def on_one_device(op: str, name: str, arrays: Sequence[Any]) -> list[Tensor]:
-    """Return arguments as tensors; DeviceError if they are on several devices."""
+    """Return arguments as tensors; raise DeviceError if they are on different devices."""
     tensors = [as_tensor(op, f"{name}[{i}]", x) for i, x in enumerate(arrays)]
     if len(devices := dict.fromkeys(str(x.device) for x in tensors)) > 1:
         raise DeviceError(
@@ -283,7 +282,7 @@ def on_one_device(op: str, name: str, arrays: Sequence[Any]) -> list[Tensor]:
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape that shapes broadcast to.
+    """Return the shape to which the given shapes broadcast.
 
     Parameters
     ----------
@@ -293,7 +292,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     Returns
     -------
     tuple of int
-        The common shape: ``()`` of no shapes.
+        The common shape; ``()`` if there are no shapes.
 
     Raises
     ------
@@ -327,7 +326,7 @@ def _common_shape(op: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """Return tensors broadcast against each other.
+    """Broadcast tensors against each other.
 
     Parameters
     ----------
@@ -337,14 +336,14 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     Returns
     -------
     tuple of Tensor
-        As many, of one shape, each of its own dtype.
+        One tensor for each input, all of one shape, each of its own dtype.
 
     Raises
     ------
     ValueError
         If the shapes do not broadcast.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
@@ -392,7 +391,7 @@ def flip(xp: Any, x: Any, /, *, axis: Axes | None = None) -> Any:
 
 
 def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
-    """Return the shift along each axis; a single number is that of all axes."""
+    """Return the shift along each axis times `sign`; a single number applies to all axes."""
     if isinstance(shift, (tuple, list)):
         return tuple([sign * n for n in shift])
     if not hasattr(shift, "__index__"):
@@ -403,8 +402,7 @@ def _shifts(shift: Axes, axis: Axes | None, sign: int = 1) -> Axes:
 
 @derivative(lambda g, xp, shift, axis: xp.roll(g, _shifts(shift, axis, -1), axis=axis))
 def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
-    """Return `x` with its elements shifted along axes; those that leave at one end enter at the
-    other.
+    """Shift the elements of `x` along axes; elements that leave at one end enter at the other.
 
     Parameters
     ----------
@@ -413,7 +411,7 @@ def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
     shift : int or tuple of int
         The shift towards larger indices: one number for all axes, or one for each.
     axis : int or tuple of int, optional
-        The axes; by default through all elements in row order.
+        The axes to shift along; by default, the shift goes through all elements in row order.
 
     Returns
     -------
@@ -423,7 +421,7 @@ def roll(xp: Any, x: Any, /, shift: Axes, *, axis: Axes | None = None) -> Any:
     Raises
     ------
     ValueError
-        If there are several shifts, and not as many axes.
+        If `shift` is a tuple and there are not as many axes.
     TypeError
         If a shift is not an integer.
 
@@ -451,7 +449,7 @@ def _moveaxis(xp: Any, x: Any, /, *, source: Axes, destination: Axes) -> Any:
 
 
 def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
-    """Return `x` with some axes moved to other positions, and the others in their order.
+    """Return `x` with some axes moved to other positions; the others keep their order.
 
     Parameters
     ----------
@@ -470,9 +468,9 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
     Raises
     ------
     ValueError
-        If there are not as many positions as axes, or one is named twice.
+        If there are not as many positions as axes, or an axis is named twice.
     IndexError
-        If there is no such axis.
+        If an axis is out of bounds.
 
     Notes
     -----

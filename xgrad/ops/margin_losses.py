@@ -17,8 +17,7 @@ from xgrad.ops.statistical import mean
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return the distances of similar pairs, and of others how far the distance is below the
-    margin.
+    """Return the distance of similar pairs, and ``max(0, margin - distance)`` for others.
 
     Parameters
     ----------
@@ -34,18 +33,20 @@ def hinge_embedding_loss(
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+        A scalar; with ``reduction="none"``, a tensor of the shape of the inputs.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit, or an option is none of the above.
+        If the shapes do not fit, or an option is invalid.
 
     Examples
     --------
     >>> import xgrad
     >>> target = xgrad.asarray([1, -1])
-    >>> xgrad.nn.functional.hinge_embedding_loss(xgrad.asarray([0.25, 0.25]), target, reduction="none")
+    >>> xgrad.nn.functional.hinge_embedding_loss(
+    ...     xgrad.asarray([0.25, 0.25]), target, reduction="none"
+    ... )
     Tensor([0.25, 0.75])
     """
     check_options("hinge_embedding_loss", margin=margin)
@@ -58,7 +59,7 @@ def hinge_embedding_loss(
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return 1 minus the cosine of similar vectors, and the excess over the margin of others.
+    """Return ``1 - cosine`` for similar vectors, and ``max(0, cosine - margin)`` for others.
 
     Parameters
     ----------
@@ -74,18 +75,20 @@ def cosine_embedding_loss(
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of the shape of `target`.
+        A scalar; with ``reduction="none"``, a tensor of the shape of `target`.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit, or an option is none of the above.
+        If the shapes do not fit, or an option is invalid.
 
     Examples
     --------
     >>> import xgrad
     >>> x, target = xgrad.asarray([[1.0, 0.0], [1.0, 0.0]]), xgrad.asarray([1, -1])
-    >>> xgrad.nn.functional.cosine_embedding_loss(x, xgrad.asarray([[0.0, 1.0], [2.0, 0.0]]), target, reduction="none")
+    >>> xgrad.nn.functional.cosine_embedding_loss(
+    ...     x, xgrad.asarray([[0.0, 1.0], [2.0, 0.0]]), target, reduction="none"
+    ... )
     Tensor([1., 1.])
     """
     op = "cosine_embedding_loss"
@@ -113,7 +116,7 @@ def margin_ranking_loss(
     input1, input2 : Tensor
         Scores, of one shape.
     target : Tensor
-        1 where `input1` should be the larger and -1 where `input2` should, of the same shape.
+        1 where `input1` should be larger and -1 where `input2` should be, of the same shape.
     margin : float, default 0
         The difference from which the loss is 0.
     reduction : {"mean", "sum", "none"}, default "mean"
@@ -122,12 +125,12 @@ def margin_ranking_loss(
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+        A scalar; with ``reduction="none"``, a tensor of the shape of the inputs.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit, or an option is none of the above.
+        If the shapes do not fit, or an option is invalid.
 
     Examples
     --------
@@ -159,17 +162,19 @@ def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") 
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of the shape of the inputs.
+        A scalar; with ``reduction="none"``, a tensor of the shape of the inputs.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit, or an option is none of the above.
+        If the shapes do not fit, or an option is invalid.
 
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.soft_margin_loss(xgrad.asarray([0.0, 200.0]), xgrad.asarray([1, -1]), reduction="none")
+    >>> xgrad.nn.functional.soft_margin_loss(
+    ...     xgrad.asarray([0.0, 200.0]), xgrad.asarray([1, -1]), reduction="none"
+    ... )
     Tensor([  0.6931472, 200.       ])
     """
     input, target = loss_inputs("soft_margin_loss", reduction, input=input, target=target)
@@ -206,19 +211,19 @@ def triplet_margin_loss(
     eps : float, default 1e-6
         Added to each difference, 0 or more.
     swap : bool, default False
-        Whether the smaller of the negative's distances to `anchor` and `positive` counts.
+        Whether to use the smaller of the negative's distances to `anchor` and `positive`.
     reduction : {"mean", "sum", "none"}, default "mean"
         How to reduce the losses.
 
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of shape (...).
+        A scalar; with ``reduction="none"``, a tensor of shape (...).
 
     Raises
     ------
     ValueError
-        If the shapes differ, `margin` is not above 0, or an option is none of the above.
+        If the shapes differ, `margin` is not above 0, or an option is invalid.
 
     Examples
     --------
@@ -256,24 +261,26 @@ def multilabel_soft_margin_loss(
     target : Tensor
         1 for the classes that apply and 0 for others, of the same shape.
     weight : Tensor, optional
-        Of each class, of shape (classes,).
+        The weight of each class, of shape (classes,).
     reduction : {"mean", "sum", "none"}, default "mean"
         How to reduce the losses.
 
     Returns
     -------
     Tensor
-        A scalar, or with ``reduction="none"`` of shape (...).
+        A scalar; with ``reduction="none"``, a tensor of shape (...).
 
     Raises
     ------
     ValueError
-        If the shapes do not fit, or an option is none of the above.
+        If the shapes do not fit, or an option is invalid.
 
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.nn.functional.multilabel_soft_margin_loss(xgrad.zeros((1, 3)), xgrad.asarray([[1, 0, 1]]))
+    >>> xgrad.nn.functional.multilabel_soft_margin_loss(
+    ...     xgrad.zeros((1, 3)), xgrad.asarray([[1, 0, 1]])
+    ... )
     Tensor(0.6931472)
     """
     op = "multilabel_soft_margin_loss"

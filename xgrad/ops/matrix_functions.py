@@ -22,7 +22,7 @@ def expm(x: Tensor, /) -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape of `x`.
+        Same shape as `x`.
 
     Raises
     ------
@@ -31,10 +31,10 @@ def expm(x: Tensor, /) -> Tensor:
 
     Notes
     -----
-    By scaling and squaring, and the Padé approximant of degree 8 (G. H. Golub and C. F. Van Loan,
-    *Matrix Computations*, 2013, algorithm 9.3.1). The number of squarings depends on values, which
-    synchronizes with a GPU and cannot be captured. Differentiable to any order. Like
-    ``scipy.linalg.expm`` and ``torch.linalg.matrix_exp``.
+    Computed by scaling and squaring with the Padé approximant of degree 8 (G. H. Golub and C. F.
+    Van Loan, *Matrix Computations*, 2013, algorithm 9.3.1). The number of squarings depends on
+    values, so the function synchronizes with a GPU and cannot be captured. Differentiable to any
+    order. Like ``scipy.linalg.expm`` and ``torch.linalg.matrix_exp``.
 
     Examples
     --------
@@ -57,13 +57,15 @@ def expm(x: Tensor, /) -> Tensor:
         top, bottom = top + factor * power, bottom + (-1) ** k * factor * power
     out = xp.linalg.solve(bottom, top)
     for i in range(int(xp.max(halvings))):
-        root = xp.where(halvings > i, out, 0)  # others could overflow
+        root = xp.where(halvings > i, out, 0)  # finished ones could overflow
         out = xp.where(halvings > i, root @ root, out)
     return out
 
 
 def sqrtm(x: Tensor, /) -> Tensor:
-    """Return the principal square roots of matrices, whose eigenvalues have positive real parts.
+    """Return the principal square roots of matrices.
+
+    The eigenvalues of a principal square root have positive real parts.
 
     Parameters
     ----------
@@ -73,21 +75,20 @@ def sqrtm(x: Tensor, /) -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`: matrices whose products with themselves are `x`.
+        Same shape as `x`: matrices whose squares are `x`.
 
     Raises
     ------
     ValueError
         If the matrices are not square.
     numpy.linalg.LinAlgError
-        If an eigenvalue is 0 or negative: there the root is not unique, or has no
-        derivative.
+        If an eigenvalue is 0 or negative: the root is then not unique, or has no derivative.
 
     Notes
     -----
-    By the iteration of Denman and Beavers in product form, scaled by determinants (N. J. Higham,
-    "Functions of Matrices", 2008, equation 6.29). The number of steps depends on values, which
-    synchronizes with a GPU and cannot be captured. Differentiable to any order. Like
+    Computed by the Denman-Beavers iteration in product form, scaled by determinants (N. J. Higham,
+    "Functions of Matrices", 2008, equation 6.29). The number of steps depends on values, so the
+    function synchronizes with a GPU and cannot be captured. Differentiable to any order. Like
     ``scipy.linalg.sqrtm``.
 
     Examples
@@ -101,9 +102,8 @@ def sqrtm(x: Tensor, /) -> Tensor:
     if not x.size:
         return x
     unit, rest, distance = identity(xp, x), x, math.inf
-    converged = (
-        8 * x.shape[-1] * float(np.finfo(x.dtype).eps) ** 0.75
-    )  # after one step more, derivatives are, too
+    # after one more step, derivatives have converged, too
+    converged = 8 * x.shape[-1] * float(np.finfo(x.dtype).eps) ** 0.75
     for _ in range(64):
         last = distance < converged
         try:

@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and arrays of more axes."""
+"""Products of vectors, matrices and arrays with more axes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["matmul", "tensordot", "vecdot"]
 
 
 def conjugate(xp: Any, x: Any) -> Any:
-    """Return the conjugate, of real numbers without a copy."""
+    """Return the complex conjugate; a real array is returned without a copy."""
     return xp.conj(x) if is_complex(x.dtype) else x
 
 
@@ -27,25 +27,22 @@ def adjoint(xp: Any, x: Any) -> Any:
 
 
 def identity(xp: Any, x: Any) -> Any:
-    """Return the identity matrix, as long as the last axis of `x`, of its dtype and on its
-    device.
-    """
+    """Return an identity matrix as long as the last axis of `x`, of its dtype, on its device."""
     return xp.eye(x.shape[-1], dtype=x.dtype, device=getattr(x, "device", None))
 
 
-def as_floating(op: str, x: Any) -> Tensor:
-    """Return an argument as a tensor of floating or complex numbers, integers as the default
-    dtype.
-    """
-    x = as_tensor(op, "x", x)
+def as_floating(op: str, name: str, x: Any) -> Tensor:
+    """Return an argument as a floating or complex tensor, integers in the default dtype."""
+    x = as_tensor(op, name, x)
     return x if x.dtype.kind in "fc" else namespace.astype(x, get_default_dtype())
 
 
 def as_square_matrices(op: str, name: str, x: Any) -> Tensor:
-    """Return an argument as floating or complex numbers; ValueError unless it holds square
-    matrices.
+    """Return an argument as a floating or complex tensor.
+
+    Raises ValueError unless it holds square matrices.
     """
-    matrices = as_floating(op, x)
+    matrices = as_floating(op, name, x)
     if matrices.ndim < 2 or matrices.shape[-1] != matrices.shape[-2]:
         raise ValueError(
             f"{op}: expected square matrices, of shape (..., n, n), for {name}, got"
@@ -55,7 +52,7 @@ def as_square_matrices(op: str, name: str, x: Any) -> Tensor:
 
 
 def check_matrices(x: Any) -> None:
-    """Raise ValueError unless there are two axes or more."""
+    """Raise ValueError unless `x` has at least two axes."""
     if len(x.shape) < 2:
         raise ValueError("expected matrices, of shape (..., m, n)")
 
@@ -69,8 +66,9 @@ def check_square(x: Any) -> None:
 def _as_matrices(
     g: Any, xp: Any, x1: Any, x2: Any, vectors: tuple[bool, bool]
 ) -> tuple[Any, Any, Any]:
-    """Give vectors the axis of length 1 that they have in a product: a row on the left, a column on
-    the right.
+    """Add the axis of length 1 that vectors have in a product.
+
+    A vector on the left becomes a row, and a vector on the right a column.
     """
     if vectors[1]:
         g, x2 = xp.expand_dims(g, axis=-1), x2 if x2 is None else xp.expand_dims(x2, axis=-1)
@@ -80,9 +78,7 @@ def _as_matrices(
 
 
 def matmul_into(xp: Any, a: Any, b: Any, into: Any) -> Any:
-    """Return the product of two matrices, computed transposed in the given array, if there is
-    one.
-    """
+    """Return the product of two matrices, computed transposed in the array `into`, if given."""
     if into is None or into.dtype != a.dtype or into.dtype != b.dtype:
         return xp.matmul(a, b)
     xp.matmul(xp.matrix_transpose(b), xp.matrix_transpose(a), out=xp.matrix_transpose(into))
@@ -92,9 +88,8 @@ def matmul_into(xp: Any, a: Any, b: Any, into: Any) -> Any:
 def _matmul_left(g: Any, xp: Any, x1_shape: tuple[int, ...], x2: Any, into: Any) -> Any:
     if len(x1_shape) == len(x2.shape) == 2:
         return matmul_into(xp, g, xp.matrix_transpose(x2), into)
-    if (
-        len(x1_shape) < 3 <= len(x2.shape)
-    ):  # one matrix for a batch: the sum of gradients, without computing each
+    # one matrix for a batch: sums the gradients without computing each
+    if len(x1_shape) < 3 <= len(x2.shape):
         batch = tuple(range(len(x2.shape) - 2))
         return xp.tensordot(g, x2, axes=((*batch, len(g.shape) - 1), (*batch, len(x2.shape) - 1)))
     vector = len(x1_shape) == 1
@@ -124,7 +119,7 @@ def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
     x1 : Tensor
         Of shape (..., m, k), or (k,).
     x2 : Tensor
-        Of shape (..., k, n), or (k,). The axes in front broadcast.
+        Of shape (..., k, n), or (k,). The batch axes broadcast.
 
     Returns
     -------
@@ -136,7 +131,7 @@ def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
     ValueError
         If the shapes do not fit.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
@@ -199,29 +194,29 @@ def _tensordot_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], axes: 
 def tensordot(
     xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Any:
-    """Multiply and sum over some axes of each.
+    """Multiply two tensors and sum over pairs of axes.
 
     Parameters
     ----------
     x1, x2 : Tensor
         Numbers, on one device.
     axes : int or tuple of two sequences of int, default 2
-        The number of axes to sum over, the last of `x1` and the
-        first of `x2`; or which of each, pair by pair. The two of a pair are of one length.
+        The number of axes to sum over, the last of `x1` and the first of `x2`; or the axes of each,
+        paired in order. The two axes of a pair have one length.
 
     Returns
     -------
     Tensor
-        The axes of `x1` that are left, then those of `x2`.
+        With the remaining axes of `x1`, then the remaining axes of `x2`.
 
     Raises
     ------
     ValueError
         If the shapes do not fit.
     IndexError
-        If there is no such axis.
+        If an axis is out of bounds.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
@@ -247,15 +242,15 @@ def tensordot(
     holomorphic=False,
 )
 def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """Return the scalar product of vectors along an axis; the first is conjugated.
+    """Return the dot products of vectors along an axis; `x1` is conjugated.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Numbers, on one device, of shapes that broadcast, and of one length along the axis.
+        Numbers, on one device, of shapes that broadcast, with one length along the axis.
     axis : int, default -1
-        The axis of the vectors, counted from the end; or from the front, if both have as many
-        axes.
+        The axis of the vectors, counted from the end; or from the front, if both inputs have the
+        same number of axes.
 
     Returns
     -------
@@ -267,7 +262,7 @@ def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     ValueError
         If the shapes do not fit.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
@@ -284,9 +279,7 @@ def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 
 def _check_vectors(x1: Any, x2: Any, axis: int, length: int | None = None) -> None:
-    """Raise an error unless both have the axis, as long in one as in the other; `length` says how
-    long.
-    """
+    """Raise an error unless both inputs have the axis, with one length: `length`, if given."""
     depths = len(x1.shape), len(x2.shape)
     if not hasattr(axis, "__index__"):
         raise TypeError(f"expected an int for axis, got {shown(axis)}")
@@ -301,7 +294,7 @@ def _check_vectors(x1: Any, x2: Any, axis: int, length: int | None = None) -> No
 
 @derivative(lambda g, xp, x2: xp.matmul(g, x2), lambda g, xp, x1: xp.matmul(x1, g), kind=INTEGER)
 def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the products of each element of one vector with each of another.
+    """Return the outer product: each element of `x1` times each element of `x2`.
 
     Parameters
     ----------
@@ -316,9 +309,9 @@ def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     ValueError
-        If one is not a vector.
+        If an input is not a vector.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
@@ -344,18 +337,18 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     Parameters
     ----------
     x1, x2 : Tensor
-        Numbers, of any shapes, on one device. The one with fewer axes gets axes of length 1 in
+        Numbers, of any shapes, on one device. The input with fewer axes gets axes of length 1 in
         front.
 
     Returns
     -------
     Tensor
-        The length of each axis is the product of the lengths.
+        The length of each axis is the product of the two inputs' lengths.
 
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
@@ -383,15 +376,15 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     kind=INTEGER,
 )
 def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """Return the vector product of vectors of length 3.
+    """Return the cross products of vectors of length 3.
 
     Parameters
     ----------
     x1, x2 : Tensor
         Numbers, on one device, of shapes that broadcast.
     axis : int, default -1
-        The axis of the vectors, counted from the end; or from the front, if both have as many
-        axes.
+        The axis of the vectors, counted from the end; or from the front, if both inputs have the
+        same number of axes.
 
     Returns
     -------
@@ -403,7 +396,7 @@ def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     ValueError
         If the vectors are not of length 3, or the shapes do not fit.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
@@ -421,7 +414,7 @@ def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 @derivative(lambda g, xp: xp.zeros_like(g))
 def _zeroth_power(xp: Any, x: Any, /) -> Any:
-    """Return the matrices to the power of 0."""
+    """Return the matrices to the power of 0: identity matrices."""
     return xp.broadcast_to(identity(xp, x), x.shape)
 
 
@@ -433,12 +426,12 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
     x : Tensor
         Of shape (..., m, m); integers count as float32.
     n : int
-        The power; a negative one is that of the inverse.
+        The exponent; a negative one raises the inverse to the power of ``-n``.
 
     Returns
     -------
     Tensor
-        Of the shape of `x`.
+        Same shape as `x`.
 
     Raises
     ------
@@ -452,7 +445,7 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 
     Notes
     -----
-    By squaring, in about 2 log2(n) products.
+    Computed by repeated squaring, in about 2 log2(n) products.
 
     Python array API standard, linear algebra extension: ``matrix_power``.
 

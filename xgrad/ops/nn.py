@@ -1,5 +1,6 @@
-"""Ops of neural networks with derivatives in closed form, which are faster or more accurate than
-compositions.
+"""Ops of neural networks, with derivatives in closed form.
+
+They are faster or more accurate than compositions of other ops.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ Axis = int | tuple[int, ...] | None
 
 
 def _rows(xp: Any, x: Any) -> Any:
-    """Return all axes but the last as one."""
+    """Flatten all axes but the last into one."""
     return x if len(x.shape) == 2 else xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def _linear_weight(g: Any, xp: Any, input: Any, into: Any) -> Any:
-    # Transposed: it then lies as (in, out), as optimizers keep weights, with which BLAS is fastest.
+    # Computed transposed, so that its memory is laid out as (in, out): optimizers keep weights like
+    # this, because BLAS is fastest with it.
     x, g = (input, g) if len(input.shape) == 2 else (_rows(xp, input), _rows(xp, g))
     x = xp.matrix_transpose(x)
     if into is None or into.dtype != x.dtype or into.dtype != g.dtype:
@@ -95,19 +97,19 @@ def _softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
 
 @derivative(_softmax_gradient, kind=FLOATING, highest=FLOATING, autocast="wide", upcast=True)
 def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
-    """Return exponentials scaled to a sum of 1 along an axis, without overflow.
+    """Return exponentials, scaled to a sum of 1 along axes, without overflow.
 
     Parameters
     ----------
     x : Tensor
         Of any shape with at least one axis, which may be empty.
     axis : int, tuple of int or None, default -1
-        The axes along which they sum to 1.
+        The axes along which the result sums to 1.
 
     Returns
     -------
     Tensor
-        Of the same shape.
+        Same shape as `x`.
 
     Examples
     --------
@@ -116,7 +118,7 @@ def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     Tensor([0.5, 0.5])
     """
     if 0 in x.shape:
-        return x - xp.sum(x, axis=axis, keepdims=True)  # empty; a wrong axis is refused
+        return x - xp.sum(x, axis=axis, keepdims=True)  # empty; an invalid axis raises
     e = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
     return e / xp.sum(e, axis=axis, keepdims=True)
 
@@ -140,8 +142,8 @@ def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     Returns
     -------
     Tensor
-        Of the same shape. Of infinity it is NaN, and of numbers beside it minus infinity, as in
-        SciPy.
+        Same shape as `x`. Infinity gives NaN, and finite elements beside it give minus infinity, as
+        in SciPy.
 
     Examples
     --------
@@ -150,7 +152,7 @@ def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     Tensor([-10000.,      0.])
     """
     if 0 in x.shape:
-        return x - xp.sum(x, axis=axis, keepdims=True)  # empty; a wrong axis is refused
+        return x - xp.sum(x, axis=axis, keepdims=True)  # empty; an invalid axis raises
     top = xp.max(x, axis=axis, keepdims=True)
-    x = x - xp.where(xp.isfinite(top), top, 0)  # inf - inf would be NaN, and so would all else
+    x = x - xp.where(xp.isfinite(top), top, 0)  # inf - inf would make everything NaN
     return x - xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=True))

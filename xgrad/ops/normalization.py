@@ -1,5 +1,6 @@
-"""Normalization to mean 0 and variance 1: by layer, group, batch and instance, and by the root mean
-square.
+"""Layer, group, batch, instance and root-mean-square normalization.
+
+All but the last normalize to mean 0 and variance 1.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ Shape = tuple[int, ...]
 
 @overridable
 def _sum_products(xp: Any, x: Any, y: Any, axes: Axes) -> Any:
-    """Return the sums of ``x * y``, or of ``x`` if there is no ``y``, over axes, which stay with
-    length 1.
+    """Return the sums of ``x * y``, or of ``x`` if ``y`` is None, over axes.
+
+    The axes stay, with length 1.
     """
     return xp.sum(x if y is None else x * y, axis=axes, keepdims=True)
 
 
 def _product_sum(xp: Any, x: Any, y: Any, axes: Axes) -> Any:
-    """Return the sums of ``x * y`` over axes, along the last one alone as dot products."""
+    """Return the sums of ``x * y`` over axes; over the last axis alone, as dot products."""
     if axes == (len(x.shape) - 1,):
         return xp.expand_dims(xp.vecdot(x, y, axis=-1), axis=-1)
     return _sum_products(xp, x, y, axes)
@@ -48,10 +50,10 @@ def _sum(xp: Any, x: Any, axes: Axes) -> Any:
 
 
 def _center(xp: Any, x: Any, axes: Axes, eps: float, centered: bool) -> tuple[Any, Any, Any, Any]:
-    """Return centered values, the mean, the factor, and the variance; in two passes, for the sake
-    of large means.
+    """Return the centered values, the mean, the scaling factor, and the variance.
 
-    Without `centered` the mean is 0, and the variance the mean of the squares.
+    The variance takes a second pass, so that large means cost no precision. Without `centered`, the
+    mean is 0 and the variance is the mean of the squares.
     """
     average = _sum(xp, x, axes) / _count(x, axes) if centered else 0
     x = x - average
@@ -64,8 +66,9 @@ def _count(x: Any, axes: Axes) -> int:
 
 
 def _is_factor(x: Any, weight: Any, axes: Axes) -> bool:
-    """Return whether a weight is None or constant along axes: then it is one factor with that of
-    the variance.
+    """Return whether a weight is None or constant along axes.
+
+    It can then be multiplied with the scaling factor in advance.
     """
     return weight is None or all(
         weight.shape[a - len(x.shape)] == 1 for a in axes if a >= len(x.shape) - weight.ndim
@@ -85,7 +88,7 @@ def _affine(x: Any, weight: Any, bias: Any) -> Any:
 def _standardize(
     xp: Any, x: Any, weight: Any, bias: Any, axes: Axes, eps: float, centered: bool
 ) -> tuple[Any, ...]:
-    """Return standardized values, scaled and shifted, the mean, the factor, and the variance."""
+    """Return the scaled and shifted standardized values, the mean, the factor, and the variance."""
     x, average, scale, variance = _center(xp, x, axes, eps, centered)
     if _is_factor(x, weight, axes):
         return (
@@ -102,10 +105,12 @@ def _standardize(
 def _normalization_gradient(
     xp: Any, g: Any, x: Any, weight: Any, saved: Any, axes: Axes, eps: float, centered: bool
 ) -> tuple[Any, Any, Any]:
-    """Return the gradients: that of the input is projected on what the statistics leave free, and
-    scaled.
+    """Return the gradients of the input, the weight and the bias.
+
+    The gradient of the input is projected onto the directions that leave the statistics unchanged,
+    and scaled.
     """
-    if saved is None:  # in a recorded pass
+    if saved is None:  # in a recorded backward pass
         x, _, scale, _ = _center(xp, x, axes, eps, centered)
     else:
         average, scale = saved
@@ -123,7 +128,7 @@ def _normalization_gradient(
     total: Any = _sum(xp, g, axes) if centered else None
     if one_factor:  # a bias without a weight may vary along the axes: the engine sums its gradient
         of_weight, of_bias = dots, g if weight is None else total
-    # The statistics of each group are divided first, so that all that follows can be fused into one
+    # Divide the statistics of each group first, so that all that follows can be fused into one
     # loop.
     slopes, shifts = dots / -count, total / count if centered else None
     x *= slopes
@@ -135,7 +140,7 @@ def _normalization_gradient(
 
 
 def _sum_to(xp: Any, x: Any, shape: Shape) -> Any:
-    """Return the sums over the axes along which a parameter of a shape was broadcast."""
+    """Sum over the axes along which a parameter of this shape was broadcast."""
     added = len(x.shape) - len(shape)
     axes = (*range(added), *[i for i, n in enumerate(shape, added) if n == 1 != x.shape[i]])
     return xp.reshape(xp.sum(x, axis=axes), shape) if axes else x
@@ -173,7 +178,7 @@ def _batch_rule(
 def _normalize_batch(
     xp: Any, x: Any, weight: Any = None, bias: Any = None, *, axes: Axes, eps: float
 ) -> Any:
-    """Return what `_normalize` does, and the mean and variance, through which no gradient flows."""
+    """Return the result of `_normalize`, and the mean and variance, which pass no gradient on."""
     x, average, scale, variance = _standardize(xp, x, weight, bias, axes, eps, True)
     return (x, average, variance), (average, scale)
 
@@ -181,7 +186,7 @@ def _normalize_batch(
 def _checked(
     op: str, input: Any, weight: Any, bias: Any, shape: Shape | None, eps: float
 ) -> list[Any]:
-    """Return the input, weight and bias as tensors, those that there are of a shape."""
+    """Return the input, weight and bias as tensors, after checks of dtype, shapes and `eps`."""
     tensors: list[Any] = [as_tensor(op, "input", input)]
     if tensors[0].dtype.kind != "f":
         raise TypeError(
@@ -197,7 +202,7 @@ def _checked(
 
 
 def _run(op: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, **options: Any) -> Any:
-    """Apply an op; to float16 in float32, for the squares of numbers above 255 overflow."""
+    """Apply an op; float16 is computed in float32, since squares of numbers above 255 overflow."""
     if x.dtype.itemsize > 2:
         return op(x, weight, bias, **options)
     out = op(
@@ -231,7 +236,7 @@ def _over_last(
     full, count = x.shape, math.prod(shape)
     if not x.size:
         return _affine(+x, weight, bias)  # type: ignore[no-any-return]
-    if len(shape) > 1:  # as one axis
+    if len(shape) > 1:  # flattened into one axis
         x, weight, bias = (
             reshape(x, (-1, count)),
             _reshaped(weight, (count,)),
@@ -251,10 +256,10 @@ def layer_norm(
 ) -> Tensor:
     """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
 
-    The mean and the variance are over the last axes.
+    The mean and the variance are computed over the last axes.
 
-    The variance is that of the population, computed in two passes, so that a large mean costs no
-    digits. float16 is computed in float32.
+    The variance is the population variance, computed in two passes, so that a large mean costs no
+    precision. float16 is computed in float32.
 
     J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer normalization", arXiv:1607.06450, 2016.
 
@@ -263,7 +268,7 @@ def layer_norm(
     input : Tensor
         Of shape ``(..., *normalized_shape)``, floating.
     normalized_shape : int or tuple of int
-        The lengths of the last axes, over which the statistics are taken.
+        The lengths of the last axes, over which the statistics are computed.
     weight, bias : Tensor, optional
         Of shape `normalized_shape`; by default 1 and 0.
     eps : float, default 1e-5
@@ -272,7 +277,7 @@ def layer_norm(
     Returns
     -------
     Tensor
-        Of the shape of `input`.
+        Same shape as `input`.
 
     Raises
     ------
@@ -297,7 +302,7 @@ def rms_norm(
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
-    """Return ``input / sqrt(mean(input**2) + eps) * weight``, with means over the last axes.
+    """Return ``input / sqrt(mean(input**2) + eps) * weight``, with the mean over the last axes.
 
     B. Zhang, R. Sennrich, "Root mean square layer normalization", NeurIPS, 2019.
 
@@ -306,7 +311,7 @@ def rms_norm(
     input : Tensor
         Of shape ``(..., *normalized_shape)``, floating.
     normalized_shape : int or tuple of int
-        The lengths of the last axes, over which the mean is taken.
+        The lengths of the last axes, over which the mean is computed.
     weight : Tensor, optional
         Of shape `normalized_shape`; by default 1.
     eps : float, optional
@@ -315,7 +320,7 @@ def rms_norm(
     Returns
     -------
     Tensor
-        Of the shape of `input`.
+        Same shape as `input`.
 
     Raises
     ------
@@ -334,7 +339,7 @@ def rms_norm(
 
 
 def _channels(op: str, input: Any, weight: Any, bias: Any, eps: float) -> list[Any]:
-    """Return the input, of shape (batch, channels, ...), weight and bias as tensors."""
+    """Return the input of shape (batch, channels, ...), the weight and the bias as tensors."""
     shape = as_tensor(op, "input", input).shape
     if len(shape) < 2:
         raise ValueError(f"{op}: expected an input of shape (batch, channels, ...), got {shape}")
@@ -350,7 +355,7 @@ def group_norm(
 ) -> Tensor:
     """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
 
-    Each group of channels has its mean and variance.
+    Each group of channels has its own mean and variance.
 
     Y. Wu, K. He, "Group normalization", ECCV, 2018.
 
@@ -359,7 +364,7 @@ def group_norm(
     input : Tensor
         Of shape (batch, channels, ...), floating.
     num_groups : int
-        The number of groups of adjacent channels, each of one length.
+        The number of groups of adjacent channels, all of the same size.
     weight, bias : Tensor, optional
         Of shape (channels,); by default 1 and 0.
     eps : float, default 1e-5
@@ -368,7 +373,7 @@ def group_norm(
     Returns
     -------
     Tensor
-        Of the shape of `input`.
+        Same shape as `input`.
 
     Raises
     ------
@@ -412,11 +417,11 @@ def batch_norm(
 ) -> Tensor:
     """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
 
-    Each channel has its mean and variance.
+    Each channel has its own mean and variance.
 
-    In training they are those of the batch, and the running ones move towards them in place:
-    ``running = (1 - momentum) * running + momentum * new``, with the unbiased variance. Otherwise
-    they are the running ones.
+    In training, they are computed from the batch, and the running statistics move towards them in
+    place: ``running = (1 - momentum) * running + momentum * new``, with the unbiased variance. In
+    evaluation, the running statistics are used.
 
     S. Ioffe, C. Szegedy, "Batch normalization: accelerating deep network training by reducing
     internal covariate shift", ICML, 2015.
@@ -430,7 +435,7 @@ def batch_norm(
     weight, bias : Tensor, optional
         Of shape (channels,); by default 1 and 0.
     training : bool, default False
-        Whether to take the statistics of the batch.
+        Whether to use the statistics of the batch.
     momentum : float or Tensor, default 0.1
         The weight of the batch in the running statistics.
     eps : float, default 1e-5
@@ -439,15 +444,15 @@ def batch_norm(
     Returns
     -------
     Tensor
-        Of the shape of `input`.
+        Same shape as `input`.
 
     Raises
     ------
     ValueError
         If a shape does not fit, `eps` is negative, there is only one value for each channel in
-        training, or there are no running statistics otherwise.
+        training, or there are no running statistics in evaluation.
     TypeError
-        If the input is not floating, or running statistics are no tensors.
+        If the input is not floating, or running statistics are not tensors.
 
     Examples
     --------
@@ -476,9 +481,9 @@ def instance_norm(
 ) -> Tensor:
     """Return ``(input - mean) / sqrt(variance + eps) * weight + bias``.
 
-    Each channel of each sample has its mean and variance.
+    Each channel of each sample has its own mean and variance.
 
-    Running statistics, if there are any, move towards the means of those over the batch.
+    Running statistics, if given, move towards the averages of these statistics over the batch.
 
     D. Ulyanov, A. Vedaldi, V. Lempitsky, "Instance normalization: the missing ingredient for fast
     stylization", arXiv:1607.08022, 2016.
@@ -492,7 +497,7 @@ def instance_norm(
     weight, bias : Tensor, optional
         Of shape (channels,); by default 1 and 0.
     use_input_stats : bool, default True
-        Whether to take the statistics of the input, not the running ones.
+        Whether to use the statistics of the input instead of the running ones.
     momentum : float or Tensor, default 0.1
         The weight of the batch in the running statistics.
     eps : float, default 1e-5
@@ -501,7 +506,7 @@ def instance_norm(
     Returns
     -------
     Tensor
-        Of the shape of `input`.
+        Same shape as `input`.
 
     Raises
     ------
@@ -509,7 +514,7 @@ def instance_norm(
         If a shape does not fit, `eps` is negative, there is only one value for each channel of a
         sample, or there are no running statistics where they are used.
     TypeError
-        If the input is not floating, or running statistics are no tensors.
+        If the input is not floating, or running statistics are not tensors.
 
     Examples
     --------
@@ -540,7 +545,7 @@ def _over_batch(
     eps: float,
     across: bool,
 ) -> Tensor:
-    """Normalize each channel, of all samples together or (without `across`) of each."""
+    """Normalize each channel, over all samples or (without `across`) for each sample."""
     x, weight, bias = _channels(op, input, weight, bias, eps)
     full, channels = x.shape, x.shape[1]
     for name, running in (("running_mean", running_mean), ("running_var", running_var)):

@@ -29,9 +29,9 @@ def matrix_norm(
     keepdims : bool, default False
         Whether the last two axes stay, with length 1.
     ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}, default "fro"
-        "fro" is the root of the sum of squares, "nuc" the sum of the singular values, 2 and -2 the
-        largest and the smallest of them; 1 and -1 are the largest and the smallest sum of
-        magnitudes in a column, inf and -inf those in a row.
+        "fro" is the square root of the sum of squares, "nuc" the sum of the singular values, 2 and
+        -2 the largest and the smallest singular value. 1 and -1 are the largest and the smallest
+        column sum of magnitudes, inf and -inf the largest and the smallest row sum.
 
     Returns
     -------
@@ -41,14 +41,14 @@ def matrix_norm(
     Raises
     ------
     ValueError
-        If `x` has fewer than two axes, there is no such norm, or a matrix is empty.
+        If `x` has fewer than two axes, `ord` is invalid, or a matrix is empty.
     numpy.linalg.LinAlgError
         If `x` holds NaN or infinity and `ord` is "nuc", 2 or -2, on ``cpu``.
 
     Notes
     -----
-    What ties for the largest or smallest shares the gradient. At 0 the gradient of "fro" is 0;
-    those of "nuc", 2 and -2 are where singular values repeat or are 0 as with `svdvals`.
+    Values that tie for the largest or smallest share the gradient. At 0, the gradient of "fro" is
+    0. Where singular values repeat or are 0, the gradients of "nuc", 2 and -2 follow `svdvals`.
 
     Python array API standard, linear algebra extension: ``matrix_norm``.
 
@@ -58,7 +58,7 @@ def matrix_norm(
     >>> xgrad.linalg.matrix_norm(xgrad.asarray([[1.0, 2.0], [-3.0, 4.0]]), ord=1)
     Tensor(6.)
     """
-    x = as_floating("matrix_norm", x)
+    x = as_floating("matrix_norm", "x", x)
     if x.ndim < 2:
         raise ValueError(f"matrix_norm: expected matrices, of shape (..., m, n), got {x.shape}")
     if ord == "fro":
@@ -94,8 +94,8 @@ def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float)
     share = size / some
     if ord > 1:
         return g * xp.sign(x) * share ** (ord - 1)
-    # At 0 the power is infinite, and the derivative 0. A negative order has a norm of 0 beside an
-    # element of 0.
+    # At 0 the power is infinite, and the derivative is defined as 0. A norm of negative order is 0
+    # if an element is 0.
     return (
         xp.where(out == 0, 0, g)
         * xp.sign(x)
@@ -116,11 +116,11 @@ def vector_norm(
     axis : int or tuple of int, optional
         The axes of a vector; by default all.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
     ord : float, default 2
-        p, of the sum of the magnitudes to the power of p, to the power of 1/p. inf and -inf choose
-        the largest and the smallest magnitude, 0 counts what is not 0. A norm of negative order is
-        0 if an element is, and so are its derivatives.
+        The order p: the norm is the sum of the magnitudes to the power of p, to the power of 1/p.
+        inf and -inf select the largest and the smallest magnitude, 0 counts the nonzero elements. A
+        norm of negative order is 0 if an element is 0, and then its derivatives are 0, too.
 
     Returns
     -------
@@ -130,14 +130,15 @@ def vector_norm(
     Raises
     ------
     ValueError
-        If `ord` is inf or -inf, and there is nothing to choose from.
+        If `ord` is inf or -inf, and there are no elements.
     TypeError
         If `ord` is not a number.
 
     Notes
     -----
-    At 0, where norms have a kink, every derivative is 0; so it is by an element of 0 where the norm
-    has a kink in that. What ties for the largest or smallest shares the gradient.
+    At 0, where norms have a kink, every derivative is 0. The derivative by an element of 0 is also
+    0 if the norm has a kink in this element. Values that tie for the largest or smallest share the
+    gradient.
 
     Python array API standard, linear algebra extension: ``vector_norm``.
 
@@ -149,13 +150,12 @@ def vector_norm(
     """
     if not isinstance(ord, Real):
         raise TypeError(f"expected a number for ord, got {shown(ord)}")
-    if isinstance(axis, float):  # which NumPy truncates
+    if isinstance(axis, float):  # NumPy would truncate it
         raise TypeError(f"expected an int or a tuple of ints for axis, got {axis}")
     if math.isinf(ord) and not count(x.shape, axis):
         raise ValueError(f"expected elements to choose from, got none along axis {axis}")
-    if (
-        -math.inf < ord < 0 and 0 not in x.shape
-    ):  # 0 beside an element of 0, without a warning of its power
+    # 0 if an element is 0, without a warning about the power of 0
+    if -math.inf < ord < 0 and 0 not in x.shape:
         size = xp.abs(x)
         zero = size == 0
         total = xp.sum(xp.where(zero, 1, size) ** ord, axis=axis, keepdims=keepdims)

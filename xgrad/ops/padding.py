@@ -14,7 +14,7 @@ from xgrad.support.hints import shown
 
 __all__ = ["pad"]
 
-#: One number, a pair of before and after for all axes, or a pair for each axis.
+#: One number, a pair (before, after) for all axes, or a pair for each axis.
 Widths = int | tuple[int, int] | tuple[tuple[int, int], ...]
 
 _MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
@@ -28,19 +28,19 @@ def pad(
     *,
     constant_values: complex = 0,
 ) -> Tensor:
-    """Add elements before and after those of a tensor, along each axis.
+    """Pad a tensor with elements before and after each axis.
 
     Parameters
     ----------
     x : Tensor
         Of any shape and dtype.
     pad_width : int, pair of int, or sequence of pairs of int
-        The number of elements to add: before and after along all axes; pairs ``(before, after)``
-        for all axes, or one pair for each axis, from the first on.
+        The number of elements to add: one number for both ends of all axes; a pair
+        ``(before, after)`` for all axes; or a pair for each axis, from the first on.
     mode : {"constant", "edge", "reflect", "symmetric", "wrap"}, default "constant"
-        The added elements: a constant, the element at the edge, the elements in reverse order
-        without or with that at the edge, or those of the other end. They repeat where there are
-        fewer than are needed.
+        The added elements: a constant; the element at the edge; the elements in reverse order,
+        without ("reflect") or with ("symmetric") the edge; or the elements of the other end
+        ("wrap"). They repeat where there are too few.
     constant_values : scalar, default 0
         The constant, of no higher kind than the dtype of `x`.
 
@@ -52,10 +52,10 @@ def pad(
     Raises
     ------
     ValueError
-        If `pad_width` does not fit the shape or is negative, there is no such mode, or an axis is
-        empty for a mode other than "constant".
+        If `pad_width` does not fit the shape or is negative, `mode` is invalid, or an axis is empty
+        for a mode other than "constant".
     TypeError
-        If widths are not integers, or the constant is no scalar or of a higher kind than `x`.
+        If widths are not integers, or the constant is not a scalar or is of a higher kind than `x`.
 
     Notes
     -----
@@ -132,13 +132,13 @@ def _with_constant(x: Tensor, widths: list[tuple[int, int]], value: Any) -> Tens
 
 
 def _indices(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
-    """Return which element along an axis each one of the result is."""
+    """Return the index in `x` of each element of the result along an axis."""
     n = x.shape[axis]
     indices = namespace.arange(-before, n + after, dtype=namespace.int64, device=x.device)
     if mode == "edge":
         return namespace.clip(indices, 0, n - 1)
     if mode == "wrap" or n == 1:
         return indices % n
-    edges = 0 if mode == "reflect" else 1  # how often each edge is in a period
+    edges = 0 if mode == "reflect" else 1  # extra copies of each edge in a period
     indices = indices % (2 * (n - 1 + edges))
     return namespace.minimum(indices, 2 * (n - 1) + edges - indices)

@@ -24,11 +24,11 @@ from xgrad.support.hints import shown
 
 
 def _choice(xp: Any, x: Any, window: Window) -> Any:
-    """Return for each window the number of its first largest element, in row order."""
+    """Return the argmax within each window, in row order; the first on ties."""
     best, *others = _taps(xp, x, window)
     choice = xp.zeros(best.shape, dtype=xp.int32, device=x.device)
     padded = window.padded != window.size
-    if padded:  # what is added is not chosen, even if all elements are minus infinity
+    if padded:  # padding is not chosen, even if all elements are -inf
         elements = pad(
             xp, xp.ones((1, 1, *window.size), dtype=xp.bool, device=x.device), window, False
         )
@@ -55,7 +55,7 @@ def _choice_rule(g: Any, xp: Any, x: Any, window: Window) -> Any:
     return call_op(maximum_pool_choice, xp, g, x, window=window)
 
 
-# The forward rules take maxima, whose derivative would split the gradient among equal elements.
+# The forward rule takes maxima, whose derivative would split the gradient among equal elements.
 @derivative(_gradient_rule, kind=FLOATING, highest=FLOATING, own_rule=True)
 def maximum_pool(xp: Any, x: Any, *, window: Window) -> Any:
     """Return the largest element of each window of an input of shape (N, C, ...)."""
@@ -65,7 +65,7 @@ def maximum_pool(xp: Any, x: Any, *, window: Window) -> Any:
 
 @derivative(_choice_rule, None, kind=FLOATING, highest=FLOATING)
 def maximum_pool_gradient(xp: Any, grad: Any, x: Any, *, window: Window) -> Any:
-    """Return the gradient of `maximum_pool`: that of each window for its first largest element."""
+    """Return the gradient of `maximum_pool`: the first largest element of each window gets it."""
     choice = _choice(xp, x, window)
     out = xp.zeros((*x.shape[:2], *window.padded), dtype=grad.dtype, device=x.device)
     for i, key in enumerate(window.taps):
@@ -75,7 +75,7 @@ def maximum_pool_gradient(xp: Any, grad: Any, x: Any, *, window: Window) -> Any:
 
 @derivative(_gradient_rule, None, kind=FLOATING, highest=FLOATING)
 def maximum_pool_choice(xp: Any, values: Any, x: Any, *, window: Window) -> Any:
-    """Return for each window the element of `values` where the first largest element of `x` is."""
+    """Return, for each window, the element of `values` at the first largest element of `x`."""
     choice, values = _choice(xp, x, window), pad(xp, values, window, 0)
     return reduce(
         operator.add, [xp.where(choice == i, values[key], 0) for i, key in enumerate(window.taps)]
@@ -99,7 +99,7 @@ def sum_pool(xp: Any, x: Any, *, window: Window) -> Any:
 
 @derivative(lambda g, xp, window: call_op(sum_pool, xp, g, window=window), kind=FLOATING)
 def sum_pool_gradient(xp: Any, grad: Any, *, window: Window) -> Any:
-    """Return the gradient of `sum_pool`: for each element the sum of those of its windows."""
+    """Return the gradient of `sum_pool`: for each element, the sum over its windows."""
     out = xp.zeros((*grad.shape[:2], *window.padded), dtype=grad.dtype, device=grad.device)
     for key in window.taps:
         out[key] += grad
@@ -118,8 +118,9 @@ def _window(
     dilation: Lengths,
     ceil_mode: bool,
 ) -> Window:
-    """Return the window of a pooling function; with `ceil_mode`, the last one may end after the
-    padded input.
+    """Return the window of a pooling function.
+
+    With `ceil_mode`, the last position of the window may end after the padded input.
     """
     size = input.shape[2:]
     kernel = lengths(name, "kernel_size", kernel_size, len(size))
@@ -148,8 +149,9 @@ def _window(
 
 
 def _excess(end: int, padded: int, span: int, stride: int) -> int:
-    """Return by how much one more window exceeds the padded input; 0 if it would not begin before
-    `end`.
+    """Return the length by which one more window exceeds the padded input.
+
+    It is 0 if no elements are left, or if this window would not begin before `end`.
     """
     full, rest = divmod(padded - span, stride)
     start = (full + 1) * stride
@@ -166,8 +168,9 @@ def pool_maximum(
     ceil_mode: bool,
     ndim: int,
 ) -> Tensor:
-    """Return the largest elements of windows over `ndim` axes; errors begin with `name`, the
-    function or layer.
+    """Return the largest elements of windows over `ndim` axes.
+
+    Error messages start with `name`, the function or layer.
     """
     input, of_batch = batched(name, input, ndim)
     out = maximum_pool(
@@ -187,8 +190,9 @@ def pool_average(
     count_include_pad: bool,
     ndim: int,
 ) -> Tensor:
-    """Return the averages of windows over `ndim` axes; errors begin with `name`, the function or
-    layer.
+    """Return the averages of windows over `ndim` axes.
+
+    Error messages start with `name`, the function or layer.
     """
     input, of_batch = batched(name, input, ndim)
     window = _window(name, input, kernel_size, stride, padding, 1, ceil_mode)
@@ -209,7 +213,7 @@ def pool_average(
 
 
 def _adaptive(name: str, input: Tensor, output_size: Any, ndim: int) -> tuple[int, ...]:
-    """Return the number of bins along each spatial axis; None stands for that of the elements."""
+    """Return the number of bins along each spatial axis; None stands for one bin per element."""
     sizes: Any = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * ndim
     if len(sizes) == ndim:
         sizes = [
@@ -223,8 +227,9 @@ def _adaptive(name: str, input: Tensor, output_size: Any, ndim: int) -> tuple[in
 
 @upcast
 def adapt_average(name: str, input: Tensor, output_size: Any, ndim: int) -> Tensor:
-    """Return the averages of bins of nearly equal length; errors begin with `name`, the function or
-    layer.
+    """Return the averages of bins of nearly equal length.
+
+    Error messages start with `name`, the function or layer.
     """
     out, of_batch = batched(name, input, ndim)
     bins, size = _adaptive(name, out, output_size, ndim), out.shape[2:]
@@ -245,15 +250,16 @@ def adapt_average(name: str, input: Tensor, output_size: Any, ndim: int) -> Tens
 
 
 def adapt_maximum(name: str, input: Tensor, output_size: Any, ndim: int) -> Tensor:
-    """Return the largest elements of bins of nearly equal length; errors begin with `name`, the
-    function or layer.
+    """Return the largest elements of bins of nearly equal length.
+
+    Error messages start with `name`, the function or layer.
     """
     out, of_batch = batched(name, input, ndim)
     kernel = []
     for axis, count in enumerate(_adaptive(name, out, output_size, ndim), 2):
         bins = _bins(out.shape[axis], count)
         kernel.append(max([stop - start for start, stop in bins]))
-        if kernel[-1] * count != out.shape[axis]:  # shorter ones are filled with their last element
+        if kernel[-1] * count != out.shape[axis]:  # shorter bins repeat their last element
             at = [min(start + i, stop - 1) for start, stop in bins for i in range(kernel[-1])]
             out = take(out, asarray(at, device=out.device), axis=axis)
     out = maximum_pool(out, window=_side_by_side(out.shape[2:], tuple(kernel)))
@@ -261,7 +267,7 @@ def adapt_maximum(name: str, input: Tensor, output_size: Any, ndim: int) -> Tens
 
 
 def _bins(length: int, count: int) -> list[tuple[int, int]]:
-    """Return the first element of each bin, and the one after its last."""
+    """Return the start and stop indices of each bin."""
     return [(i * length // count, -((i + 1) * length // -count)) for i in range(count)]
 
 
@@ -286,9 +292,9 @@ def max_pool1d(
     kernel_size : int or tuple of int
         The length of a window along each axis.
     stride : int or tuple of int, optional
-        The distance from window to window, by default `kernel_size`.
+        The distance between windows; by default `kernel_size`.
     padding : int or tuple of int, default 0
-        The elements before and after each axis, which are never the largest.
+        The number of elements added before and after each axis; they are never the largest.
     dilation : int or tuple of int, default 1
         The distance between elements of a window.
     ceil_mode : bool, default False
@@ -302,11 +308,11 @@ def max_pool1d(
     Raises
     ------
     ValueError
-        If an argument is none of the above, or the shapes do not fit.
+        If an argument is invalid, or the shapes do not fit.
 
     Notes
     -----
-    Of equal elements the first gets the gradient.
+    On ties, the first element gets the gradient.
 
     Examples
     --------
@@ -334,13 +340,13 @@ def avg_pool1d(
     kernel_size : int or tuple of int
         The length of a window along each axis.
     stride : int or tuple of int, optional
-        The distance from window to window, by default `kernel_size`.
+        The distance between windows; by default `kernel_size`.
     padding : int or tuple of int, default 0
-        The zeros before and after each axis.
+        The number of zeros added before and after each axis.
     ceil_mode : bool, default False
         Whether elements after the last whole window get a window too.
     count_include_pad : bool, default True
-        Whether zeros of the padding count as elements.
+        Whether the zeros of the padding count as elements.
 
     Returns
     -------
@@ -350,7 +356,7 @@ def avg_pool1d(
     Raises
     ------
     ValueError
-        If an argument is none of the above, or the shapes do not fit.
+        If an argument is invalid, or the shapes do not fit.
 
     Examples
     --------
@@ -366,15 +372,15 @@ def avg_pool1d(
 def adaptive_avg_pool1d(input: Tensor, output_size: int | None) -> Tensor:
     """Return the average of each of `output_size` bins of one axis.
 
-    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may
-    overlap.
+    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L, so bins
+    may overlap.
 
     Parameters
     ----------
     input : Tensor
         Of shape (N, C, L) or (C, L), floating.
     output_size : int or None
-        The number of bins; None for as many as elements.
+        The number of bins; None for one bin per element.
 
     Returns
     -------
@@ -384,7 +390,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int | None) -> Tensor:
     Raises
     ------
     ValueError
-        If an argument is none of the above, or the shapes do not fit.
+        If an argument is invalid, or the shapes do not fit.
 
     Examples
     --------
@@ -398,15 +404,15 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int | None) -> Tensor:
 def adaptive_max_pool1d(input: Tensor, output_size: int | None) -> Tensor:
     """Return the largest element of each of `output_size` bins of one axis.
 
-    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may
-    overlap.
+    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L, so bins
+    may overlap.
 
     Parameters
     ----------
     input : Tensor
         Of shape (N, C, L) or (C, L), floating.
     output_size : int or None
-        The number of bins; None for as many as elements.
+        The number of bins; None for one bin per element.
 
     Returns
     -------
@@ -416,7 +422,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: int | None) -> Tensor:
     Raises
     ------
     ValueError
-        If an argument is none of the above, or the shapes do not fit.
+        If an argument is invalid, or the shapes do not fit.
 
     Examples
     --------
@@ -444,9 +450,9 @@ def max_pool2d(
     kernel_size : int or tuple of int
         The length of a window along each axis.
     stride : int or tuple of int, optional
-        The distance from window to window, by default `kernel_size`.
+        The distance between windows; by default `kernel_size`.
     padding : int or tuple of int, default 0
-        The elements before and after each axis, which are never the largest.
+        The number of elements added before and after each axis; they are never the largest.
     dilation : int or tuple of int, default 1
         The distance between elements of a window.
     ceil_mode : bool, default False
@@ -460,11 +466,11 @@ def max_pool2d(
     Raises
     ------
     ValueError
-        If an argument is none of the above, or the shapes do not fit.
+        If an argument is invalid, or the shapes do not fit.
 
     Notes
     -----
-    Of equal elements the first gets the gradient.
+    On ties, the first element gets the gradient.
 
     Examples
     --------
@@ -492,13 +498,13 @@ def avg_pool2d(
     kernel_size : int or tuple of int
         The length of a window along each axis.
     stride : int or tuple of int, optional
-        The distance from window to window, by default `kernel_size`.
+        The distance between windows; by default `kernel_size`.
     padding : int or tuple of int, default 0
-        The zeros before and after each axis.
+        The number of zeros added before and after each axis.
     ceil_mode : bool, default False
         Whether elements after the last whole window get a window too.
     count_include_pad : bool, default True
-        Whether zeros of the padding count as elements.
+        Whether the zeros of the padding count as elements.
 
     Returns
     -------
@@ -508,7 +514,7 @@ def avg_pool2d(
     Raises
     ------
     ValueError
-        If an argument is none of the above, or the shapes do not fit.
+        If an argument is invalid, or the shapes do not fit.
 
     Examples
     --------
@@ -524,15 +530,15 @@ def avg_pool2d(
 def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...] | None) -> Tensor:
     """Return the average of each of `output_size` bins along two axes.
 
-    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may
-    overlap.
+    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L, so bins
+    may overlap.
 
     Parameters
     ----------
     input : Tensor
         Of shape (N, C, H, W) or (C, H, W), floating.
     output_size : int, None, or a tuple of them
-        The number of bins; None for as many as elements.
+        The number of bins; None for one bin per element.
 
     Returns
     -------
@@ -542,7 +548,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]
     Raises
     ------
     ValueError
-        If an argument is none of the above, or the shapes do not fit.
+        If an argument is invalid, or the shapes do not fit.
 
     Examples
     --------
@@ -556,15 +562,15 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]
 def adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int | None, ...] | None) -> Tensor:
     """Return the largest element of each of `output_size` bins along two axes.
 
-    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L: bins may
-    overlap.
+    Bin i of n holds the elements from ⌊i L / n⌋ to ⌈(i + 1) L / n⌉ of an axis of length L, so bins
+    may overlap.
 
     Parameters
     ----------
     input : Tensor
         Of shape (N, C, H, W) or (C, H, W), floating.
     output_size : int, None, or a tuple of them
-        The number of bins; None for as many as elements.
+        The number of bins; None for one bin per element.
 
     Returns
     -------
@@ -574,7 +580,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int | None, ...]
     Raises
     ------
     ValueError
-        If an argument is none of the above, or the shapes do not fit.
+        If an argument is invalid, or the shapes do not fit.
 
     Examples
     --------

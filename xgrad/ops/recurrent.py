@@ -1,7 +1,7 @@
 """Recurrent layers over all time steps, with derivatives in closed form.
 
-The first axis is time. The input is projected before, in one product for all steps; the backward
-pass collects the gradients of all steps, so that those of the weights are one product, too.
+The first axis is time. The input is projected in advance, in one product for all steps. The
+backward pass collects the gradients of all steps, so that the weight gradient is one product, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xgrad.ops.elementwise import sigmoid
 
 
 def _times(x: Any, reverse: bool) -> range:
-    """Return the time steps in their order."""
+    """Return the time steps in the order of computation."""
     return range(x.shape[0] - 1, -1, -1) if reverse else range(x.shape[0])
 
 
@@ -25,18 +25,18 @@ def _in_order_of_time(xp: Any, steps: list[Any], reverse: bool) -> Any:
 
 
 def _before(xp: Any, first: Any, states: Any, reverse: bool) -> Any:
-    """Return the state before each step, given that before the first one and those after each."""
+    """Return the state before each step, given the first state and the states after each step."""
     first = xp.expand_dims(first, axis=0)
     return xp.concat([states[1:, ...], first] if reverse else [first, states[:-1, ...]], axis=0)
 
 
 def _rows(xp: Any, x: Any) -> Any:
-    """Return all axes but the last as one."""
+    """Flatten all axes but the last into one."""
     return xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def _weight_gradient(xp: Any, g: Any, first: Any, states: Any, reverse: bool) -> Any:
-    """Return the gradient of the weight of ``state @ weight.T``, given that of the products."""
+    """Return the gradient of `weight` in ``state @ weight.T``, given the products' gradient."""
     before = xp.matrix_transpose(_rows(xp, _before(xp, first, states, reverse)))
     return xp.matrix_transpose(xp.matmul(before, _rows(xp, g)))
 
@@ -47,8 +47,9 @@ def _logistic(xp: Any, x: Any) -> Any:
 
 @overridable
 def _lstm_steps(xp: Any, x: Any, weight: Any, h: Any, c: Any, reverse: bool) -> Any:
-    """Return the hidden states, the cells and the gates of all steps, those of shape (time, 4,
-    batch, hidden).
+    """Return the hidden states, the cells and the gates of all steps.
+
+    The gates have shape (time, 4, batch, hidden).
     """
     weight, n = xp.matrix_transpose(weight), h.shape[-1]
     states, cells, gates = [], [], []
@@ -71,9 +72,7 @@ def _lstm_steps(xp: Any, x: Any, weight: Any, h: Any, c: Any, reverse: bool) -> 
 def _lstm_gradient(
     xp: Any, g_states: Any, g_cell: Any, weight: Any, c: Any, cells: Any, gates: Any, reverse: bool
 ) -> Any:
-    """Return the gradients of the projected input, of the first hidden state, and of the first
-    cell.
-    """
+    """Return the gradients of the projected input, the first hidden state and the first cell."""
     before, gradients = _before(xp, c, cells, reverse), []
     dh, dc = xp.zeros_like(g_cell), g_cell
     for t in _times(cells, not reverse):
@@ -105,7 +104,7 @@ def _lstm_rule(
     upcast=True,
 )
 def lstm(xp: Any, x: Any, weight: Any, h: Any, c: Any, *, reverse: bool = False) -> Any:
-    """Return the hidden states of all steps, and the last cell, of an LSTM.
+    """Return the hidden states of all steps and the last cell of an LSTM.
 
     `x` is the projected input of shape (time, batch, 4 hidden), for the input gate, the forget
     gate, the cell and the output gate; `weight` has shape (4 hidden, hidden).
@@ -116,9 +115,10 @@ def lstm(xp: Any, x: Any, weight: Any, h: Any, c: Any, *, reverse: bool = False)
 
 @overridable
 def _gru_steps(xp: Any, x: Any, weight: Any, h: Any, bias: Any, reverse: bool) -> Any:
-    """Return the hidden states of all steps, and the gates, of shape (time, 4, batch, hidden).
+    """Return the hidden states of all steps, and the gates.
 
-    Those are reset, update, candidate, and the state's part of the candidate.
+    The gates have shape (time, 4, batch, hidden): reset, update, candidate, and the state's part of
+    the candidate.
     """
     weight, n = xp.matrix_transpose(weight), h.shape[-1]
     states, gates = [], []
@@ -136,9 +136,7 @@ def _gru_steps(xp: Any, x: Any, weight: Any, h: Any, bias: Any, reverse: bool) -
 def _gru_gradient(
     xp: Any, g: Any, weight: Any, h: Any, states: Any, gates: Any, reverse: bool
 ) -> Any:
-    """Return the gradients of the projected input, of the projected states, and of the first
-    state.
-    """
+    """Return the gradients of the projected input, the projected states and the first state."""
     before, of_input, of_state = _before(xp, h, states, reverse), [], []
     dh = xp.zeros_like(h)
     for t in _times(states, not reverse):
@@ -179,8 +177,8 @@ def gru(xp: Any, x: Any, weight: Any, h: Any, bias: Any = None, *, reverse: bool
     """Return the hidden states of all steps of a GRU.
 
     `x` is the projected input of shape (time, batch, 3 hidden), for the reset gate, the update gate
-    and the candidate; `weight` has shape (3 hidden, hidden), and `bias` is added to the product of
-    the states.
+    and the candidate; `weight` has shape (3 hidden, hidden), and `bias` is added to the projected
+    states.
     """
     return _gru_steps(xp, x, weight, h, bias, reverse)
 
@@ -198,7 +196,7 @@ def _rnn_steps(xp: Any, x: Any, weight: Any, h: Any, nonlinearity: str, reverse:
 def _rnn_gradient(
     xp: Any, g: Any, weight: Any, h: Any, states: Any, nonlinearity: str, reverse: bool
 ) -> Any:
-    """Return the gradients of the projected input, and of the first state."""
+    """Return the gradients of the projected input and the first state."""
     dh, gradients = xp.zeros_like(h), []
     for t in _times(states, not reverse):
         dh, state = dh + g[t, ...], states[t, ...]

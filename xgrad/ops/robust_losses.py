@@ -28,8 +28,8 @@ def huber(xp: Any, delta: Any, r: Any, /) -> Any:
     Parameters
     ----------
     delta, r : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -41,12 +41,12 @@ def huber(xp: Any, delta: Any, r: Any, /) -> Any:
     TypeError
         If an input is complex.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order, but at ``abs(r) == delta`` the second derivative is half that of
-    the square. Like ``scipy.special.huber``.
+    Differentiable to any order, but at ``abs(r) == delta`` the second derivative is half its value
+    in the quadratic part. Like ``scipy.special.huber``.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def huber(xp: Any, delta: Any, r: Any, /) -> Any:
 
 
 def _root(xp: Any, delta: Any, r: Any) -> Any:
-    """Return the root of the sum of squares, and 1 where it is 0, for there it is divided by."""
+    """Return the root of the sum of squares, or 1 where it is 0, so that division is safe."""
     squares = delta * delta + r * r
     return xp.sqrt(xp.where(squares == 0, 1, squares))
 
@@ -89,8 +89,8 @@ def pseudo_huber(xp: Any, delta: Any, r: Any, /) -> Any:
     Parameters
     ----------
     delta, r : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def pseudo_huber(xp: Any, delta: Any, r: Any, /) -> Any:
     TypeError
         If an input is complex.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
@@ -115,7 +115,6 @@ def pseudo_huber(xp: Any, delta: Any, r: Any, /) -> Any:
     Tensor([0.       , 1.236...])
     """
     delta, r = as_arrays(xp, delta, r)
-    loss = (
-        delta * r * (r / (xp.abs(delta) + _root(xp, delta, r)))
-    )  # the definition's difference, without cancellation
+    # equals the definition, but does not cancel
+    loss = delta * r * (r / (xp.abs(delta) + _root(xp, delta, r)))
     return xp.where(delta < 0, math.inf, loss)

@@ -1,5 +1,6 @@
-"""Running maxima, minima and log-sum-exps along an axis, in log2(n) steps: `cummax`, `cummin`,
-`logcumsumexp`.
+"""Running maxima, minima and log-sum-exps: `cummax`, `cummin`, `logcumsumexp`.
+
+Along an axis of length n, each takes log2(n) steps.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["cummax", "cummin", "logcumsumexp"]
 def _associative_scan(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:
     """Return the running results of an associative operation along an axis."""
     x, step = xp.moveaxis(x, axis, -1), 1
-    while step < x.shape[-1]:  # each element then combines `step` of them, or all before it
+    while step < x.shape[-1]:  # each element combines `step` elements, or all up to it
         x = xp.concat([x[..., :step], combine(x[..., :-step], x[..., step:])], axis=-1)
         step *= 2
     return xp.moveaxis(x, -1, axis)
@@ -29,7 +30,7 @@ def _associative_scan(xp: Any, combine: Callable[[Any, Any], Any], x: Any, axis:
 def _running_extremum(
     name: str, x: Any, axis: int | None, combine: Callable[[Any, Any], Any]
 ) -> Tensor:
-    """Return for each element the last one up to it that equals the extremum, or is NaN."""
+    """Return, for each element, the last element up to it that is the running extremum or NaN."""
     xp, x = namespace, as_tensor(name, "x", x)
     axis, known = axis_of_reals(name, x, axis), x.detach()
     shape = tuple([n if a == axis else 1 for a, n in enumerate(x.shape)])
@@ -41,8 +42,9 @@ def _running_extremum(
 
 
 def _logaddexp_or_infinity(x1: Any, x2: Any) -> Any:
-    """Return logaddexp, but with the derivative 0 where both are minus infinity, which have
-    none.
+    """Return logaddexp, with a derivative of 0 where both inputs are minus infinity.
+
+    There, logaddexp has no derivative.
     """
     nothing = namespace.maximum(x1, x2) == -math.inf
     total = namespace.logaddexp(namespace.where(nothing, 0, x1), namespace.where(nothing, 0, x2))
@@ -57,26 +59,26 @@ def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     x : Tensor
         Real numbers, with at least one axis.
     axis : int, optional
-        The axis to go along; optional for one axis.
+        The axis; optional if `x` has only one.
 
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`. From the first NaN on, NaN.
+        Same shape and dtype as `x`; NaN from the first NaN on.
 
     Raises
     ------
     ValueError
-        If there are no axes, or several and none is named.
+        If `x` has no axes, or several and `axis` is not given.
     IndexError
-        If there is no such axis.
+        If `axis` is out of bounds.
     TypeError
         If `x` is complex.
 
     Notes
     -----
-    Differentiable to any order; the last of equal elements has the gradient, as in PyTorch.
-    ``torch.cummax`` returns the indices beside the values.
+    Differentiable to any order; the last of equal elements gets the gradient, as in PyTorch.
+    ``torch.cummax`` returns the indices as well as the values.
 
     Examples
     --------
@@ -95,26 +97,26 @@ def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     x : Tensor
         Real numbers, with at least one axis.
     axis : int, optional
-        The axis to go along; optional for one axis.
+        The axis; optional if `x` has only one.
 
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`. From the first NaN on, NaN.
+        Same shape and dtype as `x`; NaN from the first NaN on.
 
     Raises
     ------
     ValueError
-        If there are no axes, or several and none is named.
+        If `x` has no axes, or several and `axis` is not given.
     IndexError
-        If there is no such axis.
+        If `axis` is out of bounds.
     TypeError
         If `x` is complex.
 
     Notes
     -----
-    Differentiable to any order; the last of equal elements has the gradient, as in PyTorch.
-    ``torch.cummin`` returns the indices beside the values.
+    Differentiable to any order; the last of equal elements gets the gradient, as in PyTorch.
+    ``torch.cummin`` returns the indices as well as the values.
 
     Examples
     --------
@@ -133,19 +135,19 @@ def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     x : Tensor
         Real numbers, with at least one axis; integers count as float32.
     axis : int, optional
-        The axis to go along; optional for one axis.
+        The axis; optional if `x` has only one.
 
     Returns
     -------
     Tensor
-        Of the shape of `x`.
+        Same shape as `x`.
 
     Raises
     ------
     ValueError
-        If there are no axes, or several and none is named.
+        If `x` has no axes, or several and `axis` is not given.
     IndexError
-        If there is no such axis.
+        If `axis` is out of bounds.
     TypeError
         If `x` is complex.
 
@@ -160,7 +162,7 @@ def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     >>> xgrad.logcumsumexp(xgrad.asarray([-1e4, 0.0, 0.0]))
     Tensor([-1.000000e+04,  0.000000e+00,  6.931472e-01])
     """
-    x = as_floating("logcumsumexp", x)
+    x = as_floating("logcumsumexp", "x", x)
     out: Tensor = _associative_scan(
         namespace, _logaddexp_or_infinity, x, axis_of_reals("logcumsumexp", x, axis)
     )

@@ -20,19 +20,19 @@ Axis = int | tuple[int, ...] | None
 
 @explained
 def softmax(x: Tensor, axis: Axis = None) -> Tensor:
-    """Return exponentials scaled to a sum of 1 along axes, without overflow.
+    """Return exponentials, scaled to a sum of 1 along axes, without overflow.
 
     Parameters
     ----------
     x : Tensor
-        Real, not empty along the axes; integers count as float32.
+        Real numbers, not empty along the axes; integers count as float32.
     axis : int or tuple of int, optional
-        The axes along which they sum to 1; by default along all.
+        The axes along which the result sums to 1; by default all.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Notes
     -----
@@ -55,14 +55,14 @@ def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
     Parameters
     ----------
     x : Tensor
-        Real, not empty along the axes; integers count as float32.
+        Real numbers, not empty along the axes; integers count as float32.
     axis : int or tuple of int, optional
-        The axes along which probabilities sum to 1; by default along all.
+        The axes along which probabilities sum to 1; by default all.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Notes
     -----
@@ -95,20 +95,20 @@ def logsumexp(
     axis : int or tuple of int, optional
         The axes to reduce; by default all.
     b : Tensor or scalar, optional
-        The weights, of a shape that broadcasts with `a`. What has a weight of 0 counts
-        for nothing, whatever it is.
+        The weights, of a shape that broadcasts with `a`. An element with a weight of 0 is ignored,
+        whatever its value.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
     return_sign : bool, default False
-        Whether to return the logarithm of the absolute value of the sum, and the sum's
-        sign beside it: that of complex numbers has an absolute value of 1.
+        Whether to return the logarithm of the sum's absolute value, and the sum's sign. The sign of
+        a complex number has an absolute value of 1.
 
     Returns
     -------
     Tensor or (Tensor, Tensor)
         Of the shape of `a` without the reduced axes; minus infinity for no elements, NaN for a
-        negative sum unless `return_sign`. float32 stays float32. Of complex numbers it is the
-        principal value.
+        negative sum unless `return_sign`. float32 stays float32. For complex numbers, the result is
+        the principal value.
 
     Raises
     ------
@@ -138,9 +138,8 @@ def logsumexp(
     if b is None and not return_sign:
         return statistical.logsumexp(a, axis=axis, keepdims=keepdims)
     weights = xp.ones_like(a) if b is None else b if isinstance(b, Tensor) else xp.full_like(a, b)
-    if (
-        weights.device.root is not a.device.root
-    ):  # within a vmap, tensors of one device may be on two levels
+    # within a vmap, tensors of one device may be on two levels
+    if weights.device.root is not a.device.root:
         raise DeviceError(
             f"logsumexp: expected b on {a.device}, where a is, got it on {weights.device}: use"
             " .to(device)"
@@ -152,7 +151,8 @@ def logsumexp(
         return (sums - math.inf, sums) if return_sign else sums - math.inf
     top = xp.max(counted, axis=axis, keepdims=True)  # any number here gives the same result
     top = xp.where(xp.isfinite(top), top, 0)
-    # Of what has no weight there is a derivative by the weight, unless it is too large.
+    # An element with a weight of 0 has a derivative by the weight, unless its exponential
+    # overflows.
     fits = (weights != 0) | (exponents - top < math.log(np.finfo(a.dtype).max))
     total = xp.sum(weights * xp.exp(xp.where(fits, a - top, -math.inf)), axis=axis, keepdims=True)
     sign = xp.sign(total if total.dtype.kind == "c" else total.detach())

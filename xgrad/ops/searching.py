@@ -30,7 +30,7 @@ __all__ = [
 
 @derivative(None, kind=INTEGER, highest=FLOATING, native=True)
 def argmax(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Return the index of the largest element, the first of those that tie.
+    """Return the index of the largest element; the first on ties.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def argmax(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = Fals
     axis : int, optional
         The axis to search along; by default all elements in row order.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def argmax(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = Fals
 
 @derivative(None, kind=INTEGER, highest=FLOATING, native=True)
 def argmin(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Return the index of the smallest element, the first of those that tie.
+    """Return the index of the smallest element; the first on ties.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def argmin(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = Fals
     axis : int, optional
         The axis to search along; by default all elements in row order.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def argmin(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = Fals
 
 @derivative(None, kind=BOOLEAN, native=True)
 def count_nonzero(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Return the number of elements along axes that are true, or not 0.
+    """Return the number of elements along axes that are true or nonzero.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def count_nonzero(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = Fal
     axis : int or tuple of int, optional
         The axes to reduce; by default all.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def count_nonzero(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = Fal
 
 @derivative(None)
 def nonzero(xp: Any, x: Any, /) -> Any:
-    """Return the indices of elements that are true, or not 0; not differentiable.
+    """Return the indices of elements that are true or nonzero; not differentiable.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def nonzero(xp: Any, x: Any, /) -> Any:
     Returns
     -------
     tuple of Tensor
-        For each axis the indices, int64 of shape (n,), in row order. The shape depends on
+        The indices along each axis: int64, of shape (n,), in row order. The shape depends on
         values, which synchronizes with a GPU.
 
     Raises
@@ -162,7 +162,7 @@ def nonzero(xp: Any, x: Any, /) -> Any:
 
 @derivative(None, None, kind=INTEGER, highest=FLOATING)
 def _searchsorted(xp: Any, x1: Any, x2: Any, /, *, side: str) -> Any:
-    if x1.dtype != x2.dtype:  # which PyTorch refuses
+    if x1.dtype != x2.dtype:  # PyTorch refuses different dtypes
         dtype = xp.result_type(x1, x2)
         x1, x2 = xp.astype(x1, dtype, copy=False), xp.astype(x2, dtype, copy=False)
     return xp.searchsorted(x1, x2, side=side)
@@ -183,11 +183,12 @@ def searchsorted(
     x1 : Tensor
         Real numbers of shape (n,), in ascending order.
     x2 : Tensor or scalar
-        Real numbers, of any shape. A Python scalar promotes nothing, and is a tensor of shape ().
+        Real numbers, of any shape. A Python scalar counts as a tensor of shape (), and does not
+        promote `x1`.
     side : {"left", "right"}, default "left"
-        Whether before or after equal elements.
+        Whether to insert before or after equal elements.
     sorter : Tensor, optional
-        Integers of shape (n,) that put `x1` in order, if it is not: what `argsort` returns.
+        Indices of shape (n,) that sort `x1`, if it is not sorted: the result of `argsort`.
 
     Returns
     -------
@@ -197,11 +198,11 @@ def searchsorted(
     Raises
     ------
     ValueError
-        If `x1` has not one axis, or `side` is neither.
+        If `x1` does not have one axis, or `side` is neither.
     TypeError
         If an input is complex.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
@@ -232,15 +233,15 @@ def searchsorted(
     broadcasts=True,
 )
 def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
-    """Return elements of the first where the condition holds, else those of the second.
+    """Return the elements of `x1` where the condition is true, else the elements of `x2`.
 
     Parameters
     ----------
     condition : Tensor
         Bools, of any shape.
     x1, x2 : Tensor or scalar
-        Of shapes that broadcast with the condition. At most one may be a Python scalar, which
-        promotes nothing.
+        Of shapes that broadcast with the condition. At most one may be a Python scalar, which does
+        not promote the other.
 
     Returns
     -------
@@ -252,12 +253,13 @@ def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If both are scalars, or the condition is not of bools.
+        If `x1` and `x2` are both scalars, or the condition is not bools.
 
     Notes
     -----
-    A value that is not chosen gets a gradient of 0, but a NaN on its way there stays: choose a
-    harmless input first, then the op.
+    An element that is not chosen gets a gradient of 0, but the derivative of the op that computed
+    it may turn this 0 into NaN. To avoid this, use `where` to choose a harmless input of that op as
+    well.
 
     Python array API standard, searching functions: ``where``.
 
@@ -287,9 +289,9 @@ def _sort_rule(g: Any, xp: Any, x: Any, axis: int, descending: bool) -> Any:
 def sort(
     xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Any:
-    """Return the elements in order along an axis.
+    """Sort the elements along an axis.
 
-    The first of equal elements has the gradient of the first place.
+    The first of equal elements gets the gradient of their first position.
 
     Parameters
     ----------
@@ -298,19 +300,19 @@ def sort(
     axis : int, default -1
         The axis to sort along.
     descending : bool, default False
-        Whether the largest comes first.
+        Whether the largest element comes first.
     stable : bool, default True
         Whether equal elements keep their order.
 
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Same shape and dtype as `x`.
 
     Raises
     ------
     ValueError
-        If there are no axes.
+        If `x` has no axes.
 
     Notes
     -----
@@ -342,7 +344,7 @@ def argsort(
     axis : int, default -1
         The axis to sort along.
     descending : bool, default False
-        Whether the largest comes first.
+        Whether the largest element comes first.
     stable : bool, default True
         Whether equal elements keep their order.
 
@@ -354,7 +356,7 @@ def argsort(
     Raises
     ------
     ValueError
-        If there are no axes.
+        If `x` has no axes.
 
     Notes
     -----
@@ -376,8 +378,8 @@ def argsort(
 def masked_fill(x: Tensor, mask: Any, value: Any) -> Tensor:
     """Return `x` with a value where a mask is true, in the dtype of `x`.
 
-    TypeError for a value of a higher kind, and OverflowError for a number that the dtype cannot
-    hold.
+    Raises TypeError for a value of a higher kind, and OverflowError for a number that the dtype
+    cannot hold.
     """
     op = "masked_fill"
     value = as_value(op, x, value)

@@ -31,7 +31,7 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
     axis : int, default -1
         The axis to choose along.
     largest : bool, default True
-        Whether the largest, in descending order; otherwise the smallest, in ascending
+        True selects the largest elements, in descending order; False the smallest, in ascending
         order.
 
     Returns
@@ -44,11 +44,11 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
     Raises
     ------
     ValueError
-        If `k` is negative or more than there are, or `x` has no axes.
+        If `k` is negative or greater than the length of the axis, or `x` has no axes.
     IndexError
-        If there is no such axis.
+        If `axis` is out of bounds.
     TypeError
-        If `x` is complex, or another argument no int.
+        If `x` is complex, or another argument is not an int.
 
     Notes
     -----
@@ -74,7 +74,7 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
 
 
 def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tensor:
-    """Return elements along an axis, with the `kth` in its sorted place.
+    """Return the elements along an axis, with the `kth` in its sorted position.
 
     No element before it is larger, and none after it is smaller.
 
@@ -83,29 +83,29 @@ def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tenso
     x : Tensor
         Real numbers, with at least one axis.
     kth : int or tuple of int
-        At which indices are the elements that are there in a sorted tensor; negative ones
-        count from the end.
+        The indices at which the elements are the same as in a sorted tensor; negative ones count
+        from the end.
     axis : int, default -1
-        The axis.
+        The axis to partition along.
 
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Same shape and dtype as `x`.
 
     Raises
     ------
     ValueError
         If an index is out of bounds, or `x` has no axes.
     IndexError
-        If there is no such axis.
+        If `axis` is out of bounds.
     TypeError
-        If `x` is complex, or another argument no int.
+        If `x` is complex, or another argument is not an int.
 
     Notes
     -----
-    Differentiable to any order. All elements are sorted: one of the orders that ``numpy.partition``
-    may return.
+    Differentiable to any order. All elements are sorted, which is one of the orders that
+    ``numpy.partition`` may return.
 
     Examples
     --------

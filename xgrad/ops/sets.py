@@ -1,9 +1,9 @@
 """The standard's set functions: membership, and the unique values of a tensor.
 
-Unique values are in ascending order. One op finds the first index of each; the values are taken
-from there, which gives them a gradient. Without a gradient they are found without indices, which is
-faster. NaNs differ from one another. The shapes of the results depend on values, which synchronizes
-with a GPU.
+Unique values are in ascending order. One op finds the first index of each value; the values are
+taken at these indices, which gives them a gradient. If no gradient is required, the values are
+found without indices, which is faster. NaNs differ from one another. The shapes of the results
+depend on values, which synchronizes with a GPU.
 """
 
 from typing import Any, NamedTuple
@@ -66,20 +66,21 @@ def _isin(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 
 def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> Tensor:
-    """Return whether each element of a tensor is among those of another; not differentiable.
+    """Return whether each element of `x1` is an element of `x2`; not differentiable.
 
     Parameters
     ----------
     x1, x2 : Tensor or scalar
-        The elements, and those to look among: real numbers, of any shapes, on one device;
-        bools count as integers. At most one may be a Python scalar, which promotes nothing.
+        The elements to look for, and the elements to search: real numbers, of any shapes, on one
+        device; bools count as integers. At most one may be a Python scalar, which does not promote
+        the other.
     invert : bool, default False
         Whether to negate the result.
 
     Returns
     -------
     Tensor
-        Bools, of the shape of `x1`. NaN is among no elements.
+        Bools, of the shape of `x1`; False for NaN.
 
     Raises
     ------
@@ -88,7 +89,7 @@ def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> 
     OverflowError
         If an int is out of the range of the other's dtype.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
@@ -106,14 +107,14 @@ def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> 
         x1 = as_operand("isin", "x1", x1, x2)
     x1 = as_tensor("isin", "x1", x1)
     members = _isin(x1, as_operand("isin", "x2", x2, x1))
-    return (
-        namespace.logical_not(members) if invert else members
-    )  # array-api-strict's isin ignores invert
+    # array-api-strict's isin ignores invert
+    return namespace.logical_not(members) if invert else members
 
 
 def _needs_first_indices(x: Tensor) -> bool:
-    """Return whether it matters where values are first; PyTorch cannot put complex ones in order by
-    itself.
+    """Return whether unique values need their first indices: for a gradient, or if complex.
+
+    PyTorch cannot sort complex values itself.
     """
     return x.requires_grad or x.dtype.kind == "c"
 

@@ -1,6 +1,4 @@
-"""Reductions: the standard's statistical functions, running sums and products, and `all` and
-`any`.
-"""
+"""Reductions: the standard's statistical functions, running sums and products, `all` and `any`."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ __all__ = [
     lambda g, xp, x_shape, axis: broadcast_back(xp, g, x_shape, axis), kind=INTEGER, native=True
 )
 def sum(xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    """Return the sum along axes; 0 where there is nothing to sum.
+    """Return the sum along axes; 0 for no elements.
 
     Parameters
     ----------
@@ -47,10 +45,10 @@ def sum(xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: b
     axis : int or tuple of int, optional
         The axes to reduce; by default all.
     dtype : dtype, optional
-        The dtype to compute in and to return; by default that of `x`, and at least int64 for
-        integers.
+        The dtype of the computation and the result; by default the dtype of `x`, but at least int64
+        for integers.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
 
     Returns
     -------
@@ -88,7 +86,7 @@ def mean(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> An
     axis : int or tuple of int, optional
         The axes to reduce; by default all.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
 
     Returns
     -------
@@ -119,7 +117,7 @@ def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
 
 @derivative(_extremum_rule, kind=BOOLEAN, highest=FLOATING, native=True)
 def max(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Return the largest element along axes; those that tie share the gradient equally.
+    """Return the largest element along axes; tied elements share the gradient equally.
 
     Parameters
     ----------
@@ -128,7 +126,7 @@ def max(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
     axis : int or tuple of int, optional
         The axes to reduce; by default all.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
 
     Returns
     -------
@@ -157,7 +155,7 @@ def max(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
 
 @derivative(_extremum_rule, kind=BOOLEAN, highest=FLOATING, native=True)
 def min(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Return the smallest element along axes; those that tie share the gradient equally.
+    """Return the smallest element along axes; tied elements share the gradient equally.
 
     Parameters
     ----------
@@ -166,7 +164,7 @@ def min(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
     axis : int or tuple of int, optional
         The axes to reduce; by default all.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
 
     Returns
     -------
@@ -194,13 +192,14 @@ def min(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
 
 
 def exclusive_cumprod(xp: Any, x: Any) -> Any:
-    """Return for each element of the last axis the product of those before it."""
+    """Return, for each element of the last axis, the product of the elements before it."""
     return xp.cumulative_prod(x, axis=-1, include_initial=True)[..., :-1]
 
 
 def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
-    """The derivative by an element is the product of all the others: of those before and after
-    it.
+    """Return the gradient: `g` times the product of all other elements.
+
+    It is the product of the elements before, times the product of the elements after.
     """
     shape, axes = tuple(x.shape), normalize_axes(len(x.shape), axis)
     kept = tuple(a for a in range(len(shape)) if a not in axes)
@@ -219,7 +218,7 @@ def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
 def prod(
     xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
 ) -> Any:
-    """Return the product along axes; 1 where there is nothing to multiply.
+    """Return the product along axes; 1 for no elements.
 
     Parameters
     ----------
@@ -228,10 +227,10 @@ def prod(
     axis : int or tuple of int, optional
         The axes to reduce; by default all.
     dtype : dtype, optional
-        The dtype to compute in and to return; by default that of `x`, and at least int64 for
-        integers.
+        The dtype of the computation and the result; by default the dtype of `x`, but at least int64
+        for integers.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
 
     Returns
     -------
@@ -254,7 +253,7 @@ def prod(
 
 
 def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
-    """Return the distance from the mean over the degrees of freedom, NaN where there are none."""
+    """Return the distance from the mean divided by the degrees of freedom; NaN if none."""
     degrees = count(x.shape, axis) - correction
     return (x - xp.mean(x, axis=axis, keepdims=True)) * (1 / degrees if degrees > 0 else math.nan)
 
@@ -281,7 +280,7 @@ def var(
     correction : float, default 0
         Subtracted from the number of elements: 1 for the unbiased variance, PyTorch's default.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
 
     Returns
     -------
@@ -312,8 +311,9 @@ def _std_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, correction: float) 
 def std(
     xp: Any, x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Any:
-    """Return the standard deviation along axes; where it is 0, and has a kink, so is its
-    derivative.
+    """Return the standard deviation along axes.
+
+    Where it is 0, and has a kink, its derivative is 0, too.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def std(
     correction : float, default 0
         Subtracted from the number of elements: 1 for the unbiased variance, PyTorch's default.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
 
     Returns
     -------
@@ -361,13 +361,13 @@ def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) 
     axis : int or tuple of int, optional
         The axes to reduce; by default all.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
 
     Returns
     -------
     Tensor
-        Of the shape of `x` without the reduced axes; minus infinity for no elements. Of complex
-        numbers it is the principal value.
+        Of the shape of `x` without the reduced axes; minus infinity for no elements. For complex
+        numbers, the result is the principal value.
 
     Examples
     --------
@@ -402,12 +402,12 @@ def cumulative_sum(
     x : Tensor
         Numbers; bools count as integers.
     axis : int, optional
-        The axis to go along; optional for one axis.
+        The axis; optional if `x` has only one.
     dtype : dtype, optional
-        The dtype to compute in and to return; by default that of `x`, and at least int64 for
-        integers.
+        The dtype of the computation and the result; by default the dtype of `x`, but at least int64
+        for integers.
     include_initial : bool, default False
-        Whether the result starts with that of no elements, and is longer by 1.
+        Whether the result starts with 0, the sum of no elements, and is longer by 1.
 
     Returns
     -------
@@ -417,7 +417,7 @@ def cumulative_sum(
     Raises
     ------
     ValueError
-        If there are no axes, or several and none is named.
+        If `x` has no axes, or several and `axis` is not given.
 
     Notes
     -----
@@ -439,8 +439,8 @@ def cumulative_sum(
 def _reverse_linear_scan(xp: Any, g: Any, x: Any) -> Any:
     """Return s with ``s[i] = g[i] + x[i + 1] * s[i + 1]`` along the last axis.
 
-    By doubling, in log2(n) steps: no division, so zeros do no harm, and differentiable like any
-    product.
+    Computed by doubling, in log2(n) steps. There is no division, so zeros do no harm, and products
+    are differentiable.
     """
     n, step, factors = x.shape[-1], 1, x
     while step < n:  # factors[i] carries s[i + step] to s[i]
@@ -451,8 +451,9 @@ def _reverse_linear_scan(xp: Any, g: Any, x: Any) -> Any:
 
 
 def _cumulative_prod_rule(g: Any, xp: Any, x: Any, axis: int | None, include_initial: bool) -> Any:
-    """The derivative by an element is the product of those before it, times what the later ones
-    make of `g`.
+    """Return the gradient by each element.
+
+    It is the product of the elements before it, times a scan of `g` and the elements after it.
     """
     axis = (axis or 0) % len(x.shape)
     g = g[slice_axis(axis, 1)] if include_initial else g
@@ -471,12 +472,12 @@ def cumulative_prod(
     x : Tensor
         Numbers; bools count as integers.
     axis : int, optional
-        The axis to go along; optional for one axis.
+        The axis; optional if `x` has only one.
     dtype : dtype, optional
-        The dtype to compute in and to return; by default that of `x`, and at least int64 for
-        integers.
+        The dtype of the computation and the result; by default the dtype of `x`, but at least int64
+        for integers.
     include_initial : bool, default False
-        Whether the result starts with that of no elements, and is longer by 1.
+        Whether the result starts with 1, the product of no elements, and is longer by 1.
 
     Returns
     -------
@@ -486,7 +487,7 @@ def cumulative_prod(
     Raises
     ------
     ValueError
-        If there are no axes, or several and none is named.
+        If `x` has no axes, or several and `axis` is not given.
 
     Notes
     -----
@@ -507,7 +508,7 @@ def cumulative_prod(
 
 @derivative(None, kind=BOOLEAN, native=True)
 def any(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Return whether some element along axes is true, or not 0.
+    """Return whether any element along axes is true or nonzero.
 
     Parameters
     ----------
@@ -516,7 +517,7 @@ def any(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
     axis : int or tuple of int, optional
         The axes to reduce; by default all.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
 
     Returns
     -------
@@ -540,7 +541,7 @@ def any(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
 
 @derivative(None, kind=BOOLEAN, native=True)
 def all(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Return whether all elements along axes are true, or not 0.
+    """Return whether all elements along axes are true or nonzero.
 
     Parameters
     ----------
@@ -549,7 +550,7 @@ def all(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
     axis : int or tuple of int, optional
         The axes to reduce; by default all.
     keepdims : bool, default False
-        Whether reduced axes stay, with length 1.
+        Whether the reduced axes stay, with length 1.
 
     Returns
     -------

@@ -36,31 +36,32 @@ def asarray(
     Parameters
     ----------
     obj : scalar, nested sequence, array or Tensor
-        The values. Python floats become float32, the default dtype, ints int64; arrays keep their
-        dtype. A sequence may hold tensors of one shape on one device, which are stacked.
+        The values. Python floats become float32, the default dtype, and ints int64; arrays keep
+        their dtype. A sequence may hold tensors of one shape on one device, which are stacked.
     dtype : dtype, optional
         The dtype of the result.
     device : str or Device, optional
-        By default that of `obj`, or the `default_device` for values from the host.
+        The device of the result; by default the device of `obj`, or the `default_device` for values
+        from the host.
     copy : bool, optional
-        True copies; False refuses to; None copies where it must. Shared memory must not be written
-        to while a graph needs it.
+        True always copies, False raises an error instead, and None copies only where necessary.
+        Shared memory must not be written to while a graph needs it.
     requires_grad : bool, default False
         Whether the result is a leaf that requires a gradient.
 
     Returns
     -------
     Tensor
-        Of the shape of `obj`.
+        Same shape as `obj`.
 
     Raises
     ------
     TypeError
-        If `obj` is not numeric, or there is no such dtype.
+        If `obj` is not numeric, or `dtype` is invalid.
     ValueError
         If `obj` is ragged, or ``copy=False`` and it must be copied.
     OverflowError
-        If Python's integers are beyond the dtype.
+        If Python integers are out of the range of the dtype.
 
     Notes
     -----
@@ -91,8 +92,9 @@ def asarray(
 
 
 def _leaves(values: Any, depth: int = 1) -> Iterator[Any]:
-    """Yield the leaves of nested sequences; ValueError if they are nested deeper than NumPy's
-    arrays, or cyclic.
+    """Yield the leaves of nested sequences.
+
+    Raises ValueError if the sequences are nested deeper than NumPy's arrays, or cyclic.
     """
     if depth > 64:
         raise ValueError(
@@ -107,8 +109,9 @@ def _leaves(values: Any, depth: int = 1) -> Iterator[Any]:
 
 
 def _tensors(values: Sequence[Any]) -> list[Tensor]:
-    """Return the tensors in nested sequences; long lists of numbers are recognized by their types
-    alone.
+    """Return the tensors in nested sequences.
+
+    Long lists of numbers are recognized by the types of their elements alone.
     """
     kinds = set(map(type, values))
     if any(issubclass(kind, (Tensor, list, tuple)) for kind in kinds):
@@ -158,7 +161,7 @@ def _to_array(
     target = source if device is None else Device(device)
     if dtype is not None:
         dtype = target.backend.numpy_dtype(native_dtype(dtype, target))
-    # On the host, a cast needs no dtype that the target lacks, and leaves less to transfer.
+    # A cast on the host works for dtypes that the target lacks, and leaves less to transfer.
     first = _cast(raw, dtype, source, host) if isinstance(raw, np.ndarray) else raw
     moved = _cast(transfer(first, source, target), dtype, target, host)
     if copy is False and moved is not raw:
@@ -170,7 +173,7 @@ def _to_array(
 
 
 def _cast(x: Any, dtype: np.dtype | None, device: Device, host: bool) -> Any:
-    """Return an array of a device in a dtype; `host` says that it was made of Python's numbers."""
+    """Return a device's array in a dtype; `host` tells whether it was made of Python numbers."""
     if dtype is None or (wanted := device.backend.dtype(dtype)) == x.dtype:
         return x
     check_cast("asarray", x.dtype, dtype)
@@ -181,7 +184,7 @@ def _cast(x: Any, dtype: np.dtype | None, device: Device, host: bool) -> Any:
 
 
 def check_range(name: str, values: np.ndarray, dtype: np.dtype) -> None:
-    """Raise OverflowError for Python's integers beyond the range of an integer dtype."""
+    """Raise OverflowError for Python integers out of the range of an integer dtype."""
     if values.size and values.dtype.kind in "iu" and dtype.kind in "iu":
         least, most, limits = int(values.min()), int(values.max()), np.iinfo(dtype)
         if least < limits.min or most > limits.max:
@@ -191,8 +194,9 @@ def check_range(name: str, values: np.ndarray, dtype: np.dtype) -> None:
 
 
 def _host_array(data: Any, dtype: Any) -> np.ndarray:
-    """Return values other than backend arrays as a NumPy array, with floats of Python in the
-    default dtype.
+    """Return values other than backend arrays as a NumPy array.
+
+    Python floats get the default dtype.
     """
     if type(data) is np.ndarray and is_standard(data.dtype):
         return data
@@ -217,7 +221,7 @@ def _host_array(data: Any, dtype: Any) -> np.ndarray:
     return host
 
 
-@derivative(lambda g: g, holomorphic=False)  # the engine gives a gradient the dtype of its input
+@derivative(lambda g: g, holomorphic=False)  # the engine casts a gradient to the dtype of its input
 def _astype(xp: Any, x: Any, /, *, dtype: Any) -> Any:
     return xp.astype(x, dtype)
 
@@ -225,29 +229,29 @@ def _astype(xp: Any, x: Any, /, *, dtype: Any) -> Any:
 def astype(
     x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device | None = None
 ) -> Tensor:
-    """Return the elements in another dtype.
+    """Convert a tensor to another dtype.
 
     Parameters
     ----------
     x : Tensor
         Of any shape and dtype.
     dtype : dtype
-        One of `xgrad`'s, NumPy's, or its name.
+        A dtype of `xgrad` or NumPy, or its name.
     copy : bool, default True
         False may return `x` itself where the dtype is the same.
     device : str or Device, optional
-        The device of the result; by default that of `x`.
+        The device of the result; by default the device of `x`.
 
     Returns
     -------
     Tensor
-        Of the same shape. The gradient comes back in the dtype of `x`; none goes through integers
+        Same shape as `x`. The gradient gets the dtype of `x`; no gradient flows through integers
         and bools.
 
     Raises
     ------
     TypeError
-        If there is no such dtype, or complex numbers would become real: use `xgrad.real`.
+        If `dtype` is invalid, or complex numbers would become real: use `xgrad.real`.
 
     Notes
     -----
@@ -279,7 +283,7 @@ def check_cast(name: str, dtype: Any, target: Any) -> None:
 
 
 def native_dtype(dtype: Any, device: Device) -> Any:
-    """Return a dtype as that of a device's library."""
+    """Convert a dtype to the dtype of a device's library."""
     try:
         native = device.backend.dtype(dtype)
         check_standard(device.backend.numpy_dtype(native))
@@ -292,8 +296,9 @@ def native_dtype(dtype: Any, device: Device) -> Any:
 
 
 def _move_gradient(g: Any, x_device: Device, device: Device) -> Any:
-    """Transfer a gradient to the device of its tensor; outside a recorded pass it is an array, not
-    a tensor.
+    """Transfer a gradient to the device of its tensor.
+
+    In a recorded backward pass it is a tensor, else an array.
     """
     return (
         _to_device(g, device=x_device) if isinstance(g, Tensor) else transfer(g, device, x_device)
@@ -301,7 +306,7 @@ def _move_gradient(g: Any, x_device: Device, device: Device) -> Any:
 
 
 class _ToDevice(Function):
-    """The one op with a result on another device than its input."""
+    """The only op with a result on another device than its input."""
 
     name, cross_device, holomorphic, own_rule = "to_device", True, False, False
 
@@ -318,7 +323,7 @@ _to_device = _ToDevice()
 
 
 def to_device(x: Tensor, device: str | Device, /) -> Tensor:
-    """Return a tensor on another device; gradients return to the device of `x`.
+    """Move a tensor to another device; gradients move back to the device of `x`.
 
     Parameters
     ----------
@@ -330,7 +335,7 @@ def to_device(x: Tensor, device: str | Device, /) -> Tensor:
     Returns
     -------
     Tensor
-        `x` itself if it is there already.
+        `x` itself if it is already on the device.
 
     Raises
     ------

@@ -23,12 +23,12 @@ def solve_triangular(
         Matrices of shape (..., n, n), of which only the triangle is read; integers count as
         float32.
     x2 : Tensor
-        One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast
-        against those of `x1`: several vectors are columns.
+        One vector of shape (n,), or matrices of shape (..., n, k), where several vectors are
+        columns. The batch axes of `x1` and `x2` broadcast.
     upper : bool
-        Whether the upper triangle is read, otherwise the lower.
+        Whether to read the upper triangle instead of the lower.
     unitriangular : bool, default False
-        Whether the diagonal counts as ones, and is not read.
+        Whether the diagonal counts as ones and is not read.
 
     Returns
     -------
@@ -40,30 +40,29 @@ def solve_triangular(
     ValueError
         If the matrices are not square, or the shapes do not fit.
     numpy.linalg.LinAlgError
-        If a number on the diagonal is 0; on ``cuda`` the result is NaN or infinite
-        instead.
+        If a number on the diagonal is 0; on ``cuda`` the result is NaN or infinite instead.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    By substitution. Differentiable to any order; the gradient by `x1` has its triangle alone. As
-    ``torch.linalg.solve_triangular``, whose ``left=False`` is a transpose of all three, and
-    ``scipy.linalg.solve_triangular``.
+    Solved by substitution. Differentiable to any order; the gradient by `x1` is 0 outside of its
+    triangle. Like ``torch.linalg.solve_triangular``, whose ``left=False`` transposes all three
+    matrices, and ``scipy.linalg.solve_triangular``.
 
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.linalg.solve_triangular(xgrad.asarray([[2.0, 0.0], [1.0, 4.0]]), xgrad.asarray([2.0, 5.0]), upper=False)
+    >>> xgrad.linalg.solve_triangular(
+    ...     xgrad.asarray([[2.0, 0.0], [1.0, 4.0]]), xgrad.asarray([2.0, 5.0]), upper=False
+    ... )
     Tensor([1., 1.])
     """
     x1, x2, vector = _system("solve_triangular", "x1", x1, "x2", x2)
     diagonal = int(bool(unitriangular))
     x1 = namespace.triu(x1, k=diagonal) if upper else namespace.tril(x1, k=-diagonal)
     x1 = x1 + identity(namespace, x1) if unitriangular else x1
-    if (
-        not upper
-    ):  # in an upper triangle there is nothing to eliminate, and rows stay in their order
+    if not upper:  # an upper triangle needs no elimination, and its rows keep their order
         x1, x2 = namespace.flip(x1, axis=(-2, -1)), namespace.flip(x2, axis=-2)
     try:
         out = namespace.linalg.solve(x1, x2)
@@ -82,13 +81,13 @@ def cholesky_solve(x: Tensor, factor: Tensor, /, *, upper: bool = False) -> Tens
     Parameters
     ----------
     x : Tensor
-        One vector of shape (n,), or matrices of shape (..., n, k), whose first axes broadcast with
-        those of `factor`.
+        One vector of shape (n,), or matrices of shape (..., n, k). The batch axes of `x` and
+        `factor` broadcast.
     factor : Tensor
         The result of `cholesky` for A, of shape (..., n, n); integers count as float32.
     upper : bool, default False
-        Whether the factor is an upper triangle U with ``A = adjoint(U) @ U``, otherwise a
-        lower one L with ``A = L @ adjoint(L)``.
+        Whether the factor is an upper triangle U with ``A = adjoint(U) @ U`` instead of a lower
+        triangle L with ``A = L @ adjoint(L)``.
 
     Returns
     -------
@@ -100,15 +99,14 @@ def cholesky_solve(x: Tensor, factor: Tensor, /, *, upper: bool = False) -> Tens
     ValueError
         If the factors are not square, or the shapes do not fit.
     numpy.linalg.LinAlgError
-        If a number on a diagonal is 0; on ``cuda`` the result is NaN or infinite
-        instead.
+        If a number on a diagonal is 0; on ``cuda`` the result is NaN or infinite instead.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order: two calls of `solve_triangular`. The order of the arguments is that
-    of ``torch.cholesky_solve``; ``scipy.linalg.cho_solve`` has the factor first.
+    Consists of two calls of `solve_triangular`; differentiable to any order. The arguments have the
+    same order as in ``torch.cholesky_solve``; ``scipy.linalg.cho_solve`` has the factor first.
 
     Examples
     --------
@@ -128,8 +126,9 @@ def cholesky_solve(x: Tensor, factor: Tensor, /, *, upper: bool = False) -> Tens
 def _system(
     op: str, left: str, matrices: Any, right: str, columns: Any
 ) -> tuple[Tensor, Tensor, bool]:
-    """Return the two sides of a system as tensors, a vector on the right as a column, and whether
-    there is one.
+    """Return the two sides of a system as tensors, and whether the right side is a vector.
+
+    A vector is returned as a column.
     """
     a, b = as_square_matrices(op, left, matrices), as_tensor(op, right, columns)
     vector = b.ndim == 1

@@ -15,7 +15,7 @@ from xgrad.support.hints import shown
 
 #: An argument for each spatial axis, or one for all.
 Lengths = int | tuple[int, ...]
-#: Numbers of elements added before and after each spatial axis.
+#: The numbers of elements added before and after each spatial axis.
 Pairs = tuple[tuple[int, int], ...]
 #: The names of spatial axes, by their number.
 AXES = ["", "L", "H, W", "D, H, W"]
@@ -23,18 +23,18 @@ AXES = ["", "L", "H, W", "D, H, W"]
 
 @dataclass(frozen=True)
 class Window:
-    """A window that slides over spatial axes, with numbers for each of them.
+    """A window that slides over spatial axes; each attribute has one entry per axis.
 
     Attributes
     ----------
     size : tuple of int
         The lengths of the input, without padding.
     kernel : tuple of int
-        The number of elements in the window.
+        The numbers of elements in the window.
     stride : tuple of int
         The distance from window to window.
     padding : tuple of (int, int)
-        The elements added before and after the input.
+        The numbers of elements added before and after the input.
     dilation : tuple of int
         The distance between elements in the window.
     """
@@ -63,14 +63,15 @@ class Window:
 
     @cached_property
     def inner(self) -> tuple[Any, ...]:
-        """The key of the input in the padded input."""
+        """The key that selects the input in the padded input."""
         pairs = zip(self.size, self.padding, strict=True)
         return (slice(None), slice(None), *[slice(before, before + n) for n, (before, _) in pairs])
 
     @cached_property
     def taps(self) -> tuple[tuple[Any, ...], ...]:
-        """The keys of the elements of all windows in the padded input, for each element of a window
-        in row order.
+        """The keys that select one element of every window in the padded input.
+
+        There is one key for each element of a window, in row order.
         """
         axes = zip(self.kernel, self.dilation, self.stride, self.out, strict=True)
         slices = [
@@ -79,8 +80,9 @@ class Window:
         return tuple([(slice(None), slice(None), *key) for key in itertools.product(*slices)])
 
     def planar(self) -> Window:
-        """Return a window over two axes, the first of length 1 if this has one; others are
-        unchanged.
+        """Return a window over one axis as a window over two, the first of length 1.
+
+        A window over more axes is returned unchanged.
         """
         if len(self.size) != 1:
             return self
@@ -94,7 +96,7 @@ class Window:
 
 
 def pad(xp: Any, x: Any, window: Window, value: float) -> Any:
-    """Return an array of shape (N, C, ...) with a value around its spatial axes."""
+    """Pad the spatial axes of an array of shape (N, C, ...) with a value."""
     if window.padded == window.size:
         return x
     out = xp.full((*x.shape[:2], *window.padded), value, dtype=x.dtype, device=x.device)
@@ -106,8 +108,9 @@ def pad(xp: Any, x: Any, window: Window, value: float) -> Any:
 
 
 def lengths(name: str, argument: str, value: Any, ndim: int, least: int = 1) -> tuple[int, ...]:
-    """Return an argument for each spatial axis; ValueError names the function unless it has ints
-    from `least`.
+    """Return an argument as ints, one for each spatial axis.
+
+    Raises ValueError, with the name of the function, unless they are ints from `least` on.
     """
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * ndim
     ints = [int(x) for x in values if isinstance(x, Integral) and not isinstance(x, bool)]
@@ -120,8 +123,9 @@ def lengths(name: str, argument: str, value: Any, ndim: int, least: int = 1) -> 
 
 
 def batched(name: str, x: Any, ndim: int) -> tuple[Tensor, bool]:
-    """Return an input of shape (N, C, ...), given one of that shape or (C, ...), and whether it had
-    the batch axis.
+    """Return an input of shape (N, C, ...), and whether it had the batch axis.
+
+    An input of shape (C, ...) gets a batch axis.
     """
     x = as_tensor(name, "input", x)
     if x.ndim not in (ndim + 1, ndim + 2):

@@ -1,5 +1,6 @@
-"""Writes to tensors: in place where memory is exclusive, and through views to all tensors that
-share it.
+"""Writes to tensors.
+
+They happen in place where memory is exclusive, and reach all tensors that share it through views.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ _put_all = _PutAll()
 
 
 def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
-    """Return a copy of `x` with a new value of one of its views: the result of a write to the view.
+    """Return a copy of `x` in which one of its views has a new value, as after a write to the view.
 
     Parameters
     ----------
@@ -87,25 +88,26 @@ def put(x: Tensor, value: Tensor, view: Any, **options: Any) -> Tensor:
     value : Tensor
         Of the shape of the view.
     view : callable
-        The function that takes the view: one of `xgrad` that returns views, such as
-        ``xgrad.permute_dims``.
+        The function of `xgrad` that returns the view, for example ``xgrad.permute_dims``.
     **options
-        The options of the function.
+        The keyword arguments of the function.
 
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Same shape and dtype as `x`.
 
     Raises
     ------
     ValueError
-        If elements of the view share their memory, as those of `broadcast_to` do.
+        If elements of the view share their memory, as in a result of `broadcast_to`.
 
     Examples
     --------
     >>> import xgrad
-    >>> xgrad.ops.put(xgrad.zeros((2, 2)), xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.matrix_transpose)
+    >>> xgrad.ops.put(
+    ...     xgrad.zeros((2, 2)), xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]), xgrad.matrix_transpose
+    ... )
     Tensor([[1., 3.],
             [2., 4.]])
     """
@@ -142,15 +144,15 @@ def write(x: Tensor, key: Any, value: Any) -> None:
                     assign_to(device.xp, x._data, getattr(new, "_data", new), raw)
                 return
         except Exception:
-            pass  # the op explains what is wrong
+            pass  # the op below raises an error that explains it
     assign(x, _checked_result(x, setitem, key, value))
 
 
 def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
-    """Return `x` after ``x += other``, given the function of the operator."""
+    """Return `x` after an update like ``x += other``, given the function of the operator."""
     new = _checked_result(x, compute, other)
     if has_family(x) and new._edge is None and _is_exclusive(x, new):
-        with suppress(ValueError), x.device.active():  # what was broadcast is read-only
+        with suppress(ValueError), x.device.active():  # a broadcast array is read-only
             run_array_code(x.device, write_to, x._data, new._data)
             return x
     assign(x, new)
@@ -158,15 +160,16 @@ def update(x: Tensor, compute: Callable[..., Tensor], other: Any) -> Tensor:
 
 
 def view(x: Tensor, shape: Any) -> Tensor:
-    """Return a view of a tensor in another shape; ValueError if its elements do not lie in that
-    order.
+    """Return a view of a tensor in another shape.
+
+    Raises ValueError if its elements are not in the order of that shape.
     """
     out = reshape(x, shape)
     linked = base_of(out) is x
     if not out.size or (linked and base_of(x) is None):
         return out
-    # Whether it is a view must not depend on the order in which an optimizer or a kernel stores the
-    # elements.
+    # Whether there is a view must not depend on the order in which an optimizer or a kernel stores
+    # the elements.
     array = layout(x)
     if not np.may_share_memory(array, array.reshape(out.shape)):
         raise ValueError(
@@ -175,7 +178,12 @@ def view(x: Tensor, shape: Any) -> Tensor:
             " copies, or .contiguous().view(...)"
         )
     if not linked:
-        link(x, out, reshape.function, {"shape": out.shape, "copy": None})  # type: ignore[attr-defined]
+        link(
+            x,
+            out,
+            reshape.function,  # type: ignore[attr-defined]
+            {"shape": out.shape, "copy": None},
+        )
     return out
 
 
@@ -208,10 +216,10 @@ def _check_leaf(x: Tensor) -> None:
 
 
 def as_new_value(x: Tensor, new: Tensor, name: str = "in place") -> Tensor:
-    """Return a new value of `x` as a tensor of the same level of nested calls of `vmap`.
+    """Return a new value of `x` as a tensor at the level of `x` in nested calls of `vmap`.
 
-    Raises RuntimeError where it may differ among the elements of the batch, and `x`, or what it is
-    a view of, is from outside of the `vmap`.
+    Raises RuntimeError if the value may differ among the elements of the batch, and `x` or one of
+    its bases was made outside of the `vmap`.
     """
     level = x._placement.device.level
     if new._placement.device.level < level:
@@ -235,13 +243,13 @@ def as_new_value(x: Tensor, new: Tensor, name: str = "in place") -> Tensor:
 
 
 def _made_in(x: Tensor) -> tuple[Any, ...]:
-    """Return the calls of `vmap` in which a tensor was made, the outermost first."""
+    """Return the calls of `vmap` in which a tensor was made, outermost first."""
     of_array: tuple[Any, ...] = getattr(x._data, "made_in", ())
     return of_array or getattr(x, "_made_in", ())
 
 
 def _with_view_history(x: Tensor) -> Tensor:
-    """Return a tensor with its history as a view, also if it was taken under ``no_grad()``."""
+    """Return a tensor with its history as a view, even if it was taken under ``no_grad()``."""
     base = base_of(x) if x._edge is None and grad_enabled.get() else None
     function, options = x._view[1:] if base is not None and x._view else (None, {})
     if base is None or function is None or x._is_differentiated:
@@ -253,10 +261,11 @@ def _with_view_history(x: Tensor) -> Tensor:
 
 
 def _is_exclusive(x: Tensor, *operands: Any) -> bool:
-    """Return whether only the base of a constant and its views use its memory, and none of them is
-    an operand.
+    """Return whether the memory of a constant is used only by its base and the base's views.
+
+    Returns False if one of them is an operand.
     """
-    if active_recorder() is not None:  # a replay does not know who else sees the memory
+    if active_recorder() is not None:  # a replay does not know which tensors share memory
         return False
     family = family_of(x)
     for member in family:
@@ -269,7 +278,7 @@ def _is_exclusive(x: Tensor, *operands: Any) -> bool:
 
 
 def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
-    """Assign a new value to a tensor, its base, and all views of that.
+    """Assign a new value to a tensor, its base, and all views of the base.
 
     A `hidden` write bypasses autograd, like one to ``.data``.
     """
@@ -283,7 +292,7 @@ def assign(x: Tensor, new: Tensor, hidden: bool = False) -> None:
             _write_outside(recorder, x, new, hidden)
             return
         function, options = taken_by(x)
-        if function is None:  # of .data
+        if function is None:  # a view made by .data
             hidden = True
         else:
             new = put(
@@ -303,12 +312,13 @@ _SHARED = (
 
 
 def _write_outside(recorder: Any, x: Tensor, new: Tensor, hidden: bool) -> None:
-    """Assign to a tensor of a recorded step that is a view of one from outside of it.
+    """Assign to a tensor of a recorded step that is a view of a tensor from outside the step.
 
-    The new value is recorded. Its way to the base and that one's other views is not: a replay takes
-    it after the step. The capture is refused where that would be too late: where another tensor of
-    the step is a view of that base, where the write is recorded, where the tensor has other strides
-    than its value, on which views of it and sums depend, and where the write is an error.
+    The new value is recorded. Its propagation to the base and the base's other views is not: a
+    replay does it after the step. The capture is refused where this would be too late or wrong: if
+    another tensor of the step is a view of the base, if autograd records the write, if the tensor
+    has other strides than its value (its views and sums depend on them), or if the write is an
+    error.
     """
     own = set(map(id, with_views(x)))
     if any(recorder.knows(member._data) and id(member) not in own for member in family_of(x)):
@@ -338,9 +348,7 @@ def _is_computed(x: Tensor) -> bool:
 
 
 def _is_contiguous(x: Tensor) -> bool:
-    """Return whether the elements of a tensor lie one after the other, as far as the device
-    tells.
-    """
+    """Return whether the elements of a tensor are contiguous, as far as the device tells."""
     strides, expected = getattr(x._data, "strides", None), x.dtype.itemsize
     for n, stride in zip(reversed(x.shape), reversed(strides or ()), strict=False):
         if n > 1 and stride != expected:
@@ -350,8 +358,9 @@ def _is_contiguous(x: Tensor) -> bool:
 
 
 def _overlaps(x: Tensor) -> bool:
-    """Return whether `broadcast_to` made a tensor or one of its bases: writing to it is an error,
-    if it repeats any.
+    """Return whether `broadcast_to` made a tensor or one of its bases.
+
+    Writing to the tensor is an error if elements are repeated.
     """
     while (base := base_of(x)) is not None and x._view:
         if getattr(x._view[1], "name", "") == "broadcast_to":
@@ -375,9 +384,8 @@ def set_data(x: Tensor, new: Tensor) -> None:
 def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
     """Assign a new value to a tensor, and recompute its views."""
     device = new._placement.device
-    if (
-        device is not x._placement.device and device.level and not x.is_leaf
-    ):  # its graph is now around the vmap
+    # its graph is still outside the vmap
+    if device is not x._placement.device and device.level and not x.is_leaf:
         lifted = device.lift(x)  # type: ignore[attr-defined]
         x._data, x._placement, x._edge = lifted._data, lifted._placement, lifted._edge
     edge = x._edge or x._leaf
@@ -398,34 +406,36 @@ def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
         ):
             new._edge.hooks = {
                 RetainedGradient: edge.hooks[RetainedGradient]
-            }  # of the value from now on
+            }  # retained for the new value from now on
             del edge.hooks[RetainedGradient]
     if new._placement.device.backend.lazy:
         new._placement.device.backend.wrote(new._data)
     try:
         refresh_views(x, hidden)
     except BaseException:
-        refresh_views(x, hidden)  # after an exception of a signal handler: views follow their base
+        refresh_views(x, hidden)  # even if a signal handler raised: views follow their base
         raise
 
 
 def replace(x: Tensor, raw: Any, placement: Any) -> None:
-    """Replace the array of a tensor, bypassing autograd, and record the time, which the graph
-    checks.
+    """Replace the array of a tensor, bypassing autograd.
+
+    The time of the change is recorded, and checked by the graph.
     """
     edge, when, device = x._edge or x._leaf, clock.change(), x._placement.device
     if edge is not None:
-        edge.change(raw.shape, placement, when)  # which may refuse
-        if type(edge) is Leaf and edge.slot is not None:
-            raw = edge.slot.write(raw)  # an optimizer updates it there
+        edge.change(raw.shape, placement, when)  # may raise an error
+        if type(edge) is Leaf and edge.receiver is not None:
+            raw = edge.receiver.write(raw)  # the buffer in which an optimizer updates it
     if device.level:
         raw = device.rewritten(x._data, raw)
     x._data, x._placement, x._changed = raw, placement, when
 
 
 def move(x: Tensor, raw: Any) -> None:
-    """Move the values of a tensor and of its views to an array that has equal ones: nothing has
-    changed.
+    """Move a tensor and its views to an array with equal values.
+
+    This does not count as a change.
     """
     x._data = raw
     for view in views_of(x) if has_family(x) else ():
@@ -441,7 +451,7 @@ def refresh_views(x: Tensor, hidden: bool = True) -> None:
         if recorder is None or recorder.knows(view._data):
             _refresh_view(view, x, hidden)
             continue
-        # Outside of a recorded step: a replay writes to it after the step.
+        # A view from outside of the recorded step: a replay writes to it after the step.
         if _is_computed(x) or any(recorder.knows(member._data) for member in with_views(view)):
             recorder.refuse(_SHARED)
         with recorder.paused(()):
@@ -457,7 +467,7 @@ def _refresh_view(view: Tensor, base: Tensor, hidden: bool) -> None:
 
 
 def refresh(x: Tensor) -> None:
-    """Propagate the value of a tensor to its base and views; a recorded write has reached them."""
+    """Propagate the value of a tensor to its base and views; recorded writes already did."""
     edge = x._edge or x._leaf
     if _is_computed(x):
         return

@@ -1,4 +1,4 @@
-"""Optimizers, which update parameters by their gradients, and schedules of their learning rates."""
+"""Optimizers, which update parameters by their gradients, and learning rate schedules."""
 
 from xgrad.optim import lr_scheduler, swa_utils
 from xgrad.optim.adadelta import Adadelta

@@ -43,7 +43,7 @@ class Adam(Optimizer):
     Raises
     ------
     TypeError, ValueError
-        As `Optimizer`, and if an option is out of range.
+        As for `Optimizer`, and if an option is out of range.
 
     References
     ----------
@@ -63,7 +63,7 @@ class Adam(Optimizer):
     Tensor([450.,  49.])
     """
 
-    decoupled: ClassVar[bool] = False  # whether weight decay is apart from the gradient
+    decoupled: ClassVar[bool] = False  # whether weight decay is decoupled from the gradient
 
     elementwise = True
     required_state = frozenset({"step", "exp_avg", "exp_avg_sq"})
@@ -97,7 +97,7 @@ class Adam(Optimizer):
         state["step"] += 1
         if options["amsgrad"] and "max_exp_avg_sq" not in state:
             state["max_exp_avg_sq"] = xp.zeros_like(p)
-        # lr m̂ / (√v̂ + ε), with one scalar factor: two passes over the array fewer.
+        # lr m̂ / (√v̂ + ε), with one scalar factor, which saves two passes over the array.
         root = (1 - beta2 ** state["step"]) ** 0.5
         rate = lr * root / (1 - beta1 ** state["step"])
         moments = (
@@ -128,10 +128,10 @@ def adam_step(
     rate: Any,
     maximize: bool,
 ) -> None:
-    """Update `p`, its moments `m` and `v`, and the `largest` v unless it is None, in place.
+    """Update `p`, its moments `m` and `v`, and `largest` unless it is None, in place.
 
-    ``p = shrink p - rate m / (√v + eps)``: see `Adam`. Kernels accept the factors as numbers, or as
-    arrays of no axes.
+    ``p = shrink p - rate m / (√v + eps)``: see `Adam`. Kernels accept the factors as numbers or as
+    0-d arrays.
     """
     if maximize:
         g = -g
@@ -146,9 +146,8 @@ def adam_step(
     square *= 1 - beta2
     v += square
     if largest is not None:
-        largest[...] = v = xp.asarray(
-            xp.maximum(largest, v)
-        )  # asarray: of 0-d arrays NumPy's is a scalar
+        # asarray: for 0-d arrays, NumPy's maximum returns a scalar.
+        largest[...] = v = xp.asarray(xp.maximum(largest, v))
     divisor = xp.sqrt(v)
     divisor += eps
     step = m / divisor
@@ -159,7 +158,7 @@ def adam_step(
 class AdamW(Adam):
     """Adam with decoupled weight decay [1]_.
 
-    As `Adam` without its first line, after p = (1 - lr λ) p.
+    A step computes p = (1 - lr λ) p, and then the lines of `Adam` except the first.
 
     Parameters
     ----------
@@ -181,7 +180,7 @@ class AdamW(Adam):
     Raises
     ------
     TypeError, ValueError
-        As `Optimizer`, and if an option is out of range.
+        As for `Optimizer`, and if an option is out of range.
 
     References
     ----------

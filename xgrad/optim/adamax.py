@@ -38,7 +38,7 @@ class Adamax(Optimizer):
     Raises
     ------
     TypeError, ValueError
-        As `Optimizer`, and if an option is out of range.
+        As for `Optimizer`, and if an option is out of range.
 
     References
     ----------

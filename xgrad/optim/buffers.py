@@ -19,13 +19,14 @@ _ALIGNED = 8  # elements: 16 bytes in float16
 
 
 class BufferLayout:
-    """The layout of arrays of some shapes in a buffer: one after the other, matrices transposed.
+    """The layout of several arrays in a buffer: one after the other, matrices transposed.
 
-    The weight of a linear layer lies in memory as (in, out), with which BLAS is fastest. The
-    fastest kernels of cuBLAS need rows at multiples of 16 bytes, so sizes that are multiples of 8
-    come first, then those of 4, and so on: arrays whose rows are multiples of 16 bytes begin at
-    one. There are no gaps: an update by NaN, or a division by an ``eps`` of zero, would turn their
-    zeros into NaN, which sums over the buffer would count.
+    The weight of a linear layer is stored as (in, out), the fastest order for BLAS. The fastest
+    kernels of cuBLAS need rows that start at multiples of 16 bytes, so sizes that are multiples of
+    8 come first, then multiples of 4, and so on: arrays whose rows are multiples of 16 bytes long
+    then start at a multiple of 16 bytes. There are no gaps between arrays: an update by NaN, or a
+    division by an ``eps`` of zero, would turn the zeros there into NaN, and sums over the buffer
+    would include them.
     """
 
     def __init__(self, shapes: Sequence[tuple[int, ...]], placement: Placement) -> None:
@@ -46,7 +47,7 @@ class BufferLayout:
         return run_array_code(self.device, self._empty)
 
     def views(self, buffer: Any) -> list[Any]:
-        """Return the arrays in a buffer."""
+        """Return views of the arrays in a buffer."""
         views: list[Any] = run_array_code(self.device, self._views, buffer)
         return views
 
@@ -69,10 +70,10 @@ class BufferLayout:
 
 
 class GradientBuffer:
-    """The gradients of some leaves, packed.
+    """The gradients of some leaves, packed into one buffer.
 
-    Leaves hold the `tensors`; their arrays are those of `views`. Once a user has seen a gradient,
-    the buffer is `exposed`: the next backward pass takes another one.
+    Leaves hold the `tensors`, which share their arrays with `views`. Once a user has seen a
+    gradient, the buffer is `exposed`: the next backward pass allocates another one.
     """
 
     def __init__(self, layout: BufferLayout) -> None:
@@ -83,7 +84,7 @@ class GradientBuffer:
         self.reallocate()
 
     def reallocate(self) -> None:
-        """Take another buffer, and leave the former one to all that sees it."""
+        """Allocate another buffer, and leave the former one to other references."""
         buffer, placement = self.layout.empty(), self.layout.placement
         arrays = self.layout.views(buffer)
         for view, array in zip(self.views, arrays, strict=True):
@@ -93,19 +94,22 @@ class GradientBuffer:
 
 
 class GradientSlot:
-    """The position of a leaf's gradient in a buffer, and a weak reference to the `FlatParameters`
-    that have the leaf.
+    """The position of a leaf's gradient in a buffer.
 
-    Without one to the leaf, which would be a cycle.
+    It has a weak reference to the `FlatParameters` of the leaf, and none to the leaf itself, which
+    would be a cycle.
     """
 
     __slots__ = ("flat", "gradients", "index", "reserved")
 
     def __init__(self, flat: Any, gradients: GradientBuffer, index: int) -> None:
         self.flat, self.gradients, self.index = ref(flat), gradients, index
-        self.reserved: Sequence[
-            bool
-        ] = ()  # not empty while a backward pass may write to the gradient
+        # Not empty while a backward pass may write to the gradient
+        self.reserved: Sequence[bool] = ()
+
+    def expose(self) -> None:
+        """Note that a user has seen the gradient, and may keep it."""
+        self.gradients.exposed = True
 
     def contains(self, gradient: Tensor) -> bool:
         """Return whether a gradient is the one in the buffer, not an array from elsewhere."""
@@ -113,17 +117,17 @@ class GradientSlot:
         return gradient is own and own._data is self.gradients.views[self.index]._data
 
     def write(self, array: Any) -> Any:
-        """Write a new value of the leaf to the buffer of parameters, and return the leaf's array
-        there.
+        """Write a new value of the leaf to the parameters' buffer, and return the leaf's array.
 
-        The array itself is returned where parameters are no longer packed.
+        Return `array` itself if the parameters are no longer packed.
         """
         flat = self.flat()
         return array if flat is None else flat.write(self.index, array)
 
-    def reserve(self, leaf: Leaf, running: Sequence[bool]) -> Any:
-        """Return the array of the gradient for a backward pass to write to until `running` is
-        empty, or None.
+    def lend(self, leaf: Leaf, running: Sequence[bool]) -> Any:
+        """Lend the gradient's array to a backward pass as output; None if unavailable.
+
+        The loan ends when `running` is empty.
         """
         if self.reserved or leaf.grad is not None or not leaf.placement.device.backend.supports_out:
             return None
@@ -135,9 +139,8 @@ class GradientSlot:
     def receive(self, leaf: Leaf, g: Any) -> None:
         """Add an array to the gradient of the leaf."""
         gradients, index = self.gradients, self.index
-        if (
-            g is gradients.views[index]._data and leaf.grad is None and not gradients.exposed
-        ):  # a rule wrote it here
+        if g is gradients.views[index]._data and leaf.grad is None and not gradients.exposed:
+            # A derivative rule wrote the gradient to the array that `lend` returned.
             leaf.grad = gradients.tensors[index]
             return
         context = leaf.placement.device.device_context
@@ -151,7 +154,7 @@ class GradientSlot:
             if gradients.exposed:
                 gradients.reallocate()
             if g is not gradients.views[index]._data:
-                if self.reserved:  # by a backward pass in another thread
+                if self.reserved:  # for a backward pass in another thread
                     raw = run_array_code(leaf.placement.device, copy_of, g)
                     leaf.grad = from_placement(raw, leaf.placement)
                     return

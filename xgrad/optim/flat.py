@@ -1,9 +1,8 @@
-"""Parameters, their gradients and the optimizer's state, each packed into one buffer that they are
-views of.
+"""Parameters, their gradients and the optimizer's state, each packed into one buffer.
 
-An update is then a few array calls, however many parameters there are. It writes to the buffer,
-whatever else shares that memory: tensors and arrays that were taken of a parameter follow it, as in
-PyTorch.
+Each parameter, gradient and array of the state is a view of its buffer. An update is then a few
+array calls, however many parameters there are. It writes to the buffer even if other objects share
+the memory: tensors and arrays that view a parameter follow it, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -28,7 +27,10 @@ _PLAIN = frozenset({bool, int, float, list})
 
 
 def plain_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with Python's numbers for NumPy's, which would promote float32 to float64."""
+    """Return options with NumPy's numbers converted to Python's.
+
+    NumPy's numbers would promote float32 to float64.
+    """
     return {key: value if type(value) in _PLAIN else _plain(value) for key, value in values.items()}
 
 
@@ -43,8 +45,9 @@ def _plain(value: Any) -> Any:
 
 
 class State(dict[str, Any]):
-    """The state of a parameter, or of several: numbers, and arrays of the device and dtype of the
-    parameters.
+    """The state of one or several parameters: numbers, and arrays.
+
+    The arrays have the device and dtype of the parameters.
     """
 
     __slots__ = ("device", "dtype")
@@ -69,7 +72,7 @@ class State(dict[str, Any]):
         return new
 
     def tensors(self) -> dict[str, Any]:
-        """Return a copy, with tensors for arrays."""
+        """Return a copy with tensors in place of arrays."""
         return {
             key: astype(from_array(value, self.device), value.dtype)
             if self.is_array(key)
@@ -81,9 +84,9 @@ class State(dict[str, Any]):
 class FlatParameters:
     """Parameters of one device and dtype that have always been updated together, with their state.
 
-    All states have the same numbers and keys. If the rule is `elementwise`, it takes all
-    parameters, and all arrays of their states, as one array each; else there is one parameter. The
-    state counts once they have `stepped`.
+    All states have the same numbers and keys. If the rule is `elementwise`, it takes all parameters
+    as one array, and likewise each array of their states; if not, there is only one parameter. The
+    state is valid once the parameters have `stepped`.
     """
 
     def __init__(
@@ -104,15 +107,15 @@ class FlatParameters:
                 self.arrays[key] = from_array(
                     packed if elementwise else self.layout.views(packed)[0], self.device
                 )
-            # All parameters, and each of them in the buffer
+            # The buffer with all parameters, and the segment of each
             self.buffer, *self.segments = [
                 from_placement(None, self.layout.placement) for _ in (None, *params)
             ]
             self.changed = 0  # the time of the last update
             self._take_memory()
             updated[id(self)] = self
-            for index, leaf in enumerate(self.leaves):  # last, for a leaf leads to the rest
-                leaf.slot = GradientSlot(self, self.gradients, index)
+            for index, leaf in enumerate(self.leaves):  # last: it makes this object reachable
+                leaf.receiver = GradientSlot(self, self.gradients, index)
 
     @property
     def device(self) -> Device:
@@ -122,11 +125,12 @@ class FlatParameters:
     # Layout of the parameters
 
     def packs(self, index: int) -> bool:
-        """Return whether a parameter is still packed here: not moved to another device, dtype,
-        shape or buffer.
+        """Return whether a parameter is still packed here.
+
+        That ends when it moves to another device, dtype, shape or buffer.
         """
         leaf = self.leaves[index]
-        slot = leaf.slot
+        slot = leaf.receiver
         return (
             self.params[index]._leaf is leaf
             and slot is not None
@@ -136,10 +140,9 @@ class FlatParameters:
     def intact(self) -> bool:
         """Return whether all parameters are still packed here."""
         gradients = self.gradients
-        for p, leaf in zip(
-            self.params, self.leaves, strict=True
-        ):  # in place of calls of `packs`, at each step
-            slot = leaf.slot
+        # `packs`, inlined, since this runs at each step
+        for p, leaf in zip(self.params, self.leaves, strict=True):
+            slot = leaf.receiver
             if (
                 (p._edge is not leaf and p._leaf is not leaf)
                 or slot is None
@@ -149,9 +152,7 @@ class FlatParameters:
         return True
 
     def _take_memory(self) -> None:
-        """Move the parameters to a new buffer; they stay where they are if they are already packed
-        alike.
-        """
+        """Move the parameters to a new buffer, unless they are already packed in the same way."""
         former = self._packed_alike()
         if former is not None:
             memory, views = former.buffer._data, [segment._data for segment in former.segments]
@@ -167,17 +168,15 @@ class FlatParameters:
                 move(p, view)
 
     def _packed_alike(self) -> FlatParameters | None:
-        """Return what has the same parameters, in the same order, packed now; None if nothing
-        has.
-        """
-        slot = self.leaves[0].slot
+        """Return the object that packs the same parameters in the same order now, or None."""
+        slot = self.leaves[0].receiver
         flat: FlatParameters | None = slot and slot.flat()
         if flat is None or len(flat.params) != len(self.params) or not flat.intact():
             return None
         return flat if all(p is q for p, q in zip(self.params, flat.params, strict=True)) else None
 
     def gather_parameters(self) -> None:
-        """Bring parameters whose arrays were replaced to the buffer again."""
+        """Copy parameters whose arrays were replaced back to the buffer."""
         for i, (p, own) in enumerate(zip(self.params, self.segments, strict=True)):
             if p._data is not own._data and self.packs(i):
                 self._write(i, p._data)
@@ -213,11 +212,11 @@ class FlatParameters:
         ]
 
     def whole(self, array: Any) -> Any:
-        """Return an array of the state as long as the parameters."""
+        """Return an array of the state that covers all parameters."""
         return array
 
     def _store(self, state: Mapping[str, Any]) -> None:
-        """Keep the state that an update leaves."""
+        """Store the state after an update."""
         numbers: dict[str, Any] = {}
         arrays: dict[str, Tensor] = {}
         for key, value in state.items():
@@ -239,7 +238,7 @@ class FlatParameters:
     # The step
 
     def uniform(self) -> bool:
-        """Return whether all parameters have a gradient, or none."""
+        """Return whether either all parameters have a gradient or none has."""
         return sum([leaf.grad is not None for leaf in self.leaves]) in (0, len(self.leaves))
 
     def step(self, update: Update, options: dict[str, Any]) -> None:
@@ -263,7 +262,7 @@ class FlatParameters:
                 self._store(
                     state if recorder is None else recorder.updated_numbers(self.numbers, state)
                 )
-            finally:  # also of an update that raises
+            finally:  # also after an update that raises
                 for param in viewed:
                     refresh(param)
 
@@ -289,8 +288,9 @@ class FlatParameters:
         numbers: Mapping[str, Any],
         options: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Return the state after an update; a large buffer is updated in equal tiles that fit in a
-        cache.
+        """Return the state after an update.
+
+        A large buffer is updated in equal tiles that fit in a cache.
         """
         values = {**numbers, **arrays}
         tile, size = device.backend.tile_size, p.shape[0] if p.shape else 0
@@ -308,9 +308,7 @@ class FlatParameters:
         return {**state, **{key: arrays[key] for key in state if state.is_array(key)}}
 
     def updated_arrays(self) -> tuple[Any, Any]:
-        """Return the parameters that an elementwise rule updates, and their gradients, as one array
-        each.
-        """
+        """Return the parameters and the gradients of an elementwise update, as one array each."""
         return self.buffer._data, self.gradients.buffer._data
 
     def _update_tile(
@@ -342,8 +340,9 @@ class FlatParameters:
 
     @staticmethod
     def _upcast(update: Update) -> Update:
-        """Return an update rule of float16 that computes in float32: squares overflow, and a small
-        ε would be 0.
+        """Return an update rule for float16 that computes in float32.
+
+        In float16, squares overflow and a small ε would be 0.
         """
 
         @wraps(update)
@@ -364,8 +363,9 @@ class FlatParameters:
         return upcast
 
     def take_gradients(self) -> Any:
-        """Bring all gradients to a buffer that nothing else sees, as those of the parameters, and
-        return it.
+        """Move all gradients to a buffer that is not exposed, and return it.
+
+        The parameters then hold the gradients in this buffer.
         """
         arrays = [leaf.grad._data for leaf in self.leaves]
         if self.gradients.exposed:
@@ -382,9 +382,8 @@ class FlatParameters:
     def _gather_gradients(self) -> None:
         """Copy gradients outside the buffer, such as assigned ones, into it."""
         gradients = self.gradients
-        kept = zip(
-            self.leaves, gradients.tensors, gradients.views, strict=True
-        )  # in place of calls of `contains`
+        # `GradientSlot.contains`, inlined
+        kept = zip(self.leaves, gradients.tensors, gradients.views, strict=True)
         foreign = [
             i
             for i, (leaf, own, view) in enumerate(kept)
@@ -402,9 +401,7 @@ class FlatParameters:
             )
 
     def _note_change(self) -> list[Tensor]:
-        """Note that the parameters change, and return those that may have views, which are to
-        follow.
-        """
+        """Record that the parameters change, and return the ones that may have views to refresh."""
         viewed, when = [], clock.change()
         self.changed = when
         for param, leaf in zip(self.params, self.leaves, strict=True):
@@ -415,7 +412,7 @@ class FlatParameters:
 
 
 def _assign(device: Device, x: Any, value: Any) -> None:
-    """Write to an array a value that may share its memory, such as its transpose: array code."""
-    if device.backend.shares_memory(x, value):  # libraries but NumPy do not expect that
+    """Assign to an array a value that may share its memory, such as its transpose: array code."""
+    if device.backend.shares_memory(x, value):  # only NumPy supports overlap
         value = device.xp.asarray(value, copy=True)
     x[...] = value

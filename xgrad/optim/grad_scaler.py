@@ -22,25 +22,27 @@ from xgrad.support.states import check_state
 class GradScaler:
     """Loss scaling: the loss times a factor, by which the gradients are divided before a step [1]_.
 
-    If a gradient is not finite, the step leaves parameters and moments as they are, and `update`
-    decreases the factor; after `growth_interval` finite steps, it increases it. No method waits for
-    the device, and a captured step replays them. Therefore the step counts of optimizers, as for
-    the bias correction of Adam, include skipped steps, unlike in PyTorch. LBFGS cannot be scaled.
+    If a gradient is not finite, the step leaves parameters and moments unchanged, and `update`
+    decreases the factor; after `growth_interval` finite steps, `update` increases it. `scale`,
+    `unscale_`, `step` and `update` do not wait for the device, and a captured step replays them.
+    Therefore the step counts of optimizers, for example in Adam's bias correction, include skipped
+    steps, unlike in PyTorch. LBFGS cannot be scaled.
 
     Parameters
     ----------
     device : str or Device, optional
         The device of the losses and parameters, by default the `default_device`.
     init_scale : float, default 65536
-        The first factor.
+        The initial factor.
     growth_factor : float, default 2
-        The factor of an increase.
+        The number by which an increase multiplies the factor.
     backoff_factor : float, default 0.5
-        The factor of a decrease.
+        The number by which a decrease multiplies the factor.
     growth_interval : int, default 2000
         The number of finite steps before an increase.
     enabled : bool, default True
-        Whether to scale; without, `step` is that of the optimizer, and others do nothing.
+        Whether to scale; if not, `step` only calls the optimizer's `step`, and the other methods do
+        nothing.
 
     Raises
     ------
@@ -90,9 +92,8 @@ class GradScaler:
         self._scale = full((), init_scale, dtype=float32, device=device)
         self._growth_tracker = zeros((), dtype=int32, device=device)
         self._enabled = enabled
-        self._found: dict[
-            int, Tensor
-        ] = {}  # by the id of an optimizer, whether its gradients are not finite
+        # By the id of an optimizer: whether one of its gradients is not finite
+        self._found: dict[int, Tensor] = {}
         self._stepped: set[int] = set()
 
     def is_enabled(self) -> bool:
@@ -100,19 +101,20 @@ class GradScaler:
         return self._enabled
 
     def get_scale(self) -> float:
-        """Return the factor, which waits for the device; 1 if not enabled."""
+        """Wait for the device, and return the factor; 1 if not enabled."""
         return float(self._scale) if self._enabled else 1.0
 
     def scale(self, outputs: Any) -> Any:
-        """Return a loss, or each of several in containers, multiplied by the factor."""
+        """Return a loss, or all losses in a container, multiplied by the factor."""
         if not self._enabled:
             return outputs
         return trees.rebuild(outputs, [x * self._scale for _, x in trees.leaves(outputs)])
 
     @no_grad()
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients of an optimizer by the factor, before clipping; without this call,
-        `step` does it.
+        """Divide the gradients of an optimizer by the factor, before clipping.
+
+        Without this call, `step` does it.
         """
         if not self._enabled:
             return
@@ -169,7 +171,7 @@ class GradScaler:
         self._stepped.clear()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the factor and the options, as in PyTorch; nothing if not enabled."""
+        """Return the factor and the options, as in PyTorch; an empty dict if not enabled."""
         if not self._enabled:
             return {}
         options = ("growth_factor", "backoff_factor", "growth_interval")
@@ -178,7 +180,7 @@ class GradScaler:
 
     @no_grad()
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` returned; ValueError is raised for anything else."""
+        """Continue from a result of `state_dict`; raise a ValueError for anything else."""
         if not self._enabled:
             return
         check_state("GradScaler.load_state_dict", state_dict, self.state_dict())
@@ -194,15 +196,13 @@ class GradScaler:
 
 
 def _unless(skip: Any, update: Update) -> Update:
-    """Return an update rule that leaves parameters and arrays of the state alone if `skip` is
-    true.
-    """
+    """Return an update rule that changes neither parameters nor state arrays if `skip` is true."""
 
     @functools.wraps(update)
     def unless(xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         before = {key: xp.asarray(state[key], copy=True) for key in state if state.is_array(key)}
         old = xp.asarray(p, copy=True)
-        g = xp.where(skip, xp.zeros_like(g), g)  # for the first state, which has no value before
+        g = xp.where(skip, xp.zeros_like(g), g)  # a first state has no value to restore
         new = update(xp, p, g, state, options)
         for key, value in before.items():
             state[key] = xp.where(skip, value, state[key])

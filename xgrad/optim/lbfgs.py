@@ -20,18 +20,19 @@ from xgrad.optim.optimizer import Optimizer, Params
 from xgrad.support import trees
 from xgrad.support.hints import shown
 
-# pairs of steps and changes with less are skipped, to keep the approximation positive definite
+# Pairs of steps and gradient changes with less curvature are skipped, which keeps the approximation
+# positive definite.
 _CURVATURE = 1e-10
-_LINE_TOLERANCE = 1e-9  # of the line search, which has no option for it
+_LINE_TOLERANCE = 1e-9  # for the line search; not an option
 _MEMORY = frozenset("n_iter func_evals d t old_dirs old_stps ro H_diag prev_flat_grad".split())
 
 
 class LBFGS(Optimizer):
-    """Quasi-Newton steps, by gradients of the last steps [1]_, for problems without noise.
+    """Quasi-Newton steps from the gradients of the last steps [1]_, for problems without noise.
 
-    The direction is the gradient times an approximation of the inverse Hessian, made of the last
-    steps and changes of the gradient. A step takes a function that computes the loss, which is
-    called several times::
+    The direction is the gradient times an approximation of the inverse Hessian, built from the last
+    steps and gradient changes. A step takes a function that computes the loss, and calls it several
+    times::
 
         def closure():
             optimizer.zero_grad()
@@ -46,30 +47,30 @@ class LBFGS(Optimizer):
     params : iterable of Tensor
         The parameters, in one group, on one device.
     lr : float, default 1
-        The step size, or with a line search the first that it tries.
+        The step size; with a line search, the first size that it tries.
     max_iter : int, default 20
-        The maximal number of iterations of a step.
+        The maximum number of iterations in a step.
     max_eval : int, optional
-        The maximal number of calls of the closure in a step; by default 5/4 `max_iter`.
+        The maximum number of calls of the closure in a step; by default 5/4 `max_iter`.
     tolerance_grad : float, default 1e-7
-        The largest component of the gradient at which a step ends.
+        A step ends if the largest component of the gradient is at most this.
     tolerance_change : float, default 1e-9
-        The change of the loss and of the parameters at which a step ends.
+        A step ends if the change of the loss or of the parameters is at most this.
     history_size : int, default 100
-        The number of steps and changes that are kept, each as large as the parameters.
+        The number of steps and gradient changes to keep, each as large as the parameters.
     line_search_fn : {None, "strong_wolfe"}, default None
         The line search; None takes steps of size `lr`.
 
     Raises
     ------
     TypeError, ValueError
-        As `Optimizer`, if an option is out of range, there are several groups, or a step is
-        given no closure.
+        As for `Optimizer`, and if an option is out of range, there are several groups, or a step
+        gets no closure.
 
     Notes
     -----
-    The state is that of PyTorch, under the first parameter. The number of iterations depends on
-    values, which are read: a step within `xgrad.capture` runs eagerly, with a warning.
+    The state has PyTorch's form, under the first parameter. The number of iterations depends on
+    values, which have to be read: a step within `xgrad.capture` runs eagerly, with a warning.
 
     References
     ----------
@@ -134,7 +135,7 @@ class LBFGS(Optimizer):
             )
 
     def add_param_group(self, group: dict[str, Any]) -> None:
-        """Add the parameters; raise a ValueError if there are some already."""
+        """Add the group of parameters; raise a ValueError if there already is one."""
         if self.param_groups:
             raise ValueError(
                 "LBFGS: expected one group of parameters, got two: give all parameters one list"
@@ -185,7 +186,7 @@ class LBFGS(Optimizer):
         return loss
 
     def apply_update(self, update: Update) -> None:
-        """Raise a TypeError: the steps are no function of one gradient."""
+        """Raise a TypeError: a step is not a function of one gradient."""
         raise TypeError(
             "LBFGS: expected a call of step(closure), got one of GradScaler: scale no loss"
         )
@@ -216,7 +217,7 @@ class LBFGS(Optimizer):
         return direction
 
     def _point(self, closure: Callable[[], Any], x: Tensor, direction: Tensor, t: float) -> Point:
-        """Return a point on the line of a direction."""
+        """Return the point at step size `t` along a direction."""
         self._assign(x + t * direction)
         _, value, gradient = self._evaluate(closure)
         return Point(t, value, gradient, float(vecdot(gradient, direction)))
@@ -235,20 +236,20 @@ class LBFGS(Optimizer):
         return parameters_to_vector(self.param_groups[0]["params"])
 
     def _assign(self, vector: Tensor) -> None:
-        """Set all parameters."""
+        """Set all parameters from one vector."""
         vector_to_parameters(vector, self.param_groups[0]["params"])
 
     def is_packed(self) -> bool:
-        """Return whether a captured step may be traced: nothing is packed."""
+        """Return True: nothing is packed, and a captured step may be traced."""
         return True
 
     @property
     def state(self) -> Mapping[Tensor, Mapping[str, Any]]:
-        """The state, to read, under the first parameter."""
+        """The state, read-only, under the first parameter."""
         return MappingProxyType({self.param_groups[0]["params"][0]: MappingProxyType(self._memory)})
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of all that is needed to continue later: see `Optimizer.state_dict`."""
+        """Return a copy of everything needed to continue later: see `Optimizer.state_dict`."""
         return super().state_dict() | {
             "state": (
                 {0: _mapped(lambda x: asarray(x, copy=True), self._memory)} if self._memory else {}
@@ -256,7 +257,7 @@ class LBFGS(Optimizer):
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` returned: see `Optimizer.load_state_dict`."""
+        """Continue from a result of `state_dict`: see `Optimizer.load_state_dict`."""
         memory, title = {}, "LBFGS.load_state_dict"
         if isinstance(state_dict, Mapping) and isinstance(state_dict.get("state"), Mapping):
             memory, state_dict = dict(state_dict["state"].get(0, {})), {**state_dict, "state": {}}
@@ -271,14 +272,14 @@ class LBFGS(Optimizer):
                 f"{title}: expected vectors of shape {expected} in the state, got"
                 f" {memory['d'].shape}"
             )
-        memory = {key: memory[key] for key in memory if key in _MEMORY}  # PyTorch has others
+        memory = {key: memory[key] for key in memory if key in _MEMORY}  # PyTorch has more
         memory = _mapped(lambda x: astype(x.detach().to(first.device), first.dtype), memory)
         super().load_state_dict(state_dict)
         self._memory = memory
 
 
 def _mapped(function: Callable[[Tensor], Tensor], memory: dict[str, Any]) -> dict[str, Any]:
-    """Return the state with a function of each tensor."""
+    """Return the state with a function applied to each tensor."""
     values = [
         function(as_tensor("LBFGS", "state", x)) if hasattr(x, "shape") else x
         for _, x in trees.leaves(memory)

@@ -9,9 +9,7 @@ SUFFICIENT_DECREASE, CURVATURE = 1e-4, 0.9
 
 
 class Point(NamedTuple):
-    """A point of a line: its step size, the value and the gradient there, and the slope along the
-    line.
-    """
+    """A point on a line: the step size, value, gradient, and slope along the line."""
 
     t: float
     value: float
@@ -27,12 +25,11 @@ def strong_wolfe(
     tolerance: float,
     limit: int,
 ) -> tuple[Point, int]:
-    """Return a point of a line that satisfies the strong Wolfe conditions, and the number of
-    evaluations.
+    """Return a point that satisfies the strong Wolfe conditions, and the number of evaluations.
 
     Algorithms 3.5 and 3.6 of J. Nocedal, S. J. Wright, "Numerical optimization", 2006. The search
-    ends early after `limit` evaluations beside the first, or if the bracket, in units of the
-    largest component of the direction, `scale`, is shorter than `tolerance`.
+    ends early after `limit` evaluations besides the first, or if the length of the bracket times
+    `scale`, the largest component of the direction, is below `tolerance`.
     """
 
     def too_high(point: Point) -> bool:
@@ -81,9 +78,7 @@ def strong_wolfe(
 
 
 def _cubic_minimum(a: Point, b: Point, bounds: tuple[float, float]) -> float:
-    """Return the minimum, within bounds, of the cubic polynomial through two points with their
-    slopes.
-    """
+    """Return the minimum, within bounds, of the cubic through two points with their slopes."""
     if a.t > b.t:
         a, b = b, a
     inner = a.slope + b.slope - 3 * (a.value - b.value) / (a.t - b.t)

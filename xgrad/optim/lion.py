@@ -19,8 +19,9 @@ class Lion(Optimizer):
         p = p - lr (u + λ p)
         m = β2 m + (1 - β2) g
 
-    All steps are of one size: good learning rates are 3 to 10 times smaller than those of `AdamW`,
-    and weight decays larger by this factor. One moment takes half of the memory of `AdamW`.
+    All steps have the same size, so good learning rates are 3 to 10 times smaller than for `AdamW`,
+    and good weight decays larger by this factor. The single moment takes half the memory of the two
+    in `AdamW`.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ class Lion(Optimizer):
     Raises
     ------
     TypeError, ValueError
-        As `Optimizer`, and if an option is out of range.
+        As for `Optimizer`, and if an option is out of range.
 
     References
     ----------

@@ -14,21 +14,23 @@ _ADJUSTMENTS = (None, "original", "match_rms_adamw")
 
 
 class Muon(Optimizer):
-    """Momentum whose steps are orthogonal matrices, for the matrices of hidden layers [1]_.
+    """Momentum with orthogonalized steps, for the matrices of hidden layers [1]_.
 
     With the gradient G of a parameter P of shape (m, n), λ the weight decay and μ the momentum::
 
         B = μ B + (1 - μ) G
         U = (1 - μ) G + μ B            with nesterov, else U = B
         P = (1 - lr λ) P
-        P = P - lr r orthogonal(U)     with r = √max(1, m / n), or 0.2 √max(m, n) with "match_rms_adamw" [2]_
+        P = P - lr r orthogonal(U)     with r = √max(1, m / n)
+
+    With "match_rms_adamw" [2]_, r = 0.2 √max(m, n).
 
     The nearest orthogonal matrix is approximated by Newton-Schulz steps X = a X + (b A + c A²) X
-    with A = X Xᵀ, from X = U / max(‖U‖, ε): with the default coefficients, the singular values come
-    to between 0.7 and 1.2. They are computed in the dtype of the parameter, where PyTorch computes
-    in bfloat16.
+    with A = X Xᵀ, starting from X = U / max(‖U‖, ε). With the default coefficients, the singular
+    values end between 0.7 and 1.2. The steps are computed in the dtype of the parameter; PyTorch
+    computes them in bfloat16.
 
-    Other parameters, such as biases, embeddings and the last layer, take another optimizer: see the
+    Other parameters, such as biases, embeddings and the last layer, need another optimizer: see the
     example.
 
     Parameters
@@ -50,12 +52,12 @@ class Muon(Optimizer):
     ns_steps : int, default 5
         The number of Newton-Schulz steps.
     adjust_lr_fn : {None, "original", "match_rms_adamw"}, default None
-        r; None is "original".
+        The choice of r; None is "original".
 
     Raises
     ------
     TypeError, ValueError
-        As `Optimizer`, if an option is out of range, or a parameter does not have two axes.
+        As for `Optimizer`, and if an option is out of range, or a parameter does not have two axes.
 
     References
     ----------
@@ -107,9 +109,7 @@ class Muon(Optimizer):
         )
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Raise a ValueError if an option is out of range, or a parameter does not have two
-        axes.
-        """
+        """Raise a ValueError if an option is out of range, or a parameter is not a matrix."""
         super().check(options)
         steps, coefficients, adjustment = (
             options[key] for key in ("ns_steps", "ns_coefficients", "adjust_lr_fn")
@@ -156,15 +156,16 @@ class Muon(Optimizer):
 def orthogonalize(
     xp: Any, x: Any, coefficients: tuple[float, float, float], steps: int, eps: float
 ) -> Any:
-    """Return about the nearest matrix with orthonormal rows or columns, by Newton-Schulz steps: see
-    `Muon`.
+    """Return approximately the nearest matrix with orthonormal rows or columns.
+
+    It is computed by Newton-Schulz steps: see `Muon`.
     """
     (a, b, c), tall = coefficients, x.shape[0] > x.shape[1]
-    x = xp.matrix_transpose(x) if tall else x  # the smaller product
+    x = xp.matrix_transpose(x) if tall else x  # so that `gram` is small
     norm = xp.sqrt(xp.sum(x * x))
     x = x / xp.where(norm < eps, xp.full_like(norm, eps), norm)
     done = 0
-    while done < steps:  # as comparisons, which become conditions of a captured step
+    while done < steps:  # not range(steps): a comparison becomes a condition of a captured step
         done += 1
         gram = xp.matmul(x, xp.matrix_transpose(x))
         x = a * x + xp.matmul(b * gram + c * xp.matmul(gram, gram), x)

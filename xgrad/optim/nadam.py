@@ -38,14 +38,14 @@ class NAdam(Optimizer):
     momentum_decay : float, default 4e-3
         ψ.
     decoupled_weight_decay : bool, default False
-        Whether the weight decay is that of `AdamW`.
+        Whether the weight decay is decoupled, as in `AdamW`.
     maximize : bool, default False
         Whether to maximize instead of minimize.
 
     Raises
     ------
     TypeError, ValueError
-        As `Optimizer`, and if an option is out of range.
+        As for `Optimizer`, and if an option is out of range.
 
     References
     ----------

@@ -29,10 +29,10 @@ class Optimizer:
     ----------
     params : iterable of Tensor or of dict
         The parameters to optimize, such as ``model.parameters()``: leaves, on any devices. Or
-        groups of them: dicts with the tensors under ``"params"``, and the options in which the
-        group differs.
+        groups of parameters: dicts with the tensors under ``"params"``, and the options that differ
+        for the group.
     defaults : dict
-        The options, with the values for groups that do not give their own.
+        The options, with the values for groups that do not set them.
 
     Attributes
     ----------
@@ -40,16 +40,15 @@ class Optimizer:
         The groups, each with ``"params"`` and a value for every option, which may
         be changed between steps.
     state : mapping of Tensor to mapping
-        The state of each parameter that was updated, to read: numbers,
-        and arrays of its device.
+        The state of each parameter that was updated, read-only: numbers, and arrays on its device.
 
     Raises
     ------
     TypeError
         If a parameter is not a tensor, or `params` is not iterable.
     ValueError
-        If there is no parameter, one is there twice or is not a leaf, or an option is unknown or
-        out of range.
+        If there is no parameter, a parameter is given twice or is not a leaf, or an option is
+        unknown or out of range.
 
     Examples
     --------
@@ -68,15 +67,12 @@ class Optimizer:
     Tensor([ 0.75, -0.75], requires_grad=True)
     """
 
-    required_state: ClassVar[frozenset[str]] = (
-        frozenset()
-    )  # the keys that the state has after any step
-    elementwise: ClassVar[bool] = (
-        False  # whether `update` may be given many parameters as one array
-    )
-    ranges: ClassVar[
-        tuple[str, ...]
-    ] = ()  # the options that `check` wants to be numbers of 0 or more
+    # The keys that the state has after any step
+    required_state: ClassVar[frozenset[str]] = frozenset()
+    # Whether `update` may be given many parameters as one array
+    elementwise: ClassVar[bool] = False
+    # The options that `check` requires to be numbers of 0 or more
+    ranges: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if not isinstance(defaults, dict):
@@ -93,19 +89,19 @@ class Optimizer:
             self.add_param_group(group)
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
-        """Return the next value of one parameter: to be defined by each subclass.
+        """Return the next value of one parameter; each subclass defines it.
 
         Parameters
         ----------
         xp : namespace
             The array API namespace of the arrays.
         p, g : array
-            The parameter and its gradient, alike in shape, dtype and device; if `elementwise`, a
-            part of all parameters and gradients, with one axis. Only `p` may be written to, and `g`
-            is valid in this call only.
+            The parameter and its gradient, with the same shape, dtype and device; if `elementwise`,
+            a part of all parameters and gradients, with one axis. Only `p` may be written to, and
+            `g` is valid only during this call.
         state : dict
             The state of the parameter, empty at first: numbers, and arrays like `p`. Nothing else
-            sees the arrays, so that they may be updated in place.
+            refers to the arrays, so that they may be updated in place.
         options : mapping
             The options of the parameter's group.
 
@@ -119,18 +115,19 @@ class Optimizer:
         )
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Raise a ValueError if an option of a new group is out of range; by default one of
-        `ranges`.
+        """Raise a ValueError if an option of a new group is out of range.
+
+        By default, the options in `ranges` are checked.
         """
         check_ranges(type(self).__name__, options, *self.ranges)
 
     def add_param_group(self, group: dict[str, Any]) -> None:
-        """Add parameters: a dict of ``"params"`` and the options in which they differ.
+        """Add a group of parameters: a dict of ``"params"`` and the options that differ for it.
 
         Raises
         ------
         TypeError, ValueError
-            As the constructor; then no parameter is added.
+            As for the constructor; no parameter is then added.
 
         Examples
         --------
@@ -194,19 +191,19 @@ class Optimizer:
         Parameters
         ----------
         closure : callable, optional
-            A function that computes the loss and its gradients. It is called first, and its graph
-            is recorded.
+            A function that computes the loss and its gradients. It is called first, with graph
+            recording enabled.
 
         Returns
         -------
         object
-            The result of `closure`, None if there is none.
+            The result of `closure`, or None without a closure.
 
         Notes
         -----
-        Ctrl-C, or the exception of another signal handler, leaves the step done or not; if it comes
-        while the update writes, some parameters and moments are updated and others not, as in
-        PyTorch, and the next step works.
+        After Ctrl-C, or an exception from another signal handler, the step is either done or not
+        done. If the signal comes while the update writes, some parameters and moments are updated
+        and others not, as in PyTorch. In each case, the next step works.
         """
         loss = None
         if closure is not None:
@@ -216,7 +213,7 @@ class Optimizer:
         return loss
 
     def apply_update(self, update: Update) -> None:
-        """Update each parameter that has a gradient, by a rule that is called as `update` is."""
+        """Update each parameter that has a gradient, by a rule that is called like `update`."""
         flats = self.pack()
         for flat, group in flats:
             flat.step(update, group)
@@ -228,9 +225,7 @@ class Optimizer:
             device.synchronize()
 
     def pack(self) -> list[tuple[FlatParameters, dict[str, Any]]]:
-        """Pack the parameters, with the gradients that they have now, and return them with their
-        groups.
-        """
+        """Pack the parameters with their current gradients, and return them with their groups."""
         former = self._packed
         if not all(map(self._has_packed, self.param_groups)):  # groups were edited
             self._unpacked_state, self._packed = self._states(), {}
@@ -242,7 +237,7 @@ class Optimizer:
                     self._unpacked_state |= packed.states()
                 packed = self._pack(group)
             flats += [(flat, group) for flat in packed.flats]
-        del former  # held until now, so that parameters that are packed alike stay where they are
+        del former  # kept until now: parameters that are packed in the same way stay in place
         return flats
 
     def flats(self) -> list[FlatParameters]:
@@ -255,8 +250,9 @@ class Optimizer:
         ]
 
     def is_packed(self) -> bool:
-        """Return whether parameters will be packed in the next step as in the last one; False
-        before the first.
+        """Return whether the next step will pack parameters as the last one did.
+
+        The result is False before the first step.
         """
         packed = all(
             self._has_packed(group) and self._packed[id(group)].holds()
@@ -269,9 +265,7 @@ class Optimizer:
         return packed is not None and packed.ids == list(map(id, group["params"]))
 
     def _pack(self, group: dict[str, Any]) -> _PackedGroup:
-        """Pack the parameters of a group: those together that are alike in all that matters to an
-        update.
-        """
+        """Pack the parameters of a group, together if they are alike in all that an update uses."""
         alike: dict[Any, list[tuple[Tensor, State]]] = {}
         constants = []
         for p in group["params"]:
@@ -313,13 +307,14 @@ class Optimizer:
 
     @property
     def state(self) -> Mapping[Tensor, Mapping[str, Any]]:
-        """The state of each parameter that was updated, to read."""
+        """The state of each parameter that was updated, read-only."""
         refuse("the state of an optimizer is read")
         return MappingProxyType({p: MappingProxyType(state) for p, state in self._states().items()})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without the buffers, which parameters would not be views of in a
-        copy.
+        """Return the attributes without the buffers.
+
+        In a copy, the parameters would not be views of them.
         """
         unpacked = {p: State(s.device, s.dtype, s) for p, s in self._states().items()}
         return vars(self) | {"_packed": {}, "_unpacked_state": unpacked}
@@ -331,7 +326,7 @@ class Optimizer:
             self._pack(group)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of all that is needed to continue later.
+        """Return a copy of everything needed to continue later.
 
         Returns
         -------
@@ -343,7 +338,8 @@ class Optimizer:
         Examples
         --------
         >>> import xgrad
-        >>> xgrad.optim.SGD(xgrad.nn.Linear(2, 2).parameters(), lr=0.1).state_dict()["param_groups"][0]["lr"]
+        >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 2).parameters(), lr=0.1)
+        >>> optimizer.state_dict()["param_groups"][0]["lr"]
         0.1
         """
         numbers = {
@@ -357,21 +353,20 @@ class Optimizer:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from a `state_dict`, with parameters of the same shapes in the same order.
 
-        On a CPU, steps continue to the bit if the parameters had their values before.
+        On a CPU, steps continue bit for bit if the parameters have the values that they had then.
 
         Parameters
         ----------
         state_dict : mapping
-            From an optimizer of this kind, or of its name in PyTorch. Its arrays are copied, to the
-            device and in the dtype of the parameters.
+            From an optimizer of the same class, or of PyTorch's class of this name. Its arrays are
+            copied to the device and the dtype of the parameters.
 
         Raises
         ------
         TypeError
-            If it is another mapping, or none.
+            If it is not a mapping of this form.
         ValueError
-            If the groups, options or shapes are not those of this optimizer; then nothing is
-            loaded.
+            If the groups, options or shapes do not match this optimizer; nothing is then loaded.
 
         Examples
         --------
@@ -421,11 +416,12 @@ class Optimizer:
         for own, group in zip(self.param_groups, groups, strict=True):
             own.update({**group, "params": own["params"]})
             self._pack(own)
-        del former  # held until now, so that parameters stay where they are
+        del former  # kept until now, so that parameters stay in place
 
     def _own_options(self, group: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a loaded group without options of PyTorch: those of implementations, and one that
-        a class implies.
+        """Return a loaded group without the options that only PyTorch has.
+
+        They select an implementation, or are implied by the class.
         """
         implied = {"decoupled_weight_decay": getattr(self, "decoupled", None)}
         return {
@@ -435,8 +431,9 @@ class Optimizer:
         }
 
     def _check_groups(self, title: str, groups: list[dict[str, Any]]) -> None:
-        """Raise a ValueError unless loaded groups have the numbers of parameters and the options of
-        this optimizer.
+        """Raise a ValueError unless loaded groups match this optimizer.
+
+        The numbers of parameters and the options must be the same.
         """
         expected, got = ([len(g["params"]) for g in gs] for gs in (self.param_groups, groups))
         if expected != got:
@@ -444,7 +441,7 @@ class Optimizer:
                 f"{title}: expected groups with these numbers of parameters: {expected}, got {got}"
             )
         for i, (own, group) in enumerate(zip(self.param_groups, groups, strict=True)):
-            if (group.keys() ^ own.keys()) - {"initial_lr"}:  # which schedules add
+            if (group.keys() ^ own.keys()) - {"initial_lr"}:  # added by schedules
                 raise ValueError(
                     f"{title}: expected the options {sorted(self.defaults)} in group {i}, got "
                     f"{sorted(group.keys() - {'params'})}: is it that of another kind of optimizer?"
@@ -452,14 +449,15 @@ class Optimizer:
             self.check(group)
 
     def _loaded_state(self, title: str, number: Any, p: Tensor, values: Mapping[str, Any]) -> State:
-        """Return the state of a parameter with copies of arrays, once all that is needed is
-        there.
+        """Return the loaded state of a parameter, with copies of arrays.
+
+        Raise a ValueError if an array has another shape, or a required value is missing.
         """
         state = State(p.device, p._data.dtype)
         for key, value in values.items():
             if value is None:
                 continue
-            if key in _NUMBERS:  # PyTorch has arrays
+            if key in _NUMBERS:  # arrays in PyTorch
                 state[key] = value.item() if hasattr(value, "item") else value
             elif not hasattr(value, "shape"):
                 state[key] = value
@@ -490,12 +488,14 @@ class Optimizer:
 
 _LEAF = attrgetter("_leaf")
 _IMPLEMENTATIONS = frozenset({"capturable", "differentiable", "foreach", "fused"})
-_NUMBERS = frozenset({"step", "mu_product"})  # of the state, by PyTorch's names
+_NUMBERS = frozenset({"step", "mu_product"})  # in the state, by PyTorch's names
 
 
 class _PackedGroup(NamedTuple):
-    """A group with packed parameters: the ids of all, the packed ones, and those that never
-    required a gradient.
+    """A group with packed parameters.
+
+    `ids` has the ids of all its parameters, `flats` the packed ones, and `constants` the ones that
+    never required a gradient.
     """
 
     ids: list[int]

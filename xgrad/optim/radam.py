@@ -20,7 +20,8 @@ class RAdam(Optimizer):
         m = β1 m + (1 - β1) g          m̂ = m / (1 - β1ᵗ)
         v = β2 v + (1 - β2) g²
         n = N - 2 t β2ᵗ / (1 - β2ᵗ)
-        p = p - lr r m̂ √(1 - β2ᵗ) / (√v + ε)    if n > 5, with r² = (n - 4) (n - 2) N / ((N - 4) (N - 2) n)
+        r² = (n - 4) (n - 2) N / ((N - 4) (N - 2) n)
+        p = p - lr r m̂ √(1 - β2ᵗ) / (√v + ε)    if n > 5
         p = p - lr m̂                            else: as long as the variance of v is too large
 
     Parameters
@@ -36,14 +37,14 @@ class RAdam(Optimizer):
     weight_decay : float, default 0
         λ, the factor of an L2 penalty.
     decoupled_weight_decay : bool, default False
-        Whether the weight decay is that of `AdamW`.
+        Whether the weight decay is decoupled, as in `AdamW`.
     maximize : bool, default False
         Whether to maximize instead of minimize.
 
     Raises
     ------
     TypeError, ValueError
-        As `Optimizer`, and if an option is out of range.
+        As for `Optimizer`, and if an option is out of range.
 
     References
     ----------

@@ -1,6 +1,4 @@
-"""Parts of several update rules: options with their checks and documentation, penalties, running
-means.
-"""
+"""Parts that several update rules share: checks of options, penalties and running means."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from xgrad.support.hints import shown
 
 
 def check_range(name: str, option: str, value: Any, below: float = float("inf")) -> None:
-    """Raise a ValueError unless an option is a number from 0 up to `below`, which is left out."""
+    """Raise a ValueError unless an option is a number from 0 up to `below`, which is excluded."""
     try:
         good = not isinstance(value, str) and 0 <= float(value) < below
     except (TypeError, ValueError):
@@ -24,8 +22,9 @@ def check_range(name: str, option: str, value: Any, below: float = float("inf"))
 
 
 def check_ranges(name: str, options: Mapping[str, Any], *keys: str) -> None:
-    """Raise a ValueError unless these options are numbers of 0 or more, and ``betas`` two numbers
-    from 0 to 1.
+    """Raise a ValueError unless these options are numbers of 0 or more.
+
+    ``betas`` must be two numbers of 0 or more and below 1.
     """
     for key in keys:
         if key != "betas":
@@ -38,10 +37,9 @@ def check_ranges(name: str, options: Mapping[str, Any], *keys: str) -> None:
 
 
 def penalized(p: Any, g: Any, options: Mapping[str, Any]) -> Any:
-    """Return the gradient of the objective: negated with ``maximize``, and with that of the L2
-    penalty.
+    """Return the gradient of the objective, with the L2 penalty, and negated with ``maximize``.
 
-    With ``decoupled_weight_decay``, it has no penalty, and the parameters shrink in place.
+    With ``decoupled_weight_decay``, there is no penalty; the parameters shrink in place instead.
     """
     decay = options["weight_decay"]
     if options["maximize"]:

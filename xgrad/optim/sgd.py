@@ -20,8 +20,8 @@ class SGD(Optimizer):
         b = μ b + (1 - τ) g        b = g in the first step
         p = p - lr b               p = p - lr (g + μ b)  with nesterov
 
-    Without momentum b is g. As in PyTorch, the learning rate multiplies the whole of b, where the
-    paper [1]_ applies it to each gradient when it is added.
+    Without momentum, b is g. As in PyTorch, the learning rate multiplies b as a whole; in the paper
+    [1]_, it multiplies each gradient that is added to b.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class SGD(Optimizer):
     Raises
     ------
     TypeError, ValueError
-        As `Optimizer`, and if an option is out of range.
+        As for `Optimizer`, and if an option is out of range.
 
     References
     ----------
@@ -119,7 +119,7 @@ def sgd_step(
 ) -> Any:
     """Update `p`, and the momentum `buffer` unless it is None, in place, and return the buffer.
 
-    ``b = μ b + new g``: see `SGD`. Kernels accept the factors as numbers, or as arrays of no axes.
+    ``b = μ b + new g``: see `SGD`. Kernels accept the factors as numbers or as 0-d arrays.
     """
     if maximize:
         g = -g

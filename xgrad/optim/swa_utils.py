@@ -17,13 +17,12 @@ from xgrad.support.hints import shown
 __all__ = ["AveragedModel", "get_ema_avg_fn", "get_swa_avg_fn", "update_bn"]
 hints.install(__name__)
 
-Average = Callable[
-    [Tensor, Tensor, Tensor], Tensor
-]  # of the average, the new value, and the number of averaged values
+# A function of the average, the new value, and the number of averaged values
+Average = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """Return the function of an exponential moving average [1]_, for `AveragedModel`.
+    """Return a function that computes an exponential moving average [1]_, for `AveragedModel`.
 
     Parameters
     ----------
@@ -58,9 +57,9 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """Return the function of the mean of all values, for `AveragedModel`.
+    """Return a function that computes the mean of all values, for `AveragedModel`.
 
-    The mean is the one of stochastic weight averaging [1]_.
+    This is the mean that stochastic weight averaging uses [1]_.
 
     Returns
     -------
@@ -87,11 +86,11 @@ def get_swa_avg_fn() -> Average:
 class AveragedModel(Module):
     """A copy of a model with averaged parameters.
 
-    The average is over the calls of `update_parameters`.
+    The average is taken over the calls of `update_parameters`.
 
     Integer buffers are copied, and floating ones too unless `use_buffers`. The attributes and the
-    ``state_dict()`` are PyTorch's: ``module``, the copy, and ``n_averaged``, the number of averaged
-    values.
+    ``state_dict()`` have PyTorch's names: ``module`` is the copy, and ``n_averaged`` the number of
+    averaged values.
 
     Parameters
     ----------
@@ -100,8 +99,8 @@ class AveragedModel(Module):
     device : str or Device, optional
         By default the `default_device`.
     avg_fn : callable, optional
-        Returns the new average of a tensor, given the average, the current tensor, and the
-        number of averaged values, as a tensor: by default `get_swa_avg_fn`.
+        A function that returns the new average of a tensor, given the average, the current tensor,
+        and the number of averaged values as a tensor; by default the result of `get_swa_avg_fn`.
     use_buffers : bool, default False
         Whether floating buffers, such as running statistics, are averaged as well.
 
@@ -114,7 +113,8 @@ class AveragedModel(Module):
     --------
     >>> import xgrad
     >>> model = xgrad.nn.Linear(2, 1)
-    >>> averaged = xgrad.optim.swa_utils.AveragedModel(model, avg_fn=xgrad.optim.swa_utils.get_ema_avg_fn(0.9))
+    >>> average = xgrad.optim.swa_utils.get_ema_avg_fn(0.9)
+    >>> averaged = xgrad.optim.swa_utils.AveragedModel(model, avg_fn=average)
     >>> for _ in range(3):  # after each step of the optimizer
     ...     averaged.update_parameters(model)
     >>> averaged(xgrad.ones((5, 2))).shape
@@ -149,13 +149,20 @@ class AveragedModel(Module):
 
     @no_grad()
     def update_parameters(self, model: Module) -> None:
-        """Update the averages; the first call copies.
+        """Update the averages; the first call copies the values.
 
-        model : Module -- The model, with parameters and buffers of the same names and shapes as at
-        the beginning. raises ValueError -- If they differ.
+        The call may be part of a captured step: the number of averaged values is read when the step
+        is replayed.
 
-        It may be part of a captured step: the number of averaged values is read when the step is
-        replayed.
+        Parameters
+        ----------
+        model : Module
+            The model, with parameters and buffers of the same names and shapes as at the beginning.
+
+        Raises
+        ------
+        ValueError
+            If the names or shapes differ.
         """
         new = {**dict(model.named_parameters()), **dict(model.named_buffers())}
         parameters = dict(self.module.named_parameters())
@@ -178,16 +185,16 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: str | Device | None = None) -> None:
-    """Compute the running statistics of batch normalization anew, as means over batches.
+    """Recompute the running statistics of batch normalization, as means over batches.
 
     Parameters
     ----------
     loader : iterable
         Batches: tensors, or tuples or lists that begin with one.
     model : Module
-        Such as an `AveragedModel`, which is called with each batch in training mode.
+        The model, such as an `AveragedModel`; it is called with each batch in training mode.
     device : str or Device, optional
-        Where batches are moved to; by default they are not moved.
+        The device to move batches to; by default they are not moved.
 
     Examples
     --------

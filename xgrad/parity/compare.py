@@ -28,8 +28,10 @@ def differences_limit() -> float:
 
 
 class _Finding(NamedTuple):
-    """An error in the result or gradient `number` of a sample; `unit` is the size of the unit that
-    it is counted in.
+    """An error in one result or gradient of a sample.
+
+    `number` is the index of the result or gradient; `unit` is the size of the unit in which the
+    error is counted.
     """
 
     error: WorstError
@@ -41,8 +43,10 @@ class _Finding(NamedTuple):
 def compare(
     op: OpCase, devices: Sequence[Device], dtypes: Sequence[str], time: bool = True
 ) -> Comparison:
-    """Compare devices with the reference on every sample, and the reference with differences and
-    with PyTorch.
+    """Compare an op on devices with the reference, and check the reference itself.
+
+    Every sample is compared. The reference is also compared with finite differences and with
+    PyTorch.
     """
     samples = [sample for sample in (*op.samples, op.range_sample(), op.special_sample()) if sample]
     result = Comparison(op.name, op.tolerance.name, len(samples))
@@ -75,9 +79,7 @@ def _rank(error: WorstError) -> tuple[float, float]:
 def _compare_sample(
     op: OpCase, sample: Sample, devices: Sequence[Device], dtypes: Sequence[str]
 ) -> Iterator[_Finding]:
-    """Yield the worst error of each quantity, in each dtype, on each device and of the reference
-    itself.
-    """
+    """Yield the worst error of each quantity, dtype and device, and of the reference itself."""
     exact = reference().device
     try:
         run = run_op(op, sample, exact, FLOAT64)
@@ -101,7 +103,7 @@ def _compare_sample(
 
 
 def _check_kinds(op: OpCase, got: Run, expected: Run, dtype: str) -> None:
-    """Raise `Mismatch` for results of other shapes or kinds than those of the reference."""
+    """Raise `Mismatch` if shapes or kinds of the results differ from the reference."""
     kinds = [(x.shape, x.dtype) for x in got.values]
     floats = np.dtype("float64" if op.function_name == "astype" else dtype)
     wanted = [
@@ -224,8 +226,9 @@ def _worst(
     expected: list[np.ndarray],
     errors: list[tuple[Any, Any]],
 ) -> _Finding:
-    """Return the element with the largest error, of several arrays; without elements, an error of
-    0.
+    """Return the element with the largest error in several arrays.
+
+    Without elements, the error is 0.
     """
     sizes = [float(np.max(error)) if error.size else -1.0 for error, _ in errors]
     k = int(np.argmax(sizes)) if sizes else 0
@@ -260,13 +263,13 @@ def _raised(op: OpCase, sample: Sample, device: str, dtype: str, exception: Exce
 
 
 def _with_reproducer(op: OpCase, finding: _Finding) -> WorstError:
-    """Return an error with a program that reproduces it, with one element of each input if these
-    suffice.
+    """Return an error with a program that reproduces it.
+
+    The program uses one element of each input if these suffice.
     """
     error = finding.error
-    if not error.error or (
-        error.passed and error.unit == "relative"
-    ):  # those are of more precision than a device has
+    # Passing errors of the reference itself show only in its precision, which no device has.
+    if not error.error or (error.passed and error.unit == "relative"):
         return error
     if finding.sample.elementwise and error.place:
         finding = _shrunk(op, finding)

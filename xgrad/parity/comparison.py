@@ -14,12 +14,12 @@ UNITS = {"ULP": "error in ULP", "relative": "relative error"}
 
 @dataclass(frozen=True)
 class WorstError:
-    """The worst error of an op on a device, in one dtype, of one quantity ("value" or "gradient")
-    and kind.
+    """The worst error of an op on a device, for one dtype, quantity and kind.
 
-    For the `device` `DIFFERENCES` or `PYTORCH`, it is the relative error of the reference compared
-    with these. `error` and `limit` are in `unit`; `sample` has the shapes of the inputs, `inputs`
-    their numbers; `note` tells what went wrong where there is no number.
+    `quantity` is "value" or "gradient". If `device` is `DIFFERENCES` or `PYTORCH`, the error is the
+    relative error of the reference compared with these. `error` and `limit` are in `unit`; `sample`
+    has the shapes of the inputs, `inputs` their numbers; `note` tells what went wrong where there
+    is no number.
     """
 
     device: str
@@ -45,8 +45,10 @@ class WorstError:
 
     @property
     def kind(self) -> str:
-        """``"refused"`` for an exception, ``"wrong"`` for a NaN, infinity, integer or dtype, or
-        ``"rounding"``.
+        """The kind of error: ``"refused"``, ``"wrong"`` or ``"rounding"``.
+
+        An op that raised an exception is refused; a wrong result has a wrong NaN, infinity, integer
+        or dtype.
         """
         return (
             "rounding"
@@ -58,7 +60,7 @@ class WorstError:
 
     @property
     def share(self) -> float:
-        """The error as a part of the tolerance."""
+        """The error as a fraction of the tolerance."""
         return self.error / self.limit if self.limit else math.inf if self.error else 0.0
 
 
@@ -84,8 +86,9 @@ class Comparison:
         return [error for error in self.cells if not error.passed]
 
     def worst(self, device: str, *fields: str) -> WorstError | None:
-        """Return the worst error on a device, among those of a dtype or a quantity if they are
-        given.
+        """Return the worst error on a device.
+
+        `fields` restrict it to a dtype, a quantity or both.
         """
         errors = [
             e

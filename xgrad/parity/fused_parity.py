@@ -1,9 +1,8 @@
-"""Comparison of the fused kernels of a backend with the generic rules that they replace, on the
-same device.
+"""Comparison of a backend's fused kernels with the generic rules that they replace.
 
-The op table leads to the kernels of ops and of their gradients, on short inputs, and seeded draws
-to those of random numbers. Here are the updates of optimizers, and reductions of rows that are too
-long for finite differences.
+Kernel and rule run on the same device. The op table already tests the kernels of ops and of their
+gradients on short inputs, and the seeded draws test the kernels of random numbers. The cases here
+test optimizer updates, and reductions of rows that are too long for finite differences.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
 from xgrad.support import trees
 
-LENGTH = 1500  # of rows, which a block of threads reduces instead of a warp
-ELEMENTS = 1003  # of parameters
+LENGTH = 1500  # length of rows, which a block of threads reduces instead of a warp
+ELEMENTS = 1003  # size of the parameters
 LIMIT = 32
 REASON = (
     "An update rounds each operation of the generic rule in the same order, and must be"
@@ -38,8 +37,9 @@ REASON = (
 
 @dataclass(frozen=True)
 class FusedKernel:
-    """The largest difference between a kernel and its generic rule, in units of the precision of
-    the largest result.
+    """The largest difference between a kernel and its generic rule.
+
+    `error` and `limit` are in units of the precision of the largest result.
     """
 
     device: str
@@ -57,12 +57,12 @@ class FusedKernel:
 
 @dataclass(frozen=True)
 class KernelCase:
-    """A call of a kernel by name, with NumPy arrays that it may change, numbers, and keyword
-    arguments.
+    """A call of a kernel by name.
 
-    `generic` is the rule, by default that of the overridable function; `factors` tells whether the
-    floats may also be arrays, and `residual` whether the kernel also returns a residual, which is
-    not compared.
+    `arguments` returns NumPy arrays, which the call may change, and numbers; `options` are the
+    keyword arguments. `generic` is the rule, by default the generic rule of the overridable
+    function. `factors` tells whether the floats may also be arrays. `residual` tells whether the
+    kernel also returns a residual, which is not compared.
     """
 
     kernel: str
@@ -187,8 +187,9 @@ KERNEL_CASES: dict[str, KernelCase] = {
 
 
 def compare_fused(device: Device, dtype: str) -> list[FusedKernel]:
-    """Compare the kernels of a device with their generic rules, but for those that have the bits of
-    their rules.
+    """Compare the kernels of a device with their generic rules.
+
+    Kernels that are bit-identical to their rules by declaration are left out.
     """
     kernels = device.backend.kernels.keys() - device.backend.rule_kernels
     return [
@@ -225,8 +226,9 @@ def compare_kernel(what: str, device: Device, dtype: str) -> FusedKernel:
 def _run(
     function: Callable[..., Any], case: KernelCase, device: Device, dtype: str, arrays: bool = False
 ) -> list[np.ndarray]:
-    """Return the results of a call and the arguments that it may have changed; with `arrays`,
-    floats are arrays.
+    """Return the results of a call, and the arguments that it may have changed.
+
+    If `arrays` is true, floats are passed as arrays.
     """
 
     def to_device(value: Any) -> Any:

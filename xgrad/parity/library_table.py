@@ -1,5 +1,6 @@
-"""The table of array libraries: the worst error of each op, wrong values, and what is missing, as
-JSON and Markdown.
+"""The table of array libraries, as JSON and Markdown.
+
+It has the worst error of each op, wrong values, and missing ops.
 """
 
 from __future__ import annotations
@@ -14,33 +15,40 @@ from xgrad.parity.comparison import Comparison, WorstError
 from xgrad.parity.reference import reference
 from xgrad.parity.report import Report
 
-_LONGEST = 100  # characters of inputs; those of larger samples are described by their shapes
+_LONGEST = 100  # characters of inputs; larger samples are described by their shapes
 
-_ABOUT = """\
-# Accuracy of array libraries
-
-The worst error of each op of the [op table](../../docs/command_line.md#parity) on the arrays of each library, values
-and first gradients; values that are wrong; and what is missing. An op that a library lacks is computed as its plug-in
-does: on `jax`, special functions are SciPy's. Gradients are those of xgrad's rules. Only findings are listed here:
-[{name}.json]({name}.json) has the errors of all ops. Made by
-
-```sh
-{command}
-```
-
-with {versions}. The reference is {reference}.
-"""
-_TOLERANCE = """
-## Out of tolerance
-
-Errors in ULPs, in bold those out of tolerance; the input is that of the largest of these. The tolerances and their
-reasons are in `xgrad/parity/tolerance.py`.
-"""
-_WRONG = """
-## Wrong values
-
-NaNs and infinities, integers, bools and dtypes that differ from the reference. The sign of zero is not compared.
-"""
+_ABOUT = (
+    "# Accuracy of array libraries\n"
+    "\n"
+    "The worst error of each op of the [op table](../../docs/command_line.md#parity) on the arrays"
+    " of each library, values\n"
+    "and first gradients; values that are wrong; and what is missing. An op that a library lacks is"
+    " computed as its plug-in\n"
+    "does: on `jax`, special functions are SciPy's. Gradients are those of xgrad's rules. Only"
+    " findings are listed here:\n"
+    "[{name}.json]({name}.json) has the errors of all ops. Made by\n"
+    "\n"
+    "```sh\n"
+    "{command}\n"
+    "```\n"
+    "\n"
+    "with {versions}. The reference is {reference}.\n"
+)
+_TOLERANCE = (
+    "\n"
+    "## Out of tolerance\n"
+    "\n"
+    "Errors in ULPs, in bold those out of tolerance; the input is that of the largest of these. The"
+    " tolerances and their\n"
+    "reasons are in `xgrad/parity/tolerance.py`.\n"
+)
+_WRONG = (
+    "\n"
+    "## Wrong values\n"
+    "\n"
+    "NaNs and infinities, integers, bools and dtypes that differ from the reference. The sign of"
+    " zero is not compared.\n"
+)
 _MISSING = """
 ## Missing
 
@@ -49,8 +57,9 @@ Ops of which at least one sample raises an error.
 
 
 def content(report: Report) -> dict[str, Any]:
-    """Return the figures of a report: of each op and device the worst errors in ULPs, and all
-    findings.
+    """Return the figures of a report.
+
+    These are the worst errors, in ULPs, of each op on each device, and all findings.
     """
     keys = list(product(report.dtypes, ("value", "gradient")))
     findings: list[dict[str, Any]] = []
@@ -63,7 +72,7 @@ def content(report: Report) -> dict[str, Any]:
         "versions": report.versions,
         "devices": report.devices,
         "columns": [" ".join(key) for key in keys],
-        # refused in both dtypes
+        # without duplicates, since an op may be refused in both dtypes
         "findings": [f for i, f in enumerate(findings) if f not in findings[:i]],
         "errors": {
             op.op: {d: [_worst(op, d, *key) for key in keys] for d in report.devices}
@@ -73,7 +82,7 @@ def content(report: Report) -> dict[str, Any]:
 
 
 def _worst(op: Comparison, device: str, dtype: str, quantity: str) -> float | None:
-    """Return the worst error by rounding, or None without any."""
+    """Return the worst rounding error, or None if there is none."""
     key = device, dtype, quantity, "rounding"
     errors = [e.error for e in op.cells if (e.device, e.dtype, e.quantity, e.kind) == key]
     return float(f"{errors[0]:.3g}") if errors else None
@@ -107,8 +116,9 @@ def _refused(op: str, device: str, reason: str) -> dict[str, Any]:
 
 
 def _reason(note: str) -> str:
-    """Return the first line of an exception's message, without the op and its arguments that xgrad
-    adds to it.
+    """Return the first line of an exception's message.
+
+    The op and its arguments, which xgrad adds to the message, are left out.
     """
     error, _, message = note.partition(": ")
     first = next(filter(str.strip, re.sub(r"^\w+: ", "", message).splitlines()), "")
@@ -131,7 +141,7 @@ def _lines(brackets: str, rows: Iterable[str]) -> str:
 
 
 def as_markdown(table: dict[str, Any], name: str) -> str:
-    """Return a page with the findings alone; `name` is that of the file of JSON."""
+    """Return a page with the findings alone; `name` is the name of the JSON file."""
     versions = ", ".join(f"{library} {version}" for library, version in table["versions"].items())
     about = _ABOUT.format(name=name, **table | {"versions": versions})
     parts = {about: _summary, _TOLERANCE: _rounding, _WRONG: _wrong, _MISSING: _missing}
@@ -164,8 +174,9 @@ def _summary(table: dict[str, Any]) -> Iterator[list[str]]:
 
 
 def _rounding(table: dict[str, Any]) -> Iterator[list[str]]:
-    """Yield the head and a row for each figure that is out of tolerance on any device, with those
-    of all.
+    """Yield the head and a row for each figure that is out of tolerance on any device.
+
+    A row has the errors of all devices.
     """
     yield ["op", "", "tolerated", *[f"`{device}`" for device in table["devices"]], "input"]
     for (op, column), found in _grouped(table, "rounding", "op", "column").items():
@@ -180,7 +191,7 @@ def _rounding(table: dict[str, Any]) -> Iterator[list[str]]:
 
 
 def _wrong(table: dict[str, Any]) -> Iterator[list[str]]:
-    """Yield the head and a row for each wrong value; those of both dtypes are one."""
+    """Yield the head and a row for each wrong value; equal ones in both dtypes share a row."""
     yield ["op", "on", "", "input", "got", "expected"]
     for row, found in _grouped(
         table, "wrong", "op", "device", "what", "input", "got", "expected"
@@ -191,7 +202,7 @@ def _wrong(table: dict[str, Any]) -> Iterator[list[str]]:
 
 
 def _missing(table: dict[str, Any]) -> Iterator[list[str]]:
-    """Yield the head and a row for each reason for which a device lacks ops."""
+    """Yield the head and a row for each reason why a device lacks ops."""
     yield ["on", "ops", "reason"]
     for (device, reason), found in _grouped(table, "refused", "device", "reason").items():
         yield [f"`{device}`", ", ".join(f["op"] for f in found), reason]

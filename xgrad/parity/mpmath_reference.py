@@ -1,5 +1,6 @@
-"""References by mpmath in 128 bits: special functions, and the linear algebra that LAPACK has in
-double precision.
+"""References by mpmath in 128 bits: special functions and linear algebra.
+
+The linear algebra replaces functions that LAPACK has in double precision only.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-BITS = 128  # of mantissa: twice those of a long double, for formulas that cancel
+BITS = 128  # of mantissa: twice as many as a long double, for formulas that cancel
 LONG = {
     np.dtype(np.float64): np.dtype(np.longdouble),
     np.dtype(np.complex128): np.dtype(np.clongdouble),
@@ -44,15 +45,14 @@ def _from_mpmath(x: Any) -> Any:
 
 
 def _special_functions(mp: Any) -> Any:
-    """Return SciPy's functions that differ from those of mpmath of the same name."""
+    """Return SciPy's functions that differ from mpmath's functions of the same name."""
 
     def inverse(name: str, function: str) -> Callable[..., Any]:
-        """Return the inverse in the last argument, by the secant method from SciPy's result."""
+        """Return the inverse in the last argument: the secant method, from SciPy's result."""
 
         def solve(*args: Any) -> Any:
-            numbers = [
-                int(x) if x == int(x) else float(x) for x in args
-            ]  # bdtri takes an int for its trials
+            # ints where possible: bdtri takes an int for its trials
+            numbers = [int(x) if x == int(x) else float(x) for x in args]
             near = mp.mpf(float(getattr(import_module("scipy.special"), name)(*numbers)))
             if not mp.isfinite(near):
                 return near
@@ -62,8 +62,9 @@ def _special_functions(mp: Any) -> Any:
         return solve
 
     def legendre(m: Any, v: Any, x: Any) -> Any:
-        """Return Ferrers' function of an integer order: DLMF 14.3.4, 20 times as fast as
-        `mpmath.legenp`.
+        """Return Ferrers' function of an integer order: DLMF 14.3.4.
+
+        It is 20 times as fast as `mpmath.legenp`.
         """
         factor = (
             (-1) ** int(m)
@@ -165,8 +166,9 @@ def _special_functions(mp: Any) -> Any:
 
 
 class SpecialFunctions:
-    """Special functions by SciPy's names, of NumPy arrays of long doubles; NaN where they are not
-    real.
+    """Special functions by SciPy's names, for NumPy arrays of long doubles.
+
+    The result is NaN where a function is not real.
     """
 
     def __getattr__(self, name: str) -> Callable[..., np.ndarray]:
@@ -216,8 +218,9 @@ class LinearAlgebra:
 def _each(
     function: str | Callable[..., Any], x: np.ndarray, **options: Any
 ) -> tuple[np.ndarray, ...]:
-    """Apply a function of mpmath to each matrix of a stack, and return its results as arrays of the
-    dtype of `x`.
+    """Apply a function of mpmath to each matrix of a stack.
+
+    The results are arrays of the dtype of `x`.
     """
     call, matrix = (
         getattr(_mpmath(), function) if isinstance(function, str) else function,
@@ -255,7 +258,7 @@ def _det(x: np.ndarray, /) -> Any:
     def det(a: Any) -> Any:
         try:
             return _mpmath().det(a)
-        except TypeError:  # in mpmath 1.3, of a column of zeros
+        except TypeError:  # mpmath 1.3, for a column of zeros
             return 0
 
     return _each(det, x)[0][..., 0, 0]

@@ -25,24 +25,25 @@ Torch = str | Callable[..., Any] | None
 INF, NAN = np.inf, np.nan
 SPECIAL_VALUES = (0.0, -0.0, 1.0, -1.0, 0.5, 1e4, -1e4, 1e-30, INF, -INF, NAN)
 MASK = np.array([[True, False, True], [False, True, True]])
-SCIPY_KERNEL = ("scipy", "mpmath")  # an op that SciPy computes, and mpmath for the reference
-LAPACK = ("mpmath",)  # an op that LAPACK computes, and mpmath for the reference
+SCIPY_KERNEL = ("scipy", "mpmath")  # for an op that SciPy computes; mpmath is its reference
+LAPACK = ("mpmath",)  # for an op that LAPACK computes; mpmath is its reference
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One set of arguments: arrays in float64 or complex128, which are rounded to the dtype of a
-    test, and others.
+    """One set of arguments of an op.
+
+    The inputs are arrays in float64 or complex128, which are rounded to the dtype of a test, and
+    other arguments.
     """
 
     inputs: tuple[Any, ...]
     options: dict[str, Any] = field(default_factory=dict)
-    layout: str = "plain"  # of float arrays in memory: "plain", "transposed" or "reversed"
-    elementwise: bool = (
-        False  # whether each element of the result depends on one element of each input
-    )
+    layout: str = "plain"  # memory layout of float arrays: "plain", "transposed" or "reversed"
+    # whether each element of the result depends on one element of each input
+    elementwise: bool = False
     special: bool = False  # whether these are special values, which have no finite differences
-    start: int = 0  # the number of the first element, in a part of longer inputs
+    start: int = 0  # the index of the first element, if this is a part of longer inputs
 
     def __str__(self) -> str:
         parts = [
@@ -61,24 +62,22 @@ class Sample:
 class OpCase:
     """A case of the op table."""
 
-    name: str  # the op, followed by a description where it has several cases
+    name: str  # the op, followed by a description if it has several cases
     fn: Callable[..., Any]
     torch: Torch  # PyTorch's function, by name as in `pytorch.function`; None without a counterpart
     samples: list[Sample]
     tolerance: Tolerance
     differentiable: bool = True
-    ranges: tuple[Range, ...] = ()  # of each input of an elementwise op
-    special_values: tuple[float, ...] = ()  # of the inputs, in every combination
+    ranges: tuple[Range, ...] = ()  # the range of each input of an elementwise op
+    special_values: tuple[float, ...] = ()  # tested in every combination of the inputs
     special_gradient: bool = True  # whether gradients at special values are compared
     no_derivative: str = ""  # why finite differences do not exist at these inputs
-    unsupported: dict[str, str] = field(
-        default_factory=dict
-    )  # for a type of device, why it cannot run the op
+    # why a device cannot run the op, by its type
+    unsupported: dict[str, str] = field(default_factory=dict)
     needs: tuple[str, ...] = ()  # optional packages: `SCIPY_KERNEL`, `LAPACK` or none
     complex: bool = False  # whether the op is also tested on complex numbers
-    torch_rtol: tuple[float, str] | None = (
-        None  # relative, for float64 against PyTorch, with its reason
-    )
+    # relative tolerance for float64 compared with PyTorch, and its reason
+    torch_rtol: tuple[float, str] | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -94,12 +93,13 @@ class OpCase:
         return pytorch.function(self.torch) if isinstance(self.torch, str) else self.torch
 
     def missing(self) -> str:
-        """Return the packages that are needed and not installed, separated by commas."""
+        """Return the needed packages that are not installed, separated by commas."""
         return ", ".join(name for name in self.needs if not find_spec(name))
 
     def complex_samples(self) -> list[Sample]:
-        """Return the samples of plain layout with complex numbers instead of floats, if the op
-        takes them.
+        """Return the samples of plain layout with complex numbers in place of floats.
+
+        The list is empty if the op does not take complex numbers.
         """
         return (
             [_complexified(sample) for sample in self.samples if sample.layout == "plain"]
@@ -108,7 +108,7 @@ class OpCase:
         )
 
     def special_sample(self) -> Sample | None:
-        """Return every combination of the special values."""
+        """Return a sample with every combination of the special values, if there are any."""
         if not self.special_values:
             return None
         count = sum(isinstance(x, np.ndarray) for x in self.samples[0].inputs)
@@ -128,7 +128,7 @@ class OpCase:
 
 
 def uniform(shape: tuple[int, ...], low: float, high: float, *key: Any) -> np.ndarray:
-    """Return random numbers of a range, reproducible for each key."""
+    """Return uniform random numbers, reproducible for each key."""
     random = np.random.default_rng(zlib.crc32(repr((shape, *key)).encode()))
     return random.uniform(low, high, shape)
 
@@ -136,21 +136,20 @@ def uniform(shape: tuple[int, ...], low: float, high: float, *key: Any) -> np.nd
 def _complexified(sample: Sample) -> Sample:
     def convert(x: Any, i: int) -> Any:
         if isinstance(x, np.ndarray) and x.dtype.kind == "f":
-            return np.asarray(
-                x + 1j * uniform(x.shape, -1, 1, "imaginary", i)
-            )  # of 0 dimensions, not a scalar
+            # asarray, because the sum of 0-d arrays is a scalar
+            return np.asarray(x + 1j * uniform(x.shape, -1, 1, "imaginary", i))
         return x + 0.5j if type(x) is float else x
 
     return replace(sample, inputs=tuple([convert(x, i) for i, x in enumerate(sample.inputs)]))
 
 
 def a(*shape: int, low: float = -2, high: float = 2, key: Any = 0) -> np.ndarray:
-    """Return an array of a shape."""
+    """Return a random array of a shape, reproducible for each key."""
     return uniform(shape, low, high, "a", key)
 
 
 def z(*shape: int, key: Any = 0) -> np.ndarray:
-    """Return an array of complex numbers."""
+    """Return a random array of complex numbers, reproducible for each key."""
     return np.asarray(a(*shape, key=(key, "real")) + 1j * a(*shape, key=(key, "imaginary")))
 
 
@@ -160,8 +159,9 @@ def ints(*numbers: Any) -> np.ndarray:
 
 
 def sample(*inputs: Any, layout: str = "plain", **options: Any) -> Sample:
-    """Return a sample; a tuple among the inputs is the shape of an array, and equal shapes give
-    different arrays.
+    """Return a sample; a tuple among the inputs is the shape of an array.
+
+    Equal shapes give different arrays.
     """
     counts: Counter[Shape] = Counter()
     arrays = []
@@ -200,9 +200,7 @@ AXES: list[tuple[Shape, dict[str, Any]]] = [
 
 
 def function(name: str) -> Any:
-    """Return a function of xgrad, its linear algebra or its ops by name, such as
-    ``special.erf``.
-    """
+    """Return a function of xgrad, its linear algebra or its ops by name: ``special.erf``."""
     for namespace in (xgrad, xgrad.linalg):
         with suppress(AttributeError):
             return attrgetter(name)(namespace)
@@ -217,8 +215,9 @@ def op_case(
     torch: Torch = "",
     **fields: Any,
 ) -> OpCase:
-    """Return a case; by default, xgrad's and PyTorch's functions are those of the first word of the
-    name.
+    """Return a case of the op table.
+
+    By default, the first word of the name selects xgrad's and PyTorch's functions.
     """
     op = name.split(" ")[0]
     return OpCase(
@@ -250,7 +249,9 @@ def binary(
     scalars: tuple[tuple[float, float], ...] = ((2.0, 2.0), (-1.5, -1.5)),
     **fields: Any,
 ) -> OpCase:
-    """Return the case of an elementwise function of two inputs; `scalars` replace the first or the
+    """Return the case of an elementwise function of two inputs.
+
+    Each pair of `scalars` gives two samples: one number replaces the first input, the other the
     second.
     """
     key, second = name.split(" ")[0].rpartition(".")[2], second or first
@@ -270,7 +271,7 @@ def binary(
 def reduction(
     name: str, tolerance: Tolerance, torch: Torch = "", empty: bool = True, **fields: Any
 ) -> OpCase:
-    """Return the case of a reduction; `empty` tells whether it has a value for no elements."""
+    """Return the case of a reduction; `empty` tells whether it has a value without elements."""
     samples = [Sample((uniform(shape, -2, 2, name),), options) for shape, options in AXES]
     samples.append(Sample((uniform((2, 3), -2, 2, name, "t"),), {"axis": 1}, "transposed"))
     samples.append(Sample((uniform((4,), -2, 2, name, "r"),), {}, "reversed"))

@@ -35,15 +35,16 @@ def installed() -> bool:
 
 
 def function(name: str) -> Any:
-    """Return a function by name, such as ``nn.functional.linear``: array-api-compat's if it has
-    one, or PyTorch's.
+    """Return a function by name, such as ``nn.functional.linear``.
+
+    It is array-api-compat's function if there is one, else PyTorch's.
     """
     with suppress(AttributeError):
         return attrgetter(name)(import_module("array_api_compat.torch"))
     return attrgetter(name)(torch)
 
 
-# Functions of PyTorch that differ from those of the standard, of SciPy or of xgrad.
+# PyTorch's functions with the behaviour of the standard, of SciPy or of xgrad.
 
 
 def with_scalars(name: str) -> Callable[..., Any]:
@@ -52,7 +53,7 @@ def with_scalars(name: str) -> Callable[..., Any]:
 
 
 def like(x: Any, other: Any) -> Any:
-    """Return a tensor, or a scalar as one of the dtype of another tensor."""
+    """Return a tensor as it is, and a scalar as a tensor of the dtype of another tensor."""
     return x if torch.is_tensor(x) else torch.tensor(x, dtype=other.dtype)
 
 
@@ -62,7 +63,7 @@ def all_axes(x: Any, axis: Any) -> Any:
 
 
 def logsumexp(x: Any, b: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """Weighted by `b`, if it is given."""
+    """Return the logarithm of a sum of exponentials, weighted by `b` if it is given."""
     if b is None:
         return torch.logsumexp(x, all_axes(x, axis), keepdim=keepdims)
     terms = b * torch.exp(x)
@@ -70,7 +71,7 @@ def logsumexp(x: Any, b: Any = None, axis: Any = None, keepdims: bool = False) -
 
 
 def roll(x: Any, shift: Any, axis: Any = None) -> Any:
-    """With one shift for several axes."""
+    """Roll, also by one shift along several axes."""
     return torch.roll(
         x,
         (shift,) * len(axis) if isinstance(axis, tuple) and isinstance(shift, int) else shift,
@@ -79,7 +80,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
 
 
 def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Any:
-    """With promotion."""
+    """Search a sorted array, with promotion of dtypes."""
     x2 = torch.as_tensor(x2)
     dtype = torch.promote_types(x1.dtype, x2.dtype)
     sorter = None if sorter is None else torch.as_tensor(sorter)
@@ -87,7 +88,7 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> An
 
 
 def unique_all(x: Any) -> Any:
-    """With each NaN as a value of its own, and the first indices."""
+    """Return unique values with the first index of each; each NaN is a value of its own."""
     flat = x.reshape(-1)
     _, inverse, counts = torch.unique(flat, return_inverse=True, return_counts=True)
     numbers = torch.arange(len(flat))
@@ -96,14 +97,14 @@ def unique_all(x: Any) -> Any:
 
 
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
-    """With a tensor and a scalar as limits."""
+    """Clip, also to a tensor as one limit and a scalar as the other."""
     if min is None and max is None:
         return x + 0
     return torch.clamp(x, *[limit if limit is None else like(limit, x) for limit in (min, max)])
 
 
 def expand_dims(x: Any, axis: Any) -> Any:
-    """With several axes."""
+    """Insert one or several axes."""
     axes = axis if isinstance(axis, tuple) else (axis,)
     for i in sorted(i % (x.ndim + len(axes)) for i in axes):
         x = torch.unsqueeze(x, i)
@@ -111,7 +112,7 @@ def expand_dims(x: Any, axis: Any) -> Any:
 
 
 def getitem(x: Any, key: Any) -> Any:
-    """With negative steps."""
+    """Index, also with negative steps."""
     parts = list(key) if isinstance(key, tuple) else [key]
     if Ellipsis in [p for p in parts if not isinstance(p, np.ndarray)]:
         i = next(i for i, p in enumerate(parts) if p is Ellipsis)
@@ -129,14 +130,14 @@ def getitem(x: Any, key: Any) -> Any:
 
 
 def solve(x1: Any, x2: Any) -> Any:
-    """With the standard's distinction of vectors and matrices."""
+    """Solve, with the standard's distinction of vectors and matrices."""
     if x2.ndim == 1:
         return torch.linalg.solve(x1, x2[:, None])[..., 0]
     return torch.linalg.solve(x1, x2[None] if x2.ndim < x1.ndim else x2)
 
 
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Any:
-    """With all modes, by the indices that NumPy's function gives."""
+    """Pad in any mode; except for constants, by the indices that NumPy's function gives."""
     widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
     if mode == "constant":
         return torch.nn.functional.pad(
@@ -144,27 +145,29 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float =
         )
     for axis, pair in enumerate(widths):
         if any(pair):
-            indices: Any = np.pad(np.arange(x.shape[axis]), pair, mode)  # type: ignore[call-overload]
+            indices: Any = np.pad(  # type: ignore[call-overload]
+                np.arange(x.shape[axis]), pair, mode
+            )
             x = torch.index_select(x, axis, torch.as_tensor(indices))
     return x
 
 
 def solve_triangular(x1: Any, x2: Any, **options: bool) -> Any:
-    """With vectors."""
+    """Solve a triangular system, also for a vector."""
     if x2.ndim == 1:
         return torch.linalg.solve_triangular(x1, x2[:, None], **options)[..., 0]
     return torch.linalg.solve_triangular(x1, x2, **options)
 
 
 def cholesky_solve(x: Any, factor: Any, upper: bool = False) -> Any:
-    """With vectors, and a gradient of the triangle alone."""
+    """Solve by a Cholesky factor, also for a vector; the gradient is of the triangle alone."""
     factor = torch.triu(factor) if upper else torch.tril(factor)
     out = torch.cholesky_solve(x[:, None] if x.ndim == 1 else x, factor, upper)
     return out[..., 0] if x.ndim == 1 else out
 
 
 def lstsq(x1: Any, x2: Any) -> Any:
-    """With differentiable residuals."""
+    """Return a least-squares solution and differentiable residuals."""
     columns = x2[:, None] if x2.ndim == 1 else x2
     out = torch.linalg.pinv(x1) @ columns
     residuals = torch.sum(torch.abs(x1 @ out - columns) ** 2, -2)
@@ -172,7 +175,7 @@ def lstsq(x1: Any, x2: Any) -> Any:
 
 
 def sqrtm(x: Any) -> Any:
-    """The same by eigenvalues, which PyTorch lacks."""
+    """Return the matrix square root by eigenvalues; PyTorch has no function for it."""
     values, vectors = torch.linalg.eig(x)
     out = vectors @ torch.diag_embed(torch.sqrt(values)) @ torch.linalg.inv(vectors)
     return out if x.is_complex() else out.real

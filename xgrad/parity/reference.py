@@ -21,9 +21,7 @@ FLOAT64 = np.dtype("float64")
 
 
 class _Namespace:
-    """The namespace of the backend of NumPy, with linear algebra and special functions by
-    mpmath.
-    """
+    """The namespace of the NumPy backend, with linear algebra and special functions by mpmath."""
 
     def __init__(self, xp: Any) -> None:
         self._xp, self.linalg, self.special = xp, LinearAlgebra(xp.linalg), SpecialFunctions()
@@ -93,8 +91,9 @@ def reference() -> Reference:
 
 
 class Differences(NamedTuple):
-    """Derivatives by central differences, one for each floating input, and the sensitivity to
-    rounded inputs.
+    """Derivatives by central differences, and the sensitivity to rounded inputs.
+
+    There is one derivative for each floating input.
 
     Attributes
     ----------
@@ -103,8 +102,8 @@ class Differences(NamedTuple):
     noise : list of array
         Their error by rounding; infinite where the function has a kink or a jump within two steps.
     value_changes, gradient_changes : list of array
-        The sums of the derivatives' magnitudes times those of the inputs, which bound the change of
-        each result and gradient for a relative change of the inputs and of the output gradient.
+        The sums of the derivatives' magnitudes times the inputs' magnitudes. They bound the change
+        of each result and gradient for a relative change of the inputs and of the output gradient.
     """
 
     gradients: list[np.ndarray]
@@ -116,7 +115,7 @@ class Differences(NamedTuple):
 def differences(op: OpCase, sample: Sample, run: Run) -> Differences:
     """Return the derivatives of a sample by the five-point formula, given its results.
 
-    The error of the formula is of fourth order in the step, and is balanced with rounding where the
+    The error of the formula is of fourth order in the step. It balances the rounding error if the
     step is the fifth root of the precision.
     """
     device, _, eps = reference()
@@ -163,11 +162,11 @@ def differences(op: OpCase, sample: Sample, run: Run) -> Differences:
 
 
 def _kinked(values: list[np.ndarray], step: float, rounding: Any) -> Any:
-    """Return where a function is not smooth, given its values at a point, one step up and down, and
-    two up and down.
+    """Return where a function is not smooth.
 
-    There, slopes over one step and over two differ, or second differences do not grow with the
-    square of the step.
+    `values` are the values at a point, one step up and down, and two steps up and down. The
+    function is not smooth where slopes over one step and over two differ, or where second
+    differences do not grow with the square of the step.
     """
     value, up, down, up2, down2 = values
     near, far = (up - down) / (2 * step), (up2 - down2) / (4 * step)

@@ -1,4 +1,4 @@
-"""The report of all comparisons, the source of its text, JSON and HTML."""
+"""The report of all comparisons, from which text, JSON and HTML are made."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from xgrad.support import trees
 SCHEMA = 1
 PARTS = ("ops", "fused", "training", "seeds", "timing")
 DTYPES = ("float32", "float64")
-PACKAGES = ("numpy", "array-api-compat", "scipy", "mpmath", "torch")  # besides those of the devices
+PACKAGES = ("numpy", "array-api-compat", "scipy", "mpmath", "torch")  # besides the devices' own
 
 
 @dataclass
 class Report:
     """The comparisons of devices, and their environment.
 
-    `missing` has the devices that were requested and are not usable, `absent` those that were not
-    requested, both with the reason. `command` repeats the report.
+    `missing` has the devices that were requested and are not usable; `absent` has the devices that
+    were not requested and are not usable. Both give the reason. `command` repeats the report.
     """
 
     devices: dict[str, str]
@@ -75,8 +75,9 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """``"fail"``, ``"empty"`` if nothing was compared, ``"incomplete"`` if a device is missing,
-        or ``"pass"``.
+        """The result: ``"pass"``, ``"fail"``, ``"empty"`` or ``"incomplete"``.
+
+        ``"empty"`` means that nothing was compared, ``"incomplete"`` that a device is missing.
         """
         if self.failed:
             return "fail"
@@ -94,8 +95,9 @@ def run(
     progress: Callable[[str], None] = lambda text: None,
     steps: int = training_parity.STEPS,
 ) -> Report:
-    """Compare devices, and return the report; `progress` is called with a description of each
-    step.
+    """Compare devices, and return the report.
+
+    `progress` is called with a description of each step.
     """
     report = Report(
         {str(d): d.backend.describe(d.index) for d in devices}, list(dtypes), list(parts)
@@ -140,7 +142,7 @@ def _versions(devices: Sequence[Device]) -> dict[str, str]:
 
 
 def notes() -> dict[str, str]:
-    """Return the methods of comparison, in a paragraph each."""
+    """Return the methods of comparison, one paragraph each."""
     with_pytorch = (
         f"and its values and gradients with those of PyTorch, to {PYTORCH_LIMIT:g}"
         if pytorch.installed()

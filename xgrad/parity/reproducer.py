@@ -57,10 +57,10 @@ expected = (shifted(1e-6) - shifted(-1e-6)) / 2e-6
 def reproducer(
     op: OpCase, sample: Sample, error: WorstError, number: int, unit: float, device: str, title: str
 ) -> str:
-    """Return a program that applies the op on a device, and prints the number it got, the expected
-    one and the error.
+    """Return a program that reproduces an error on a device.
 
-    The error is in the result or gradient `number`, and counted in `unit`.
+    The program applies the op, and prints the number it got, the expected number and the error. The
+    error is in the result or gradient `number`, and is counted in `unit`.
     """
     sample = rounded(sample, np.dtype(error.dtype))
     names, leaves = input_names(op, sample), floating(op, sample) if op.differentiable else []
@@ -103,7 +103,7 @@ def reproducer(
 
 
 def describe_inputs(op: OpCase, sample: Sample, dtype: str) -> str:
-    """Return the inputs of a sample as numbers, of large arrays the first few."""
+    """Return the inputs of a sample as text; of large arrays only the first numbers."""
     sample = rounded(sample, np.dtype(dtype))
 
     def numbers(x: Any) -> str:

@@ -1,4 +1,4 @@
-"""Runs of an op on a sample and of its derivatives, on a device or by PyTorch."""
+"""Execution of an op and its derivatives on a sample, on a device or by PyTorch."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def run_op(
 ) -> Run:
     """Apply an op on a device in a dtype, and run backward from `weights`.
 
-    The dtype is a real one; complex inputs get the complex dtype of its precision. The inputs are
-    first rounded to the dtype `precision`, by default `dtype`, and the results are of the precision
-    of the dtype `result`, by default `dtype`. Raises `Mismatch` for a result or a gradient of an
+    `dtype` is a real dtype; complex inputs get the complex dtype of the same precision. The inputs
+    are first rounded to the dtype `precision`, by default `dtype`. The results have the precision
+    of the dtype `result`, by default `dtype`. `Mismatch` is raised if a result or a gradient has an
     unexpected shape, dtype or device.
     """
     dtype = np.dtype(dtype)
@@ -130,12 +130,12 @@ def rounded(sample: Sample, dtype: np.dtype) -> Sample:
 
 
 def like(kind: np.dtype, precision: np.dtype) -> np.dtype:
-    """Return the dtype of a kind, real or complex, and of the precision of a real dtype."""
+    """Return a dtype of the kind of one dtype, real or complex, and the precision of another."""
     return np.result_type(precision, np.complex64) if kind.kind == "c" else precision
 
 
 def tensors(sample: Sample, device: Device, dtype: Any, grad: bool) -> list[Any]:
-    """Return the inputs of a sample, its arrays as tensors in its memory layout."""
+    """Return the inputs of a sample, with arrays as tensors in the sample's memory layout."""
 
     def convert(x: Any) -> Any:
         if not isinstance(x, np.ndarray):
@@ -168,7 +168,7 @@ def options(sample: Sample, device: Device) -> dict[str, Any]:
 
 
 def outputs(result: Any) -> tuple[Any, ...]:
-    """Return one result, or several, as a tuple."""
+    """Return one or several results as a tuple."""
     return (result,) if hasattr(result, "shape") else tuple(result)
 
 

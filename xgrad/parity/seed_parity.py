@@ -1,5 +1,6 @@
-"""Comparison of seeded draws on several devices, to the bit: random numbers, initialization,
-shuffling, dropout.
+"""Comparison of seeded draws on several devices, to the bit.
+
+The draws are random numbers, initialization, shuffling and dropout.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _dropout(device: Device, dtype: str) -> list[Any]:
     return [layer(xgrad.ones((31, 17), dtype=dtype, device=device)) for _ in range(2)]
 
 
-#: Draws after `manual_seed`; integers have no choice of a dtype.
+#: Draws after `manual_seed`; integers ignore the dtype.
 DRAWS: dict[str, Callable[[Device, str], list[Any]]] = {
     "rand": lambda device, dtype: [random.rand((101, 3), dtype=dtype, device=device)],
     "randn": lambda device, dtype: [random.randn((101, 3), dtype=dtype, device=device)],
@@ -69,7 +70,7 @@ DRAWS: dict[str, Callable[[Device, str], list[Any]]] = {
 
 
 def compare_seeds(device: Device, dtype: str) -> list[SeededDraw]:
-    """Return for each draw whether it is bit-identical on a device and on cpu."""
+    """Compare each seeded draw on a device with the draw on cpu, to the bit."""
     return [_compare_draw(what, draw, device, dtype) for what, draw in DRAWS.items()]
 
 

@@ -11,7 +11,7 @@ from xgrad.parity.report import Report
 
 
 def as_text(report: Report, verbose: bool = False) -> str:
-    """Return a report as a table with a line for each op, the failures, and the verdict."""
+    """Return a report as text: a table with a line for each op, the failures, and the verdict."""
     sections = [
         _ops(report, verbose) if report.ops else (),
         _fused(report, verbose),
@@ -66,7 +66,7 @@ def number(value: float) -> str:
 
 
 def short(error: WorstError) -> str:
-    """Return an error in ULP or relative, in a few characters."""
+    """Return an error in ULPs, or else relative, in a few characters."""
     return (
         number(error.error)
         if error.unit == "ULP" or error.error in (0, math.inf)
@@ -125,7 +125,7 @@ def _op_details(op: Comparison) -> Iterator[str]:
 
 
 def _skipped(report: Report) -> Iterator[str]:
-    """Yield how many cases were compared on no device, by reason."""
+    """Yield the number of cases that were compared on no device, by reason."""
     counts = Counter(
         reason for op in report.ops if not op.compared for reason in set(op.skipped.values())
     )
@@ -157,7 +157,8 @@ def _training(report: Report) -> Iterator[str]:
     )
     for run in report.training:
         yield (
-            f"{f'{run.optimizer} {run.dtype}':22}{run.device:10}{run.loss_error:9.1e}{run.weight_error:9.1e}"
+            f"{f'{run.optimizer} {run.dtype}':22}{run.device:10}{run.loss_error:9.1e}"
+            f"{run.weight_error:9.1e}"
             f"{run.limit:11.1e}{run.step:11.0f}{'' if run.passed else '  !'}"
         )
 

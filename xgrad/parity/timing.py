@@ -1,4 +1,4 @@
-"""Times of an op with its gradient, which are shown and not judged."""
+"""Times of an op with its gradient, for information only: no tolerance applies to them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ LARGE = 1 << 16
 
 @dataclass(frozen=True)
 class Timing:
-    """Microseconds of a call and its backward pass; `large` on 65 536 elements, for elementwise
-    ops.
+    """The time of a call and its backward pass, in microseconds.
+
+    `large` is the time on 65 536 elements, for elementwise ops.
     """
 
     device: str
@@ -29,7 +30,7 @@ class Timing:
 
 
 def timed(op: OpCase, device: Device, dtype: str) -> Timing:
-    """Return the medians of a few calls on the largest sample of the case, and on a large one."""
+    """Return the median times of calls on the largest sample of the case, and on a large one."""
     small = max((s for s in op.samples if s.layout == "plain"), key=_elements)
     large = op.range_sample(LARGE)
     slow = None if large is None else _microseconds(op, large, device, dtype, 3)
@@ -45,7 +46,7 @@ def _microseconds(op: OpCase, sample: Sample, device: Device, dtype: str, calls:
     seeds = None
     times = []
     try:
-        for _ in range(1 + calls):  # the first is not counted: it may compile
+        for _ in range(1 + calls):  # the first call is not counted: it may compile
             device.synchronize()
             start = time.perf_counter()
             outs = outputs(op.fn(*inputs, **keywords))

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Units for a value and for a gradient, and additional ones for each element of the largest
-    input of a sample.
+    """The tolerated error of a class of ops, in units.
 
-    `conditioned` tells whether values are counted in the units of sums, as gradients always are.
+    `value` and `gradient` are the tolerated units of a value and of a gradient. `per_element` is
+    added for each element of the largest input of a sample. `conditioned` tells whether values are
+    counted in the units of sums, as gradients always are.
     """
 
     name: str

@@ -22,8 +22,8 @@ OPTIMIZERS: dict[str, Callable[[Any], optim.Optimizer]] = {
     "adam": lambda parameters: optim.Adam(parameters, lr=3e-3),
 }
 
-#: The tolerated relative difference of a training run from that on cpu: of the losses, and of all
-#: weights together.
+#: The tolerated relative difference between a training run and the run on cpu: of the losses, and
+#: of all weights together.
 LIMITS = {"float64": 5e-15, "float32": 3e-6}
 REASON = (
     "Libraries sum in different orders, and rounding errors carry over to the next step. At these"
@@ -36,11 +36,11 @@ REASON = (
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A training run on a device, and its difference from that on cpu.
+    """A training run on a device, and its difference from the run on cpu.
 
-    `loss_error` is the largest difference of the losses of a step, relative to the largest loss,
-    and `weight_error` the norm of the difference of the final weights relative to theirs. `step` is
-    the median time of a step in microseconds.
+    `loss_error` is the largest difference of the losses of a step, relative to the largest loss.
+    `weight_error` is the norm of the difference of the final weights, relative to the norm of cpu's
+    weights. `step` is the median time of a step in microseconds.
     """
 
     device: str
@@ -93,7 +93,7 @@ def train(device: Device, dtype: str, optimizer: str, steps: int = STEPS) -> _Ru
 
 
 def compare_training(device: Device, dtype: str, optimizer: str, baseline: _Run) -> TrainingRun:
-    """Compare a training run on a device with that on cpu."""
+    """Compare a training run on a device with the run on cpu."""
     limit = 0.0 if device.type == "cpu" else LIMITS[dtype]
     try:
         run = isolated(train, device, dtype, optimizer, len(baseline.losses))
@@ -113,5 +113,5 @@ def compare_training(device: Device, dtype: str, optimizer: str, baseline: _Run)
 
 
 def isolated(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function that sets seeds, without changing those of the caller."""
+    """Call a function that sets seeds, without changing the caller's seeds."""
     return copy_context().run(function, *arguments)

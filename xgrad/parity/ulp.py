@@ -12,8 +12,8 @@ Reals = np.ndarray[Any, Any]
 def ulp(x: Reals, dtype: np.dtype) -> Reals:
     """Return the distance between neighbouring numbers of a dtype at the magnitude of `x`.
 
-    It is that of the smallest normal number for subnormal numbers and zero, and that of the largest
-    for overflow.
+    Subnormal numbers and zero have the ULP of the smallest normal number; numbers that overflow
+    have the ULP of the largest number.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def ulp(x: Reals, dtype: np.dtype) -> Reals:
     """
     info = np.finfo(dtype)
     magnitude = np.clip(np.abs(x).astype(np.longdouble), info.smallest_normal, info.max)
-    _, exponent = np.frexp(magnitude)  # of a mantissa from 0.5 to below 1
+    _, exponent = np.frexp(magnitude)  # for a mantissa from 0.5 to below 1
     return np.asarray(np.ldexp(np.longdouble(1), exponent - 1 - info.nmant))
 
 
@@ -32,9 +32,9 @@ def distance(
 ) -> tuple[Reals, Reals]:
     """Return for each element the error in units, and relative to the same magnitude.
 
-    `want` is the reference, in at least the precision of `dtype`, that of `got`; numbers that
-    overflow in it count as infinite. `extra` is added to the magnitude of the reference, before its
-    ULP is taken. Errors of integers and bools are 0 or infinite; those of complex numbers are
+    `dtype` is the dtype of `got`. `want` is the reference, in at least this precision; numbers that
+    overflow in `dtype` count as infinite. `extra` is added to the magnitude of the reference before
+    its ULP is taken. Errors of integers and bools are 0 or infinite; errors of complex numbers are
     distances in the plane.
 
     Both errors are 0 for equal infinities and for two NaNs, and infinite for other NaNs and

@@ -1,5 +1,6 @@
-"""Random numbers, identical for equal seeds on every device, in a separate stream for each thread
-or task.
+"""Random numbers, identical for equal seeds on every device.
+
+Each thread or task has a separate stream.
 """
 
 from xgrad.random.distributions import multinomial, normal, rand, randint, randn, randperm, uniform

@@ -1,4 +1,4 @@
-"""Random numbers of distributions, identical for equal seeds on every device."""
+"""Random numbers from distributions, identical for equal seeds on every device."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def rand(
     generator: Generator | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return random numbers of the uniform distribution over [0, 1).
+    """Return random numbers from the uniform distribution over [0, 1).
 
     Parameters
     ----------
     shape : int or tuple of int
         The length of each axis.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
     device : str or Device, optional
         By default the `default_device`.
     generator : Generator, optional
@@ -42,7 +42,7 @@ def rand(
     Raises
     ------
     TypeError
-        If the shape or dtype is none of the above.
+        If the shape or the dtype is invalid.
     ValueError
         If a length is negative.
 
@@ -65,14 +65,14 @@ def randn(
     generator: Generator | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return random numbers of the normal distribution with mean 0 and standard deviation 1.
+    """Return random numbers from the normal distribution with mean 0 and standard deviation 1.
 
     Parameters
     ----------
     shape : int or tuple of int
         The length of each axis.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
     device : str or Device, optional
         By default the `default_device`.
     generator : Generator, optional
@@ -88,7 +88,7 @@ def randn(
     Raises
     ------
     TypeError
-        If the shape or dtype is none of the above.
+        If the shape or the dtype is invalid.
     ValueError
         If a length is negative.
 
@@ -115,7 +115,7 @@ def uniform(
 ) -> Tensor:
     """Return uniform random numbers from `low` to `high`.
 
-    `high` itself can be reached by rounding alone.
+    Only rounding can produce `high` itself.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def uniform(
     low, high : float
         The bounds, by default 0 and 1.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
     device : str or Device, optional
         By default the `default_device`.
     generator : Generator, optional
@@ -140,7 +140,7 @@ def uniform(
     Raises
     ------
     TypeError
-        If the shape or dtype is none of the above.
+        If the shape or the dtype is invalid.
     ValueError
         If a length is negative, or `low` is above `high` or infinite.
 
@@ -166,16 +166,16 @@ def normal(
     generator: Generator | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return random numbers of a normal distribution.
+    """Return random numbers from a normal distribution.
 
     Parameters
     ----------
     shape : int or tuple of int
         The length of each axis.
     mean, std : float
-        Its mean and standard deviation, by default 0 and 1.
+        The mean and the standard deviation, by default 0 and 1.
     dtype : dtype, optional
-        Floating; by default that of `get_default_dtype`.
+        A floating dtype; by default the result of `get_default_dtype`.
     device : str or Device, optional
         By default the `default_device`.
     generator : Generator, optional
@@ -191,7 +191,7 @@ def normal(
     Raises
     ------
     TypeError
-        If the shape or dtype is none of the above.
+        If the shape or the dtype is invalid.
     ValueError
         If a length or `std` is negative.
 
@@ -237,7 +237,7 @@ def randint(
     Raises
     ------
     TypeError
-        If the shape or a bound is not of ints.
+        If a length or a bound is not an int.
     ValueError
         If a length is negative, or no int64 lies between the bounds.
 
@@ -291,7 +291,7 @@ def multinomial(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Return indices drawn with probabilities in proportion to weights; not differentiable.
+    """Return indices drawn with probabilities proportional to weights; not differentiable.
 
     The indices are the same on every device.
 
@@ -303,7 +303,7 @@ def multinomial(
     num_samples : int
         The number of draws from each row.
     replacement : bool, default False
-        Whether an index may be drawn again; otherwise each one is drawn at most once.
+        Whether an index may be drawn again; if not, each index is drawn at most once.
     generator : Generator, optional
         By default the stream of this thread or task: see `manual_seed`.
 
@@ -316,14 +316,14 @@ def multinomial(
     ------
     ValueError
         If weights are negative, infinite, NaN or all 0, or there are fewer than `num_samples`
-        without replacement; not checked on ``cuda``, which would have to synchronize.
+        without replacement; not checked on ``cuda``, where the check would have to synchronize.
     TypeError
         If weights are complex, or `num_samples` is no int.
 
     Notes
     -----
     With replacement, weights are rounded to 2**-40 of the largest in a row, for up to four million
-    weights. As ``torch.multinomial``.
+    weights. The counterpart in PyTorch is ``torch.multinomial``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Random number generators: those of a seed, and the default one of each thread or task."""
+"""Random number generators: seeded ones, and the default one of each thread or task."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Generator:
     Parameters
     ----------
     seed : int, optional
-        From 0 to 2**64 - 1. By default one from the operating system.
+        An int from 0 to 2**64 - 1; by default one from the operating system.
 
     Raises
     ------
     TypeError
         If the seed is not an int.
     ValueError
-        If it is out of range.
+        If the seed is out of range.
 
     References
     ----------
@@ -81,7 +81,7 @@ class Generator:
         return {"seed": seed, "calls": calls % 2**64}
 
     def set_state(self, state: Mapping[str, int]) -> None:
-        """Continue from what `get_state` returned: see `set_state`."""
+        """Continue from a result of `get_state`: see `set_state`."""
         _refuse_trace("set_state")
         if not isinstance(state, Mapping) or state.keys() != {"seed", "calls"}:
             raise TypeError(
@@ -188,7 +188,7 @@ class Generator:
         device: str | Device | None = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        """Return numbers of the standard normal distribution: see `randn`."""
+        """Return numbers from the standard normal distribution: see `randn`."""
         size, kind = _as_shape("randn", shape), _floating_dtype("randn", dtype)
         return self._normal(size, kind, 1.0, 0.0, device, requires_grad)
 
@@ -222,7 +222,7 @@ class Generator:
         device: str | Device | None = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        """Return numbers of a normal distribution: see `normal`."""
+        """Return numbers from a normal distribution: see `normal`."""
         size, kind = _as_shape("normal", shape), _floating_dtype("normal", dtype)
         mean, std = float(mean), float(std)
         if not std >= 0:
@@ -232,7 +232,7 @@ class Generator:
     def randint(
         self, low: int, high: int, shape: Shape, *, device: str | Device | None = None
     ) -> Tensor:
-        """Return integers from `low` up to `high`, which is left out: see `randint`."""
+        """Return integers from `low` up to `high`, which is excluded: see `randint`."""
         size = _as_shape("randint", shape)
         for name, value in (("low", low), ("high", high)):
             if not _is_int(value):
@@ -251,7 +251,7 @@ class Generator:
         return self._from_host(variates.permutation, int(n), (int(n),), device)
 
     def multinomial(self, weights: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
-        """Return indices drawn with probabilities in proportion to weights: see `multinomial`."""
+        """Return indices drawn with probabilities proportional to weights: see `multinomial`."""
         weights = _checked_weights(weights, num_samples, replacement)
         rows = namespace.reshape(weights, (-1, weights.shape[-1]))
         draws = (self._with_replacement if replacement else self._without_replacement)(
@@ -260,7 +260,7 @@ class Generator:
         return namespace.reshape(draws, (*weights.shape[:-1], int(num_samples)))
 
     def _with_replacement(self, weights: Tensor, count: int) -> Tensor:
-        """Divide the integers up to 2**62 among the elements, and look random integers up.
+        """Divide the integers up to 2**62 among the elements, and look up random integers.
 
         Sums of integers are identical on every device, in any order.
         """
@@ -286,14 +286,14 @@ class Generator:
         """
         xp, some = namespace, weights > 0
         times = self._from_host(variates.exponential, weights.size, weights.shape, weights.device)
-        # Relative to the largest, and of at least 2**-1000, all times are finite, and before those
-        # of weights of 0.
+        # Weights are taken relative to the largest, and as at least 2**-1000: all times are then
+        # finite, and before the infinite times of zero weights.
         relative = xp.maximum(weights / xp.max(weights, axis=-1, keepdims=True), 2.0**-1000)
         times = xp.where(some, times / relative, math.inf)
         return xp.argsort(times, axis=-1)[:, :count]
 
 
-#: The generators that are drawn from within `replaying`, and their states before.
+#: The generators that are drawn from within `replaying`, and their states before that.
 _draws: ContextVar[dict[Generator, tuple[int, int]] | None] = ContextVar(
     "xgrad_random_draws", default=None
 )
@@ -303,10 +303,10 @@ _draws: ContextVar[dict[Generator, tuple[int, int]] | None] = ContextVar(
 def replaying(
     states: dict[Generator, tuple[int, int]] | None = None,
 ) -> Iterator[dict[Generator, tuple[int, int]]]:
-    """Collect the states of generators before they are drawn from; given these, draw the same
-    numbers again.
+    """Collect the states of generators before they are drawn from.
 
-    In the second case the generators continue afterwards as if they had not been drawn from.
+    Given `states` that were collected before, draw the same numbers again. The generators then
+    continue afterwards as if they had not been drawn from.
     """
     before = {generator: generator._state for generator in states or ()}
     draws: dict[Generator, tuple[int, int]] = {}
@@ -328,11 +328,12 @@ context_state: ContextVar[tuple[int, int] | None] = ContextVar("xgrad_random_sta
 
 
 class _Stream:
-    """The stream of a context, which copies of the context share until they draw: then each starts
-    one of its own.
+    """The stream of a context.
 
-    Whether this context is the one of the stream is known by a token of a context variable, which
-    only the context that made it can reset.
+    Copies of the context share it until they draw: then each starts its own stream.
+
+    A token of a context variable tells whether the stream belongs to this context: only the context
+    that made the token can reset it.
     """
 
     __slots__ = ("_copies", "_token")
@@ -345,16 +346,17 @@ class _Stream:
         token = self._probe.set(None)
         try:
             self._probe.reset(self._token)
-        except ValueError:  # the token is of another context
+        except ValueError:  # another context made the token
             return False
-        except RuntimeError:  # it is used: an interrupt came before the next line
+        except RuntimeError:  # already reset: an interrupt came before `_token` was replaced
             pass
         self._token = token
         return True
 
     def copied_seed(self, seed: int) -> int:
-        """Return the seed of the next copy that draws: random bits of calls that the stream itself
-        does not reach.
+        """Return the seed of the next copy that draws.
+
+        It consists of random bits from calls that the stream itself does not reach.
         """
         return int(philox.words(seed, 2**64 - 1 - next(self._copies), 1)[0])
 
@@ -403,27 +405,27 @@ default_generator = ContextGenerator()
 def manual_seed(seed: int) -> Generator:
     """Seed the generator of this thread or task, and return it.
 
-    Equal seeds give the same bits on every device. A thread that has not called this has a seed
-    from the operating system. A task, and anything else that runs in a copy of this context, draws
-    from a stream of its own: the seed determines it, and how many other copies of the context have
-    drawn before. Draws of others have no effect.
+    Equal seeds give the same bits on every device. A thread that has not called this function has a
+    seed from the operating system. A task, and anything else that runs in a copy of this context,
+    draws from its own stream, which depends on the seed and on how many other copies of the context
+    have drawn before. Draws from other streams do not affect it.
 
     Parameters
     ----------
     seed : int
-        From 0 to 2**64 - 1.
+        An int from 0 to 2**64 - 1.
 
     Returns
     -------
     Generator
-        The default generator, which is that of the current thread or task.
+        The default generator, which uses the stream of the current thread or task.
 
     Raises
     ------
     TypeError
         If the seed is not an int.
     ValueError
-        If it is out of range.
+        If the seed is out of range.
 
     Examples
     --------
@@ -441,7 +443,7 @@ def manual_seed(seed: int) -> Generator:
 def get_state() -> dict[str, int]:
     """Return the state of the generator of this thread or task.
 
-    There is one for all devices, since equal seeds give the same bits on each.
+    There is one state for all devices, since equal seeds give the same bits on each.
 
     Returns
     -------
@@ -460,17 +462,17 @@ def get_state() -> dict[str, int]:
 
 
 def set_state(state: Mapping[str, int]) -> None:
-    """Continue the generator of this thread or task from what `get_state` returned, on any device.
+    """Continue the generator of this thread or task from a result of `get_state`, on any device.
 
     Parameters
     ----------
     state : mapping
-        From `get_state`, or from the method of a `Generator`.
+        From the function `get_state`, or from `Generator.get_state`.
 
     Raises
     ------
     TypeError
-        If it is another mapping, or none, or the seed is not an int.
+        If it is not a mapping of this form, or the seed is not an int.
     ValueError
         If a number is out of range.
 
@@ -524,8 +526,9 @@ def _checked_weights(values: Any, num_samples: Any, replacement: bool) -> Tensor
 
 
 def next_call(name: str, generator: Generator | None) -> tuple[Any, Any]:
-    """Return the seed of a generator, by default that of this thread or task, and the number of its
-    next call.
+    """Return the seed of a generator and the number of its next call.
+
+    By default, this is the generator of this thread or task.
     """
     return generator_of(name, generator)._next_call()
 

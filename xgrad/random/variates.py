@@ -1,9 +1,10 @@
 """Random variates computed from random bits, bit-identical on every device.
 
 Uniform floats are computed on the device, from integers that a float represents exactly. The others
-are computed on the host, by operations that IEEE 754 rounds correctly, + - * / and the square root,
-each in a separate call, so that no compiler fuses two. Logarithm, sine and cosine differ between
-libraries, and are series here; on some devices, even the square root differs.
+are computed on the host, by operations that IEEE 754 rounds correctly (+ - * / and the square
+root), each in a separate call, so that no compiler fuses two of them. Logarithm, sine and cosine
+differ between libraries, and are computed as series here; on some devices, even the square root
+differs.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ _ROOT, _LOG_2 = math.sqrt(0.5), 0.6931471805599453
 _LOG = [2 / (2 * k + 1) for k in range(11)]  # log((1 + t) / (1 - t)) / t, by powers of t**2
 _SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]  # sin(a) / a, by powers of a**2
 _COS = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
-_FEW = 32  # normal numbers up to which arithmetic of Python is faster than some 90 calls of NumPy
+_FEW = 32  # up to this many normal numbers, Python's arithmetic is faster than some 90 NumPy calls
 _PIECE = 2**13  # normal numbers at a time, so that intermediate arrays stay in the cache
 
 
 @overridable
 def uniform(xp: Any, bits: Any, dtype: Any) -> Any:
-    """Return uniform floats over [0, 1): multiples of 2**-24 of int32, or of 2**-53 of int64."""
+    """Return uniform floats over [0, 1): multiples of 2**-24 for int32, or of 2**-53 for int64."""
     digits, spare = (24, 8) if bits.dtype == xp.int32 else (53, 11)
     return xp.astype((bits >> spare) & (2**digits - 1), dtype) * 2.0**-digits
 
 
 def normal(words: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-    """Return normal numbers, one for each word of 64 bits; their count is even. They are rounded
-    from float64.
+    """Return normal numbers, one for each 64-bit word; the number of words is even.
 
-    The method is that of Box and Muller [1]_. The square of a pair's radius is -2 log(u) for u of
-    53 bits, above 0 and up to 1, so that no number is beyond 8.6.
+    The numbers are computed by the Box-Muller method [1]_, and rounded from float64. The square of
+    a pair's radius is -2 log(u), where u has 53 bits and is above 0 and at most 1, so that no
+    number is beyond 8.6.
 
     .. [1] G. E. P. Box, M. E. Muller, "A note on the generation of random normal deviates", Annals
        of Mathematical Statistics 29, 1958.
@@ -56,8 +57,8 @@ def normal(words: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
 
 def _box_muller(first: np.ndarray, second: np.ndarray, numbers: np.ndarray) -> None:
     radius = np.sqrt(-2 * _log(((first >> 11) + 1) * 2.0**-53))
-    # An angle within 45 degrees of 0; sine and cosine exchanged, or not; and the opposite
-    # direction, or not
+    # An angle within 45 degrees of 0; two more bits decide whether to exchange sine and cosine, and
+    # whether to take the opposite direction.
     angle = (second.view(np.int64) >> 11) * (math.pi * 2.0**-54)
     squared = angle * angle
     sine, cosine = angle * _series(squared, _SIN), _series(squared, _COS)
@@ -68,9 +69,9 @@ def _box_muller(first: np.ndarray, second: np.ndarray, numbers: np.ndarray) -> N
 
 
 def _pair(first: int, second: int) -> tuple[float, float]:
-    """Return the two numbers of `_box_muller` of two words, to the bit.
+    """Return the two numbers that `_box_muller` computes from two words, bit for bit.
 
-    The series are written out: loops over their coefficients would take as long as all the rest.
+    The series are written out: loops over their coefficients would take as long as everything else.
     """
     mantissa, exponent = math.frexp(((first >> 11) + 1) * 2.0**-53)
     if mantissa < _ROOT:
@@ -94,9 +95,7 @@ def _pair(first: int, second: int) -> tuple[float, float]:
 
 
 def exponential(words: np.ndarray) -> np.ndarray:
-    """Return exponentially distributed numbers of mean 1, float64, from 0 to 37, one for each word
-    of 64 bits.
-    """
+    """Return exponential numbers with mean 1, float64, from 0 to 37, one for each 64-bit word."""
     return -_log(((words >> 11) + 1) * 2.0**-53)
 
 
@@ -121,8 +120,9 @@ def _series(x: np.ndarray, coefficients: list[float]) -> np.ndarray:
 
 
 def integers(low: int, high: int, words: np.ndarray) -> np.ndarray:
-    """Return int64 from `low` to below `high`, each of two words of 64 bits: the high part of a
-    product of 128 bits.
+    """Return int64 from `low` to below `high`, each from two 64-bit words.
+
+    A number is the high part of a product with 128 random bits.
 
     No number is more likely than another by more than 1 in 2**64.
     """
@@ -146,11 +146,10 @@ def _high(x: np.ndarray, factor: int) -> np.ndarray:
 
 
 def permutation(words: np.ndarray) -> np.ndarray:
-    """Return the integers below the number of words, int64, in random order; the words are
-    overwritten.
+    """Return the integers below the number of words, int64, in random order.
 
-    The integers replace the low bits of the words, which are sorted: no two keys are equal, so that
-    the result does not depend on the sorting algorithm.
+    The words are overwritten: the integers replace their low bits, and the words are sorted. No two
+    keys are equal, so that the result does not depend on the sorting algorithm.
     """
     mask = (1 << len(words).bit_length()) - 1
     words &= 2**64 - 1 - mask
@@ -171,7 +170,7 @@ def drawn_uniform(
     low: float,
     shape: tuple[int, ...],
 ) -> Any:
-    """Return uniform numbers of a call of a generator: array code, for `run_array_code`."""
+    """Return the uniform numbers of a generator's call: array code, for `run_array_code`."""
     bits = device.backend.random_bits(seed, call, width, count, device.index)
     numbers = uniform(device.xp, bits, device.backend.dtype(kind))
     if (scale, low) != (1, 0):
@@ -187,7 +186,5 @@ def drawn_on_host(
     count: int,
     shape: tuple[int, ...],
 ) -> Any:
-    """Return numbers of a call of a generator that are made on the host: array code, for
-    `run_array_code`.
-    """
+    """Return numbers of a generator's call, made on the host: array code, for `run_array_code`."""
     return device.backend.from_words(make, seed, call, count, shape, device.index)

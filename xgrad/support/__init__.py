@@ -1,3 +1,1 @@
-"""Helpers for all other packages: files, nested containers, settings of a thread, and texts of
-errors.
-"""
+"""Helpers for all other packages: files, nested containers, thread settings, error texts."""

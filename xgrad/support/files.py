@@ -23,15 +23,16 @@ def write(path: str | os.PathLike[str], content: Content) -> None:
     """Write a file completely or not at all.
 
     The content goes to a temporary file in the same folder, which then replaces the earlier file.
-    The mode is kept, and the owner where that is permitted; a symbolic link is kept, and its target
-    replaced. A file of several hard links is replaced under this name alone. Anything but a regular
-    file (a device, a FIFO, a terminal) is written to in place, as is the file behind standard
+    The mode is kept, and the owner if that is permitted. A symbolic link is kept, and its target
+    replaced. A file with several hard links is replaced only under this name. Anything but a
+    regular file (a device, a FIFO, a terminal) is written in place, as is the file behind standard
     output or standard error.
 
-    Temporary files of killed processes are removed from the folder. Those of live processes are
-    locked (``flock``) and kept; on Windows, and on file systems without locks, all are kept.
+    Temporary files of killed processes are removed from the folder. Temporary files of live
+    processes are locked (``flock``) and kept; on Windows, and on file systems without locks, all
+    are kept.
 
-    Raise OSError if the file could not be written, such as on a full disk, or over a
+    Raises OSError if the file could not be written, for example on a full disk, or over a
     write-protected file; the folder is then unchanged. On return, the file is on the disk under its
     name.
     """
@@ -49,15 +50,14 @@ def write(path: str | os.PathLike[str], content: Content) -> None:
 
 
 def write_together(files: Mapping[str, Content | None]) -> None:
-    """Write several files of a folder, so that the first one never stands beside files of another
-    call.
+    """Write several files of a folder, so that the first never exists beside files of another call.
 
     All are written under temporary names before one is replaced, as by `write`. The first one is
     then renamed before the others, and put in place after them. If the process is killed at any
-    time, either all files are of this call, or all are as before, or the first one is missing. The
-    last case needs a kill within the fraction of a millisecond of the replacement; earlier files
-    then have ``.xgrad-old`` appended to their names, and the next call removes them. If this raises
-    an exception, all files are as before.
+    time, either all files are from this call, or all are as before, or the first one is missing.
+    The last case needs a kill within the fraction of a millisecond of the replacement; earlier
+    files then have ``.xgrad-old`` appended to their names, and the next call removes them. If this
+    raises an exception, all files are as before.
 
     `files` maps paths to contents, or to None for a file to remove. An OSError has the path as
     ``filename``.
@@ -100,14 +100,12 @@ def write_together(files: Mapping[str, Content | None]) -> None:
 
 
 def json_lines(lines: Iterable[Mapping[str, Any]]) -> bytes:
-    """Return a JSON object in each line."""
+    """Return one JSON object per line."""
     return "".join(json.dumps(line) + "\n" for line in lines).encode()
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:
-    """Make a folder, and those above it that are missing; on return, their names are on the
-    disk.
-    """
+    """Make a folder and its missing parents; on return, their names are on the disk."""
     missing, folder = list[str](), os.path.abspath(path)
     while not os.path.exists(folder):
         missing.append(folder)
@@ -118,7 +116,7 @@ def make_folder(path: str | os.PathLike[str]) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise OSError where `write` is not permitted, without a change to any file."""
+    """Raise OSError if `write` is not permitted, without changing any file."""
     with _named(path):
         opened, target = _opened_in_place(path), _target(path)
         needed = [opened] if isinstance(opened, str) else []
@@ -131,8 +129,9 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def read(path: str | os.PathLike[str], limit: int) -> bytes:
-    """Return the content of a regular file; raise ValueError for other files, and for more than
-    `limit` bytes.
+    """Return the content of a regular file.
+
+    Raises ValueError for other files, and for more than `limit` bytes.
     """
     # Without O_NONBLOCK, opening a FIFO waits for its other end.
     with open(
@@ -164,31 +163,31 @@ def _named(path: str | os.PathLike[str], content: Content | None = None) -> Iter
 
 
 def _opened_in_place(path: str | os.PathLike[str]) -> str | int | None:
-    """Return the path or descriptor to open for a file that must not be replaced, None for any
-    other path.
+    """Return the path or descriptor to open for a file that must not be replaced.
 
-    That is the path of a device, or the descriptor of standard output or standard error if the file
-    is one of them.
+    This is the path of a device, or the descriptor of standard output or standard error if the file
+    is one of them. None for any other path.
     """
     try:
         status = os.stat(path)
     except FileNotFoundError:
         return None
     for descriptor in (1, 2):
-        with suppress(OSError):  # closed
+        with suppress(OSError):  # the descriptor may be closed
             if os.path.samestat(status, os.fstat(descriptor)):
                 return descriptor
     return None if stat.S_ISREG(status.st_mode) else os.fspath(path)
 
 
 def _target(path: str | os.PathLike[str]) -> str:
-    """Return the path of the file to replace, with its folder: that of a symbolic link's target."""
+    """Return the path, with its folder, of the file to replace; symbolic links are followed."""
     return os.path.realpath(path) if os.path.islink(path) else os.path.join(os.curdir, path)
 
 
 def _write_in_place(path: str | os.PathLike[str], content: Content | None) -> bool:
-    """Write to a file that must not be replaced, such as a device; return False, without a write,
-    for any other.
+    """Write to a file that must not be replaced, such as a device.
+
+    Returns False for any other file, without writing.
     """
     opened = _opened_in_place(path)
     if opened is not None and content is not None:
@@ -200,17 +199,14 @@ def _write_in_place(path: str | os.PathLike[str], content: Content | None) -> bo
 
 
 def _temporary(target: str) -> str:
-    """Return a new name beside a target, after removal of the temporary files that no process needs
-    any more.
-    """
+    """Return a new name beside a target, after removing temporary files that no process needs."""
     folder = os.path.dirname(target)
     _remove_stale(folder)
     return os.path.join(folder, os.urandom(8).hex().join(TEMPORARY))
 
 
 def _stage(temporary: str, target: str, content: Content) -> ExitStack:
-    """Write the content of a target to a temporary file, and return a context at the end of which
-    its lock ends.
+    """Write the content of a target to a temporary file; return a context that holds its lock.
 
     The caller removes the file, since a signal may arrive before this returns.
     """
@@ -229,11 +225,10 @@ def _stage(temporary: str, target: str, content: Content) -> ExitStack:
         file.flush()
         os.fsync(file.fileno())
         if hasattr(os, "posix_fadvise"):
-            with suppress(
-                OSError
-            ):  # so that the next file has the same memory: cheaper than other memory
+            # lets the next file reuse the memory, which is cheaper than new memory
+            with suppress(OSError):
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        if sys.platform == "win32":  # where an open file cannot be renamed
+        if sys.platform == "win32":  # Windows cannot rename an open file
             stack.close()
         return stack.pop_all()
 
@@ -241,7 +236,8 @@ def _stage(temporary: str, target: str, content: Content) -> ExitStack:
 def _create(temporary: str) -> BinaryIO:
     """Return a new file, locked if the system has locks."""
     while True:
-        file = open(temporary, "xb")  # noqa: SIM115  # not tempfile.mkstemp, which gives others no permissions
+        # not tempfile.mkstemp, which gives other users no permissions
+        file = open(temporary, "xb")  # noqa: SIM115
         if sys.platform != "win32":
             with suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -253,12 +249,12 @@ def _create(temporary: str) -> BinaryIO:
 def _sync_folder(target: str) -> None:
     """Wait until the name of a file is on the disk."""
     if sys.platform != "win32":
-        with suppress(PermissionError):  # a folder that is not readable
+        with suppress(PermissionError):  # the folder may be unreadable
             descriptor = os.open(os.path.dirname(target) or os.curdir, os.O_RDONLY)
             try:
                 os.fsync(descriptor)
             except OSError as error:
-                if error.errno != errno.EINVAL:  # a file system without it
+                if error.errno != errno.EINVAL:  # some file systems lack it
                     raise
             finally:
                 os.close(descriptor)
@@ -273,9 +269,8 @@ def _remove_stale(folder: str) -> None:
                 path = os.path.join(folder, name)
                 if name.startswith(start) and name.endswith(end) and not os.path.islink(path):
                     with suppress(OSError), open(path, "r+b") as file:
-                        fcntl.flock(
-                            file, fcntl.LOCK_EX | fcntl.LOCK_NB
-                        )  # an OSError if it is in use
+                        # raises OSError if the file is in use
+                        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                         os.unlink(path)
 
 

@@ -1,5 +1,6 @@
-"""Replacements for names, keywords and calls of PyTorch and NumPy that xgrad lacks, and for missing
-packages.
+"""Replacements for PyTorch and NumPy names, keywords and calls that xgrad lacks.
+
+Missing packages are also reported here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Expressions to write for names that a tensor lacks. Names that a module lacks stand in
+#: Expressions to write for names that a tensor lacks. Names that a module lacks are in
 #: `replacements`.
 ATTRIBUTES = {
     "addmm": "x + a @ b",
@@ -63,7 +64,7 @@ ATTRIBUTES = {
     "unique": "xgrad.unique_values(x)",
 }
 
-#: Keywords of PyTorch and NumPy, with those of xgrad.
+#: Keywords of PyTorch and NumPy, with their counterparts in xgrad.
 KEYWORDS = {
     "dim": "axis",
     "dims": "axis",
@@ -73,7 +74,7 @@ KEYWORDS = {
     "ddof": "correction",
 }
 
-#: Form of a function with a custom derivative, which replaces PyTorch's ``forward(ctx, x)`` and
+#: The form of a function with a custom derivative, which replaces PyTorch's ``forward(ctx, x)`` and
 #: ``F.apply(x)``.
 FUNCTION = """
     def forward(xp, x): return x * x
@@ -82,8 +83,9 @@ and call an instance, f = {name}(); f(x)"""
 
 
 class MissingNameError(AttributeError):
-    """Access to a name that an object lacks. The replacement is looked up when the message is
-    shown.
+    """Raised on access to a name that an object lacks.
+
+    The replacement is looked up when the message is shown.
     """
 
     def __init__(self, owner: str, name: str) -> None:
@@ -98,8 +100,9 @@ class MissingNameError(AttributeError):
 
 
 class _Missing:
-    """Descriptor of a missing attribute; `__getattr__` would slow down attributes that may be
-    unset.
+    """Descriptor of a missing attribute.
+
+    `__getattr__` would slow down attributes that may be unset.
     """
 
     __slots__ = ("name",)
@@ -119,9 +122,7 @@ class _TensorType(type):
 
 
 class HintedTensor(metaclass=_TensorType):
-    """Last base class of `Tensor`: access to missing attributes raises errors with their
-    replacements.
-    """
+    """Last base class of `Tensor`, which raises errors with replacements for missing attributes."""
 
     __slots__ = ()
     locals().update({name: _Missing(name) for name in ATTRIBUTES})
@@ -131,10 +132,9 @@ class HintedTensor(metaclass=_TensorType):
 
 
 def install(module: str, lazy: str = "") -> None:
-    """Give a module a `dir` of its public names only, and errors of missing names with their
-    replacements.
+    """Give a module a `dir` of its public names, and errors with replacements for missing ones.
 
-    Public names that the module does not have are those of the module `lazy`, imported at their
+    Public names that the module lacks are taken from the module `lazy`, which is imported at their
     first use.
     """
     here: Any = sys.modules[module]
@@ -152,14 +152,13 @@ def shown(x: Any) -> str:
     """Return the representation of an argument for an error message; never raise."""
     try:
         return repr(x)
-    except (
-        Exception
-    ) as error:  # of a custom __repr__, of lists nested too deep, of ints with too many digits
+    except Exception as error:
+        # from a custom __repr__, lists nested too deeply, or ints with too many digits
         return f"a {type(x).__name__}, whose representation raises {type(error).__name__}"
 
 
 def import_optional(name: str, extra: str, caller: str = "") -> Any:
-    """Return a module of an optional package; ImportError with the extra of it if it is missing."""
+    """Return a module of an optional package; ImportError names its extra if it is missing."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -170,8 +169,9 @@ def import_optional(name: str, extra: str, caller: str = "") -> Any:
 
 
 def keywords(used: Iterable[str], known: Iterable[str]) -> str:
-    """Return the replacements of unknown keywords of a function, after a colon; an empty text if
-    there are none.
+    """Return replacements of a function's unknown keywords, after a colon.
+
+    An empty text if there are none.
     """
     names = set(known)
     replacements = [
@@ -190,9 +190,8 @@ def explained(function: F) -> F:
         try:
             return function(*args, **options)
         except TypeError as error:
-            if (
-                error.__traceback__ is None or error.__traceback__.tb_next is not None
-            ):  # raised inside the function
+            # errors raised inside the function are unrelated
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
             raise TypeError(f"{error}{_arguments(function, args, options)}") from None
 

@@ -1,7 +1,7 @@
 """Reference counts, by which in-place updates recognize arrays that nothing else uses.
 
-They are those of CPython, with or without the global interpreter lock. What an argument and a list
-add to a count depends on the version: it is measured, not assumed.
+These are CPython's reference counts, with or without the global interpreter lock. How much an
+argument and a list add to a count depends on the version, so it is measured.
 """
 
 from collections.abc import Collection
@@ -9,9 +9,7 @@ from sys import getrefcount
 
 
 def references(objects: Collection[object]) -> int:
-    """Return the number of references to some objects, without those that this collection of them
-    has.
-    """
+    """Return the number of references to some objects, without the references of `objects`."""
     return sum(map(getrefcount, objects)) - len(objects) * _OWN
 
 

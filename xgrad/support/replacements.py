@@ -1,6 +1,4 @@
-"""Replacements for names of PyTorch and NumPy that xgrad and its modules lack: loaded when such an
-error is shown.
-"""
+"""Replacements for PyTorch and NumPy names that xgrad lacks, loaded when an error is shown."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import sys
 from importlib import import_module
 
 #: Names that xgrad or one of its modules lacks, by owner and by the expression that replaces them.
-#: A name of another module or of a tensor needs no entry: it is searched for.
+#: A name of another module or of a tensor needs no entry: it is found by a search.
 _NAMES: dict[str, dict[str, str]] = {
     "xgrad": {
         "isinstance(x, xgrad.Tensor)": "is_tensor",
@@ -33,9 +31,8 @@ _NAMES: dict[str, dict[str, str]] = {
         "xgrad.conj": "conjugate",
         "xgrad.cumulative_prod": "cumprod",
         "xgrad.cumulative_sum": "cumsum",
-        "xgrad.data for torch.utils.data, or xgrad.autograd.checkpoint for that of torch.utils.checkpoint": (
-            "utils"
-        ),
+        "xgrad.data for torch.utils.data, or xgrad.autograd.checkpoint for that of"
+        " torch.utils.checkpoint": "utils",
         "xgrad.default_device, a context manager": "set_default_device",
         "xgrad.devices(), which lists the devices that can be used": "cuda",
         "xgrad.divide": "div true_divide",
@@ -111,9 +108,8 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "xgrad.autograd": {
         "xgrad.tensor(data, requires_grad=True)": "Variable",
-        "xgrad.jacobian(f)(x), xgrad.hessian(f)(x), xgrad.vjp(f, x) or xgrad.jvp(f, (x,), (tangent,))": (
-            "functional"
-        ),
+        "xgrad.jacobian(f)(x), xgrad.hessian(f)(x), xgrad.vjp(f, x) or"
+        " xgrad.jvp(f, (x,), (tangent,))": "functional",
     },
     "xgrad.random": {
         "xgrad.nn.init.normal_": "normal_",
@@ -162,11 +158,11 @@ def _plain(name: str) -> str:
 
 
 def _is_misspelling(name: str, known: str) -> bool:
-    """Return whether names differ in case, underscores and at most one letter, or two adjacent ones
-    exchanged.
+    """Return whether a name is a misspelling of a known one.
 
-    Names that differ in digits, such as those of layers for other dimensions, are no misspellings;
-    nor are short names that differ in a letter.
+    The two may differ in case, in underscores, and in at most one letter, or two adjacent letters
+    that are exchanged. Names with different digits, such as layers for other dimensions, are no
+    misspellings; nor are short names that differ in a letter.
     """
     a, b = _plain(name), _plain(known)
     if [c for c in a if c.isdigit()] != [c for c in b if c.isdigit()] or not a:

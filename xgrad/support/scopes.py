@@ -13,19 +13,21 @@ T = TypeVar("T")
 
 
 class Scope(Generic[T]):
-    """Context manager that sets a context variable, and restores it after the block, also if that
-    raises.
+    """Context manager that sets a context variable, and restores it after the block.
+
+    The variable is also restored if the block raises.
     """
 
     def __init__(self, variable: ContextVar[T], value: T) -> None:
         self._variable, self._value = variable, value
-        self._before: list[T] = []  # one for each block that was entered and not left
+        self._before: list[T] = []  # one for each block that is entered and not yet left
 
     def __enter__(self) -> T:
         self._before.append(self._variable.get())
         try:
             self._variable.set(self._value)
-        except BaseException:  # of a signal handler: __exit__ is not called where __enter__ raises
+        except BaseException:
+            # from a signal handler: __exit__ is not called if __enter__ raises
             self.__exit__()
             raise
         return self._value
@@ -50,6 +52,5 @@ class Mode(Scope[T], ContextDecorator):
         return super().__call__(function)
 
     def _recreate_cm(self) -> Mode[T]:
-        return Mode(
-            self._variable, self._value
-        )  # a decorated function may be running in several threads
+        # a decorated function may be running in several threads
+        return Mode(self._variable, self._value)

@@ -11,16 +11,15 @@ from typing import Any
 
 
 class SignalDelay:
-    """Context manager in which SIGINT and SIGTERM can be held back, if a Python function handles
-    them.
+    """Context manager in which SIGINT and SIGTERM can be held back.
 
-    In a ``with delay.held():`` inside it, a signal waits for the end of that block, when its
-    handler is called; a second one of the kind does not wait. Outside of the main thread, which
-    alone handles signals, nothing changes.
+    This applies to signals that a Python function handles. In a ``with delay.held():`` inside it, a
+    signal waits for the end of that block, when its handler is called; a second signal of the same
+    kind does not wait. Outside of the main thread, which alone handles signals, nothing changes.
     """
 
     def __init__(self) -> None:
-        self._handlers: dict[int, Any] = {}  # of before
+        self._handlers: dict[int, Any] = {}  # the handlers from before
         self._pending: list[int] = []  # without the frames, which hold tensors
         self._is_held = False
 
@@ -28,7 +27,7 @@ class SignalDelay:
         if current_thread() is main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 handler = signal.getsignal(number)
-                if callable(handler):  # neither the default, which ends the process, nor ignored
+                if callable(handler):  # not the default, which ends the process, and not ignored
                     self._handlers[number] = handler
                     signal.signal(number, self._receive)
         return self

@@ -1,4 +1,4 @@
-"""Checks of loaded states, and their loading as a whole or not at all."""
+"""Checks of loaded states, and loading them as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from xgrad.support.hints import shown
 
 
 def check_state(title: str, state: Any, own: Mapping[str, Any]) -> None:
-    """Raise ValueError unless a state has the names of another one, and values of their types."""
+    """Raise ValueError unless a state has the names of `own`, and values of the same types."""
     if not isinstance(state, Mapping) or state.keys() != own.keys():
         got = sorted(state) if isinstance(state, Mapping) else type(state).__name__
         raise ValueError(f"{title}: expected {sorted(own)}, got {got}")
@@ -27,8 +27,9 @@ def _types(value: Any) -> Any:
 def load_or_restore(
     title: str, load: Callable[[Any], None], state: Any, own: Mapping[str, Any]
 ) -> None:
-    """Load a state that has the names of the present one, and others; after an exception, load the
-    present one.
+    """Load a state; after an exception, load the present state `own` again.
+
+    The state must have the names of the present one, and may have others.
     """
     known = {name: None for name in state if name in own} if isinstance(state, Mapping) else state
     check_state(title, known, dict.fromkeys(own))

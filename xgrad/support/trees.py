@@ -1,8 +1,7 @@
-"""Trees: nested dicts, lists, tuples and named tuples, with None as an empty container and anything
-else as a leaf.
+"""Trees: nested dicts, lists, tuples and named tuples, with any other object as a leaf.
 
-Leaves are in the order of their containers. The path of a leaf is its name, such as
-``['layers'][0].weight``.
+None is an empty container. Leaves are in the order of their containers. The path of a leaf is its
+name, such as ``['layers'][0].weight``.
 """
 
 from __future__ import annotations
@@ -11,12 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from typing import Any
 
-MAX_DEPTH = 300  # levels, well below the recursion limit of Python
+MAX_DEPTH = 300  # levels, well below Python's recursion limit
 
 
 def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the leaves with their paths; raise ValueError for trees that are too deep or contain
-    themselves.
+    """Yield the leaves with their paths.
+
+    Raises ValueError for trees that are too deep or contain themselves.
 
     Examples
     --------
@@ -66,7 +66,8 @@ def matched(title: str, tree: Any, other: Any, path: str = "") -> Iterator[tuple
     """Yield the leaves of `tree`, each with its path and its counterpart in `other`.
 
     None in `other` is the counterpart of a leaf, or of each leaf in a container. Lists and tuples
-    match each other. Raise TypeError, beginning with `title`, if the containers do not match.
+    match each other. Raises TypeError, whose message begins with `title`, if the containers do not
+    match.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A training loop with evaluation, callbacks, and a state from which a run continues."""
+"""A training loop with evaluation and callbacks, whose state allows a run to be resumed."""
 
 from xgrad.support import hints
 from xgrad.training.callbacks import EMA, EarlyStopping, JSONLines, Progress, TensorBoard

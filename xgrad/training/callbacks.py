@@ -1,4 +1,4 @@
-"""Callbacks of a training loop: logging, progress, averages of weights, early stopping."""
+"""Callbacks of a training loop: logging, progress, weight averaging, early stopping."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ from xgrad.support.files import json_lines, write
 from xgrad.support.hints import import_optional
 from xgrad.training.trainer import Callback, Trainer
 
-BAR_SECONDS, LINE_SECONDS = 0.2, 5.0  # between two updates of the progress
+BAR_SECONDS, LINE_SECONDS = 0.2, 5.0  # between two updates of the progress bar or lines
 
 
 class EMA(Callback):
     """Evaluate an exponential moving average of the weights instead of the weights.
 
-    The average is updated after each step.
-
-    Floating buffers, such as running statistics, are averaged, too.
+    The average is updated after each step. Floating-point buffers, such as running statistics, are
+    averaged, too.
 
     Parameters
     ----------
     model : Module
         The model of the trainer.
     decay : float, default 0.999
-        The weight of the average so far, from 0 to 1: see `get_ema_avg_fn`.
+        The weight of the previous average, from 0 to 1: see `get_ema_avg_fn`.
 
     Attributes
     ----------
@@ -69,16 +68,16 @@ class EMA(Callback):
 
 
 class EarlyStopping(Callback):
-    """Keep the weights of the best epoch, and end the training after epochs without a better one.
+    """Keep the weights of the best epoch, and stop after a number of epochs without a better one.
 
     Parameters
     ----------
     patience : float, default inf
-        The number of these epochs.
+        The number of epochs without a better one after which training stops.
     monitor : str, default "validation_loss"
         A name in the history.
     mode : {"min", "max"}, default "min"
-        Whether it is to fall or to rise.
+        Whether lower or higher values are better.
 
     Attributes
     ----------
@@ -88,7 +87,7 @@ class EarlyStopping(Callback):
     Raises
     ------
     ValueError
-        If `mode` is none of these; in `Trainer.fit`, if the history has no such name.
+        If `mode` is neither of these; in `Trainer.fit`, if the history has no such name.
 
     Examples
     --------
@@ -107,7 +106,7 @@ class EarlyStopping(Callback):
         self.best_weights: dict[str, Tensor] = {}
 
     def best_epoch(self, history: Iterable[Mapping[str, float]]) -> int:
-        """Return the number of the best epoch, the first one of equals; 0 before any."""
+        """Return the number of the best epoch, the first on ties; 0 for an empty history."""
         values = [self.sign * line[self.monitor] for line in history]
         return (
             min(range(len(values)), key=lambda i: (math.isnan(values[i]), values[i])) + 1
@@ -136,14 +135,14 @@ class EarlyStopping(Callback):
 
 
 class JSONLines(Callback):
-    """Write the history to a file after each epoch, one JSON object a line.
+    """Write the history to a file after each epoch, with one JSON object per line.
 
     The file is complete at any time.
 
     Parameters
     ----------
     path : str or path
-        The file, which is replaced.
+        The file; an existing one is replaced.
 
     Examples
     --------
@@ -166,7 +165,7 @@ class TensorBoard(Callback):
     Parameters
     ----------
     folder : str or path
-        Where event files are written; a continued run adds one.
+        The folder for event files; a resumed run adds a file.
 
     Raises
     ------
@@ -186,10 +185,8 @@ class TensorBoard(Callback):
         )
 
     def on_fit_start(self, trainer: Trainer) -> None:
-        first, name = (
-            len(trainer.history) + 1,
-            f".{trainer.steps}",
-        )  # another one than that of an earlier `fit`
+        # the file name must differ from the file of an earlier `fit`
+        first, name = len(trainer.history) + 1, f".{trainer.steps}"
         self.writer = self._writer(str(self.folder), purge_step=first, filename_suffix=name)
 
     def on_epoch_end(self, trainer: Trainer) -> None:
@@ -208,9 +205,8 @@ class TensorBoard(Callback):
 class Progress(Callback):
     """Show the progress of each epoch on standard error.
 
-    On a terminal tqdm draws a bar; without tqdm the progress is shown in lines.
-
-    Updates are rare, since reading the figures waits for the device.
+    On a terminal, tqdm draws a bar; without tqdm, the progress is printed as lines. Updates are
+    rare, since reading the figures waits for the device.
 
     Parameters
     ----------
@@ -233,14 +229,14 @@ class Progress(Callback):
     def on_epoch_start(self, trainer: Trainer) -> None:
         self.start = self.shown = time.perf_counter()
         self.label = f"epoch {len(trainer.history) + 1}/{trainer.epochs}"
+        # 0 if the length is unknown
         self.count = (
             getattr(trainer.train_loader.dataset, "__len__", lambda: 0)() // trainer.ranks.size
-        )  # 0: unknown
+        )
         self.interval = LINE_SECONDS
         with suppress(ImportError):
-            tqdm = import_optional(
-                "tqdm", "cli"
-            ).tqdm  # with disable=None, a bar on a terminal only
+            # with disable=None, tqdm draws a bar only on a terminal
+            tqdm = import_optional("tqdm", "cli").tqdm
             self.bar = tqdm(
                 desc=self.label,
                 total=self.count or None,

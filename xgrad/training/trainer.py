@@ -1,4 +1,4 @@
-"""The training loop, the state from which it continues, and the base class of callbacks."""
+"""The training loop, its resumable state, and the base class of callbacks."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ Totals = tuple[Tensor, ...]  # sums of the loss and the metrics over samples, on
 
 
 class Callback:
-    """Base class of callbacks: a `Trainer` calls the methods with itself. By default they do
-    nothing.
+    """Base class of callbacks, whose methods a `Trainer` calls with itself as the argument.
+
+    By default, the methods do nothing.
 
     Examples
     --------
@@ -39,26 +40,26 @@ class Callback:
     """
 
     def on_fit_start(self, trainer: Trainer) -> None:
-        """Called at the begin of `fit`."""
+        """Called at the start of `fit`."""
 
     def on_epoch_start(self, trainer: Trainer) -> None:
-        """Called before each epoch, and before the rest of one that is continued."""
+        """Called before each epoch, and before the rest of a resumed epoch."""
 
     def on_batch_end(self, trainer: Trainer) -> None:
         """Called after each step."""
 
     def on_epoch_end(self, trainer: Trainer) -> None:
-        """Called after each epoch and its evaluation, with their figures in ``trainer.history``."""
+        """Called after each epoch and its evaluation; ``trainer.history`` has their figures."""
 
     def on_fit_end(self, trainer: Trainer) -> None:
         """Called at the end of `fit`, also after an exception."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs."""
+        """Return the state that a resumed run needs."""
         return {}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` returned."""
+        """Continue from a state that `state_dict` returned."""
 
 
 class Trainer:
@@ -67,32 +68,32 @@ class Trainer:
     Parameters
     ----------
     model : Module
-        With parameters on one device, that of the batches.
+        The model; its parameters and the batches must be on one device.
     optimizer : Optimizer
-        Of the parameters of the model.
+        An optimizer of the model's parameters.
     loss : callable
         ``loss(output, targets)`` returns the mean over a batch.
     train_loader : DataLoader
-        Batches ``(inputs, targets)`` of training.
+        Training batches ``(inputs, targets)``.
     validation_loader : DataLoader, optional
-        Batches that are evaluated after each epoch.
+        Batches to evaluate after each epoch.
     metrics : dict of callable, optional
-        Functions of output and targets that return a value for each sample, of
-        shape (samples,).
+        Functions of the output and the targets that return a value for each sample, of shape
+        (samples,).
     scheduler : LRScheduler, optional
-        It is stepped after each batch; a `ReduceLROnPlateau` after each epoch, with
-        the validation loss.
+        A scheduler that is stepped after each batch. A `ReduceLROnPlateau` is stepped after each
+        epoch, with the validation loss.
     transform : callable, optional
-        Random changes of the inputs of training.
+        Random augmentation of the training inputs.
     amp : bool, default False
         Whether to compute matrix products in float16: see `xgrad.amp`.
     capture : bool, default False
         Whether to capture the steps: see `xgrad.capture`.
     callbacks : sequence of Callback
-        In the order of their calls. Those that save the state come last.
+        Callbacks, in the order of their calls. Put callbacks that save the state last.
     parallel : DataParallel, optional
-        Processes that share each batch, those of `train_loader`. All of them call
-        `fit`, `evaluate`, `state_dict` and `load_state_dict`; callbacks that write are for rank 0.
+        The processes that share each batch, the same as for `train_loader`. All of them call `fit`,
+        `evaluate`, `state_dict` and `load_state_dict`; callbacks that write are for rank 0.
 
     Attributes
     ----------
@@ -103,21 +104,22 @@ class Trainer:
     eval_model : Module
         The model that is evaluated: `model`, or the average of `EMA`.
     steps, samples : int
-        The number of steps so far, and of samples in this epoch.
+        The number of steps so far, and the number of samples in this epoch.
     should_stop : bool
         Set by a callback to end the training before the next epoch.
 
     Raises
     ------
     ValueError
-        If the optimizer has no parameter of the model, there is a `ReduceLROnPlateau` and no
-        validation loader, the processes are not those of `train_loader`, or `amp` is given with
-        sharded state.
+        If the optimizer has no parameter of the model, if there is a `ReduceLROnPlateau` but no
+        validation loader, if `parallel` and `train_loader` have different processes, or if `amp` is
+        combined with sharded state.
 
     Examples
     --------
     >>> import xgrad
-    >>> data = xgrad.data.TensorDataset(x := xgrad.random.randn((64, 3)), x @ xgrad.asarray([[1.0], [2.0], [3.0]]))
+    >>> x = xgrad.random.randn((64, 3))
+    >>> data = xgrad.data.TensorDataset(x, x @ xgrad.asarray([[1.0], [2.0], [3.0]]))
     >>> model = xgrad.nn.Linear(3, 1)
     >>> optimizer = xgrad.optim.Adam(model.parameters(), lr=0.1)
     >>> loader = xgrad.data.DataLoader(data, batch_size=16, shuffle=True)
@@ -180,8 +182,7 @@ class Trainer:
         self.epochs = self.steps = self.samples = 0
         self.totals, self.seconds, self.should_stop = self._zeros(), 0.0, False
 
-        # Functions of the parts, and not of self, which would hold its own methods: a reference
-        # cycle.
+        # These are functions of the parts: functions of self would create a reference cycle.
         @no_grad()
         def add(totals: Totals, output: Any, targets: Any, mean: Tensor) -> Totals:
             values = [function(output, targets) for function in functions.values()]
@@ -224,15 +225,16 @@ class Trainer:
         self.eval_step: Callable[..., Totals] = capturing(eval_step)
 
     def fit(self, epochs: int) -> list[dict[str, float]]:
-        """Train up to a number of epochs, with those of `load_state_dict`, and return the history.
+        """Train up to a total number of epochs, and return the history.
 
-        ValueError is raised if `train_loader` has no batches, or a metric has not a value for each
-        sample.
+        The total includes the epochs of `load_state_dict`. ValueError is raised if `train_loader`
+        has no batches, or if a metric does not return a value for each sample.
 
-        An exception, such as KeyboardInterrupt or one of a callback, leaves the state after the
-        last step: another call continues with the next batch, as does a trainer that loads
-        `state_dict`. Ctrl-C and SIGTERM, if a Python function handles them, wait for the end of the
-        step; a second one of a kind does not, and may leave it half done.
+        An exception, such as KeyboardInterrupt or an exception of a callback, leaves the state
+        after the last step: another call continues with the next batch, as does a trainer that
+        loads `state_dict`. Ctrl-C and SIGTERM, if a Python function handles them, wait for the end
+        of the step; a second signal of the same kind does not wait, and may leave the step half
+        done.
         """
         self.epochs, self.should_stop = epochs, False
         with SignalDelay() as signals:
@@ -249,7 +251,7 @@ class Trainer:
         return self.history
 
     def _epoch(self, signals: SignalDelay) -> None:
-        """Take the steps of an epoch, or the rest of them, and evaluate."""
+        """Run the steps of an epoch, or the remaining ones, and evaluate."""
         self.model.train()
         resumed = time.perf_counter() - self.seconds
         with continued_after_errors(self.train_loader) as done:
@@ -262,9 +264,8 @@ class Trainer:
                     self.steps, self.samples = self.steps + 1, self.samples + len(targets)
                     self.seconds = time.perf_counter() - resumed
                 self._call("on_batch_end")
-            if not (
-                self.samples or self.ranks.rank
-            ):  # rank 0 has the samples of all after `load_state_dict`
+            # after `load_state_dict`, rank 0 has the samples of all ranks
+            if not (self.samples or self.ranks.rank):
                 raise ValueError(
                     "Trainer.fit: expected batches of train_loader, got none: add data, or no"
                     " drop_last"
@@ -294,10 +295,9 @@ class Trainer:
                 done()
 
     def evaluate(self, loader: DataLoader) -> dict[str, float]:
-        """Return the mean loss and metrics of `eval_model` on batches, which are dealt to ranks in
-        turn.
+        """Return the mean loss and metrics of `eval_model` on batches.
 
-        This waits for the device.
+        The batches are dealt to the ranks in turn. This waits for the device.
         """
         self.eval_model.eval()
         totals, count = self._zeros(), 0
@@ -309,8 +309,9 @@ class Trainer:
         return self.means(*self.ranks.sums(totals, count, "Trainer.evaluate"))
 
     def means(self, totals: Totals, count: int) -> dict[str, float]:
-        """Return totals divided by a number of samples, by name; NaN if it is 0. This waits for the
-        device.
+        """Return totals divided by a number of samples, by name; NaN if the number is 0.
+
+        This waits for the device.
         """
         return {
             name: total.item() / (count or math.nan)
@@ -318,9 +319,7 @@ class Trainer:
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to continue after the last step, to the same bits, for
-        `xgrad.save`.
-        """
+        """Return the state for `xgrad.save`, to continue after the last step bit for bit."""
         totals, samples = self.ranks.sums(self.totals, self.samples, "Trainer.state_dict")
         return {
             "model": self.model.state_dict(),
@@ -337,11 +336,10 @@ class Trainer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue in `fit` from what `state_dict` of a trainer with equal arguments returned, on
-        any device.
+        """Continue in `fit` from the result of `state_dict`, on any device.
 
-        LookupError, TypeError, ValueError or AttributeError is raised for anything else; then
-        nothing is loaded.
+        The state must come from a trainer with equal arguments. LookupError, TypeError, ValueError
+        or AttributeError is raised for anything else; then nothing is loaded.
         """
         load_or_restore("Trainer.load_state_dict", self._load, state, self.state_dict())
 
@@ -395,8 +393,9 @@ class Trainer:
         random.set_state(state["random"])
 
     def _stateful(self) -> dict[str, Callback]:
-        """Return the callbacks with a state, by the names of their classes, with numbers where
-        these are equal.
+        """Return the callbacks that have a state, by class name.
+
+        Equal names are numbered.
         """
         parts = [
             part for part in self.callbacks if type(part).state_dict is not Callback.state_dict

@@ -1,9 +1,9 @@
-"""Functions that make derivatives of functions: `grad`, `vjp`, `jvp`, `jacobian`, `hessian`, `hvp`,
-`value_and_grad`.
+"""Transforms that compute derivatives of functions, such as `grad`, `vjp`, `jvp` and `jacobian`.
 
-A transform calls the function with copies of the arguments, which tell its graph from those of
-transforms within it or around it. The derivatives have a graph, to be differentiated in turn, where
-they depend on a tensor that has one: an argument, or another that the function uses.
+A transform calls the function with copies of the arguments, which separates its graph from the
+graphs of transforms within it or around it. The derivatives have a graph of their own, and can be
+differentiated again, if they depend on a tensor that has one: an argument, or another tensor that
+the function uses.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
     Parameters
     ----------
     fn : callable
-        Returns a floating tensor of shape (). Differentiated arguments are tensors, NumPy's arrays
-        or Python's numbers, real or complex, or nested dicts, lists, tuples and named tuples of
-        them, with None for missing ones; other arguments are passed on unchanged.
+        Returns a floating tensor of shape (). Differentiated arguments are tensors, NumPy arrays or
+        Python numbers, real or complex, or nested dicts, lists, tuples and named tuples of them,
+        with None for missing ones; other arguments are passed on unchanged.
     argnums : int or sequence of int, default 0
         The positional arguments to differentiate with respect to; a negative number counts from the
         last.
@@ -53,29 +53,30 @@ def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) ->
     Returns
     -------
     callable
-        Takes the arguments of `fn`, and returns the gradient: for an int of `argnums` in the
-        containers of that argument, each tensor of the shape, dtype and device of the one in the
-        argument; for a sequence a tuple of those. With `has_aux` it returns ``(gradient, aux)``.
+        Takes the arguments of `fn`, and returns the gradient. If `argnums` is an int, the gradient
+        has the containers of that argument, and each tensor has the shape, dtype and device of its
+        counterpart. If `argnums` is a sequence, the gradients are in a tuple. With `has_aux`, the
+        function returns ``(gradient, aux)``.
 
     Raises
     ------
     TypeError
-        When called, if an argument that is differentiated is not floating, or `fn` does not return
-        a real floating tensor. A result that is a Python number has no graph, and is refused.
+        When called, if a differentiated argument is not floating, or `fn` does not return a real
+        floating tensor. A Python number as a result is refused, since it has no graph.
     ValueError
-        If the result is no scalar, or there is no such argument.
+        If the result is not a scalar, or there is no such argument.
 
     Notes
     -----
     No ``.grad`` changes. Arguments on which the result does not depend have gradients of zeros.
-    Transforms nest freely. The gradient has a graph where it depends on tensors with one, unless it
-    is computed under ``no_grad()``. For the gradient with respect to the parameters of a module see
+    Transforms nest freely. The gradient has a graph if it depends on tensors with one, unless it is
+    computed under ``no_grad()``. For the gradient with respect to the parameters of a module, see
     `xgrad.nn.utils.functional_call`. The gradient of a complex z is dL/d(Re z) + i dL/d(Im z), as
     in PyTorch.
 
-    Names, arguments and results are those of JAX's transforms, and mostly of ``torch.func``. Where
-    the two differ, JAX's apply: `value_and_grad` returns the value first, and the function that
-    `vjp` returns takes one argument, in the containers of the result, and returns a tuple.
+    Names, arguments and results match JAX's transforms, and mostly ``torch.func``. Where the two
+    differ, xgrad follows JAX: `value_and_grad` returns the value first, and the function that `vjp`
+    returns takes one argument, in the containers of the result, and returns a tuple.
 
     Examples
     --------
@@ -101,12 +102,12 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """Return the function that computes a scalar function and its gradient.
 
-    The errors are those of `grad`.
+    It raises the same errors as `grad`.
 
     Parameters
     ----------
     fn : callable
-        As that of `grad`.
+        As for `grad`.
     argnums : int or sequence of int, default 0
         The positional arguments to differentiate with respect to; a negative number counts from the
         last.
@@ -134,8 +135,7 @@ def value_and_grad(
 
 
 def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """Return the result of a function, and the function that multiplies with its transposed
-    Jacobian.
+    """Return the result of a function, and the function that multiplies by its transposed Jacobian.
 
     Parameters
     ----------
@@ -151,18 +151,18 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     result : Tensor or containers of them
         Of `fn`.
     pullback : callable
-        Takes the gradient of the result, in its containers, each tensor of its shape, dtype and
-        device, with None for zeros; returns a tuple with the gradient of each of the `primals`. It
-        can be called again.
+        Takes the gradient of the result, in the containers of the result: tensors of the same
+        shapes, dtypes and devices, or None for zeros. It returns a tuple with the gradient of each
+        of the `primals`, and can be called repeatedly.
     aux : object
         Only with `has_aux`.
 
     Raises
     ------
     TypeError
-        As `grad`; in the pullback, if the containers or the dtypes do not fit.
+        As for `grad`; in the pullback, if the containers or the dtypes do not match.
     ValueError
-        In the pullback, if a shape or a device does not fit.
+        In the pullback, if a shape or a device does not match.
 
     Examples
     --------
@@ -196,8 +196,8 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     primals : tuple or list
         The arguments of `fn`, all differentiated. Anything else is the only argument.
     tangents : tuple or list
-        The direction: the same containers, tensors of the same shapes, dtypes and devices; None
-        for zeros.
+        The direction: the same containers with tensors of the same shapes, dtypes and devices, or
+        None for zeros.
     has_aux : bool, default False
         Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.
 
@@ -213,15 +213,15 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     Raises
     ------
     TypeError
-        As `grad`, and if the containers or the dtypes do not fit.
+        As for `grad`, and if the containers or the dtypes do not match.
     ValueError
-        If a shape or a device does not fit.
+        If a shape or a device does not match.
 
     Notes
     -----
-    By reverse mode applied twice [1]_: the gradient is linear in the incoming one, and its
-    derivative by that is the transpose of a transpose. It takes a call of `fn` and two backward
-    passes, for any number of inputs.
+    Reverse mode is applied twice [1]_: the gradient is linear in the incoming gradient, so that its
+    derivative with respect to the incoming gradient is the transpose of a transpose. This takes one
+    call of `fn` and two backward passes, for any number of inputs.
 
     References
     ----------
@@ -244,12 +244,12 @@ def jvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
 def jacobian(
     fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """Return the function that computes the Jacobian, by one backward pass for each result.
+    """Return the function that computes the Jacobian, with one backward pass for each result.
 
     Parameters
     ----------
     fn : callable
-        Returns a real floating tensor, or containers of them; its arguments are as those of `grad`.
+        Returns a real floating tensor, or containers of them; takes arguments as for `grad`.
     argnums : int or sequence of int, default 0
         The positional arguments to differentiate with respect to; a negative number counts from the
         last.
@@ -259,16 +259,16 @@ def jacobian(
     Returns
     -------
     callable
-        Takes the arguments of `fn`, and returns the containers of its result, with those of the
-        argument (a tuple of them for a sequence of `argnums`) in each position of a tensor, of
-        tensors of shape ``result.shape + argument.shape``. With `has_aux` it returns ``(jacobian,
-        aux)``.
+        Takes the arguments of `fn`, and returns the containers of its result. In place of each
+        tensor of the result, they have the containers of the argument (a tuple of them for a
+        sequence of `argnums`), with tensors of shape ``result.shape + argument.shape``. With
+        `has_aux`, the function returns ``(jacobian, aux)``.
 
     Raises
     ------
     TypeError
-        As `grad`, and if a result is complex: it has two derivatives, by the real and by the
-        imaginary part. Of complex arguments each row is a gradient, as that of `grad`.
+        As for `grad`, and if a result is complex, since its real and its imaginary part have
+        separate derivatives. For complex arguments, each row is a gradient as defined in `grad`.
     ValueError
         If there is no such argument.
 
@@ -287,12 +287,13 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """Return the function that computes the Jacobian in forward mode, all directions at once.
 
-    Faster than `jacobian` where there are fewer arguments than results; the results are the same.
+    It is faster than `jacobian` if there are fewer arguments than results; the results are the
+    same.
 
     Parameters
     ----------
     fn : callable
-        As that of `jacobian`, of real arguments. It runs under `vmap`, which has rules of its own.
+        As for `jacobian`, with real arguments. It runs under `vmap`, whose restrictions apply.
     argnums : int or sequence of int, default 0
         The positional arguments to differentiate with respect to; a negative number counts from the
         last.
@@ -302,20 +303,20 @@ def jacfwd(
     Returns
     -------
     callable
-        As that of `jacobian`.
+        As for `jacobian`.
 
     Raises
     ------
     TypeError
-        As `jacobian`, and if an argument is complex.
+        As for `jacobian`, and if an argument is complex.
     ValueError
-        If there is no such argument; as `vmap`.
+        If there is no such argument, and as for `vmap`.
     RuntimeError
-        As `vmap`.
+        As for `vmap`.
 
     Notes
     -----
-    Its memory grows by the number of elements of the arguments, for all directions are computed
+    Its memory grows with the number of elements of the arguments, since all directions are computed
     together.
 
     Examples
@@ -338,12 +339,12 @@ def hessian(
 ) -> Callable[..., Any]:
     """Return the function that computes the Hessian: the `jacobian` of the `jacobian`.
 
-    The errors are those of `jacobian`.
+    It raises the same errors as `jacobian`.
 
     Parameters
     ----------
     fn : callable
-        As that of `jacobian`, of real arguments.
+        As for `jacobian`, with real arguments.
     argnums : int or sequence of int, default 0
         The positional arguments to differentiate with respect to; a negative number counts from the
         last.
@@ -353,9 +354,10 @@ def hessian(
     Returns
     -------
     callable
-        As that of `jacobian`, applied twice: of a scalar function of one tensor `x` the result has
-        the shape ``x.shape + x.shape``; of containers, it is the containers of the argument within
-        those of the argument. It takes one backward pass for each number in the arguments.
+        As for `jacobian`, applied twice. For a scalar function of one tensor `x`, the result has
+        the shape ``x.shape + x.shape``. For an argument in containers, the result has these
+        containers, each with the same containers inside. It takes one backward pass for each number
+        in the arguments.
 
     Examples
     --------
@@ -377,7 +379,7 @@ def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     primals : tuple or list
         The arguments of `fn`, all differentiated. Anything else is the only argument.
     tangents : tuple or list
-        The vector: the same containers, tensors of the same shapes, dtypes and devices; None
+        The vector: the same containers with tensors of the same shapes, dtypes and devices, or None
         for zeros.
     has_aux : bool, default False
         Whether `fn` returns ``(result, aux)``, where `aux` is anything, and is not differentiated.
@@ -391,14 +393,14 @@ def hvp(fn: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = 
     Raises
     ------
     TypeError, ValueError
-        As `grad` and `jvp`.
+        As for `grad` and `jvp`.
 
     Notes
     -----
-    By reverse mode applied twice: a call of `fn`, a backward pass, and one back through both. It is
-    what ``jvp(grad(fn), primals, tangents)`` returns second, for the Hessian is symmetric. The
-    Hessian of a real function of complex arguments is that of a function of real and imaginary
-    parts.
+    Reverse mode is applied twice: one call of `fn`, one backward pass, and one pass back through
+    both. The result equals the second result of ``jvp(grad(fn), primals, tangents)``, since the
+    Hessian is symmetric. For a real function of complex arguments, the Hessian is with respect to
+    real and imaginary parts.
 
     Examples
     --------
@@ -427,8 +429,9 @@ _FORMS = {
 
 
 def _check_form(title: str, fn: Any, argnums: Any = 0) -> None:
-    """Raise TypeError for calls in the form of PyTorch's: of a tensor, or with the arguments beside
-    the function.
+    """Raise TypeError for calls in PyTorch's form.
+
+    In these, a tensor takes the place of the function, or the arguments follow the function.
     """
     numbers = argnums if isinstance(argnums, (tuple, list)) else [argnums]
     if callable(fn) and not any(isinstance(x, (Tensor, np.ndarray)) for x in numbers):

@@ -1,10 +1,9 @@
-"""Batched arrays and their device: functions of arrays map over an axis that the arrays do not
-show.
+"""Batched arrays and their device: array functions map over a batch axis that arrays hide.
 
-Within `vmap`, tensors hold batched arrays: each has a tensor with an axis of the batch in front, or
-one without if it is the same for the whole batch. The tensor keeps the graph, and may itself be
-batched, by a `vmap` around this one. Ops and their derivative rules run on batched arrays as on
-those of any device; each function of the namespace runs once for the whole batch, by a rule of
+Within `vmap`, tensors hold batched arrays: each has a tensor with a batch axis in front, or without
+one if the value is the same for the whole batch. The tensor keeps the graph, and may itself be
+batched by a `vmap` around this one. Ops and their derivative rules run on batched arrays as on the
+arrays of any device; each function of the namespace runs once for the whole batch, by a rule of
 `batching_rules`.
 """
 
@@ -30,17 +29,16 @@ from xgrad.ops import asarray, broadcast_to, index_add, moveaxis
 from xgrad.support.scopes import Scope
 from xgrad.transforms.batching_rules import RULES, loop
 
-#: Functions of dtypes, and of arrays only by their dtype.
+#: Functions that take dtypes, or arrays of which only the dtype matters.
 _OF_DTYPES = frozenset("can_cast finfo iinfo isdtype result_type".split())
 
 
 class Batch(Interceptor):
-    """One call of `vmap`: its size, and the call around it, if any.
+    """A call of `vmap`: its size, and the call around it, if any.
 
-    As an interceptor it keeps ops on other tensors than its own off their fast paths, so that
-    `from_placement` notes where they are made: in `path`, an object for each call, from the
-    outermost on; a `BatchedArray` notes it itself. Another interceptor `around` the call sees all
-    ops.
+    As an interceptor, it keeps ops on tensors outside the batch off their fast paths, so that
+    `from_placement` records where they are made: in `path`, an object for each call, outermost
+    first. A `BatchedArray` records this itself. Another interceptor `around` the call sees all ops.
     """
 
     def __init__(self, size: int) -> None:
@@ -50,7 +48,7 @@ class Batch(Interceptor):
         self.recording = is_grad_enabled()
 
     def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Let an op run as it is, unless an interceptor around the call takes it."""
+        """Let an op run unchanged, unless an interceptor around the call handles it."""
         if self.around is None:
             return None
         device = next(x.device for x in inputs if isinstance(x, Tensor))
@@ -61,42 +59,45 @@ class Batch(Interceptor):
         )
 
     def before_backward(self, edges: Any) -> None:
-        """Pass on the start of a backward pass."""
+        """Forward the start of a backward pass."""
         if self.around is not None:
             self.around.before_backward(edges)
 
     def after_backward(self) -> None:
-        """Pass on the end of a backward pass."""
+        """Forward the end of a backward pass."""
         if self.around is not None:
             self.around.after_backward()
 
     def run_rule(self, watched: Any, *args: Any) -> Any:
-        """Pass on the call of a derivative rule."""
+        """Forward the call of a derivative rule."""
         return watched.rule(*args) if self.around is None else self.around.run_rule(watched, *args)
 
     def is_entered(self) -> bool:
-        """Return whether the call is one of those that are running."""
+        """Return whether this call is currently running."""
         batch = batching.get()
         while batch is not None and batch.level > self.level:
             batch = batch.outer
         return batch is self
 
     def lift(self, x: Tensor, batched: bool = False) -> Tensor:
-        """Return a tensor as one of the batch, with the elements along its first axis, or with `x`
-        for each.
+        """Return a tensor as a tensor of the batch.
+
+        If `batched`, its elements lie along the first axis; if not, `x` is the value for each
+        element.
         """
         device = BatchingDevice.at(self.level, x.device.root)
         if self.around is None:
             self.device = device
-        # A copy, for a later write to `x` must not change the value here, which a graph may have
-        # saved.
+        # A copy, because a later write to `x` must not change the value here, which a graph may
+        # have saved.
         same = from_placement(x._data, x._placement, x._edge) if self.recording else x.detach()
         array = BatchedArray(self, same, batched)
         return from_placement(array, device.placements[array.dtype])
 
     def unmapped(self, path: str, x: Any, axis: int | None = None) -> Tensor:
-        """Return a tensor as it is outside, with the axis of the batch, or one that is the same for
-        the whole batch.
+        """Return a tensor for use outside, with the batch axis at `axis`.
+
+        If `axis` is None, the tensor must be the same for the whole batch.
         """
         if not isinstance(x, Tensor):
             raise TypeError(
@@ -121,8 +122,9 @@ class Batch(Interceptor):
 
 
 class BatchedArray(ArrayType):
-    """An array for each element of a batch, or one for all: a tensor, and whether its first axis is
-    the batch.
+    """An array for each element of a batch, or one for all.
+
+    It has a tensor, and a flag whether the first axis of the tensor is the batch axis.
     """
 
     __slots__ = ("__weakref__", "batch", "batched", "made_in", "tensor", "writable")
@@ -130,7 +132,7 @@ class BatchedArray(ArrayType):
     def __init__(self, batch: Batch, tensor: Tensor, batched: bool, writable: bool = False) -> None:
         self.batch, self.tensor, self.batched = batch, tensor, batched
         self.made_in = batching.get().path
-        self.writable = writable  # whether no view shows it
+        self.writable = writable  # whether no views of it exist
 
     # fmt: off
     @property
@@ -138,7 +140,7 @@ class BatchedArray(ArrayType):
     @property
     def dtype(self) -> Any: return self.tensor._data.dtype
     @property
-    def device(self) -> None: return None  # creation functions of the namespace know the device
+    def device(self) -> None: return None  # creation functions in the namespace know the device
     @property
     def mT(self) -> Any: return call("matrix_transpose", namespace.matrix_transpose, self)
     T = mT
@@ -165,12 +167,12 @@ class BatchedArray(ArrayType):
 
 
 def is_differentiated(x: Any) -> bool:
-    """Return whether an array is one of a batch, and its tensor has a graph."""
+    """Return whether `x` is a batched array whose tensor has a graph."""
     return type(x) is BatchedArray and x.requires_grad
 
 
 def host_values(x: BatchedArray) -> np.ndarray:
-    """Return the values of an array, which the elements of the batch must share."""
+    """Return the values of an array, which all elements of the batch must share."""
     if x.batched:
         raise TypeError(
             "vmap: the values of a batched tensor are needed, as by float(x), `if x > 0:` or"
@@ -187,7 +189,7 @@ define_operators(BatchedArray, _by_rule)
 
 
 def operands(values: Any) -> Iterator[BatchedArray]:
-    """Yield the batched arrays among arguments and in their lists and tuples."""
+    """Yield the batched arrays among arguments, and inside their lists and tuples."""
     for x in values:
         if type(x) is BatchedArray:
             yield x
@@ -196,9 +198,7 @@ def operands(values: Any) -> Iterator[BatchedArray]:
 
 
 def call(name: str, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call a function of tensors with batched arrays, by the rule of its name if one of them is
-    batched.
-    """
+    """Call a function of tensors with batched arrays, by its batching rule if one is batched."""
     arrays = [*operands(args), *operands(options.values())]
     batch, levels = arrays[0].batch, 1
     for x in arrays:
@@ -209,7 +209,7 @@ def call(name: str, function: Callable[..., Any], *args: Any, **options: Any) ->
                 f"vmap: {name} is given a tensor of another call of vmap, which is left: return it"
                 " from the function"
             )
-    if levels > 1:  # keys of indexing that rules got from a graph around the call
+    if levels > 1:  # rules got indexing keys from a graph around the call
         args, options = (
             _in_batch(batch, args),
             dict(zip(options, _in_batch(batch, [*options.values()]), strict=True)),
@@ -228,8 +228,9 @@ def call(name: str, function: Callable[..., Any], *args: Any, **options: Any) ->
 
 
 def _in_batch(batch: Batch, x: Any) -> Any:
-    """Return arguments with the arrays of calls of `vmap` around a batch as the same for all its
-    elements.
+    """Return arguments with arrays of outer `vmap` calls lifted into a batch.
+
+    These arrays are the same for all elements of the batch.
     """
     if type(x) is BatchedArray and x.batch is not batch:
         device = BatchingDevice.at(x.batch.level, x.tensor.device.root)
@@ -257,14 +258,14 @@ def _wrapped(batch: Batch, out: Any, batched: bool) -> Any:
 
 
 class BatchingNamespace(LazyNamespace):
-    """A namespace of batched arrays on a device: of xgrad's functions."""
+    """A namespace of xgrad's functions for batched arrays on a device."""
 
     def __init__(self, device: BatchingDevice, real: Any, functions: Any, prefix: str = "") -> None:
         super().__init__(real)
         self._device, self._functions, self._prefix = device, functions, prefix
 
     def part(self, name: str, real: Any) -> Any:
-        """Return a namespace within, such as ``linalg``."""
+        """Return an inner namespace, such as ``linalg``."""
         functions = getattr(self._functions, name, None)
         return (
             BatchingNamespace(self._device, real, functions, f"{name}.")
@@ -278,9 +279,8 @@ class BatchingNamespace(LazyNamespace):
             return partial(call, name, index_add)
         if name in _OF_DTYPES:
             return partial(self._of_dtypes, function)
-        title = (
-            "special." if self._prefix == "special." else self._prefix + name
-        )  # all of them elementwise
+        # all special functions are elementwise
+        title = "special." if self._prefix == "special." else self._prefix + name
         return partial(self._call, title, getattr(self._functions, name))
 
     def _of_dtypes(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -292,7 +292,7 @@ class BatchingNamespace(LazyNamespace):
             options["dtype"] = device.backend.numpy_dtype(options["dtype"])
         if name == "astype":
             args = args[0], device.backend.numpy_dtype(args[1])
-        elif name.endswith("_like"):  # of the same shape for the whole batch
+        elif name.endswith("_like"):  # the shape is the same for the whole batch
             x, *rest = args
             options = {"dtype": device.backend.numpy_dtype(x.dtype), **options}
             name, function, args = name[:-5], getattr(namespace, name[:-5]), (x.shape, *rest)
@@ -321,23 +321,30 @@ class BatchingNamespace(LazyNamespace):
 
 
 class BatchingBackend(Backend):
-    """The backend of batched arrays: access to values and memory is refused, or passed to the real
-    backend.
+    """The backend of batched arrays.
+
+    Access to values and memory is refused, or passed to the real backend.
     """
 
     array_type = BatchedArray
 
     def __init__(self, device: BatchingDevice) -> None:
         self.owner, self.real = device, device.root.backend
-        self.library, self.asynchronous = self.real.library, self.real.asynchronous  # type: ignore[misc]
-        self.dtype, self.numpy_dtype = self.real.dtype, self.real.numpy_dtype  # type: ignore[method-assign]
+        self.library, self.asynchronous = (  # type: ignore[misc]
+            self.real.library,
+            self.real.asynchronous,
+        )
+        self.dtype, self.numpy_dtype = (  # type: ignore[method-assign]
+            self.real.dtype,
+            self.real.numpy_dtype,
+        )
 
     def to_host(self, x: Any) -> np.ndarray:
-        """Return the values of an array, which the elements of the batch must share."""
+        """Return the values of an array, which all elements of the batch must share."""
         return host_values(x)
 
     def from_host(self, x: np.ndarray, index: int) -> Any:
-        """Return an array of the host for each element of the batch."""
+        """Return a host array as a batched array, the same for each element of the batch."""
         return BatchedArray(self.owner.batch(), asarray(x, device=self.owner.root), False)
 
     def check_true(self, condition: Any) -> bool:
@@ -357,22 +364,23 @@ class BatchingBackend(Backend):
 
 
 class BatchingDevice(Device):
-    """The device of tensors in a `vmap` of some level of nesting: one for each device, its
-    `root`.
+    """The device of tensors in a `vmap` at some level of nesting.
+
+    There is one for each ordinary device, its `root`.
     """
 
     _at: ClassVar[dict[tuple[int, Device], BatchingDevice]] = {}
 
     @classmethod
     def at(cls, level: int, root: Device) -> BatchingDevice:
-        """Return the device of a level of nesting that stands for another."""
+        """Return the device at a level of nesting that represents `root`."""
         return cls._at.get((level, root)) or cls._at.setdefault(
             (level, root), cls._make(level, root)
         )
 
     @classmethod
     def known(cls) -> list[BatchingDevice]:
-        """Return all devices of calls of `vmap` so far."""
+        """Return all devices made by calls of `vmap` so far."""
         return list(cls._at.values())
 
     @classmethod
@@ -390,7 +398,7 @@ class BatchingDevice(Device):
         return self
 
     def as_array(self, x: Any) -> Any:
-        """Return the result of a rule, a number, as an array."""
+        """Return the result of a rule, which is a number, as an array."""
         return BatchedArray(self.batch(), asarray(x, device=self.root), False)
 
     def detached(self, x: Any) -> Any:
@@ -402,7 +410,7 @@ class BatchingDevice(Device):
         return is_differentiated(x)
 
     def call_with_own_rule(self, op: Any, *inputs: Any, **options: Any) -> Any:
-        """Call a function whose derivative rule is that of the transforms around the call, too."""
+        """Call a function whose own derivative rule also holds for the transforms around."""
         arrays = [x for x in inputs if type(x) is BatchedArray]
         if not (is_grad_enabled() and any(x.requires_grad for x in arrays)):
             return op.forward(self.xp, *inputs, **options)
@@ -415,8 +423,9 @@ class BatchingDevice(Device):
             return _wrapped(batch, op(*map(_tensor_of, inputs), **options), False)
 
     def rewritten(self, x: Any, new: Any) -> Any:
-        """Return the array of a tensor after a write that bypasses autograd: its graph stays, as
-        outside of a vmap.
+        """Return the array of a tensor after a write that bypasses autograd.
+
+        Its graph stays, as it does outside of a `vmap`.
         """
         tensor, value = x.tensor, new.tensor.detach()
         if not tensor._is_differentiated:
@@ -457,12 +466,13 @@ class BatchingDevice(Device):
         return self.batch().lift(x)
 
 
-# Functions with derivative rules of their own
+# Functions with their own derivative rules
 
 
 class _MappedCall:
-    """A call of a function on inputs of a batch, of which those in arrays are given later, as
-    tensors around it.
+    """A call of a function on inputs of a batch.
+
+    Inputs in arrays are given later, as tensors outside of the batch.
     """
 
     def __init__(self, op: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
@@ -489,7 +499,7 @@ class _MappedCall:
         return tuple(parts) if type(out) is tuple else parts[0]
 
     def gradients(self, gs: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
-        """Return the gradients by the rule of the function, as tensors in a recorded pass."""
+        """Return the gradients by the function's rule; they are tensors in a recorded pass."""
         recording = is_grad_enabled()
         with Scope(batching, Batch(self.size)) as batch, Scope(intercepting, batch):
             inputs = self._lifted(batch, arrays)
@@ -525,8 +535,9 @@ class _MappedCall:
 
 
 class _Mapped(Function):
-    """A function on the tensors around a `vmap`, with its own derivative rule, mapped over the
-    batch.
+    """A function with its own derivative rule, mapped over the batch of a `vmap`.
+
+    It takes the tensors outside of the `vmap`.
     """
 
     name, holomorphic, own_rule = "vmap", False, True

@@ -1,8 +1,8 @@
-"""Rules of batching: how a function of arrays runs once for a whole batch.
+"""Rules of batching: how an array function runs once for a whole batch.
 
-A rule takes the function, on tensors, the size of the batch and the arguments of a call, some of
-them batched arrays; it returns the result with the batch as its first axis. `RULES` has them by the
-names of the standard; functions without one run in a loop.
+A rule takes the function, which takes tensors, the size of the batch, and the arguments of a call,
+some of which are batched arrays. It returns the result with the batch as the first axis. `RULES`
+has the rules by the standard's function names; functions without a rule run in a loop.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ def is_batched(x: Any) -> bool:
 
 
 def in_front(size: int, x: Any) -> Tensor:
-    """Return the tensor of a batched array, repeated where it is one for the whole batch."""
+    """Return the tensor of a batched array, repeated if it is the same for the whole batch."""
     return x.tensor if x.batched else xp.broadcast_to(x.tensor, (size, *x.shape))
 
 
 def aligned(x: Any, ndim: int) -> Any:
-    """Return the tensor of an array with `ndim` axes beside that of the batch, anything else as it
-    is.
+    """Return the tensor of an array with `ndim` axes besides the batch axis.
+
+    Anything else is returned as it is.
     """
     if not hasattr(x, "batched"):
         return x
@@ -73,20 +74,18 @@ def loop(name: str, function: F, size: int, *args: Any, **options: Any) -> Any:
 
 
 def elementwise(function: F, size: int, *args: Any, **options: Any) -> Any:
-    """Functions whose operands broadcast."""
+    """Apply a function whose operands broadcast."""
     ndim = max(x.ndim for x in args if hasattr(x, "batched"))
     return function(*[aligned(x, ndim) for x in args], **options)
 
 
 def stackwise(function: F, size: int, x: Any, *args: Any, **options: Any) -> Any:
-    """Functions of vectors or matrices in the last axes of one operand."""
+    """Apply a function of vectors or matrices in the last axes of one operand."""
     return function(x.tensor, *args, **options)
 
 
 def axes(x: Any, axis: Any, extra: int = 0) -> Any:
-    """Return axes of a batched array, an int or a tuple of them, as those of its tensor, counted
-    from the end.
-    """
+    """Return one or several axes of a batched array as axes of its tensor, counted from the end."""
     if isinstance(axis, (tuple, list)):
         return tuple([axes(x, a, extra) for a in axis])
     ndim = x.ndim + extra
@@ -96,7 +95,7 @@ def axes(x: Any, axis: Any, extra: int = 0) -> Any:
 
 
 def reduction(function: F, size: int, x: Any, *, axis: Any = None, **options: Any) -> Any:
-    """Functions that reduce some axes, by default all."""
+    """Apply a function that reduces some axes, by default all."""
     if not x.ndim:
         return function(xp.expand_dims(x.tensor, axis=-1), axis=-1, **options | {"keepdims": False})
     return function(
@@ -105,8 +104,9 @@ def reduction(function: F, size: int, x: Any, *, axis: Any = None, **options: An
 
 
 def along(default: int | None, option: str = "axis") -> F:
-    """Return the rule of functions along one axis, or several; where it is None, along all elements
-    as one axis.
+    """Return the rule of functions along one or several axes.
+
+    If the axis is None, they run along all elements as one axis.
     """
 
     def rule(function: F, size: int, x: Any, *args: Any, **options: Any) -> Any:
@@ -224,7 +224,7 @@ def searchsorted(function: F, size: int, x1: Any, x2: Any, **options: Any) -> An
 
 
 def matmul(function: F, size: int, x: Any, y: Any) -> Any:
-    """Products of matrices: those of a batch with one matrix are one product."""
+    """Apply a matrix product; the products of a batch with one matrix are a single product."""
     if not (x.ndim and y.ndim):
         raise ValueError(
             f"matmul: expected operands of one axis or more, got shapes {x.shape} and {y.shape}"
@@ -252,7 +252,7 @@ def matmul(function: F, size: int, x: Any, y: Any) -> Any:
 
 
 def tensordot(function: F, size: int, x: Any, y: Any, *, axes: Any = 2) -> Any:
-    """Sums of products over axes: a product of matrices, of the free axes and of the others."""
+    """Apply a sum of products over axes, as a matrix product of the free axes and the others."""
     if isinstance(axes, int):
         axes = range(x.ndim - axes, x.ndim), range(axes)
     inner = [
@@ -268,8 +268,9 @@ def tensordot(function: F, size: int, x: Any, y: Any, *, axes: Any = 2) -> Any:
 
 
 def _as_matrix(x: Any, rows: list[int], columns: list[int]) -> Tensor:
-    """Return the tensor of an array with two axes beside that of the batch, each of several
-    axes.
+    """Return the tensor of an array with two axes besides the batch axis.
+
+    Each of the two combines several axes.
     """
     lead, shape = (
         tuple(range(x.batched)),
@@ -305,11 +306,10 @@ def cross(function: F, size: int, x: Any, y: Any, *, axis: int = -1) -> Any:
 
 
 def _batched_key(size: int, x: Any, key: Any) -> tuple[Any, Any, Any]:
-    """Return the key of the tensor of an array, and where axes of the result must move: their
-    numbers now and then.
+    """Return the key for an array's tensor, and from and to where axes of the result must move.
 
-    Index arrays get an axis of the batch in front. If the array is batched too, an index for that
-    axis joins them.
+    Index arrays get a batch axis in front. If the array is batched too, an index for that axis
+    joins them.
     """
     parts: list[Any] = []
     for part in key if isinstance(key, tuple) else (key,):
@@ -327,12 +327,12 @@ def _batched_key(size: int, x: Any, key: Any) -> tuple[Any, Any, Any]:
     ndim = max(part.ndim for part in arrays)
     picks = [i for i, part in enumerate(parts) if hasattr(part, "ndim") or type(part) is int]
     before = parts[: picks[0]]
-    first = len(before)  # the axis of the result that the index arrays give, without the batch
+    # the axis of the result at which the index arrays' axes start, without the batch
+    first = len(before)
     if any(part is ... for part in before):
-        first += x.ndim - sum(
-            part is not None for part in parts
-        )  # the axes of the ellipsis, less one
-    if picks[-1] - picks[0] >= len(picks):  # apart from each other
+        # the number of axes of the ellipsis, less one
+        first += x.ndim - sum(part is not None for part in parts)
+    if picks[-1] - picks[0] >= len(picks):  # separated from each other
         first = 0
     parts = [aligned(part, ndim) for part in parts]
     if not x.batched:
@@ -355,7 +355,7 @@ def getitem(function: F, size: int, x: Any, key: Any) -> Any:
 
 
 def write(function: F, size: int, x: Any, key: Any, value: Any) -> Any:
-    """Functions that write to the elements of a key, or add to them."""
+    """Apply a function that writes to the elements of a key, or adds to them."""
     x = type(x)(x.batch, in_front(size, x), True)
     key, now, then = _batched_key(size, x, key)
     if hasattr(value, "batched"):
@@ -379,7 +379,7 @@ _OF_MATRICES = (
 ).split()
 _OF_OPERANDS = [*elementwise_ops.__all__, *"add astype clip special. where".split()]
 
-#: The rules, by the names of functions; operators have that of `add`, special functions that of
+#: The rules, by function name; operators have the rule of `add`, special functions the rule of
 #: ``special.``.
 RULES: dict[str, F] = {
     **dict.fromkeys(_OF_OPERANDS, elementwise),

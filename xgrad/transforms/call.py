@@ -1,6 +1,4 @@
-"""One call of a function that a transform differentiates, and the graph of its inputs and
-outputs.
-"""
+"""A call of a function that a transform differentiates, and the graph from inputs to outputs."""
 
 from __future__ import annotations
 
@@ -26,10 +24,10 @@ Argnums = int | Sequence[int]
 
 
 class Input(Node):
-    """The node of an argument in the graph of one call of a transform, with an edge to the outer
-    graph, if any.
+    """The node of an argument in the graph of one call of a transform.
 
-    As a leaf it is not freed, for the function may call `backward` itself.
+    It has an edge to the outer graph, if there is one. Like a leaf, it is not freed, because the
+    function may call `backward` itself.
     """
 
     __slots__ = ("_saved",)
@@ -45,7 +43,7 @@ class Input(Node):
 
 
 class TransformCall:
-    """One call of a function on inputs of its own, with the graph that it has recorded.
+    """A call of a function with copies of its arguments as inputs, and the recorded graph.
 
     Attributes
     ----------
@@ -81,7 +79,7 @@ class TransformCall:
                 for path, x in leaves(tree)
             ]
             self.inputs += inputs
-            # Not the same tensors, for the function may assign to them.
+            # Copies, because the function may assign to them.
             arguments[i] = rebuild(
                 tree, [from_placement(x._data, x._placement, x._edge) for x in inputs]
             )
@@ -105,7 +103,7 @@ class TransformCall:
         self.aux_has_outer_graph = any(isinstance(x, Tensor) and x.requires_grad for x in visible)
 
     def add_input(self, x: Tensor) -> Tensor:
-        """Return a copy of a tensor that is an input of this call."""
+        """Return a copy of a tensor as an input of this call."""
         batch = batching.get()
         if batch is not None and x.device.level < batch.level:
             x = batch.lift(x)  # its gradient may differ among the elements of the batch
@@ -115,8 +113,9 @@ class TransformCall:
         return from_placement(x._data, x._placement, node)
 
     def visible(self, x: Tensor) -> Tensor:
-        """Return a tensor as it is outside of the call: with its graph only if that leads to the
-        outer one.
+        """Return a tensor for use outside of the call.
+
+        It keeps its graph only if the graph leads to the outer one.
         """
         if not is_grad_enabled():
             return x.detach()
@@ -131,11 +130,11 @@ class TransformCall:
         return containers[0] if self.single else containers
 
     def with_aux(self, value: Any) -> Any:
-        """Return a value, with `aux` beside it if the function returns one."""
+        """Return a value, in a pair with `aux` if the function returns one."""
         return (value, self.aux) if self.has_aux else value
 
     def is_recorded(self, tensors: Sequence[Tensor | None]) -> bool:
-        """Return whether derivatives that are computed with tensors have a graph."""
+        """Return whether derivatives computed with the given tensors have a graph."""
         vectors = [x for x in tensors if x is not None]
         return is_grad_enabled() and (
             self.has_outer_graph
@@ -143,7 +142,7 @@ class TransformCall:
         )
 
     def gradient(self, create: bool = False) -> list[Tensor]:
-        """Return the gradients of the one output, which must be a real scalar."""
+        """Return the gradients of the only output, which must be a real scalar."""
         if not isinstance(self.result, Tensor):
             raise TypeError(
                 f"{self.title}: expected a tensor of the function, got"
@@ -167,16 +166,18 @@ class TransformCall:
         )
 
     def push_forward(self, tangents: Sequence[Tensor | None]) -> list[Tensor]:
-        """Return the derivatives of the outputs in a direction: the gradients are linear in those
-        of the outputs.
+        """Return the derivatives of the outputs in a direction.
+
+        The gradients of the inputs are linear in the gradients of the outputs.
         """
         weights = [self.add_input(zeros_like(out)) for out in self.outputs]
         transposed = pull_back(self.outputs, weights, self.inputs, create=True)
         return pull_back(transposed, tangents, weights, create=self.is_recorded(tangents))
 
     def jacobians(self) -> Iterator[list[Tensor]]:
-        """Return for each output its derivatives by each input, of shape ``output.shape +
-        input.shape``.
+        """Yield for each output its derivatives with respect to each input.
+
+        Their shape is ``output.shape + input.shape``.
         """
         for (path, _), out in zip(leaves(self.result), self.outputs, strict=True):
             self.check_real(path, out)
@@ -192,8 +193,9 @@ class TransformCall:
             yield blocks
 
     def match(self, kind: str, tree: Any, vectors: Any) -> list[Tensor | None]:
-        """Return the leaves of tangents or cotangents, once containers, shapes, dtypes and devices
-        fit `tree`.
+        """Return the leaves of tangents or cotangents, after checking them against `tree`.
+
+        Containers, shapes, dtypes and devices must match.
         """
         likes = self.outputs if kind == "cotangent" else self.inputs
         title = f"{self.title}: {kind}"
@@ -204,9 +206,7 @@ class TransformCall:
         ]
 
     def outer_edges(self) -> list[Edge]:
-        """Return the edges outside of the call that the outputs depend on other than by the
-        inputs.
-        """
+        """Return the outer edges that the outputs depend on, other than through the inputs."""
         found: dict[Edge, None] = {}
         seen: set[Edge] = set(self.own_nodes)
         stack: list[Edge | None] = [x._edge for x in self.outputs]
@@ -247,12 +247,13 @@ class TransformCall:
             )
 
     def _has_graph_around(self, x: Tensor) -> bool:
-        """Return whether a tensor of a `vmap` has a graph around that."""
+        """Return whether a tensor of a `vmap` has a graph outside of the `vmap`."""
         return is_differentiated(x._data) and is_grad_enabled()
 
     def _depends_on_outside(self, x: Tensor) -> bool:
-        """Return whether the graph of a tensor leads to an earlier node, a leaf, or an input of a
-        later call.
+        """Return whether the graph of a tensor leads outside of the call.
+
+        It then reaches an earlier node, a leaf, or an input of a later call.
         """
         seen: set[Edge] = set()
         stack: list[Edge | None] = [x._edge] if is_grad_enabled() else []
@@ -286,8 +287,9 @@ def pull_back(
     create: bool,
     retain: bool = True,
 ) -> list[Tensor]:
-    """Return the gradients of `inputs`, given those of `outputs`; zeros where there is no way
-    between them.
+    """Return the gradients of `inputs`, given the gradients of `outputs`.
+
+    Inputs that the outputs do not depend on have zeros.
     """
     pairs = [
         (out, g)
@@ -345,7 +347,7 @@ def _check_like(title: str, like: Tensor, x: Any) -> Tensor | None:
 
 
 def argument_indices(title: str, argnums: Argnums, count: int) -> list[int]:
-    """Return the numbers of the arguments that are differentiated."""
+    """Return the indices of the arguments that are differentiated."""
     try:
         asked = [index(n) for n in (argnums if isinstance(argnums, Iterable) else [argnums])]
     except TypeError:

@@ -22,7 +22,7 @@ def forward_jacobian(
     argnums: Argnums,
     has_aux: bool,
 ) -> Any:
-    """Return the Jacobian of a function, with `has_aux` in a pair with its second result."""
+    """Return the Jacobian of a function; with `has_aux`, in a pair with its second result."""
     inputs = []
     for i in argument_indices("jacfwd", argnums, len(args)):
         inputs += [as_floating("jacfwd", f"argument {i}{path}", x) for path, x in leaves(args[i])]
@@ -61,8 +61,9 @@ def forward_jacobian(
 
 
 def _directions(x: Tensor, start: int, end: int, count: int) -> Tensor:
-    """Return the directions of all elements of the arguments, as those of one argument: zeros but
-    from start to end.
+    """Return one argument's part of the unit directions along all elements of all arguments.
+
+    It is zero except from `start` to `end`, the directions along its own elements.
     """
     options: Any = {"dtype": x.dtype, "device": x.device}
     before, after = zeros((start, x.size), **options), zeros((count - end, x.size), **options)

@@ -20,7 +20,7 @@ Axes = Any  # an int, None, or containers of these
 def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Callable[..., Any]:
     """Return the function that maps another over an axis of its arguments, all at once.
 
-    The results are those of a loop with `stack`.
+    The results equal a loop with `stack`.
 
     Parameters
     ----------
@@ -28,41 +28,39 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Calla
         A function of one element of the batch: of tensors, or nested containers of them. It returns
         tensors, or containers of them.
     in_axes : int, None or containers of them, default 0
-        For each argument the axis of the batch, None for an argument that is passed on unchanged.
-        One for all arguments, or a tuple with one for each; for an argument that is a container,
-        one for all its tensors, or the same containers.
+        The batch axis of each argument, or None for an argument that is passed on unchanged. Give
+        one axis for all arguments, or a tuple with one for each; for an argument that is a
+        container, give one axis for all its tensors, or the same containers with axes.
     out_axes : int, None or containers of them, default 0
-        The axis of the batch in each result: one for all, or in
-        the containers of the result. None for a result that is the same for the whole batch.
+        The batch axis in each result: one for all results, or the containers of the result with
+        axes. None for a result that is the same for the whole batch.
 
     Returns
     -------
     callable
-        Takes the arguments of `fn` with the axis of the batch. Keyword arguments are passed on
-        unchanged.
+        Takes the arguments of `fn` with the batch axis. Keyword arguments are passed on unchanged.
 
     Raises
     ------
     TypeError
         When called, if an argument with an axis is not a tensor or an array, or `fn` needs the
-        values of a tensor, as for ``if x > 0:``.
+        values of a tensor, as in ``if x > 0:``.
     ValueError
-        If there is no axis, the lengths of the axes differ, or a shape within `fn` depends on
+        If an axis does not exist, the lengths of the axes differ, or a shape within `fn` depends on
         values.
     RuntimeError
-        If `fn` draws random numbers, if it writes a value of the batch to a tensor from outside, of
-        which nothing has changed then, or if a tensor of it is used after it has returned.
+        If `fn` draws random numbers; if it writes a batched value to a tensor from outside, which
+        then stays unchanged; or if a tensor from inside `fn` is used after `fn` has returned.
 
     Notes
     -----
     Transforms nest freely: ``vmap(grad(loss), in_axes=(None, 0, 0))`` returns the gradient for each
     sample. Tensors that `fn` takes from outside are the same for the whole batch, and have
-    gradients. What `fn` detaches, or computes under ``no_grad()``, is a constant of all transforms
-    around it.
+    gradients. A tensor that `fn` detaches, or computes under ``no_grad()``, is a constant for all
+    transforms around it.
 
-    Each function of arrays runs once for the whole batch. Those without a rule of their own, which
-    ``xgrad.transforms.batching_rules.RULES`` does not have, run in a loop: the results are the
-    same.
+    Each function of arrays runs once for the whole batch. Functions without a batching rule in
+    ``xgrad.transforms.batching_rules.RULES`` run in a loop, with the same results.
 
     Examples
     --------
@@ -109,8 +107,9 @@ def vmap(fn: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Calla
 def _with_axes(
     title: str, path: str, tree: Any, axes: Axes
 ) -> Iterator[tuple[str, Any, int | None]]:
-    """Yield the leaves of a tree with their paths and axes; one axis may stand for those of a
-    container.
+    """Yield the leaves of a tree with their paths and axes.
+
+    A single axis may stand for all axes of a container.
     """
     if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
         yield from ((inner, leaf, axes) for inner, leaf in leaves(tree, path))
@@ -129,7 +128,7 @@ def _with_axes(
 
 
 def _in_front(path: str, x: Any, axis: int | None) -> tuple[Any, int | None]:
-    """Return an argument with the axis of the batch as the first."""
+    """Return an argument with the batch axis first."""
     if axis is None:
         return x, None
     if not isinstance(x, Tensor) and not hasattr(x, "__array__"):

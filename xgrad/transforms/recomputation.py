@@ -1,6 +1,4 @@
-"""Recomputation: functions whose graph saves only their arguments, and that the backward pass calls
-again.
-"""
+"""Recomputation: functions whose graph saves only the arguments; backward calls them again."""
 
 from __future__ import annotations
 
@@ -20,16 +18,15 @@ from xgrad.support.scopes import Scope
 from xgrad.support.trees import leaves, rebuild
 from xgrad.transforms.call import TransformCall
 
-OfTensors = Callable[[list[Tensor]], Any]  # which returns tensors in containers
+OfTensors = Callable[[list[Tensor]], Any]  # returns tensors in containers
 
 
 def recomputed(title: str, fn: OfTensors, tensors: list[Tensor]) -> Any:
-    """Return what a function returns, with a graph that saves only `tensors`, its arguments."""
+    """Return the result of a function, with a graph that saves only its arguments, `tensors`."""
     if not is_grad_enabled():
         return fn(tensors)
-    if (
-        batch := batching.get()
-    ) is not None:  # the outputs may be of the batch, where no argument is
+    # outputs may belong to the batch even if no argument does
+    if (batch := batching.get()) is not None:
         tensors = [batch.lift(x) if x.device.level < batch.level else x for x in tensors]
     segment = _Segment(title, fn, tensors)
     floating = [x for x in tensors if x.dtype.kind in "fc"]
@@ -39,8 +36,7 @@ def recomputed(title: str, fn: OfTensors, tensors: list[Tensor]) -> Any:
     if not call.outputs or (not segment.edges and not any(x.requires_grad for x in floating)):
         return call.result
     segment.device = call.outputs[0].device
-    # Tensors without values of their own stand for those that the function uses beside the
-    # arguments.
+    # Tensors without values represent the tensors that the function uses besides its arguments.
     others = [from_placement(_blank(edge), edge.placement, edge) for edge in segment.edges]
     arrays = tuple([x._data for x in call.outputs])
     return rebuild(call.result, _checkpoint(*floating, *others, values=[arrays], segment=segment))
@@ -66,13 +62,14 @@ def checkpoint(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 
 
 class _Segment:
-    """A function to call again in the backward pass: it has its arguments but the floating ones,
-    which nodes save.
+    """A function to call again in the backward pass.
+
+    It has all arguments except the floating ones, which nodes save.
     """
 
     draws: Any  # the states of the generators that it draws from
     device: Device  # of its outputs
-    edges: list[Edge]  # of tensors that it uses beside its arguments
+    edges: list[Edge]  # of tensors that it uses besides its arguments
 
     def __init__(self, title: str, fn: OfTensors, tensors: list[Tensor]) -> None:
         self.title, self.fn, self.dtypes, self.batch = (
@@ -90,13 +87,14 @@ class _Segment:
             source = iter(floating)
             return self.fn([next(source) if x is None else x for x in self.others])
 
-        # In the vmap of the first call: the pass may run in another, over the gradients.
+        # In the vmap of the first call, since the pass may run in another one, over the gradients.
         with Scope(autocast_dtypes, self.dtypes), Scope(batching, self.batch):
             return TransformCall(self.title, flat, (floating,), {}, 0, False)
 
     def gradients(self, floating: list[Tensor], gradients: list[Tensor]) -> list[Tensor | None]:
-        """Return the gradients of the floating arguments and of other edges, given those of the
-        outputs.
+        """Return the gradients of the floating arguments and of other edges.
+
+        `gradients` are the gradients of the outputs.
         """
         recording = is_grad_enabled()
         with replaying(self.draws):
@@ -106,7 +104,7 @@ class _Segment:
             if (edge := out._edge) is not None:
                 start[edge] = start[edge] + g if edge in start else g
         wanted: list[Any] = [*(x._edge for x in call.inputs), *self.edges]
-        del call, out, gradients  # memory that the pass need not hold
+        del call, out, gradients  # the pass need not hold this memory
         found = run_backward(
             start, set(wanted), retain_graph=recording, create_graph=recording, stop=True
         )
@@ -114,8 +112,9 @@ class _Segment:
 
 
 class _Checkpoint(Function):
-    """The outputs of a segment that has run, as a function of its inputs, and of tensors that stand
-    for other edges.
+    """The outputs of a segment that has run, as a function of its inputs.
+
+    Further inputs are tensors that represent other edges.
     """
 
     name, holomorphic, own_rule = "checkpoint", False, False
@@ -139,7 +138,7 @@ _checkpoint = _Checkpoint()
 
 
 def _blank(edge: Edge) -> Any:
-    """Return an array of zeros of the shape and dtype of an edge, in the memory of one number."""
+    """Return an array of zeros, with an edge's shape and dtype, in the memory of one number."""
     with edge.placement.device.active():
         return run_array_code(
             edge.placement.device, broadcast_number, 0, edge.placement.dtype, tuple(edge.shape)

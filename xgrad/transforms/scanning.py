@@ -1,6 +1,4 @@
-"""The transform `scan`: a loop over the first axis, with memory bounded by recomputation in the
-backward pass.
-"""
+"""The transform `scan`: a loop over the first axis, with optional recomputation to save memory."""
 
 from __future__ import annotations
 
@@ -31,20 +29,19 @@ def scan(
     Parameters
     ----------
     fn : callable
-        Takes the state and an element of `xs`, and returns the next state, and a result to stack,
-        None for none.
+        Takes the state and an element of `xs`, and returns the next state and a result to stack, or
+        None for no result.
     init : Tensor or containers of them
-        The first state. All states have its containers, shapes and dtypes.
+        The first state. All states have the same containers, shapes and dtypes.
     xs : Tensor, containers of them or None
-        The elements along the first axes, of one length.
+        The elements, along first axes of equal length.
     length : int, optional
-        The number of steps, which is needed where `xs` is None.
+        The number of steps; required if `xs` is None.
     reverse : bool, default False
-        Whether to go from the last element to the first. Results keep the places of the
-        elements.
+        Whether to go from the last element to the first. Results are in the order of the elements.
     checkpoint : bool or int, default False
-        The number of steps in a segment: only the states between segments are saved for backward,
-        which computes each segment again. True stands for the square root of the length.
+        The number of steps in a segment. Only the states between segments are saved for backward,
+        which recomputes each segment. True means the square root of the length.
 
     Returns
     -------
@@ -54,18 +51,18 @@ def scan(
     Raises
     ------
     TypeError
-        If `fn` does not return a pair, or the containers of a state differ from those of `init`.
+        If `fn` does not return a pair, or a state and `init` have different containers.
     ValueError
         If lengths, or shapes or dtypes of states, differ.
 
     Notes
     -----
-    Like ``jax.lax.scan``, differentiable to any order with and without `checkpoint`, by all
-    arguments and all tensors that `fn` uses. Without it, the results are those of a plain loop to
-    the bit. With it, the memory of a backward pass grows by the states between segments, and the
-    steps of one segment, rather than by all steps. Steps must then compute the same numbers when
-    they run again: of tensors that change meanwhile, those with a gradient are refused; random
-    numbers of xgrad are drawn again as they were.
+    Like ``jax.lax.scan``. It is differentiable to any order, with and without `checkpoint`, with
+    respect to all arguments and all tensors that `fn` uses. Without `checkpoint`, the results equal
+    a plain loop bit for bit. With it, the memory of a backward pass grows with the states between
+    segments and the steps of one segment, rather than with all steps. Steps must then compute the
+    same numbers when they run again. A tensor with a gradient that changes in between is refused;
+    xgrad's random numbers are drawn again with the same values.
 
     Examples
     --------
@@ -125,12 +122,12 @@ class _Segment:
 
     def __init__(self, fn: Step, init: Any, xs: Any) -> None:
         self.fn, self.init, self.xs = fn, init, xs
-        self.result: Any = None  # of the last step, for its containers
+        self.result: Any = None  # the result of the last step, for its containers
 
     def __call__(
         self, state: list[Tensor], steps: list[list[Tensor]]
     ) -> tuple[list[Tensor], list[list[Tensor]]]:
-        """Return the state after the steps, and the results of each."""
+        """Return the state after the steps, and the results of each step."""
         outs = []
         for elements in steps:
             pair = self.fn(rebuild(self.init, state), rebuild(self.xs, elements))
@@ -147,10 +144,9 @@ class _Segment:
     def checkpointed(
         self, state: list[Tensor], steps: list[list[Tensor]]
     ) -> tuple[list[Tensor], list[list[Tensor]]]:
-        """Return what the call returns, with a graph that saves only the arguments."""
-        containers = rebuild(
-            (state, steps), range(len(state) + sum(map(len, steps)))
-        )  # without the tensors
+        """Return the same as a call, with a graph that saves only the arguments."""
+        # without the tensors
+        containers = rebuild((state, steps), range(len(state) + sum(map(len, steps))))
         tensors = [x for _, x in leaves((state, steps))]
         result: tuple[list[Tensor], list[list[Tensor]]]
         result = recomputed("scan", lambda tensors: self(*rebuild(containers, tensors)), tensors)

@@ -1,7 +1,7 @@
-"""Loops over elements as C: arrays of one shape and layout in blocks, which threads share out.
+"""Elementwise loops in C: arrays of one shape and layout in blocks, which threads share out.
 
-What was recorded for arrays of one block is lowered and fused as a captured step is. Its
-intermediate results are scratch memory of a thread, which stays in the cache.
+A trace for arrays of one block is lowered and fused as a captured step is. Its intermediate results
+are in a thread's scratch memory, which stays in the cache.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from xgrad_numpy.native.places import Place
 from xgrad_numpy.native.printer import Source
 from xgrad_numpy.native.runtime import Runtime
 
-BLOCK = 1 << 10  # elements
+BLOCK = 1 << 10  # elements of a block
 _SCRATCH, _CONSTANT = -1, -2  # sources of places, as in loops.c
 
 
@@ -46,8 +46,9 @@ class _Struct(ctypes.Structure):
 
 
 def are_alike(arrays: Sequence[Any]) -> bool:
-    """Return whether all are arrays of one shape, layout and dtype, a float that C has, without
-    gaps.
+    """Return whether all are arrays of one shape, layout and dtype, without gaps.
+
+    The dtype must be a float that C has.
     """
     x = arrays[0]
     if (
@@ -61,9 +62,7 @@ def are_alike(arrays: Sequence[Any]) -> bool:
 
 
 def _is_like(y: Any, x: np.ndarray) -> bool:
-    """Return whether an argument is an array of the shape, the strides and the dtype of another
-    one.
-    """
+    """Return whether an argument is an array with the shape, strides and dtype of `x`."""
     same = (
         type(y) is np.ndarray
         and y.shape == x.shape
@@ -87,11 +86,9 @@ def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> bo
 
 
 class Blocks:
-    """The function of C for a block of elements, where its places are, and the `numbers` that it is
-    to be given.
+    """The C function for a block of elements, the places it accesses, and its `numbers`.
 
-    Each of these is an array without axes, to which a caller writes the value, and the number as it
-    was recorded.
+    Each number is a 0-d array, to which a caller writes the value, with the number as traced.
     """
 
     numbers: Sequence[tuple[np.ndarray, Number]]
@@ -104,7 +101,7 @@ class Blocks:
         lowering: Lowering,
         runtime: Runtime,
     ) -> None:
-        self._kept = function, places  # with the constants
+        self._kept = function, places  # keeps constants alive
         memory = lowering.memory.array
         start = memory.__array_interface__["data"][0]
         number_of = {id(slot): i for i, slot in enumerate(arrays)}
@@ -123,8 +120,9 @@ class Blocks:
     def of(
         cls, recorder: Recorder, known: Sequence[tuple[Any, Value]], runtime: Runtime
     ) -> Self | None:
-        """Return what was recorded for arrays of one block, with their values; None if it is more
-        than loops.
+        """Return the blocks of a trace for arrays of one block, given with their values.
+
+        None if the trace has more than loops.
         """
         if recorder.refusal:
             return None
@@ -167,15 +165,16 @@ class Blocks:
         return made
 
     def run(self, arrays: Sequence[np.ndarray], read: int, kept: int) -> None:
-        """Run the function for arrays of one shape and layout. Of them, `read` are read, and all
-        but `kept` written.
+        """Run the function for arrays of one shape and layout.
+
+        The first `read` arrays are read, and all but the first `kept` are written.
         """
         warn_of(self.run_at(self._runtime.addresses(*arrays), arrays[0], read, kept))
 
     def run_at(self, addresses: Any, x: np.ndarray, read: int, kept: int) -> int:
-        """Run the function for arrays of these addresses, which are all like one array: see `run`.
+        """Run the function for arrays at these addresses, all like `x`: see `run`.
 
-        Return the floating-point exceptions, for `warn_of`.
+        Returns the floating-point exceptions, for `warn_of`.
         """
         blocks = _Struct(
             self._run,

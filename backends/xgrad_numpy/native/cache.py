@@ -1,8 +1,8 @@
-"""The cache of libraries: files named by a key and the digest of their content.
+"""Cache of libraries: files named by a key and the digest of their content.
 
 A file is loaded only if its content has the digest, so a truncated, damaged or foreign file counts
-as missing. Files are written to a temporary name and renamed, and no file is changed in place:
-processes need no locks.
+as missing. Files are written under a temporary name and renamed, and no file is changed in place,
+so processes need no locks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from xgrad.support import files
 
-#: Number of files that are kept. The least recently used ones are removed when one is added.
+#: Maximum number of files. Adding one removes the least recently used ones.
 LIMIT = 256
 
 
@@ -47,7 +47,7 @@ def check(folder: Path) -> None:
 
 
 def make() -> Path:
-    """Return the cache folder, made if it is missing; OSError if it cannot be used."""
+    """Return the cache folder, creating it if missing; raises OSError if it cannot be used."""
     folder = location()
     os.makedirs(folder, 0o700, exist_ok=True)
     check(folder)
@@ -55,28 +55,28 @@ def make() -> Path:
 
 
 def find(folder: Path, key: str) -> Path | None:
-    """Return the file of a key, and remove files of the key whose content lacks their digest."""
+    """Return the file of a key; remove files of the key whose content does not match the digest."""
     for name in os.listdir(folder):
         if name.startswith(key):
             path = folder / name
             with suppress(OSError):
                 if path.is_file() and name == _name(key, path.read_bytes()):
-                    with suppress(OSError):  # in a folder that is read only
-                        now = time.time_ns()  # finer than the clock of files
-                        os.utime(path, ns=(now, now))  # for the order in which files are removed
+                    with suppress(OSError):  # the folder may be read-only
+                        now = time.time_ns()  # finer than the clock of the file system
+                        os.utime(path, ns=(now, now))  # the oldest files are removed first
                     return path
                 path.unlink()
     return None
 
 
 def add(folder: Path, key: str, content: bytes) -> Path | None:
-    """Write the file of a key, and return its path; None if this fails, as on a full disk."""
+    """Write the file of a key, and return its path; None on failure, such as a full disk."""
     path = folder / _name(key, content)
     try:
         files.write(path, content)
     except OSError:
         return None
-    with suppress(OSError):  # of a file that another process removed
+    with suppress(OSError):  # another process may have removed a file
         kept = sorted(folder.glob("*.so"), key=os.path.getmtime, reverse=True)
         for old in kept[LIMIT:]:
             old.unlink()

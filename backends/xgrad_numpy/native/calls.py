@@ -1,8 +1,8 @@
-"""Instructions that are one call of a function of C: products, loops of NumPy, reductions, indices
-and their checks.
+"""Instructions that are one call of a C function: products, NumPy's loops, reductions, indices.
 
-Each kind has a method `of`, which returns None for instructions that are none, the `places` that it
-accesses, the one that it writes to last, and its `text` as C.
+Checks of indices are calls, too. Each kind of call has a method `of`, which returns None for other
+instructions, the `places` that the call accesses, the one that it writes to last, and its `text` in
+C.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from xgrad_numpy.native.reductions import (
 from xgrad_numpy.native.runtime import Runtime
 from xgrad_numpy.native.ways import with_bits_of_numpy
 
-#: Functions whose loops have the same bits however the elements are shared out: a test looks.
+#: Functions whose loops give the same bits however the elements are shared out; a test checks it.
 LOOPS = frozenset(
     {np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.tanh, np.sin, np.cos}
 )
@@ -48,16 +48,16 @@ _SYMBOLS = {
 
 @dataclass(slots=True, eq=False)
 class NativeCall(ABC):
-    """A call of a function of C.
+    """A call of a C function.
 
     Attributes
     ----------
     instruction : Instruction
         The instruction.
     places : list of Place
-        What it reads, and last what it writes to.
+        The places that it reads, and last the one that it writes to.
     may_fail : bool
-        Whether its text is an expression, which is not 0 where the replay is not to go on.
+        Whether its text is an expression, which is nonzero if the replay must not go on.
     """
 
     instruction: Instruction
@@ -66,32 +66,34 @@ class NativeCall(ABC):
 
     @property
     def loops(self) -> Mapping[str, Loop]:
-        """The loops of NumPy that it needs, by the names of their variables."""
+        """The NumPy loops that it needs, by the names of their variables."""
         return {}
 
     @abstractmethod
     def text(self, first: int) -> str:
-        """Return the call in C, given the index of its first place in the table of addresses,
-        ``p``.
+        """Return the call in C.
+
+        `first` is the index of its first place in the table of addresses, ``p``.
         """
 
     def has_bits_of_numpy(self, runtime: Runtime) -> bool:
-        """Return whether C computes the bits of NumPy, where that has to be tried out.
+        """Return whether C computes NumPy's bits, if that has to be tried out.
 
         Called before `text`, and again if the number of threads has changed.
         """
         return True
 
     def is_worth_a_call(self, least: int) -> bool:
-        """Return whether C is to execute it alone, where single loops are worth it from `least`
-        elements on.
+        """Return whether C should execute it alone.
+
+        `least` is the number of elements from which C is worth it for single loops.
         """
         return self.places[-1].array.size >= least
 
 
 @dataclass(slots=True, eq=False)
 class Multiplication(NativeCall):
-    """A matrix product: as its arrays say, and the way to compute it."""
+    """A matrix product: as its arrays describe it, and the way to compute it."""
 
     product: Product
     way: Product
@@ -112,8 +114,10 @@ class Multiplication(NativeCall):
         )
 
     def has_bits_of_numpy(self, runtime: Runtime) -> bool:
-        """Return whether the runtime computes the bits of NumPy, and choose how."""
-        arrays = [place.array for place in self.places]  # slots may get other arrays meanwhile
+        """Return whether the runtime computes NumPy's bits; choose the way to compute them."""
+        arrays = [
+            place.array for place in self.places
+        ]  # slots may get other arrays before the next call
         way = with_bits_of_numpy(self.product, self.instruction.function, arrays, runtime)
         self.way = way or self.product
         return way is not None
@@ -125,7 +129,7 @@ class Multiplication(NativeCall):
 
 @dataclass(slots=True, eq=False)
 class CallWithLoop(NativeCall):
-    """A call that is given a loop of NumPy, by the name of a variable."""
+    """A call with a NumPy loop as an argument, by the name of a variable."""
 
     name: str
     loop: Loop
@@ -138,8 +142,9 @@ class CallWithLoop(NativeCall):
 
 @dataclass(slots=True, eq=False)
 class LoopCall(CallWithLoop):
-    """A function without an expression, by NumPy's inner loop: of contiguous operands of the dtype
-    of the result.
+    """A function without an expression, computed by NumPy's inner loop.
+
+    Its operands are contiguous, and have the dtype of the result.
     """
 
     @classmethod
@@ -183,7 +188,7 @@ class Extremes(NativeCall):
 
     @classmethod
     def of(cls, x: Instruction) -> Extremes | None:
-        """Return an instruction as one."""
+        """Return an instruction as a search for extremes."""
         if x.function not in (
             functions.largest_of_rows,
             functions.smallest_of_rows,
@@ -215,15 +220,13 @@ class Extremes(NativeCall):
 
 @dataclass(slots=True, eq=False)
 class Reduction(CallWithLoop):
-    """Sums, or largest or smallest elements, over some axes of an array without gaps, by NumPy's
-    inner loop.
-    """
+    """Sums, or extremes, over some axes of an array without gaps, by NumPy's inner loop."""
 
     layout: ReducedAxes
 
     @classmethod
     def of(cls, x: Instruction) -> Reduction | None:
-        """Return an instruction as one."""
+        """Return an instruction as a reduction."""
         function = REDUCTIONS.get(x.function)
         if function is None or not is_planned(x) or x.options or len(x.operands) != 5:
             return None
@@ -244,7 +247,7 @@ class Reduction(CallWithLoop):
         return cls(x, places, f"{function.__name__}_{source.dtype}", loop, layout)
 
     def has_bits_of_numpy(self, runtime: Runtime) -> bool:
-        """Return whether the runtime computes the bits of NumPy."""
+        """Return whether the runtime computes NumPy's bits."""
         function, axis = REDUCTIONS[self.instruction.function], self.instruction.operands[1]
         return reductions_have_bits_of_numpy(
             function, self.layout, self.places[0].array, axis, self.loop, runtime
@@ -263,11 +266,11 @@ class Reduction(CallWithLoop):
 
 @dataclass(slots=True, eq=False)
 class Dots(CallWithLoop):
-    """The dot products of the rows of two arrays, by NumPy's loop."""
+    """The dot products of the rows of two arrays, by NumPy's inner loop."""
 
     @classmethod
     def of(cls, x: Instruction) -> Dots | None:
-        """Return an instruction as one."""
+        """Return an instruction as dot products."""
         if x.function is not np.vecdot or not is_planned(x) or x.options or len(x.operands) != 3:
             return None
         places = places_of(x.operands)
@@ -303,7 +306,7 @@ class Rows(NativeCall):
 
     @classmethod
     def of(cls, x: Instruction) -> Rows | None:
-        """Return an instruction as one."""
+        """Return an instruction as a selection of rows."""
         if x.function is not take_rows or not is_planned(x):
             return None
         places = places_of(x.operands)
@@ -324,15 +327,16 @@ class Rows(NativeCall):
 
 @dataclass(slots=True, eq=False)
 class Additions(NativeCall):
-    """Rows added to an array's rows at indices, which may repeat. An index out of range is an
-    error.
+    """Rows added to an array's rows at indices, which may repeat.
+
+    An index out of range is an error.
     """
 
     may_fail: ClassVar[bool] = True
 
     @classmethod
     def of(cls, x: Instruction) -> Additions | None:
-        """Return an instruction as one."""
+        """Return an instruction as additions to rows."""
         if x.function is not functions.index_add or not is_planned(x) or x.options:
             return None
         target, key, values = x.operands
@@ -361,9 +365,7 @@ class Additions(NativeCall):
 
 
 def _are_rows(x: np.ndarray, rows: np.ndarray, part: np.ndarray) -> bool:
-    """Return whether an array has the shape of the rows of another one at indices, and C can access
-    all three.
-    """
+    """Return whether an array has the shape of the rows of `x` at indices, and C can access all."""
     if rows.dtype not in _INDICES or not x.ndim or not x.size or not part.size:
         return False
     if (
@@ -377,20 +379,21 @@ def _are_rows(x: np.ndarray, rows: np.ndarray, part: np.ndarray) -> bool:
 
 @dataclass(slots=True, eq=False)
 class Elements(NativeCall):
-    """The elements of an array at indices, which are given for each axis. An index out of range
-    ends the replay.
+    """The elements of a matrix at indices, which are given for each axis.
+
+    An index out of range ends the replay.
     """
 
     may_fail: ClassVar[bool] = True
 
     @classmethod
     def of(cls, x: Instruction) -> Elements | None:
-        """Return an instruction as one."""
+        """Return an instruction as a selection of elements."""
         if x.function is not take_elements or not is_planned(x):
             return None
         source, key, out = x.operands
         places = places_of((source, *key, out))
-        if places is None or len(places) != 4:  # of a matrix: labels and their rows
+        if places is None or len(places) != 4:  # only for a matrix: rows and their labels
             return None
         matrix, *indices, target = (place.array for place in places)
         if matrix.dtype != target.dtype or matrix.ndim != 2 or not target.flags.c_contiguous:
@@ -418,7 +421,7 @@ class Elements(NativeCall):
 
 @dataclass(slots=True, eq=False)
 class BoundCheck(NativeCall):
-    """The check of the largest or the smallest integer of an array. A failure ends the replay."""
+    """A check of the largest or the smallest integer of an array. A failure ends the replay."""
 
     may_fail: ClassVar[bool] = True
     largest: bool
@@ -430,7 +433,7 @@ class BoundCheck(NativeCall):
 
     @classmethod
     def of(cls, x: Instruction) -> BoundCheck | None:
-        """Return an instruction as one."""
+        """Return an instruction as a check of a bound."""
         if x.function is not check_bound or not is_planned(x):
             return None
         expected, operand, largest, comparison, bound = x.operands
@@ -459,10 +462,10 @@ WRITE_LAST |= {functions.largest_of_rows, functions.smallest_of_rows}
 
 
 def call_of(x: Instruction, buffers: Bounds, *, products: bool, first: bool) -> NativeCall | None:
-    """Return an instruction as the call of a function of C, None if it is none.
+    """Return an instruction as a call of a C function; None if it is none.
 
-    `buffers` are memory of the program alone, and `products` are matrix products and indices. What
-    ends a replay is for the `first` part of a program.
+    `buffers` is the memory that only the program uses. Matrix products and indices are calls only
+    if `products`. Calls that may end a replay are only for the `first` part of a program.
     """
     call: NativeCall | None = LoopCall.of(x) or Extremes.of(x) or Reduction.of(x) or Dots.of(x)
     if call is None and products:

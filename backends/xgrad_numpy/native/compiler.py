@@ -1,4 +1,4 @@
-"""The C compiler: how it is found, what its output depends on, and calls of it."""
+"""The C compiler: how to find it, the inputs that its output depends on, and how to call it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pathlib import Path
 
 from xgrad.support.signals import SignalDelay
 
-_ARM = platform.machine() in ("aarch64", "arm64")  # where old Clang lacks -march=native
-#: Flags of every compilation. Kernels have NumPy's bits: there is no -ffast-math, and a product and
-#: a sum are not fused. -fno-trapping-math is left out: with it, GCC compiles ``(float)(int)x`` to a
-#: truncation of `x`, which gives -0.0 for -0.5, and floating-point exceptions, from which NumPy's
-#: warnings follow, need not come from the operations. Loops with divisions, comparisons, selections
-#: and casts are vectorized without it. -fno-strict-aliasing is there because a buffer holds values
-#: of several dtypes in turn. Warnings, which differ from compiler to compiler, are errors in tests
-#: alone.
+_ARM = platform.machine() in ("aarch64", "arm64")  # old Clang lacks -march=native there
+#: Flags of every compilation. Kernels have NumPy's bits: there is no -ffast-math, and products and
+#: sums are not contracted. -fno-trapping-math is left out. With it, GCC compiles ``(float)(int)x``
+#: to a truncation of `x`, which gives -0.0 for -0.5; and floating-point exceptions, from which
+#: NumPy's warnings follow, need not come from the operations. Loops with divisions, comparisons,
+#: selections and casts are vectorized without it. -fno-strict-aliasing is needed because a buffer
+#: holds values of several dtypes in turn. Warnings, which differ between compilers, are errors only
+#: in tests.
 FLAGS = (
     "-O2",
     "-ftree-vectorize",
@@ -40,13 +40,11 @@ FLAGS = (
 
 
 class Unavailable(Exception):
-    """The reason why there is no library, in one line: what is missing, and what to do."""
+    """The reason why there is no library, in one line: the missing part, and the remedy."""
 
 
 def find() -> list[str]:
-    """Return the command of the compiler: ``$CC``, a program on the path, or the package
-    ziglang.
-    """
+    """Return the compiler's command: ``$CC``, a program on the path, or the package ziglang."""
     if sys.platform not in ("linux", "darwin"):
         raise Unavailable(f"native kernels need Linux or macOS, got {sys.platform}")
     if given := os.environ.get("CC", "").strip():
@@ -75,10 +73,10 @@ def find() -> list[str]:
 
 
 def fingerprint(command: list[str]) -> list[object]:
-    """Return what the output of a compiler depends on, besides the source and the flags.
+    """Return all that a compiler's output depends on, besides the source and the flags.
 
-    The compiler's version would take the start of a process: the path, the size and the time of
-    change of each program that the command names replace it.
+    Asking the compiler for its version would start a process. Instead, the path, size and
+    modification time of each program that the command names are used.
     """
     programs = [os.path.realpath(path) for word in command if (path := shutil.which(word))]
     status = [os.stat(path) for path in programs]
@@ -86,18 +84,18 @@ def fingerprint(command: list[str]) -> list[object]:
 
 
 def cpu() -> str:
-    """Return the model and the features of the CPU, on which ``-march=native`` depends."""
+    """Return the model and the features of the CPU, which determine ``-march=native``."""
     if sys.platform == "darwin":
         names = ("machdep.cpu.brand_string", "machdep.cpu.features", "machdep.cpu.leaf7_features")
         return "\n".join(map(_sysctl, names))
     with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-        first = takewhile(str.strip, file)  # the lines of the first processor
-        # The clock rate, and what is measured at each start, change.
+        first = takewhile(str.strip, file)  # lines of the first processor
+        # The clock rate changes, and so does the value measured at each start.
         return "".join(line for line in first if not re.match(r"(?i)cpu MHz|bogomips", line))
 
 
 def _sysctl(name: str) -> str:
-    """Return a property of macOS, "" for one that this machine lacks."""
+    """Return a property of macOS; "" for one that this machine lacks."""
     buffer, size = ctypes.create_string_buffer(1 << 12), ctypes.c_size_t(1 << 12)
     ctypes.CDLL(None).sysctlbyname(
         name.encode(), buffer, ctypes.byref(size), None, ctypes.c_size_t(0)
@@ -106,7 +104,7 @@ def _sysctl(name: str) -> str:
 
 
 def build(command: list[str], source: str, folder: str, timeout: float) -> str:
-    """Compile a C source in a folder, which the caller removes, and return the library's path."""
+    """Compile a C source in a folder that the caller removes; return the path of the library."""
     Path(folder, "kernels.c").write_text(source, encoding="utf-8")
     status, output = run(
         [*command, *FLAGS, "-o", "kernels.so", "kernels.c", "-lm"], folder, timeout
@@ -125,14 +123,14 @@ def build(command: list[str], source: str, folder: str, timeout: float) -> str:
 def run(command: list[str], folder: str, timeout: float) -> tuple[int, str]:
     """Run a command in a folder, and return its exit status and its output.
 
-    The command has a process group of its own, which is killed if it takes longer than `timeout`
-    seconds, and if a signal, such as Ctrl-C, interrupts this function. The compiler's temporary
-    files are in the folder.
+    The command has its own process group. It is killed if it takes longer than `timeout` seconds,
+    or if a signal, such as Ctrl-C, interrupts this function. The compiler's temporary files are in
+    the folder.
     """
     env = os.environ | {"LC_ALL": "C", "TMPDIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
     process: subprocess.Popen[str] | None = None
     try:
-        # Without the delay, a signal during the start would leave a process that has no name here.
+        # Without the delay, a signal during the start would leave a process that is not known here.
         with SignalDelay() as delay, delay.held():
             process = subprocess.Popen(
                 command, cwd=folder, env=env, start_new_session=True, text=True, errors="replace",
@@ -142,7 +140,7 @@ def run(command: list[str], folder: str, timeout: float) -> tuple[int, str]:
     except BaseException as error:
         if process is not None:
             with process:  # closes the pipe and waits
-                if process.returncode is None:  # not waited for, so its number is not reused
+                if process.returncode is None:  # not waited for, so its id is not reused
                     with suppress(OSError):
                         os.killpg(process.pid, signal.SIGKILL)
         if isinstance(error, subprocess.TimeoutExpired):

@@ -1,7 +1,7 @@
 """Calls of the native kernels of convolution, convolution.c.
 
-All functions return None where there is no kernel: the products have to have NumPy's bits, see
-`ways`. To try that takes as long as some calls, and is left until a shape is seen again.
+All functions return None where there is no kernel: products must have NumPy's bits, see `ways`.
+Trying that takes as long as some calls, so it waits until a shape is seen again.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from xgrad_numpy.native.windows import (
 
 Pair = tuple[int, int]
 
-_LINE = 64  # bytes of a line of a cache
+_LINE = 64  # bytes of a cache line
 _CACHE = 1 << 20  # bytes of shifted rows that are copied at once
-_SMALL = 10**6  # products of two numbers up to which OpenBLAS multiplies without copies of its own
-_RARE = 2  # calls for a shape that are left to NumPy
+_SMALL = 10**6  # products of two numbers up to which OpenBLAS makes no copies of its own
+_RARE = 2  # number of calls for a shape that are left to NumPy
 _MOST = 1 << 24  # elements of scratch memory for products
 
 
 class Plane(NamedTuple):
-    """A window over two axes, with the padding before them only, which may be negative."""
+    """A window over two axes, with the padding before them only; it may be negative."""
 
     kernel: Pair
     stride: Pair
@@ -66,13 +66,14 @@ class _Convolution(ctypes.Structure):
 
 
 class _Call(NamedTuple):
-    struct: Any  # its address
+    struct: Any  # address of the struct
     scratch: int  # elements of scratch memory
 
 
 def correlate(x: Any, weight: Any, bias: Any, plane: Plane) -> Any:
-    """Return the correlation of rows and a weight as a matrix of shape (out, ...), plus a bias
-    unless None.
+    """Return the correlation of rows with a weight, plus a bias unless it is None.
+
+    The weight is a matrix of shape (out, ...).
     """
     x = with_adjacent_columns(x)
     call = _prepared("correlate", x, plane, len(weight), x.shape)
@@ -101,7 +102,7 @@ def weight_gradient(x: Any, g: Any, plane: Plane) -> Any:
 
 
 def scatter(g: Any, weight: Any, plane: Plane, size: Pair) -> Any:
-    """Return the transpose of a correlation with a weight as a matrix, for rows of this size."""
+    """Return the transpose of a correlation, for rows of this size; the weight is a matrix."""
     g, channels = contiguous(g), weight.shape[1] // (plane.kernel[0] * plane.kernel[1])
     shape = size[0], channels, g.shape[2], size[1]
     call = _prepared("scatter", g, plane, g.shape[1], shape)
@@ -113,7 +114,7 @@ def scatter(g: Any, weight: Any, plane: Plane, size: Pair) -> Any:
 
 
 def _scratch(call: _Call, dtype: Any) -> Any:
-    """Return scratch memory that begins with a line of a cache."""
+    """Return scratch memory that starts at a cache line."""
     memory = np.empty(call.scratch + _LINE // dtype.itemsize, dtype)
     start = -memory.__array_interface__["data"][0] % _LINE // dtype.itemsize
     return memory[start : start + call.scratch]
@@ -134,7 +135,7 @@ def _prepared(
 
 @lru_cache(1024)
 def _calls(*key: Any) -> list[int]:
-    """Return the number of calls for a shape, in a list that the caller changes."""
+    """Return the number of calls for a shape, in a list that the caller updates."""
     return [0]
 
 
@@ -149,7 +150,7 @@ def _call(
     is_contiguous: bool,
     threads: int,
 ) -> _Call | None:
-    """Return the argument of a function for an input of a shape; the arrays are added in C."""
+    """Return the argument of a kernel for an input of a shape; C adds the arrays."""
     height, channels, images, width = shape
     (high, wide), (down, right), (top, left), dilation, (rows, columns) = plane
     inner, plain = (
@@ -172,7 +173,7 @@ def _call(
     elif name == "scatter":
         together = _together_scattered(outputs, inner, images, columns, item, threads, dtype)
     pitch = images * columns if direct or name == "scatter" else _pitch(together * columns, dtype)
-    size = channels * wide * pitch  # from row to row under the kernel
+    size = channels * wide * pitch  # elements from row to row under the kernel
     layout = together * columns, pitch, down * size
     if product is not None:
         product = _of_part(name, product, *layout[:2])
@@ -195,7 +196,7 @@ def _call(
         block = max(1, (_CACHE // (size * dtype.itemsize) - high) // down + 1)
         blocks = -(-rows // block)
         if not in_place or images // together < threads:
-            blocks = min(rows, -(-blocks // threads) * threads)  # as many for each thread
+            blocks = min(rows, -(-blocks // threads) * threads)  # the same number for each thread
         struct.block = -(-rows // blocks)
         struct.scratch = struct.panels = 0 if direct else ((struct.block - 1) * down + high) * size
         if is_gradient and product.most:
@@ -208,11 +209,10 @@ def _call(
 
 
 def _in_place(name: str, outputs: int, inner: int, columns: int, dtype: Any) -> Product | None:
-    """Return the product of a row of the output with panels of columns that are read where they
-    are.
+    """Return the product of a row of the output with panels of columns that are read in place.
 
-    None if it has not NumPy's bits. Each number of the result is a sum of its own: parts of the
-    images have the same.
+    None if it does not have NumPy's bits. Each number of the result is a separate sum, so parts of
+    the images have the same bits.
     """
     if columns % _panel_lanes(dtype):
         return None
@@ -220,8 +220,9 @@ def _in_place(name: str, outputs: int, inner: int, columns: int, dtype: Any) -> 
 
 
 def _of_part(name: str, product: Product, columns: int, stride: int) -> Product:
-    """Return a product in place for some images, of which rows under the kernel are `stride`
-    elements long.
+    """Return a product in place for some of the images.
+
+    Rows under the kernel are `stride` elements long.
     """
     if name == "scatter":
         return replace(product, columns=columns, out_stride=columns)
@@ -230,30 +231,29 @@ def _of_part(name: str, product: Product, columns: int, stride: int) -> Product:
 
 @cache
 def _panel_lanes(dtype: Any) -> int:
-    """Return the columns of a vector, or, where there are no panels, a number that divides no
-    other.
-    """
+    """Return the columns of a vector; without panels, a number that divides no other."""
     return int(function("panel_lanes", dtype)()) or 1 << 62
 
 
 def _pitch(columns: int, dtype: Any) -> int:
-    """Return the elements from row to row of scratch memory: an odd number of lines of a cache.
+    """Return the elements from row to row of scratch memory: an odd number of cache lines.
 
-    Rows that are a power of two apart share few sets of it, so that a panel would not stay in
-    the cache.
+    Rows that are a power of two apart share few sets of the cache, so that a panel would not stay
+    in it.
     """
     line = _LINE // int(dtype.itemsize)
     return (-(-columns // line) | 1) * line
 
 
 def _in_panels(columns: int, dtype: Any) -> int:
-    """Return the number of columns of all panels that these are in."""
+    """Return the total number of columns of the panels that hold these columns."""
     return -(-columns // _panel_lanes(dtype)) * _panel_lanes(dtype)
 
 
 def _together_in_place(images: int, columns: int, item: int, threads: int, dtype: Any) -> int:
-    """Return for how many images a thread copies rows at once: as fit its cache, in whole
-    vectors.
+    """Return the number of images for which a thread copies rows at once.
+
+    The rows fit into its cache, and consist of whole vectors.
     """
     parts = [n for n in _divisors(images) if n * columns % _panel_lanes(dtype) == 0]
     parts = [n for n in parts if images // n >= threads] or parts
@@ -261,8 +261,9 @@ def _together_in_place(images: int, columns: int, item: int, threads: int, dtype
 
 
 def _together_multiplied(outputs: int, inner: int, images: int, columns: int, dtype: Any) -> int:
-    """Return how many images a product has: so few that it is small, if that does not change the
-    bits, or all.
+    """Return the number of images of one product.
+
+    It is small enough for a small product, if that does not change the bits; otherwise it is all.
     """
     for together in _divisors(images)[-2::-1]:
         part = together * columns
@@ -278,8 +279,9 @@ def _together_multiplied(outputs: int, inner: int, images: int, columns: int, dt
 def _together_scattered(
     outputs: int, inner: int, images: int, columns: int, item: int, threads: int, dtype: Any
 ) -> int:
-    """Return how many images are scattered at once: those whose products fit into a cache, if the
-    bits are the same.
+    """Return the number of images that are scattered at once.
+
+    Their products fit into a cache, if that does not change the bits.
     """
     parts = [n for n in _divisors(images) if n * columns >= 32 and images // n >= threads]
     together = max((n for n in parts if n * item <= _CACHE), default=min(parts, default=images))
@@ -295,8 +297,9 @@ def _divisors(number: int) -> list[int]:
 
 
 def _may_split(shape: Pair, columns: int, part: int, dtype: Any, mT: bool = False) -> bool:
-    """Return whether a product with a matrix of this shape, which may be transposed, has the bits
-    of its parts.
+    """Return whether a product has the bits of its parts.
+
+    Its matrix has this shape, and may be transposed.
     """
     rng = np.random.default_rng(0)
     x = rng.standard_normal(shape[::-1] if mT else shape).astype(dtype)
@@ -317,8 +320,8 @@ def _ways(
 ) -> Ways:
     """Return the ways to compute the product for a row of the output.
 
-    Rows under the kernel are `stride` elements long, and `step` elements are from those of an
-    output to the next.
+    Rows under the kernel are `stride` elements long. The rows under one output row begin `step`
+    elements before the rows under the next.
     """
     weight = np.empty((2, outputs, inner), dtype)
     memory, size = np.empty(inner * stride + step, dtype), dtype.itemsize

@@ -1,8 +1,8 @@
-"""Copy propagation: statements read an array in place of its copy.
+"""Copy propagation: statements read an array instead of its copy.
 
 The interpreter repeats short operands, such as a row that is added to all rows of a matrix, in a
-buffer, since NumPy's inner loops are faster then. Loops of C read the row itself. Most copies have
-no reader then, and are left out.
+buffer, because NumPy's inner loops are then faster. Loops in C read the row itself. Most copies
+then have no reader, and are left out.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from xgrad_numpy.native.statements import Statement, place_in
 def propagate_copies(
     instructions: Sequence[Instruction], statements: Sequence[Statement | None], buffers: Bounds
 ) -> dict[int, Statement]:
-    """Let statements read what has been copied to `buffers`, and return the copies by their
-    indices.
-    """
-    copies: list[Statement] = []  # whose source and result have not changed since
+    """Let statements read the sources of copies in `buffers`; return the copies by index."""
+    copies: list[Statement] = []  # copies whose source and result are unchanged since
     found: dict[int, Statement] = {}
     for i, (x, statement) in enumerate(zip(instructions, statements, strict=True)):
         if statement is None:
@@ -33,9 +31,8 @@ def propagate_copies(
         for k, place in enumerate(statement.inputs):
             source = next((y.inputs[0] for y in copies if _reads(place, y.out)), None)
             original = source and place_in(source.operand, statement.shape)
-            if original is None or (
-                original.moves and not statement.private
-            ):  # an input may be the state itself
+            # an input may be a part of the state
+            if original is None or (original.moves and not statement.private):
                 continue
             if original.is_same(statement.out) or original.is_apart(statement.out):
                 statement.inputs[k], statement.rewritten = original, True
@@ -48,7 +45,7 @@ def propagate_copies(
 
 
 def _reads(place: Place, copied: Place) -> bool:
-    """Return whether a statement reads all of what was copied, in its shape or broadcast."""
+    """Return whether a statement reads exactly the copied array, in its shape or broadcast."""
     x, y = place.array, copied.array
     return place.address == copied.address and (x.shape, x.strides, x.dtype) == (
         y.shape,
@@ -60,7 +57,7 @@ def _reads(place: Place, copied: Place) -> bool:
 def _unchanged(
     copies: Iterable[Statement], written: Sequence[np.ndarray], *, private: bool
 ) -> list[Statement]:
-    """Return the copies that a write may not have changed, nor what they are copies of.
+    """Return the copies whose source and result a write cannot have changed.
 
     An input may be the state that a write changes, unless the write is `private`.
     """

@@ -1,11 +1,10 @@
-"""Matrix products of eager mode, in panels or shared out over the threads of the pool, with the
-bits of NumPy.
+"""Matrix products of eager mode, in panels or shared out over the pool's threads.
 
-On a machine with other load, a product on several threads of BLAS waits for the slowest: it can
-take ten times as long as on one. The pool does not wait for threads that come late. And after each
-of its products a thread of BLAS looks for the next one in a loop, for some 30 ms, in which it is in
-the way of the pool: so once the pool is loaded, all that BLAS would multiply on several threads is
-done here.
+They have NumPy's bits. On a machine with other load, a product on several BLAS threads waits for
+the slowest: it can take ten times as long as on one thread. The pool does not wait for threads that
+come late. After each product a BLAS thread also polls for the next one for some 30 ms, and slows
+down the pool. So once the pool is loaded, it computes all products that BLAS would multiply on
+several threads.
 """
 
 from __future__ import annotations
@@ -21,26 +20,26 @@ from xgrad_numpy.native.runtime import Runtime, loaded_runtime, tables_of
 from xgrad_numpy.native.ways import with_bits_of_numpy
 from xgrad_numpy.products import sharing
 
-# products of a shape and a layout after which they are shared out, since that is tried out first
+# number of products of a shape and layout after which they are tried out, and shared out
 _WARM = 8
-_MOST = 1 << 12  # shapes and layouts that are remembered
+_MOST = 1 << 12  # maximum number of shapes and layouts that are remembered
 
-#: The number of products so far, or how the runtime computes them, None if NumPy does.
+#: The number of products so far, or how the runtime computes them; None if NumPy does.
 _KNOWN: dict[Any, int | _Shared | None] = {}
 _OBJECTS, _ = tables_of(3)
 _WITH_ROW, _ = tables_of(4)
-_CHANGED = -2  # of products.c: the number of threads is another one
+_CHANGED = -2  # of products.c: the number of threads has changed
 
 
 class _Shared:
-    """Products of a shape and a layout that the runtime computes, for a number of threads."""
+    """Products of one shape and layout that the runtime computes, for a number of threads."""
 
     __slots__ = ("_functions", "_struct", "reference", "threads")
 
     def __init__(self, struct: ProductStruct, threads: int, runtime: Runtime) -> None:
         self._struct = struct
-        # While BLAS has one thread, no other thread of Python runs: a product of NumPy that it
-        # began would have other bits.
+        # While BLAS has one thread, no other Python thread may run: a NumPy product that it began
+        # would have other bits.
         self._functions = runtime.functions if struct.most else runtime.alone
         self.reference, self.threads = ctypes.byref(struct), threads
 
@@ -49,7 +48,7 @@ class _Shared:
     ) -> int:
         """Write the product, plus a row, to memory.
 
-        Return the exceptions of arithmetic, or a negative number and leave `out`.
+        Returns the arithmetic exceptions, or a negative number if `out` is unchanged.
         """
         functions = self._functions
         if row is None:
@@ -70,11 +69,10 @@ def product(
     out: np.ndarray | None,
     row: np.ndarray | None = None,
 ) -> np.ndarray | None:
-    """Return a product by `function`, of matrices, of stacks of one shape, or of a matrix and a
-    vector.
+    """Return a product by `function`: of matrices, of stacks, or of a matrix and a vector.
 
-    To a product of matrices in new memory, a `row` of its dtype is added. None if NumPy is to
-    compute it.
+    Stacks have one shape. A `row` of the same dtype is added to a product of matrices in new
+    memory. None if NumPy should compute the product.
     """
     layout = None if out is None else (out.shape, out.strides, out.dtype)
     key = x1.shape, x1.strides, x2.shape, x2.strides, x1.dtype, x2.dtype, layout
@@ -98,13 +96,14 @@ def product(
 
 
 def _empty(x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
-    """Return memory for a product: of matrices, of stacks of them, or of a matrix and a vector."""
+    """Return memory for a product of matrices, of stacks, or of a matrix and a vector."""
     return np.empty(x1.shape[:-1] + (x2.shape[-1:] if x2.ndim > 1 else ()), x1.dtype)
 
 
 def _note(key: Any, function: Any, arrays: tuple[Any, ...]) -> None:
-    """Note a product that NumPy computes. From the number of `_WARM` on, products like it are
-    known.
+    """Count a product that NumPy computes.
+
+    At the number `_WARM`, find out how to compute products like it.
     """
     runtime = loaded_runtime()
     if runtime is None:
@@ -112,14 +111,14 @@ def _note(key: Any, function: Any, arrays: tuple[Any, ...]) -> None:
     x1, x2, out = arrays
     threads = runtime.functions.threads()
     if sharing.follow(threads) or len(_KNOWN) >= _MOST:
-        _KNOWN.clear()  # for another number of threads, bits of NumPy may be others
+        _KNOWN.clear()  # NumPy's bits may differ for another number of threads
     count = _KNOWN.get(key, 0)
     if not isinstance(count, int) or (x2.ndim > 1 and x1.size * x2.shape[-1] <= sharing.above):
         return
     _KNOWN[key] = count + 1
     if count + 1 >= _WARM:
         if out is None and x1.ndim > 2 and function(x1, x2).strides != _empty(x1, x2).strides:
-            _KNOWN[key] = None  # of stacks whose axes are permuted, NumPy's results are, too
+            _KNOWN[key] = None  # NumPy permutes the result's axes like the operands'
             return
         out = _empty(x1, x2) if out is None else out
         layout = layout_of(function, (x1, x2, out))

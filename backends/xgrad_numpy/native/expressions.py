@@ -1,9 +1,9 @@
-"""The expression of C for each elementwise function of NumPy, with NumPy's bits.
+"""C expressions for NumPy's elementwise functions, with NumPy's bits.
 
 IEEE 754 defines arithmetic, roots, comparisons and casts for both, as long as the compiler neither
 contracts a product and a sum nor reorders. Other functions, such as ``exp``, have bits of NumPy's
-own, and no expression. `maximum` and `minimum` of two zeros depend on NumPy's instructions: they
-are tried out.
+own, and no expression. For two zeros, the results of `maximum` and `minimum` depend on the
+instructions that NumPy uses: they are tried out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-#: Types of C by dtype, in memory.
+#: C types by dtype, in memory.
 MEMORY_TYPES: dict[np.dtype[Any], str] = {
     np.dtype("float32"): "float", np.dtype("float64"): "double", np.dtype("bool"): "uint8_t",
     np.dtype("int32"): "int32_t", np.dtype("int64"): "int64_t",
@@ -33,8 +33,8 @@ _COMPARISONS: dict[Any, str] = {
     np.equal: "{0} == {1}",
     np.not_equal: "{0} != {1}",
 }
-#: Of floats of a type ``{t}``: functions of runtime.h without the exception for NaN, of which NumPy
-#: does not warn.
+#: For floats of a type ``{t}``: functions of runtime.h that raise no exception for NaN, because
+#: NumPy does not warn of it.
 _QUIET: dict[Any, str] = {
     np.less: "less_{t}({0}, {1})",
     np.less_equal: "less_equal_{t}({0}, {1})",
@@ -51,7 +51,7 @@ _OF_BOOLS: dict[Any, str] = {
     np.bitwise_xor: "{0} ^ {1}",
     np.invert: "!{0}",
 }
-#: In unsigned arithmetic, which wraps around as NumPy's does, and is defined in C.
+#: In unsigned arithmetic, which wraps around like NumPy's, and is defined in C.
 _OF_INTEGERS: dict[Any, str] = {
     np.add: "({t})(({u}){0} + ({u}){1})",
     np.subtract: "({t})(({u}){0} - ({u}){1})",
@@ -65,8 +65,9 @@ _OF_INTEGERS: dict[Any, str] = {
 
 
 def expression(function: Any, dtype: Any) -> str | None:
-    """Return the expression of a function of NumPy that computes in a dtype, with ``{0}`` and
-    ``{1}``, or None.
+    """Return the C expression of a NumPy function that computes in a dtype; None if there is none.
+
+    Its operands are ``{0}`` and ``{1}``.
     """
     if dtype not in MEMORY_TYPES:
         return None
@@ -90,8 +91,9 @@ def expression(function: Any, dtype: Any) -> str | None:
 
 
 def _extremum(function: Any, dtype: Any) -> str | None:
-    """Return the expression of `maximum` or `minimum`: the first operand if it is NaN, larger, or
-    equal and chosen.
+    """Return the expression of `maximum` or `minimum`.
+
+    It chooses the first operand if that is NaN, or more extreme, or equal and preferred.
     """
     first = chooses_first(function, dtype)
     if first is None:
@@ -105,10 +107,10 @@ def _extremum(function: Any, dtype: Any) -> str | None:
 
 @cache
 def chooses_first(function: Any, dtype: Any) -> bool | None:
-    """Return whether `maximum` or `minimum` returns the first of two zeros, None if neither always
-    holds.
+    """Return whether `maximum` or `minimum` returns the first of two zeros.
 
-    Which one depends on the instructions that NumPy uses, and may depend on the size of an array.
+    None if neither operand is always returned. The choice depends on the instructions that NumPy
+    uses, and may depend on the size of an array.
     """
     for first in (False, True):
         if all(_chooses_first(function, dtype, size) == first for size in range(1, 130)):
@@ -117,8 +119,9 @@ def chooses_first(function: Any, dtype: Any) -> bool | None:
 
 
 def _chooses_first(function: Any, dtype: Any, size: int) -> bool | None:
-    """Return whether a function of zeros of both signs returns the first operand, None if neither
-    always holds.
+    """Return whether a function of zeros of both signs returns the first operand.
+
+    None if neither operand is always returned.
     """
     plus, minus = np.zeros(size, dtype), np.full(size, -0.0, dtype)
     signs = np.signbit(function(plus, minus)), ~np.signbit(function(minus, plus))

@@ -1,11 +1,11 @@
-"""Fusion: runs of elementwise instructions on buffers become loops that read and write each element
-once.
+"""Fusion: runs of elementwise instructions on buffers become loops.
 
-A `Run` is what one call of C does: nests of loops, and calls of functions between them, such as
-matrix products. A `Nest` is what C has as nested loops over the elements of arrays of one shape. It
-executes its statements one after the other for each element, in place of each for all elements.
-That gives the same values because any two places that its statements access, and one writes to, are
-the same for each element, or apart in memory: `_may_join` looks.
+The loops read and write each element once. A `Run` is one call of C: nests of loops, and between
+them calls of functions, such as matrix products. A `Nest` is nested loops over the elements of
+arrays of one shape. For each element it executes its statements one after the other, instead of
+each statement for all elements. The values are the same because any two places that its statements
+access, one of them to write, are the same for each element, or apart in memory: `_may_join` checks
+it.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from xgrad_numpy.native.copy_propagation import propagate_copies
 from xgrad_numpy.native.places import Bounds, Place, array_in, distinct, is_within, overlap, without
 from xgrad_numpy.native.statements import Statement, statement_of
 
-_STREAMS = 12  # arrays that a loop reads or writes at most
-_LARGE = (
-    1 << 14
-)  # elements from which a single statement is worth a call of C, whose threads share it out
+_STREAMS = 12  # maximum number of arrays that a loop reads or writes
+# elements from which a single statement is worth a C call, whose threads share it out
+_LARGE = 1 << 14
 
 
 @dataclass(slots=True, eq=False)
 class Nest:
-    """Statements over one shape, and which of their results are needed afterwards."""
+    """Statements over one shape, and the results that are needed afterwards."""
 
     statements: list[Statement]
     stored: list[Place] = field(default_factory=list)
@@ -44,7 +43,7 @@ Part = Nest | NativeCall
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """Instructions in a row that become one call."""
+    """Consecutive instructions that become one call."""
 
     parts: list[Part]
 
@@ -53,13 +52,12 @@ def fuse(
     parts: Sequence[Sequence[Instruction]], memory: np.ndarray, outputs: Sequence[Slot], *,
     products: bool = False, least: int = _LARGE,
 ) -> list[list[Any]]:  # fmt: skip
-    """Return the parts of a program, with runs in the place of instructions that become several
-    statements.
+    """Return the parts of a program, with runs in place of the instructions that C executes.
 
-    Results in `memory`, where all buffers are, are stored only if an instruction reads them later,
+    Results in `memory`, which holds all buffers, are stored only if a later instruction reads them,
     or they are outputs. Matrix products, indices and their checks are left to NumPy unless
     `products`, and so are single statements of fewer than `least` elements. The first part may end
-    a replay, since it has changed nothing but buffers.
+    a replay, because it has changed nothing but buffers.
     """
     instructions = list(chain.from_iterable(parts))
     statements = [statement_of(x) for x in instructions]
@@ -69,13 +67,13 @@ def fuse(
             statement.private = statement.out.is_new or is_within(statement.out.bounds, buffers)
             if (statement.out.moves or statement.moves) and not statement.private:
                 statements[i] = None
-    copies = propagate_copies(instructions, statements, buffers)  # by the index of the instruction
+    copies = propagate_copies(instructions, statements, buffers)  # by index of the instruction
     accesses = [
         _Access.of(x, statement) for x, statement in zip(instructions, statements, strict=True)
     ]
     kept = [byte_bounds(slot.array) for slot in outputs if isinstance(slot.array, np.ndarray)]
     for x, access in zip(instructions, accesses, strict=True):
-        if x.results and not isinstance(x.function, np.ufunc):  # what it returns may be a view
+        if x.results and not isinstance(x.function, np.ufunc):  # the result may be a view
             kept += access.reads
     unread = {
         i for i, x in copies.items() if _is_dead(x.out.bounds, buffers, accesses[i + 1 :], kept)
@@ -112,17 +110,17 @@ def fuse(
 
 
 def _is_worth_a_call(row: Sequence[Statement | NativeCall], least: int) -> bool:
-    """Return whether C is to execute instructions: more than one, or one of many elements."""
+    """Return whether C should execute instructions: several, or one of many elements."""
     if len(row) != 1:
         return len(row) > 1
     (x,) = row
     if isinstance(x, NativeCall):
         return x.is_worth_a_call(least)
-    return x.rewritten or x.out.array.size >= least  # the interpreter would read the copy
+    return x.rewritten or x.out.array.size >= least  # the interpreter would read a copy
 
 
 def _parts_of(row: Sequence[Statement | NativeCall]) -> list[Part]:
-    """Return nests of the statements, and the other parts, in their order."""
+    """Return the parts in order: nests of the statements, and all others."""
     parts: list[Part] = []
     for are_statements, group in groupby(row, lambda x: isinstance(x, Statement)):
         if are_statements:
@@ -133,7 +131,7 @@ def _parts_of(row: Sequence[Statement | NativeCall]) -> list[Part]:
 
 
 def _nests(statements: Sequence[Statement]) -> list[Nest]:
-    """Return nests with the statements in their order."""
+    """Return nests with the statements in order."""
     nests: list[Nest] = []
     for statement in statements:
         nest = Nest([statement])
@@ -144,11 +142,10 @@ def _nests(statements: Sequence[Statement]) -> list[Nest]:
 
 
 def _may_join(nest: Nest, later: Nest) -> bool:
-    """Return whether a nest may be executed for each element together with the one before it, and
-    gains by it.
+    """Return whether two nests may be executed together for each element, and gain by it.
 
-    It gains by elements that are at hand. Loops over many arrays are slow, since each is a stream
-    from memory.
+    They gain if they share elements. Loops over many arrays are slow, because each array is a
+    stream from memory.
     """
     if nest.statements[0].shape != later.statements[0].shape:
         return False
@@ -174,9 +171,7 @@ def _may_join(nest: Nest, later: Nest) -> bool:
 
 @dataclass(slots=True)
 class _Access:
-    """The memory that an instruction may read, and the memory that it overwrites entirely, by their
-    bounds.
-    """
+    """Bounds of the memory that an instruction may read, and of what it overwrites entirely."""
 
     reads: list[Bounds]
     overwrites: Bounds | None
@@ -202,10 +197,10 @@ class _Access:
 def _is_dead(
     place: Bounds, buffers: Bounds, later: Sequence[_Access], kept: Sequence[Bounds]
 ) -> bool:
-    """Return whether what was written to a place is not read again."""
+    """Return whether the values written to a place are not read again."""
     if not is_within(place, buffers):
         return False
-    left = [place]  # what has not been overwritten
+    left = [place]  # parts that have not been overwritten
     for access in later:
         if any(overlap(part, read) for part in left for read in access.reads):
             return False
@@ -217,11 +212,10 @@ def _is_dead(
 
 
 def loops_of(nest: Nest) -> tuple[list[int], list[list[int]], list[Place]]:
-    """Return the lengths of the loops of a nest, the strides of its places in them, and the places,
-    each once.
+    """Return the loops of a nest: their lengths, the strides of its places in them, and the places.
 
-    Loops are ordered by the strides of the first result, the innermost last, and joined where all
-    places allow it.
+    Each place is listed once. Loops are ordered by the strides of the first result, the innermost
+    last, and joined if all places allow it.
     """
     places = distinct(chain.from_iterable(statement.places for statement in nest.statements))
     shape, out = nest.statements[0].shape, nest.statements[0].out

@@ -22,13 +22,13 @@ from xgrad_numpy.native.printer import Function, Source
 from xgrad_numpy.native.runtime import Runtime, tables_of
 from xgrad_numpy.native.runtime import runtime as load_runtime
 
-_AT_ONCE = 1e-3  # seconds of trials after which the step goes on
+_AT_ONCE = 1e-3  # seconds of trials after which the step continues
 
 
 class Kernels:
-    """The runs of a program: made with the program, tried out by `trials`, compiled by `prepare`.
+    """The runs of a program: found in the program, tried out by `trials`, compiled by `prepare`.
 
-    Another thread may call `prepare` alone. Trials of products give BLAS one thread for a while,
+    Another thread may call only `prepare`. Trials of products give BLAS one thread for a while,
     which is a setting of the process: a product that NumPy begins then may have other bits.
     """
 
@@ -40,16 +40,16 @@ class Kernels:
             lowering.outputs,
             products=True,
         )
-        self._refused: set[NativeCall] = set()  # those whose bits are not NumPy's
+        self._refused: set[NativeCall] = set()  # calls whose bits differ from NumPy's
         self._parts: list[list[Any]] = []
         self.threads = 0  #: The number of threads for which the bits of products are NumPy's.
         self.count_threads: Callable[[], int] | None = None  #: Returns the current number.
 
     def trials(self, runtime: Runtime) -> Iterator[None]:
-        """Try out which calls have the bits of NumPy.
+        """Try out which calls have NumPy's bits.
 
-        Yield now and then, since the first trial of a shape takes a while. If the number of threads
-        changes meanwhile, try them all out again.
+        Yields now and then, because the first trial of a shape takes a while. If the number of
+        threads changes meanwhile, all calls are tried out again.
         """
         self.count_threads = runtime.functions.threads
         self.threads, calls, done, start = 0, list(self._calls()), 0, perf_counter()
@@ -72,7 +72,7 @@ class Kernels:
         return (call for run in runs for call in run.parts if isinstance(call, NativeCall))
 
     def prepare(self, runtime: Runtime) -> ctypes.CDLL | None:
-        """Return the runs compiled; raises as `library.load`. None if there are no runs."""
+        """Return the compiled runs, None if there are no runs; raises as `library.load`."""
         source = self.source()
         if not source.count:
             return None
@@ -91,7 +91,7 @@ class Kernels:
         return source
 
     def code(self, compiled: ctypes.CDLL) -> Code:
-        """Return the code of the interpreter, with calls of functions of C in place of the runs."""
+        """Return the interpreter's code with calls of C functions in place of the runs."""
         lowering = self._lowering
         before, after = (
             [
@@ -105,8 +105,8 @@ class Kernels:
             before.append(Instruction(end_replay_of_unaligned, given, {}))
         take = load_runtime().take_raised
         for part in (before, after):
-            # Once, after all that may end the replay, and before anything is written: where a
-            # warning is an error, the step then runs eagerly, and raises it itself.
+            # Once, after all that may end the replay, and before anything is written: if warnings
+            # are errors, the step then runs eagerly, and raises the error itself.
             raised = Slot(dynamic=True)
             part += [Instruction(take, (), {}, raised), Instruction(warn_of, (raised,), {})]
         return Code(lowering.parameters, before, after, lowering.outputs, on_error=take)
@@ -123,10 +123,10 @@ class Kernels:
     def _call(
         self, compiled: ctypes.CDLL, x: Function, failed: Callable[[int], None]
     ) -> list[Instruction]:
-        """Return the call of a function with a table of addresses, and of `failed` with its result.
+        """Return the call of a function with a table of addresses, and of `failed` on its result.
 
-        The table follows arrays of the state that move. Arrays that each replay has elsewhere are
-        entered before the call, and named after it, so that they exist until then.
+        The table follows arrays of the state that move. Arrays that are elsewhere in each replay
+        are entered before the call, and named after it, to keep them alive until then.
         """
         places = x.places
         operands = [place.operand for place in places]
@@ -149,7 +149,7 @@ class Kernels:
 
 
 def _without(refused: Set[NativeCall], run: Run) -> Iterator[Run | Instruction]:
-    """Yield a run in parts, between calls that are left to NumPy."""
+    """Yield the parts of a run between calls that are left to NumPy, and these calls."""
     parts: list[Any] = []
     for part in run.parts:
         if isinstance(part, NativeCall) and part in refused:
@@ -164,10 +164,10 @@ def _without(refused: Set[NativeCall], run: Run) -> Iterator[Run | Instruction]:
 
 
 def warn_of(bits: int) -> None:
-    """Let NumPy warn of exceptions of floating-point arithmetic in kernels as it does of its own.
+    """Let NumPy warn of floating-point exceptions in kernels as of its own.
 
-    ``numpy.errstate`` applies. The order of several is not known: an infinity that an overflow, or
-    a division, has made is often the cause of an invalid value.
+    ``numpy.errstate`` applies. The order of several exceptions is unknown: an infinity from an
+    overflow or a division is often the cause of an invalid value.
     """
     if bits:
         for bit, (function, x) in _EXCEPTIONS.items():
@@ -175,7 +175,7 @@ def warn_of(bits: int) -> None:
                 function(x, x)
 
 
-#: Calls with the exceptions DIVIDED, OVERFLOWN, INVALID and UNDERFLOWN of runtime.h, by their bits.
+#: Calls that raise DIVIDED, OVERFLOWN, INVALID and UNDERFLOWN of runtime.h, by the exception's bit.
 _EXCEPTIONS: dict[int, tuple[Any, np.ndarray]] = {
     2: (lambda x, _: np.reciprocal(x), np.zeros(1)), 4: (np.multiply, np.full(1, 1e300)),
     1: (np.subtract, np.full(1, np.inf)), 8: (np.multiply, np.full(1, 1e-300)),
@@ -183,15 +183,17 @@ _EXCEPTIONS: dict[int, tuple[Any, np.ndarray]] = {
 
 
 class _Table:
-    """The addresses of arrays as an argument of a function of C.
+    """The addresses of arrays as an argument of a C function.
 
-    It keeps constants, which nothing else may hold.
+    It keeps constants alive, to which there may be no other reference.
     """
 
     def __init__(self, operands: list[Any]) -> None:
         arrays = [x.array if type(x) is Slot else x for x in operands]  # None for inputs
         self._constants = [x for x in operands if type(x) is not Slot]
-        self.copies: dict[int, Any] = {}  # of those that are not aligned, or have other strides
+        self.copies: dict[
+            int, Any
+        ] = {}  # copies of arrays that are not aligned, or have other strides
         addresses = [None if x is None else x.__array_interface__["data"][0] for x in arrays]
         self._as_parameter_ = (ctypes.c_void_p * len(addresses))(*addresses)
 
@@ -206,7 +208,7 @@ class _MovingStruct(ctypes.Structure):
 
 
 class _Moving:
-    """The arrays that each replay has in other memory, by their places in a table."""
+    """The arrays that are in other memory in each replay, by their places in a table."""
 
     def __init__(self, places: Mapping[int, Place]) -> None:
         self._strides = {i: x.array.strides for i, x in places.items()}
@@ -224,7 +226,7 @@ class _Moving:
         """Enter the addresses of arrays."""
         if not self._enter(ctypes.byref(self._struct), self._objects(*arrays), table):
             for (i, strides), x in zip(self._strides.items(), arrays, strict=True):
-                if i in self._new and x.strides != strides:  # a copy would get the result
+                if i in self._new and x.strides != strides:  # the result would go to a copy
                     raise RuntimeError(
                         f"expected memory for a result with strides {strides}, got {x.strides}"
                     )
@@ -232,7 +234,7 @@ class _Moving:
 
 
 def enter(table: _Table, i: int, x: np.ndarray, strides: tuple[int, ...]) -> None:
-    """Enter the address of an array; one that is not aligned, or has other strides, is copied."""
+    """Enter the address of an array, or of a copy if it is not aligned or has other strides."""
     if x.strides != strides or not x.flags.aligned:
         extent = sum([(n - 1) * stride for n, stride in zip(x.shape, strides, strict=True)])
         copy = np.ndarray(x.shape, x.dtype, np.empty(extent + x.itemsize, np.uint8), 0, strides)
@@ -242,14 +244,14 @@ def enter(table: _Table, i: int, x: np.ndarray, strides: tuple[int, ...]) -> Non
 
 
 def _keep(*arrays: np.ndarray) -> None:
-    """Name arrays for the last time."""
+    """Do nothing; naming the arrays keeps them alive until this call."""
 
 
 class Compilation:
     """The compilation of a program: other threads load the runtime and compile.
 
-    The thread of the step makes the trials. `library` is None until all is done, and if it fails
-    for a `reason`.
+    The thread of the step makes the trials. `library` is None until everything is done; if it stays
+    None, `reason` says why.
     """
 
     def __init__(self, kernels: Kernels) -> None:
@@ -261,24 +263,24 @@ class Compilation:
         self._work = self._stages()
 
     def advance(self) -> bool:
-        """Do some of what is left to the thread of the step; return whether more is to come."""
+        """Do some of the work of the step's thread; return whether there is more to come."""
         try:
             return next(self._work, False)
-        except BaseException:  # an interrupt: begin anew, what was tried out is known
+        except BaseException:  # an interrupt: start again, with the finished trials known
             self._work = self._stages()
             raise
 
     def wait(self) -> None:
-        """Wait for the end."""
+        """Wait until everything is done."""
         while self.advance():
             self._thread.join()
 
     def close(self) -> None:
-        """Leave it: a thread that works goes on until it is done."""
+        """Abandon the compilation; a running thread goes on until it is done."""
         self._work = iter(())
 
     def _stages(self) -> Iterator[bool]:
-        """Yield True as long as a thread works or trials are left."""
+        """Yield True while a thread works or trials are left."""
         self._start(self._load)
         while self._thread.is_alive():
             yield True
@@ -304,7 +306,7 @@ class Compilation:
         except (
             library.Unavailable,
             RuntimeWarning,
-        ) as error:  # the latter of a cache, where warnings are errors
+        ) as error:  # the cache warns; a RuntimeWarning is raised if warnings are errors
             self.reason = str(error)
 
     def _prepare(self) -> None:

@@ -1,4 +1,4 @@
-"""C sources as loaded libraries: compiled once, and then loaded from the cache."""
+"""Loaded libraries of C sources: compiled once, then loaded from the cache."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ __all__ = ["Unavailable", "describe", "enabled", "load", "opened"]
 
 
 def enabled() -> bool:
-    """Return whether native kernels may be used: not if the environment has ``XGRAD_NATIVE=0``."""
+    """Return whether native kernels may be used; ``XGRAD_NATIVE=0`` turns them off."""
     return os.environ.get("XGRAD_NATIVE") != "0"
 
 
-#: Seconds after which a compiler is taken to hang. Threads wait for it while programs go on, and
-#: beside other load a compiler may run at a tenth of its speed.
+#: Seconds after which a compiler counts as hanging. Threads wait for it while programs go on, and
+#: on a loaded machine a compiler may run at a tenth of its speed.
 TIMEOUT = 600.0
 
 
 def load(source: str, *, timeout: float = TIMEOUT) -> ctypes.CDLL:
     """Return the library of a C source, from the cache or compiled now.
 
-    Threads and processes may call this at once; each then compiles for itself.
+    Threads and processes may call it at the same time; each of them then compiles.
 
     Parameters
     ----------
     source : str
         The text of one C file.
     timeout : float, optional
-        Seconds after which the compiler is ended.
+        Seconds after which the compiler is killed.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def load(source: str, *, timeout: float = TIMEOUT) -> ctypes.CDLL:
     Warns
     -----
     RuntimeWarning
-        If the cache folder cannot be used: once for each reason. The library is then compiled.
+        If the cache folder cannot be used; once for each reason. The library is then compiled.
     """
     try:
         command = compiler.find()
@@ -71,7 +71,7 @@ def load(source: str, *, timeout: float = TIMEOUT) -> ctypes.CDLL:
 
 
 def opened(path: Path | str) -> ctypes.CDLL:
-    """Return the library of a file, loaded while no other thread goes through all libraries."""
+    """Return the library of a file, loaded while no other thread scans the loaded libraries."""
     with LOADER:
         return ctypes.CDLL(str(path))
 
@@ -82,7 +82,7 @@ def _key(source: str, command: list[str]) -> str:
 
 
 def _cached(folder: Path, key: str) -> ctypes.CDLL | None:
-    with suppress(OSError):  # the file was removed by another process, or files may not be executed
+    with suppress(OSError):  # another process removed the file, or files may not be executed
         path = cache.find(folder, key)
         return opened(path) if path else None
     return None
@@ -91,7 +91,7 @@ def _cached(folder: Path, key: str) -> ctypes.CDLL | None:
 def _compiled(
     source: str, command: list[str], timeout: float, folder: Path | None, key: str
 ) -> ctypes.CDLL:
-    """Compile a source in a private folder, and load the library from the cache, or from there."""
+    """Compile a source in a private folder; load the library from the cache, or from there."""
     with TemporaryDirectory(prefix="xgrad-", ignore_cleanup_errors=True) as private:
         built = compiler.build(command, source, private, timeout)
         added = folder and cache.add(folder, key, Path(built).read_bytes())
@@ -120,7 +120,7 @@ def _warn(text: str) -> None:
 
 
 def describe() -> str:
-    """Return one line: the compiler, its version and the cache, or why there are no kernels."""
+    """Describe in one line the compiler, its version and the cache, or why there are no kernels."""
     if not enabled():
         return "off, by XGRAD_NATIVE=0"
     try:

@@ -1,8 +1,8 @@
-"""The inner loops of NumPy's functions as functions of C: kernels that call them have NumPy's bits.
+"""NumPy's inner loops as C functions: kernels that call them have NumPy's bits.
 
-They stand in the public struct ``PyUFuncObject`` (``numpy/ufuncobject.h``), one for each
-combination of dtypes. A loop is used only if a call of it, tried at the first use, has the bits of
-the function.
+The public struct ``PyUFuncObject`` (``numpy/ufuncobject.h``) lists them, one for each combination
+of dtypes. A loop is used only if a trial call, made at the first use, gives the bits of the
+function.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ _LONGEST_DOT = 1 << 13
 
 @cache
 def loop_of(function: np.ufunc, dtype: Any) -> Loop | None:
-    """Return the loop of a function whose operands and result all have a dtype, None if there is
-    none to use.
+    """Return the loop of a function whose operands and result all have a dtype.
+
+    None if there is none that can be used.
     """
     loop = _loop(function, np.dtype(dtype))
     return loop if loop is not None and _has_bits(loop, function, np.dtype(dtype)) else None
@@ -63,7 +64,7 @@ def _loop(function: np.ufunc, dtype: Any) -> Loop | None:
 
 
 def _has_bits(loop: Loop, function: np.ufunc, dtype: Any) -> bool:
-    """Return whether a loop computes what its function does."""
+    """Return whether a loop computes the same bits as its function."""
     inputs = [np.linspace(0.1, 0.9 + i, 37).astype(dtype) for i in range(function.nin)]
     right, out = function(*inputs), np.empty(37, dtype)
     arrays = [*inputs, out]
@@ -78,9 +79,9 @@ def _has_bits(loop: Loop, function: np.ufunc, dtype: Any) -> bool:
 
 @cache
 def dot_loop_of(dtype: Any, size: int) -> Loop | None:
-    """Return the loop of `numpy.vecdot` for rows of a size, None if there is none to use.
+    """Return the loop of `numpy.vecdot` for rows of a size; None if there is none to use.
 
-    BLAS shares out long ones over its threads.
+    For long rows there is none, because BLAS shares them out over its threads.
     """
     loop = (
         _loop(np.vecdot, np.dtype(dtype))

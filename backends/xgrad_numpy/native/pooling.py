@@ -44,8 +44,9 @@ def supports(window: Window, dtype: Any) -> bool:
 
 
 def pool(x: Any, window: Window) -> Any:
-    """Return the largest elements of windows of padded rows, laid out as by NumPy; None for some
-    layouts.
+    """Return the largest elements of windows of padded rows, laid out as by NumPy.
+
+    None for some layouts.
     """
     if window.kernel == (1, 1):
         return None
@@ -65,8 +66,9 @@ def pool(x: Any, window: Window) -> Any:
 
 
 def spread(grad: Any, x: Any, window: Window) -> Any:
-    """Return the gradient for padded rows; None if maxima are NaN, or may be padding, which is not
-    an element.
+    """Return the gradient for padded rows.
+
+    None if a maximum is NaN, or may be padding, which is not an element.
     """
     x, grad = with_adjacent_columns(x), with_adjacent_columns(grad)
     out = np.empty(x.shape, x.dtype)
@@ -81,8 +83,9 @@ def spread(grad: Any, x: Any, window: Window) -> Any:
 
 @lru_cache(256)
 def _struct(window: Window, shape: Any, x: Any, grad: Any, out: Any) -> Any:
-    """Return the address of a struct, for a shape of rows and strides of arrays; the arrays are
-    added in C.
+    """Return the address of a struct for rows of a shape and arrays with strides.
+
+    C adds the arrays.
     """
     struct, item = _Pooling(shape[0], shape[3], shape[1], shape[2]), out[3]
     numbers = zip(window.kernel, window.stride, window.dilation, window.out, strict=True)

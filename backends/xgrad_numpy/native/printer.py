@@ -1,4 +1,4 @@
-"""The printer of fused loops as functions of C, each of a table of addresses."""
+"""Printer of fused loops as C functions, each with a table of addresses as its argument."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xgrad_numpy.native.places import Place
 from xgrad_numpy.native.runtime import source_of
 from xgrad_numpy.native.statements import Statement
 
-_CHUNK = 1 << 13  # elements that a thread takes at once, at most about
+_CHUNK = 1 << 13  # approximate maximum number of elements that a thread takes at once
 _SHARED = 1 << 14  # elements of a nest from which threads share it out
 _HEAD = "const struct runtime *runtime;\n"
 #: The function that returns the bits of a value as another type, by that type.
@@ -36,8 +36,9 @@ _SAME_BITS = {
 
 
 class Function(NamedTuple):
-    """A function of C: its name, the places of which it is given the addresses, and whether it
-    returns failures.
+    """A C function: its name, the places whose addresses it takes, and whether it may fail.
+
+    A function that may fail returns whether it did.
     """
 
     name: str
@@ -46,15 +47,16 @@ class Function(NamedTuple):
 
 
 class Source:
-    """A source of C: equal nests are one function, and so are equal runs. `text` is the whole of
-    it.
+    """A C source: equal nests are one function, and so are equal runs.
+
+    `text` is the whole source.
     """
 
     def __init__(self) -> None:
         self._nests: dict[str, str] = {}  # names by body
         self._runs: dict[str, str] = {}
         self._failing: set[str] = set()
-        self.loops: dict[str, Loop] = {}  # of NumPy, by the name of the variable
+        self.loops: dict[str, Loop] = {}  # NumPy's loops by the name of the variable
 
     def add(self, run: Run) -> Function | None:
         """Add a function for a run, and return it; None if nothing reads its results."""
@@ -75,7 +77,7 @@ class Source:
         return Function(name, places, may_fail)
 
     def _call(self, part: Part, table: list[Place]) -> str:
-        """Return the call of a part; the places that it uses are appended to the table."""
+        """Return the call of a part; append the places that it uses to the table."""
         first = len(table)
         if isinstance(part, NativeCall):
             table += part.places
@@ -121,10 +123,9 @@ def _name(kind: str, body: str) -> str:
 
 
 def _nest(nest: Nest, table: list[Place]) -> tuple[str, int, int]:
-    """Return the loops of a nest, with the outermost from `begin` to `end`, its length, and how
-    much a thread takes.
+    """Return the loops of a nest, the length of the outermost, and how much of it a thread takes.
 
-    The places that it uses are appended to the table.
+    The outermost loop goes from `begin` to `end`. The places used are appended to the table.
     """
     lengths, strides, places = loops_of(nest)
     body = _Body(nest, places, [of[-1] if of else 0 for of in strides])
@@ -155,18 +156,17 @@ def _nest(nest: Nest, table: list[Place]) -> tuple[str, int, int]:
 
 
 class _Body:
-    """The lines of an innermost loop: each place is read at most once, and written at most once, at
-    the end.
+    """The lines of an innermost loop: each place is read and written at most once, the latter last.
 
-    `constant` are those before the loop, of places that are the same in all of its steps, and
-    `used` the indices of the places that are read or written in memory.
+    `constant` are lines before the loop, for places that are the same in all of its steps. `used`
+    are the indices of the places that are read or written in memory.
     """
 
     def __init__(self, nest: Nest, places: Sequence[Place], strides: Sequence[int]) -> None:
         self._places, self._strides = places, strides
         self._values: dict[
             int, tuple[str, Any]
-        ] = {}  # the variable with the value of each place, and its dtype
+        ] = {}  # variable with the value, and its dtype, by place
         self._written = {self._index(statement.out) for statement in nest.statements}
         self.constant, self.lines, self.used = list[str](), list[str](), set[int]()
         stored = [self._index(place) for place in nest.stored]
@@ -180,7 +180,7 @@ class _Body:
             self.lines.append(f"{self._element(i, dtype)} = {name};")
 
     def _needed(self, statements: Sequence[Statement], stored: Sequence[int]) -> list[Statement]:
-        """Return the statements on which a stored result depends."""
+        """Return the statements that a stored result depends on."""
         live, needed = set(stored), list[Statement]()
         for statement in reversed(statements):
             out = self._index(statement.out)
@@ -194,9 +194,7 @@ class _Body:
         return next(i for i, other in enumerate(self._places) if other.is_same(place))
 
     def _converted(self, place: Place, computed: Any) -> str:
-        """Return the expression of the value of a place, in the dtype that a function computes
-        in.
-        """
+        """Return the expression of a place's value, in the dtype that a function computes in."""
         dtype, i = place.array.dtype, self._index(place)
         if i not in self._values:
             self._values[i] = f"x{i}", dtype
@@ -217,7 +215,8 @@ class _Body:
 
 
 def _local(dtype: Any) -> str:
-    """Return the type of a variable: a bool is an int, since compilers do not vectorize loops with
-    bytes and floats.
+    """Return the C type of a variable.
+
+    A bool is an int, because compilers do not vectorize loops with both bytes and floats.
     """
     return "int32_t" if dtype == np.bool else MEMORY_TYPES[dtype]

@@ -1,7 +1,6 @@
-"""Matrix products of a captured step as products.c computes them: their shapes, and how their
-operands lie in memory.
+"""Matrix products of a captured step, for products.c: their shapes and memory layouts.
 
-`ways` says how a product is computed.
+`ways` chooses how a product is computed.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ from xgrad_numpy.native.places import Bounds, is_within, places_of
 _FLOATS = (np.dtype("float32"), np.dtype("float64"))
 _FUNCTIONS: tuple[Any, ...] = (np.ndarray.dot, np.matmul)
 
-#: The members of ``struct product`` of products.c in their order, of 8 and of 4 bytes.
-_LONG = """rows columns inner stacks count first_leap second_leap out_leap first_step second_step out_step
+#: Members of ``struct product`` of products.c, in order: of 8 bytes, and of 4 bytes.
+_LONG = """rows columns inner stacks count first_leap second_leap out_leap first_step second_step \
+out_step
 first_stride second_stride out_stride most unit
 all_rows all_columns row_ranges column_ranges""".split()
 _SHORT = "first_transposed second_transposed is_double by_vector pieces keeps_zeros".split()
@@ -36,8 +36,9 @@ class ProductStruct(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Product:
-    """The shape and the layout of a product, or of a stack of them: see ``struct product`` in
-    products.c.
+    """The shape and the layout of a product, or of a stack of products.
+
+    The members are described at ``struct product`` in products.c.
     """
 
     rows: int
@@ -74,27 +75,28 @@ class Product:
 
     @property
     def may_be_square(self) -> bool:
-        """Whether the operands may be a matrix and its transpose, in one memory, which NumPy
-        multiplies otherwise.
+        """Whether the operands may be a matrix and its transpose, in one memory.
+
+        NumPy multiplies these in another way.
         """
         same = self.rows == self.columns and self.first_stride == self.second_stride
         return same and self.first_transposed != self.second_transposed
 
     def initializer(self) -> str:
-        """Return the initializer of C."""
+        """Return the initializer in C."""
         return "{" + ", ".join([str(int(getattr(self, name))) for name in (*_LONG, *_SHORT)]) + "}"
 
     def struct(self) -> ProductStruct:
-        """Return the struct of C."""
+        """Return the struct for C."""
         return ProductStruct(*[int(getattr(self, name)) for name in (*_LONG, *_SHORT)])
 
 
 def product_of(x: Instruction, buffers: Bounds) -> Product | None:
-    """Return the instruction of a product, None if it is none that BLAS computes at once.
+    """Return an instruction as a product; None if it is none that one call of BLAS computes.
 
-    Of two inputs, or of an input and a parameter, which may share memory in a later call, NumPy may
-    compute the product in another way. What is in `buffers`, or what the run itself makes, shares
-    memory with neither.
+    Two inputs, or an input and a parameter, may share memory in a later call, and NumPy may then
+    compute the product in another way. Memory in `buffers`, and memory that the run itself makes,
+    is shared with neither.
     """
     if x.function not in _FUNCTIONS or not is_planned(x) or x.options or len(x.operands) != 3:
         return None
@@ -110,11 +112,10 @@ def product_of(x: Instruction, buffers: Bounds) -> Product | None:
 
 
 def layout_of(function: Any, arrays: Sequence[Any]) -> Product | None:
-    """Return the shape and the layout of a product, given two operands and the result, of which
-    only these matter.
+    """Return the shape and the layout of a product, given two operands and the result.
 
-    None for products of vectors, of a matrix and its own transpose, and of empty matrices, which
-    are left to NumPy.
+    Only the shapes and layouts of the three matter. None for products that are left to NumPy:
+    products of vectors, of a matrix and its own transpose, and of empty matrices.
     """
     if not all(isinstance(array, np.ndarray) and array.flags.aligned for array in arrays):
         return None
@@ -138,9 +139,7 @@ def layout_of(function: Any, arrays: Sequence[Any]) -> Product | None:
         return None
     if first.__array_interface__["data"] == second.__array_interface__["data"]:
         return None
-    if first.ndim > 2 and np.may_share_memory(
-        first, second
-    ):  # some matrix may meet its own transpose
+    if first.ndim > 2 and np.may_share_memory(first, second):  # a matrix may meet its own transpose
         return None
     strides = one[0], other[0], result[0]
     return Product(rows, columns, inner, *steps, *strides, one[1], other[1], double)
@@ -167,8 +166,9 @@ def _by_vector(
 
 
 def _matrix(x: np.ndarray) -> tuple[int, bool] | None:
-    """Return the stride from row to row in memory, in elements, and whether the matrix is
-    transposed, or None.
+    """Return the row stride in elements, and whether the matrix is transposed.
+
+    None if it has no row stride.
     """
     (rows, columns), (down, right), item = x.shape[-2:], x.strides[-2:], x.itemsize
     if right == item and down % item == 0 and down >= columns * item:
@@ -179,8 +179,9 @@ def _matrix(x: np.ndarray) -> tuple[int, bool] | None:
 
 
 def _steps(arrays: Sequence[np.ndarray]) -> tuple[int, int, int, int, int, int, int, int] | None:
-    """Return the numbers of stacks and of matrices in each, and the bytes from one to the next,
-    None for more axes.
+    """Return the numbers of stacks and of matrices in each, and the bytes from one to the next.
+
+    None if there are more axes.
     """
     shape = arrays[2].shape[:-2]
     if any(array.shape[:-2] != shape for array in arrays):

@@ -1,8 +1,8 @@
 """Recurrent layers over all time steps in C: see c/recurrent.c, c/gru.c and c/panels.c.
 
 Each function writes the results that xgrad_numpy/recurrent.py has allocated, and returns whether it
-did so. It leaves to NumPy what the runtime does not compute with the same bits, and products of
-vectors.
+did so. Products with vectors, and products that the runtime does not compute with the same bits,
+are left to NumPy.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from xgrad_numpy.native.ways import let_underflow, undisturbed
 Array = np.ndarray[Any, Any]
 
 _FLOATS = np.dtype("float32"), np.dtype("float64")
-_SHARED = 1 << 20  # products of two numbers in a sequence from which threads share out its rows
-_LEAST = 3  # steps from which a call of C is faster than NumPy
-_FEW = 48  # rows of a thread for which panels are faster than BLAS
+_SHARED = 1 << 20  # products of two numbers in a sequence, from which threads share out its rows
+_LEAST = 3  # number of steps from which a C call is faster than NumPy
+_FEW = 48  # rows per thread up to which panels are faster than BLAS
 _POINTER, _INTEGER = ctypes.c_void_p, ctypes.c_int64
 
 
@@ -116,8 +116,9 @@ def lstm_steps(
     gates: Array,
     reverse: bool,
 ) -> bool:
-    """Write the hidden states, the cells and the gates of all steps; `weight` is transposed and
-    negative.
+    """Write the hidden states, the cells and the gates of all steps.
+
+    `weight` is transposed and negated.
     """
     (steps, batch, n), dtype = states.shape, states.dtype
     shapes = (steps, batch, 4 * n), (n, 4 * n), (batch, n), (batch, n)
@@ -164,8 +165,9 @@ def lstm_gradient(
     dc: Array,
     reverse: bool,
 ) -> bool:
-    """Write the gradients of the projected input; replace `dh` and `dc` by the gradients of the
-    first ones.
+    """Write the gradients of the projected input.
+
+    Replace `dh` and `dc` by the gradients of the first hidden state and the first cell.
     """
     (steps, batch, n), dtype = cells.shape, cells.dtype
     state = batch, n
@@ -201,8 +203,9 @@ def lstm_gradient(
 def gru_steps(
     x: Array, weight: Array, h: Array, bias: Array, states: Array, gates: Array, reverse: bool
 ) -> bool:
-    """Write the hidden states and the gates of all steps; `weight` is transposed, and it and `bias`
-    are negative.
+    """Write the hidden states and the gates of all steps.
+
+    `weight` is transposed and negated, `bias` is negated.
     """
     (steps, batch, n), dtype = states.shape, states.dtype
     runtime = _runtime(
@@ -250,8 +253,9 @@ def gru_gradient(
     dh: Array,
     reverse: bool,
 ) -> bool:
-    """Write the gradients of the projected input and states; replace `dh` by the gradient of the
-    first state.
+    """Write the gradients of the projected input and of the projected states.
+
+    Replace `dh` by the gradient of the first state.
     """
     (steps, batch, n), dtype = states.shape, states.dtype
     state = batch, n
@@ -277,8 +281,9 @@ def gru_gradient(
 
 
 def _call(runtime: Runtime, name: str, struct: Any, product: Product, *fields: Any) -> None:
-    """Call a kernel of C with a structure of its arguments, and let NumPy warn of exceptions of
-    arithmetic.
+    """Call a C kernel with a struct of its arguments.
+
+    NumPy then warns of arithmetic exceptions.
     """
     raised = ctypes.c_int32()
     arguments = struct(product.struct(), *fields, ctypes.addressof(raised))
@@ -289,9 +294,7 @@ def _call(runtime: Runtime, name: str, struct: Any, product: Product, *fields: A
 def _runtime(
     arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], dtype: Any
 ) -> Runtime | None:
-    """Return the runtime for arrays of the shapes and the dtype that kernels support, None for
-    others.
-    """
+    """Return the runtime if kernels support arrays of these shapes and this dtype, else None."""
     if dtype not in _FLOATS or shapes[0][0] < _LEAST or shapes[0][1] < 2 or min(shapes[1]) < 2:
         return None
     if any(x.dtype != dtype or x.shape != shape for x, shape in zip(arrays, shapes, strict=True)):
@@ -319,14 +322,14 @@ def _product(rows: int, inner: int, columns: int, dtype: Any) -> Product:
 
 
 class _Way(NamedTuple):
-    """The rows of the batch for a thread, and the product, in panels or by BLAS."""
+    """The rows of the batch for one thread, and the product, in panels or by BLAS."""
 
     rows: int
     product: Product
 
 
 def _way(product: Product, steps: int, runtime: Runtime) -> _Way | None:
-    """Return how to compute a sequence of products with the bits of NumPy, None if it is not known.
+    """Return how to compute a sequence of products with NumPy's bits; None if no way is known.
 
     The first call for a shape takes as long as some products.
     """
@@ -343,7 +346,7 @@ _KNOWN: dict[Any, _Way | None] = {}
 
 
 def _ways(product: Product, rows: int, threads: int, runtime: Runtime) -> Iterator[_Way]:
-    """Yield how to compute products with as many rows for a thread, the fastest ones first."""
+    """Yield ways to compute products with this many rows per thread, the fastest first."""
     columns = int(runtime.functions[f"panel_lanes_{_type(product)}"]())
     if columns and not product.columns % columns and rows <= _FEW:
         orders = orders_of(product, threads, runtime)
@@ -353,11 +356,10 @@ def _ways(product: Product, rows: int, threads: int, runtime: Runtime) -> Iterat
 
 
 def _has_bits_of_numpy(way: _Way, runtime: Runtime) -> bool:
-    """Return whether the products of a thread's rows, and of all rows, have the bits of NumPy's
-    product.
+    """Return whether the products of a thread's rows, and of all rows, have NumPy's bits.
 
-    A thread multiplies all rows if the others are busy. OpenBLAS adds up in another order for some
-    shapes.
+    A thread multiplies all rows if the others are busy. For some shapes OpenBLAS adds up in another
+    order.
     """
     product = way.product
     rng, dtype = np.random.default_rng(0), np.dtype("f8" if product.is_double else "f4")
@@ -374,7 +376,8 @@ def _has_bits_of_numpy(way: _Way, runtime: Runtime) -> bool:
             out = np.empty_like(expected)
             for begin in range(0, product.rows, size):
                 part = slice(begin, begin + size)
-                if not product.most and len(first[part]) < 2:  # a product with a vector
+                # this would be a product with a vector
+                if not product.most and len(first[part]) < 2:
                     return False
                 _multiply(product, begin, first[part], second, out[part], runtime)
             if out.tobytes() != expected.tobytes():
@@ -385,7 +388,7 @@ def _has_bits_of_numpy(way: _Way, runtime: Runtime) -> bool:
 def _multiply(
     product: Product, row: int, first: Array, second: Array, out: Array, runtime: Runtime
 ) -> None:
-    """Multiply some rows of contiguous matrices, the first of which is `row`, as the kernels do."""
+    """Multiply the rows of `first` as the kernels do; they start at `row` of the whole matrix."""
     panels, rows = np.empty_like(second), len(first)
     addresses = [_POINTER(_address(x)) for x in (first, second, panels, out)]
     if product.most:
@@ -401,13 +404,14 @@ def _type(product: Product) -> str:
 
 
 def _contiguous(x: Array) -> Array:
-    """Return an array as C reads it: itself, or a copy."""
+    """Return an array that C can read: `x`, or a copy."""
     return x if x.flags.c_contiguous and x.flags.aligned else np.array(x, order="C")
 
 
 def _contiguous_rows(x: Array) -> Array:
-    """Return an array whose last axis is contiguous, and whose strides are whole numbers of
-    elements.
+    """Return an array whose last axis is contiguous.
+
+    Its strides are whole numbers of elements.
     """
     whole = x.flags.aligned and not any(stride % x.itemsize for stride in x.strides)
     return x if whole and x.strides[-1] == x.itemsize else np.array(x, order="C")

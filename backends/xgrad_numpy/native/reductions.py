@@ -1,6 +1,4 @@
-"""Reductions by NumPy's inner loops: over which axes C can reduce, and whether that has NumPy's
-bits.
-"""
+"""Reductions by NumPy's inner loops: the axes that C can reduce, and checks of the bits."""
 
 from __future__ import annotations
 
@@ -14,19 +12,20 @@ import numpy as np
 from xgrad_numpy.native.loops import Loop
 from xgrad_numpy.native.runtime import Runtime
 
-#: The functions of which NumPy's loop reduces, by their methods.
+#: Functions whose NumPy loop reduces, by their `reduce` methods.
 REDUCTIONS: dict[Any, np.ufunc] = {f.reduce: f for f in (np.add, np.maximum, np.minimum)}
-_LARGEST = 1 << 22  # elements up to which a reduction is tried out
-# signs of zeros, with which extremes are tried out: which of two a loop chooses depends on their
-# places
+_LARGEST = 1 << 22  # maximum number of elements with which a reduction is tried out
+# number of signed zeros with which extremes are tried out: which of two zeros a loop chooses
+# depends on their places
 _SIGNS = 64
 
 _KNOWN: dict[Any, bool] = {}
 
 
 class ReducedAxes(NamedTuple):
-    """The lengths of three axes, and whether the middle one is reduced, or else the outer and the
-    inner one.
+    """The lengths of three axes, and whether the middle one is reduced.
+
+    If it is not, the outer and the inner one are reduced.
     """
 
     outer: int
@@ -41,11 +40,12 @@ class ReducedAxes(NamedTuple):
 
 
 def reduced_axes(x: np.ndarray, axis: Any) -> ReducedAxes | None:
-    """Return the axes of an array without gaps as three, in the order in memory, None if they are
-    more.
+    """Return the axes of an array without gaps as three, in memory order.
+
+    None if there are more.
     """
     order, count = _order(x), x.ndim
-    if not count:  # of which NumPy takes the axes 0 and -1
+    if not count:  # NumPy takes the axes 0 and -1 here
         return None
     reduced = set(
         range(count)
@@ -66,15 +66,16 @@ def reduced_axes(x: np.ndarray, axis: Any) -> ReducedAxes | None:
 
 
 def _order(x: np.ndarray) -> list[int]:
-    """Return the axes from the outermost in memory on."""
+    """Return the axes from the outermost in memory to the innermost."""
     return sorted(range(x.ndim), key=lambda i: -x.strides[i])
 
 
 def reductions_have_bits_of_numpy(
     function: np.ufunc, layout: ReducedAxes, x: np.ndarray, axis: Any, loop: Loop, runtime: Runtime
 ) -> bool:
-    """Return whether the runtime reduces arrays like one to the bits of NumPy; tried once for a
-    layout in a process.
+    """Return whether the runtime reduces arrays like `x` with NumPy's bits.
+
+    This is tried once for a layout in a process.
     """
     key = function, x.dtype, x.shape, x.strides, axis
     if key not in _KNOWN:

@@ -1,5 +1,6 @@
-"""Elementwise rules of eager mode as C: large arrays in blocks, on all threads, with the bits of
-the rule on NumPy.
+"""Elementwise rules of eager mode in C: large arrays in blocks, on all threads.
+
+The results have the bits of the rules on NumPy.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ from xgrad_numpy.native import library
 from xgrad_numpy.native.blocks import BLOCK, Blocks, are_alike
 from xgrad_numpy.native.runtime import Runtime, loaded_runtime
 
-#: Compiled rules by name and dtype, None for those that cannot be compiled, and the threads that
+#: Compiled rules by name and dtype, None for rules that cannot be compiled; and the threads that
 #: compile them.
 _COMPILED: dict[tuple[str, Any], CompiledRule | None] = {}
 _COMPILING: dict[tuple[str, Any], Thread] = {}
 
 
 def find(name: str, arrays: Sequence[Any]) -> CompiledRule | None:
-    """Return a rule compiled for the dtype of some arrays, None until it is, and where it cannot
-    be.
+    """Return a rule compiled for the dtype of some arrays.
+
+    None until it is compiled, or if it cannot be.
     """
     runtime = loaded_runtime()
     if runtime is None or not are_alike(arrays):
@@ -44,19 +46,20 @@ def find(name: str, arrays: Sequence[Any]) -> CompiledRule | None:
 def _compile(name: str, dtype: Any, count: int, runtime: Runtime) -> None:
     with suppress(
         library.Unavailable, RuntimeWarning
-    ):  # the latter of a cache, where warnings are errors
+    ):  # the cache warns; a RuntimeWarning is raised if warnings are errors
         _COMPILED[name, dtype] = compiled_rule(OVERRIDABLE[name].generic, dtype, count, runtime)
 
 
 class CompiledRule:
-    """A rule for arrays of a dtype, with its number of results, of which one may be `single`."""
+    """A rule for arrays of one dtype, with its number of results; one result may be `single`."""
 
     def __init__(self, blocks: Blocks, outputs: int, single: bool) -> None:
         self._blocks, self._outputs, self._single = blocks, outputs, single
 
     def __call__(self, inputs: Sequence[np.ndarray]) -> Any:
-        """Return the result for arrays of one shape and layout, without gaps; it has that layout,
-        too.
+        """Return the result for arrays of one shape and layout, without gaps.
+
+        The result has the same layout.
         """
         outputs = [np.empty_like(inputs[0]) for _ in range(self._outputs)]
         self._blocks.run((*inputs, *outputs), read=len(inputs), kept=len(inputs))
@@ -66,8 +69,9 @@ class CompiledRule:
 def compiled_rule(
     rule: Callable[..., Any], dtype: Any, count: int, runtime: Runtime
 ) -> CompiledRule | None:
-    """Return a rule of some arrays compiled for a dtype; None if it is more than loops over
-    elements.
+    """Return a rule of `count` arrays compiled for a dtype.
+
+    None if it has more than loops over elements.
     """
     inputs = [np.linspace(0.1, 0.9, BLOCK, dtype=dtype) for _ in range(count)]
     device = Device("cpu")
@@ -89,8 +93,9 @@ def compiled_rule(
 
 
 def _has_bits(compiled: CompiledRule, rule: Callable[..., Any], dtype: Any, count: int) -> bool:
-    """Return whether a compiled rule has the bits of the rule on NumPy, tried with numbers for 2.5
-    blocks.
+    """Return whether a compiled rule has the bits of the rule on NumPy.
+
+    It is tried with numbers for 2.5 blocks.
     """
     rng = np.random.default_rng(0)
     inputs = [rng.standard_normal(BLOCK * 5 // 2).astype(dtype) for _ in range(count)]

@@ -1,9 +1,9 @@
-"""Rules of eager mode as programs: recorded once for arrays of some shapes, and then run as a
-captured step is.
+"""Rules of eager mode as programs: traced once for arrays of some shapes, then replayed.
 
-A rule such as the gradient of a normalization is many calls of NumPy. Recorded, lowered and fused
-it is a few calls of C, which share out the work over all threads, with the same bits. A program
-belongs to the shapes, strides and dtypes of its arrays, and to its other arguments.
+They run as a captured step does. A rule such as the gradient of a normalization makes many NumPy
+calls. Traced, lowered and fused it makes a few C calls, which share out the work over all threads,
+with the same bits. A program belongs to the shapes, strides and dtypes of its arrays, and to its
+other arguments.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ from xgrad_numpy.native import library
 from xgrad_numpy.native.kernels import Kernels
 from xgrad_numpy.native.runtime import Runtime, loaded_runtime
 
-_WARM = 8  # calls with arguments alike after which a rule is recorded for them
-_MOST = 1 << 10  # arguments that are remembered
-_MEMORY = (
-    1 << 26
-)  # bytes of buffers and constants that all programs together may have: a program keeps them
+_WARM = 8  # number of calls with similar arguments after which a rule is traced for them
+_MOST = 1 << 10  # maximum number of arguments that are remembered
+_MEMORY = 1 << 26  # maximum bytes of buffers and constants of all programs, which keep them
 
 #: Types of arguments that a program takes as constants.
 _CONSTANTS = frozenset({bool, int, float, str, type(None), Device})
 
-#: Programs by what is the same in all their calls; None while one is made, and where there can be
-#: none.
+#: Programs by the properties that all their calls share; None while a program is being made, and if
+#: there can be none.
 _PROGRAMS: dict[Any, RuleProgram | None] = {}
-#: The number of calls for which there is no program yet.
+#: The number of calls, by the same properties, as long as there is no program.
 _CALLS: dict[Any, int] = {}
-_MAKING = Lock()  # one after the other, or threads would compile on all cores
+_MAKING = Lock()  # one at a time, or threads would compile on all cores
 
 
 @dataclass(slots=True)
 class _Output:
-    """The place of an array among the outputs of a program."""
+    """The index of an array among the outputs of a program."""
 
     index: int
 
 
 class RuleProgram:
-    """A rule for arguments alike: the function that runs the program, and what the rule returns of
-    its outputs.
+    """A rule for similar arguments.
+
+    It consists of the function that runs the program, and the rule's result, in which indices stand
+    for outputs of the program.
     """
 
     def __init__(self, code: Code, result: Any, nbytes: int, runtime: Runtime) -> None:
@@ -63,8 +63,9 @@ class RuleProgram:
         self._lock = Lock()
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> Any:
-        """Return the result for arrays; None if the program runs in another thread, or raised an
-        error.
+        """Return the result for arrays.
+
+        None if the program runs in another thread, or raised an error.
         """
         if not self._lock.acquire(blocking=False):
             return None
@@ -74,7 +75,7 @@ class RuleProgram:
         finally:
             self._lock.release()
             if type(outputs) is not tuple:
-                self._runtime.take_raised()  # or a later call would raise what this one has left
+                self._runtime.take_raised()  # or a later call would raise this call's exceptions
         if type(outputs) is not tuple:
             return None
         return map_leaves(
@@ -83,8 +84,9 @@ class RuleProgram:
 
 
 def call(name: str, args: tuple[Any, ...]) -> Any:
-    """Return the result of an overridable function by its program; None until there is one, or if
-    there can be none.
+    """Return the result of an overridable function by its program.
+
+    None until there is a program, or if there can be none.
     """
     runtime = loaded_runtime()
     if runtime is None:
@@ -92,11 +94,12 @@ def call(name: str, args: tuple[Any, ...]) -> Any:
     arrays, threads = list[np.ndarray](), int(runtime.functions.threads())
     facts: list[Any] = [name, threads]
     for leaf in leaves(args):
-        if type(leaf) is np.ndarray and leaf.flags.aligned:  # products of others have other bits
+        # unaligned arrays give products other bits
+        if type(leaf) is np.ndarray and leaf.flags.aligned:
             arrays.append(leaf)
             facts += [leaf.shape, leaf.strides, leaf.dtype]
         elif type(leaf) in _CONSTANTS:
-            facts += [type(leaf), repr(leaf)]  # -0.0 is no 0.0
+            facts += [type(leaf), repr(leaf)]  # tells -0.0 from 0.0
         else:
             return None
     key = tuple(facts)
@@ -107,7 +110,7 @@ def call(name: str, args: tuple[Any, ...]) -> Any:
 
 
 def _note(key: Any, args: tuple[Any, ...], runtime: Runtime) -> None:
-    """Note a call without a program; the last of several has one made."""
+    """Count a call without a program; the last of several calls starts making one."""
     if len(_CALLS) >= _MOST:
         _CALLS.clear()
     count = _CALLS[key] = _CALLS.get(key, 0) + 1
@@ -117,37 +120,37 @@ def _note(key: Any, args: tuple[Any, ...], runtime: Runtime) -> None:
     _PROGRAMS[key] = None
     if sum([x.nbytes for x in leaves(args) if type(x) is np.ndarray]) <= _MEMORY:
         try:
-            # Warnings are for the user's calls.
+            # Only the user's own calls should warn.
             with suppress(Unusable, MemoryError), np.errstate(all="ignore"):
                 recording = RuleRecording(OVERRIDABLE[key[0]].generic, args, runtime)
                 if recording.nbytes <= _MEMORY and recording.threads == key[1]:
                     work = partial(_make, key, recording, runtime)
                     Thread(target=work, name="xgrad-compile", daemon=True).start()
-        except BaseException:  # an interrupt: count again
+        except BaseException:  # an interrupt: start counting again
             _PROGRAMS.pop(key, None)
             raise
 
 
 def _make(key: Any, recording: RuleRecording, runtime: Runtime) -> None:
-    # A cache warns, too, which raises where warnings are errors.
+    # The cache warns, too; that raises if warnings are errors.
     with suppress(library.Unavailable, RuntimeWarning, MemoryError), _MAKING:
         made = recording.compiled(runtime)
         held = sum([known.nbytes for known in list(_PROGRAMS.values()) if known is not None])
         if made is None or held + made.nbytes > _MEMORY:
             return
-        if runtime.functions.threads() == recording.threads:  # products were tried with these
+        if runtime.functions.threads() == recording.threads:  # products were tried with this number
             _PROGRAMS[key] = made
 
 
 class RuleRecording:
-    """A function of a namespace, recorded for arrays like some, with its products tried out.
+    """A function of a namespace, traced for arrays like the ones in `args`; its products are tried.
 
-    The thread that calls the function does that, see `Kernels`. Another one may call `compiled`.
+    The thread that calls the function does both, see `Kernels`. Another thread may call `compiled`.
 
     Raises
     ------
     Unusable
-        If it cannot be recorded.
+        If it cannot be traced.
     """
 
     def __init__(self, rule: Callable[..., Any], args: tuple[Any, ...], runtime: Runtime) -> None:
@@ -158,7 +161,7 @@ class RuleRecording:
         def enter(leaf: Any) -> Any:
             if type(leaf) is not np.ndarray:
                 return leaf
-            # A copy: of an array given twice, a program would be for such calls alone.
+            # A copy: with one array given twice, the program would hold only for calls like that.
             array, value = recorder.add_array(copy_with_strides(leaf), "input", f"x{len(inputs)}")
             inputs.append(value)
             return array
@@ -193,7 +196,7 @@ class RuleRecording:
         self.threads = self._kernels.threads
 
     def compiled(self, runtime: Runtime) -> RuleProgram | None:
-        """Return the program; None if C is to compute nothing of it. Raises as `library.load`."""
+        """Return the program; None if C has nothing to compute. Raises as `library.load`."""
         kernels = self._kernels.prepare(runtime)
         if kernels is None:
             return None

@@ -1,5 +1,6 @@
-"""The runtime of native kernels: a pool of threads, and products by the BLAS of NumPy, one library
-for all programs.
+"""The runtime of native kernels: one library for all programs.
+
+It has a pool of threads, and products by NumPy's BLAS.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from xgrad_numpy.native.expressions import MEMORY_TYPES, chooses_first
 from xgrad_numpy.native.loops import Loop
 from xgrad_numpy.products import sharing
 
-#: The sources, in their order: later ones use what earlier ones define.
+#: The sources, in order: later ones use definitions of earlier ones.
 SOURCES = (
     "runtime.h",
     "arrays.c",
@@ -36,12 +37,12 @@ SOURCES = (
     "recurrent.h",
     "windows.h",
 )
-#: Sources that follow once for each type, as which they use REAL, with functions that they call
+#: Sources that follow once for each type: they use the type as REAL, and call functions for it as
 #: NAME(...).
 TYPED_SOURCES = ("tiles.c", "panels.c", "recurrent.c", "gru.c", "pooling.c", "convolution.c")
 _FLOATS: tuple[np.dtype[Any], ...] = (np.dtype("float32"), np.dtype("float64"))
-#: Names of a function of BLAS, and of those that return and set its number of threads, and whether
-#: its integers have 64 bits: in NumPy's wheels, and in those that are built with another OpenBLAS.
+#: Names of the functions of BLAS, names of the functions for its number of threads, and whether its
+#: integers have 64 bits: in NumPy's wheels, and in builds with another OpenBLAS.
 _BLAS_NAMES = (
     ("scipy_cblas_{}64_", "scipy_openblas_{}64_", True),
     ("scipy_cblas_{}", "scipy_openblas_{}", False),
@@ -56,7 +57,7 @@ def source_of(name: str) -> str:
 
 
 def _typed(dtype: np.dtype[Any]) -> str:
-    """Return the sources for a type, with the rule of NumPy's maximum, or any if that has none."""
+    """Return the sources for a type, with NumPy's rule for the maximum of zeros, if it has one."""
     real, name = (
         MEMORY_TYPES[dtype],
         "isgreaterequal" if chooses_first(np.maximum, dtype) else "isgreater",
@@ -83,10 +84,10 @@ class Runtime:
         self.functions = library.load(
             head + "".join(map(source_of, SOURCES)) + "".join([_typed(x) for x in _FLOATS])
         )
-        #: The same functions, during which no other thread runs Python, and so begins no product of
-        #: NumPy.
+        #: The same functions; while one runs, no other thread runs Python, and so none begins a
+        #: NumPy product.
         self.alone = ctypes.PyDLL(self.functions._name, handle=self.functions._handle)
-        #: The exceptions of floating-point arithmetic in kernels, by their bits.
+        #: Returns the floating-point exceptions in kernels, as bits.
         self.take_raised = self.functions.take_raised
         self.has_products = blas is not None
         if blas is not None:
@@ -98,16 +99,17 @@ class Runtime:
             self.functions.use_threads_of(self._count)
 
     def threads(self) -> int:
-        """Return the number of threads that products may have."""
+        """Return the number of threads that products may use."""
         return int(self.functions.threads())
 
     def change_threads(self, n: int) -> None:
-        """Give products another number of threads."""
+        """Change the number of threads that products may use."""
         self.functions.change_threads(n)
 
     def addresses(self, *arrays: np.ndarray) -> Any:
-        """Return the addresses of the first elements of arrays, in a table; ``__array_interface__``
-        takes long.
+        """Return a table of the addresses of the first elements of arrays.
+
+        ``__array_interface__`` would take longer.
         """
         objects, pointers = tables_of(len(arrays))
         out = pointers()
@@ -115,8 +117,9 @@ class Runtime:
         return out
 
     def connect(self, compiled: ctypes.CDLL, loops: Mapping[str, Loop]) -> None:
-        """Let the kernels of a program use the runtime, and loops of NumPy by the names of their
-        variables.
+        """Let the kernels of a program use the runtime and NumPy's loops.
+
+        `loops` are the loops by the names of their variables.
         """
         for name, loop in loops.items():
             variable = Loop.in_dll(compiled, name)
@@ -127,24 +130,21 @@ class Runtime:
 
 @cache
 def tables_of(count: int) -> tuple[Any, Any]:
-    """Return the types of tables of objects, and of addresses, with a number of entries."""
+    """Return the types of tables of objects and of addresses, with a number of entries."""
     return ctypes.py_object * count, ctypes.c_void_p * count
 
 
 @cache
 def runtime() -> Runtime:
-    """Return the runtime, compiled or from the cache; raises `library.Unavailable` as
-    `library.load`.
-    """
+    """Return the runtime, compiled now or from the cache; raises Unavailable as `library.load`."""
     return Runtime()
 
 
 def loaded_runtime() -> Runtime | None:
-    """Return the runtime if it is loaded, for kernels of eager mode, which compute without it until
-    then.
+    """Return the runtime if it is loaded, else None; then eager mode computes without it.
 
-    The first call loads it, in a thread of its own. None also if there is no compiler, and with
-    ``XGRAD_NATIVE=0``.
+    The first call starts loading it, in a separate thread. None also if there is no compiler, or
+    with ``XGRAD_NATIVE=0``.
     """
     if not _LOADING:
         if not library.enabled():
@@ -161,15 +161,13 @@ _LOADED: list[Runtime] = []
 def _load() -> None:
     with suppress(
         library.Unavailable, RuntimeWarning
-    ):  # the latter of a cache, where warnings are errors
+    ):  # the cache warns; a RuntimeWarning is raised if warnings are errors
         _LOADED.append(runtime())
         sharing.follow(_LOADED[0].functions.threads())
 
 
 def _single_products_warn() -> bool:
-    """Return whether NumPy warns of exceptions in a product of two matrices, as it does from 2.4
-    on.
-    """
+    """Return whether NumPy warns of exceptions in products of two matrices; it does from 2.4 on."""
     x = np.array([[np.inf, -np.inf]], np.float32)
     try:
         with np.errstate(invalid="raise"):
@@ -180,18 +178,19 @@ def _single_products_warn() -> bool:
 
 
 def _number_of_threads() -> int:
-    """Return the number of threads where BLAS has none to ask for."""
+    """Return the number of threads if there is no BLAS to ask for it."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _find_blas() -> tuple[list[Any], bool] | None:
-    """Return the functions of BLAS that `use_blas` takes, and whether its integers have 64 bits,
-    None if unknown.
+    """Return the functions of BLAS that `use_blas` takes, and whether its integers have 64 bits.
+
+    None if they are not found.
     """
     core: Any = getattr(np, "_core", None) or np.core
     handle = library.opened(
         core._multiarray_umath.__file__
-    )  # with the functions of the libraries that it needs
+    )  # also finds functions of the libraries that it needs
     for blas, openblas, wide in _BLAS_NAMES:
         names = [blas.format(name) for name in ("sgemm", "dgemm", "sgemv", "dgemv")]
         names += [openblas.format("get_num_threads"), openblas.format("set_num_threads")]

@@ -1,4 +1,4 @@
-"""Elementwise instructions as statements of C."""
+"""Elementwise instructions as C statements."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from xgrad_numpy.native.places import Place, array_in
 
 @dataclass(slots=True, eq=False)
 class Statement:
-    """``out = expression(inputs)`` for each element, with the inputs converted to the dtypes
-    `computed` before.
+    """``out = expression(inputs)`` for each element.
+
+    The inputs are first converted to the dtypes `computed`.
     """
 
     text: str
     inputs: list[Place]
     out: Place
     computed: list[np.dtype[Any]]
-    private: bool = (
-        False  # whether the result is in a buffer or in new memory, which no input shares
-    )
+    # whether the result is in a buffer or in new memory, not shared with inputs
+    private: bool = False
     rewritten: bool = False  # whether it reads other places than its instruction
 
     @property
     def is_copy(self) -> bool:
-        """Whether it repeats the bits of its input."""
+        """Whether it copies the bits of its input."""
         return (
             self.text == "{0}"
             and self.inputs[0].array.dtype == self.computed[0] == self.out.array.dtype
@@ -40,7 +40,7 @@ class Statement:
 
     @property
     def moves(self) -> bool:
-        """Whether it reads what is in other memory in each replay."""
+        """Whether it reads memory that is elsewhere in each replay."""
         return any(place.moves for place in self.inputs)
 
     @property
@@ -55,9 +55,7 @@ class Statement:
 
 
 def statement_of(x: Instruction) -> Statement | None:
-    """Return an instruction as a statement, None if it is none that C can make with the same
-    bits.
-    """
+    """Return an instruction as a statement; None if C cannot make it one with the same bits."""
     if not is_planned(x):
         return None
     if x.function is operator.setitem:
@@ -103,11 +101,11 @@ def _statement(
     *,
     condition: bool = False,
 ) -> Statement | None:
-    """Return the statement of an expression, which computes in a dtype, by default the dtype of the
-    result.
+    """Return the statement of an expression that computes in a dtype.
 
-    The first input may be a `condition`, a bool. None if C has no type for a dtype or no cast
-    between two, or if memory is not aligned, or overlaps with the result.
+    The dtype defaults to the dtype of the result. The first input may be a `condition`, a bool.
+    None if C has no type for a dtype or no cast between two, or if memory is not aligned, or an
+    input overlaps with the result.
     """
     result = array_in(out)
     if result is None or not result.size:
@@ -118,7 +116,7 @@ def _statement(
         return None
     *sources, target = known
     if any(n > 1 and not stride for n, stride in zip(result.shape, target.strides, strict=True)):
-        return None  # the last of several elements remains
+        return None  # several elements share memory, and the last one remains
     computed = [dtype or result.dtype] * len(sources)
     if condition:
         computed[0] = np.dtype(np.bool)
@@ -132,10 +130,9 @@ def _statement(
 
 
 def _choice(dtype: np.dtype[Any]) -> str:
-    """Return the expression that has the second operand where the first one is true, and else the
-    third.
+    """Return the expression that selects the second operand if the first is true, else the third.
 
-    Of floats it is a function, which compilers vectorize: by ``?:`` some compute only the operand
+    For floats it is a function, which compilers vectorize: for ``?:`` some compute only the operand
     that is needed.
     """
     is_float = dtype in MEMORY_TYPES and dtype.kind == "f"
@@ -145,14 +142,15 @@ def _choice(dtype: np.dtype[Any]) -> str:
 
 
 def _is_cast(one: np.dtype[Any], other: np.dtype[Any]) -> bool:
-    """Return whether C defines a cast as NumPy does. C does not define the cast of a large float to
-    an integer.
+    """Return whether C defines a cast as NumPy does.
+
+    C does not define the cast of a large float to an integer.
     """
     return one.kind == other.kind or one.kind == "b"
 
 
 def place_in(operand: Any, shape: tuple[int, ...]) -> Place | None:
-    """Return the place of an operand broadcast to a shape, None if C cannot access it."""
+    """Return the place of an operand broadcast to a shape; None if C cannot access it."""
     array = array_in(operand)
     if array is None or array.ndim > len(shape):
         return None

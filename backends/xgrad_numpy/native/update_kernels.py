@@ -1,9 +1,8 @@
-"""Elementwise update rules of optimizers as C: large parameters in blocks, on all threads, with the
-bits of NumPy.
+"""Elementwise update rules of optimizers in C: large parameters in blocks, on all threads.
 
-A rule changes its arrays in place, and takes numbers, such as a learning rate. It is compiled for
-what it does with them: which arrays there are, and how conditions of numbers come out, such as
-whether there is momentum.
+The results have the bits of the rules on NumPy. A rule changes its arrays in place, and takes
+numbers, such as a learning rate. It is compiled for one use of them: which arrays there are, and
+the outcomes of conditions on numbers, such as whether there is momentum.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from xgrad_numpy.native.blocks import BLOCK, Blocks
 from xgrad_numpy.native.kernels import warn_of
 from xgrad_numpy.native.runtime import Runtime, loaded_runtime
 
-_MOST = 64  # compiled updates that are remembered
+_MOST = 64  # maximum number of compiled updates that are remembered
 _ARRAY = object()  # stands for an array among arguments
 _CONSTANTS = frozenset({bool, type(None)})
 _NUMBERS = frozenset({float, int})
@@ -35,8 +34,9 @@ _KNOWN: dict[Any, _Kind | None] = {}
 
 
 class _Kind:
-    """Calls of a rule with arguments of the same types: where these are, and the updates that are
-    compiled for them.
+    """Calls of a rule with arguments of the same types.
+
+    It has the indices of the arguments of each type, and the updates compiled for them.
     """
 
     def __init__(self, types: Sequence[type]) -> None:
@@ -46,12 +46,13 @@ class _Kind:
         self.updates: list[CompiledUpdate] = []
         self.tried = set[
             Any
-        ]()  # flags, and which numbers are 0 or 1, for which an update was compiled
+        ]()  # flags, and which numbers are 0 or 1, for which compilation was started
 
 
 def update(name: str, args: Sequence[Any]) -> tuple[bool, Any]:
-    """Apply an overridable function that changes arguments if it is compiled; return whether it is,
-    and its result.
+    """Apply an overridable function that changes arguments, if it is compiled.
+
+    Returns whether it was applied, and its result.
     """
     runtime, types = loaded_runtime(), tuple(map(type, args))
     if runtime is None:
@@ -67,7 +68,7 @@ def update(name: str, args: Sequence[Any]) -> tuple[bool, Any]:
     addresses = runtime.addresses(*arrays)
     nbytes = arrays[0].nbytes
     if any(end - start < nbytes for start, end in itertools.pairwise(sorted(addresses))):
-        return False, None  # a rule may read what it has written
+        return False, None  # a rule may read elements that it has written
     numbers, flags = [args[i] for i in kind.numbers], [args[i] for i in kind.flags]
     for compiled in kind.updates:
         if compiled.flags == flags and compiled.holds(*numbers):
@@ -87,7 +88,7 @@ def update(name: str, args: Sequence[Any]) -> tuple[bool, Any]:
 
 
 def _new_kind(key: Any) -> _Kind | None:
-    """Remember a kind of calls; None where there can be no compiled updates."""
+    """Remember a kind of calls; None if there can be no compiled updates."""
     _, types, dtype = key
     known = all(kind is np.ndarray or kind in _NUMBERS | _CONSTANTS for kind in types)
     kind = (
@@ -99,7 +100,8 @@ def _new_kind(key: Any) -> _Kind | None:
 
 
 def _make(name: str, dtype: Any, template: Sequence[Any], kind: _Kind, runtime: Runtime) -> None:
-    # Warnings are for the user's calls; a cache warns, too, which raises where warnings are errors.
+    # Only the user's own calls should warn. The cache warns, too, which raises if warnings are
+    # errors.
     with suppress(library.Unavailable, RuntimeWarning), np.errstate(all="ignore"):
         made = compiled_update(OVERRIDABLE[name], dtype, template, runtime)
         if made is not None:
@@ -108,11 +110,11 @@ def _make(name: str, dtype: Any, template: Sequence[Any], kind: _Kind, runtime: 
 
 
 class CompiledUpdate:
-    """An update rule: its function of C, and the order in which that takes arrays.
+    """An update rule: its C function, and the order in which that takes arrays.
 
-    `numbers` and `holds` are functions of the numbers among the arguments: the ones that C is
-    given, and whether conditions come out as when it was recorded, with some `flags`. The rule
-    returns its argument of the index `result`.
+    `numbers` and `holds` are functions of the numbers among the arguments. `numbers` returns the
+    numbers for C; `holds` returns whether all conditions have the outcomes that they had in the
+    trace. The update is for some `flags`. The rule returns its argument with the index `result`.
     """
 
     flags: Sequence[bool] = ()
@@ -128,15 +130,15 @@ class CompiledUpdate:
     ) -> None:
         self._blocks, self._order, self._kept = blocks, order, kept
         self._numbers, self.holds, self.result = numbers, holds, result
-        self._lock = Lock()  # numbers lie in memory of the function
+        self._lock = Lock()  # numbers are in memory of the function
 
     def __call__(
         self, arrays: Sequence[np.ndarray], addresses: Any, numbers: Sequence[Any]
     ) -> bool:
-        """Change arrays, of these addresses, in place.
+        """Change arrays, given with their addresses, in place.
 
-        Return False, and do nothing, while another call runs: of another thread, or the one in
-        which a handler of a signal or of NumPy's errors makes this call.
+        Returns False, and does nothing, while another call runs: in another thread, or in this one
+        if a handler of a signal or of NumPy's errors makes the call.
         """
         values = self._numbers(*numbers)
         ordered = type(addresses)(*[addresses[i] for i in self._order])
@@ -155,13 +157,17 @@ class CompiledUpdate:
 def compiled_update(
     rule: Overridable, dtype: Any, template: Sequence[Any], runtime: Runtime
 ) -> CompiledUpdate | None:
-    """Return an update rule compiled for a dtype and arguments like these; None if it is more than
-    loops.
+    """Return an update rule compiled for a dtype and arguments like these.
+
+    None if it has more than loops.
     """
     device, generic = Device("cpu"), rule.generic
     recorder = Recorder(device, "")
     args, names, changed = list(template), list[str](), set[int]()
-    known, positions = list[tuple[Any, Any]](), list[int]()  # of arrays
+    known, positions = (
+        list[tuple[Any, Any]](),
+        list[int](),
+    )  # known arrays and their positions among the arguments
     for i, (parameter, x) in enumerate(
         zip(generic.__code__.co_varnames[1:], template, strict=False)
     ):
@@ -198,7 +204,7 @@ def compiled_update(
 
 
 def _function(names: Sequence[str], expression: str) -> Callable[..., Any]:
-    """Return a function of the numbers among the arguments; of no expression, it is true."""
+    """Return a function of the numbers among the arguments; it returns True for no expression."""
     function: Callable[..., Any] = eval(f"lambda {', '.join(names)}: ({expression or True})")
     return function
 
@@ -210,8 +216,9 @@ def _has_bits(
     template: Sequence[Any],
     runtime: Runtime,
 ) -> bool:
-    """Return whether a compiled update has the bits of the rule on NumPy, tried with numbers for
-    2.5 blocks.
+    """Return whether a compiled update has the bits of the rule on NumPy.
+
+    It is tried with numbers for 2.5 blocks.
     """
     rng = np.random.default_rng(0)
     args = [rng.random(BLOCK * 5 // 2).astype(dtype) if x is _ARRAY else x for x in template]

@@ -9,7 +9,7 @@ import numpy as np
 
 from xgrad_numpy.native.runtime import loaded_runtime
 
-#: The types of C in the names of functions.
+#: C types as they appear in the names of functions.
 TYPES = {np.dtype("float32"): "float", np.dtype("float64"): "double"}
 
 
@@ -26,27 +26,29 @@ class StepsStruct(ctypes.Structure):
 
 
 def steps(strides: tuple[int, ...], item: int) -> StepsStruct:
-    """Return the steps of an array of items of some bytes."""
+    """Return the steps of an array, in elements of `item` bytes."""
     return StepsStruct(*[stride // item for stride in strides[:3]])
 
 
 def function(name: str, dtype: Any) -> Any:
-    """Return a function of the runtime, which has to be loaded, for a dtype."""
+    """Return a function of the runtime for a dtype; the runtime must be loaded."""
     runtime: Any = loaded_runtime()
     return runtime.functions[f"{name}_{TYPES[dtype]}"]
 
 
 def addresses(*arrays: Any) -> list[ctypes.c_void_p]:
-    """Return the addresses of the first elements of arrays, as arguments of the runtime, which has
-    to be loaded.
+    """Return the addresses of the first elements of arrays, as arguments of the runtime.
+
+    The runtime must be loaded.
     """
     runtime: Any = loaded_runtime()
     return [ctypes.c_void_p(address) for address in runtime.addresses(*arrays)]
 
 
 def with_adjacent_columns(x: Any) -> Any:
-    """Return an array, or a copy of it, that C can read: with the elements of a row adjacent, and
-    aligned.
+    """Return an array, or a copy of it, that C can read.
+
+    It is aligned, and the elements of a row are adjacent.
     """
     item = x.itemsize
     if x.flags.aligned and x.strides[3] == item and not any(stride % item for stride in x.strides):

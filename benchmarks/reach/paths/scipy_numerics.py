@@ -18,13 +18,13 @@ GRID, LOW, HIGH = exactly([0.0, 0.3, 0.8, 1.0, 1.7]), exactly([0.0, 0.1]), exact
 
 
 def wave(x: Any, a: Any) -> Any:
-    """Return a smooth function of as many dimensions as `x` has columns."""
+    """Return the values of a smooth function of as many dimensions as `x` has columns."""
     xp = array_namespace(x)
     return xp.exp(-(x**2)) * xp.cos(a * x)
 
 
 def volume(x: Any, a: Any) -> Any:
-    """Return a function of points in the plane, one row each."""
+    """Return the values of a function at points in the plane, one row each."""
     xp = array_namespace(x)
     return xp.sin(a * xp.sum(x, axis=-1)) + xp.prod(x, axis=-1)
 

@@ -75,7 +75,7 @@ SEVERAL = {
 }
 COUNT, ORDER, DOF = constant([1.0, 2.0, 3.0]), constant([0, 1, 2]), constant([2.0, 3.5, 5.0])
 PROBABILITY, X = uniform(0.2, 0.8, 3), positive(3)
-SEVERAL |= {  # with respect to the last argument
+SEVERAL |= {  # differentiated with respect to the last argument
     "bdtr": (COUNT, constant([5, 6, 7]), PROBABILITY),
     "bdtrc": (COUNT, constant([5, 6, 7]), PROBABILITY),
     "bdtri": (COUNT, constant([5, 6, 7]), PROBABILITY),

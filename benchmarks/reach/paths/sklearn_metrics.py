@@ -1,7 +1,7 @@
 """scikit-learn's metrics and pairwise functions, with its `array_api_dispatch`.
 
-Most metrics end in a Python float, and with that any graph: these are asked for what they return as
-an array.
+Most metrics end in a Python float, which ends any graph. Here, metrics are asked for results that
+they return as an array.
 """
 
 from __future__ import annotations

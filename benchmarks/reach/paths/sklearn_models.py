@@ -1,5 +1,6 @@
-"""scikit-learn's estimators: fitted attributes and predictions, differentiated with respect to the
-training data.
+"""scikit-learn's estimators: fitted attributes and predictions.
+
+They are differentiated with respect to the training data.
 """
 
 from __future__ import annotations
@@ -84,8 +85,9 @@ def solved(name: str, make: Callable[[], Any], y: Draw, *attributes: str) -> lis
 
 
 def signless(make: Callable[[], Any]) -> Callable[[Any, Any], Any]:
-    """Return the inverse transform of the transform of new data by PCA, which the signs of
-    components do not affect.
+    """Return PCA's inverse transform of the transform of new data.
+
+    The signs of the components do not affect it.
     """
 
     def call(x: Any, new: Any) -> Any:
@@ -96,8 +98,9 @@ def signless(make: Callable[[], Any]) -> Callable[[Any, Any], Any]:
 
 
 def mixture(x: Any, kind: str, regularization: float = 0.0) -> GaussianMixture:
-    """Return a mixture after a few steps from a given start, since compiled code finds the default
-    start.
+    """Return a mixture after a few steps from a given start.
+
+    The start is given because compiled code finds the default start.
     """
     xp = array_namespace(x)
     means = xp.asarray([[0.8, 0.0, 0.0], [-0.8, 0.0, 0.0]], dtype=x.dtype)

@@ -1,5 +1,6 @@
-"""``xgrad report``: training runs beside each other, as one HTML page without scripts or external
-resources.
+"""``xgrad report``: training runs side by side, as one HTML page.
+
+The page has no scripts and no external resources.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from xgrad.parity.html_report import check_installed, render
 from xgrad.parity.html_report.plots import COLORS
 from xgrad.support import files
 
-MAX_LINES = 2**26  # bytes of a file of metrics
+MAX_LINES = 2**26  # bytes of a metrics file
 #: Entries of a configuration that are not settings of the run.
 ENVIRONMENT = ("device", "device_description", "data_source", "blas", "versions")
 DERIVED = ("classes", "class_names", "image_shape", "grey_values")
@@ -39,8 +40,8 @@ DERIVED = ("classes", "class_names", "image_shape", "grey_values")
 class Run:
     """A training run: the contents of its files, and its predictions for the test images.
 
-    `split` and `predicted` are None, and `missing` says why, where the data set is not on this
-    machine.
+    If the data set is not on this machine, `split` and `predicted` are None, and `missing` says
+    why.
     """
 
     name: str
@@ -65,9 +66,7 @@ class Run:
 
     @property
     def results(self) -> dict[str, str]:
-        """The last value of each figure in the files of metrics and times, and the total of
-        seconds.
-        """
+        """The last value of each metric, the total of seconds, and the median images per second."""
         last = {name: value for line in self.metrics for name, value in line.items()}
         figures = {name: number(name, value) for name, value in last.items()}
         seconds = sum(
@@ -151,7 +150,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def read(name: str, folder: Path, color: str, data: str | None) -> Run:
-    """Return a run from the files in its folder; UsageError if it is damaged."""
+    """Return a run from the files in its folder; raise UsageError if they are damaged."""
     device, config = Device("cpu"), read_config(folder)
     model = load_model(folder, config, device)
     weights = {name: x.numpy() for name, x in xgrad.load(folder / WEIGHTS).items()}
@@ -186,7 +185,7 @@ def read(name: str, folder: Path, color: str, data: str | None) -> Run:
 
 
 def read_lines(path: Path) -> list[dict[str, float]]:
-    """Return the numbers in the lines of a file of JSON objects, none if there is no file."""
+    """Return the numbers in each line of a file of JSON objects; none if there is no file."""
     try:
         lines = [
             json.loads(line) for line in files.read(path, MAX_LINES).splitlines() if line.strip()

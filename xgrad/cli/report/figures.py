@@ -13,11 +13,11 @@ from xgrad.parity.html_report.plots import data_uri
 
 #: The line of each part of the data, in the order of the legend.
 LINES = {"train": ":", "val": "--", "validation": "--", "valid": "--", "test": "-"}
-COLUMNS = 4  # of histograms
+COLUMNS = 4  # of the grid of histograms
 
 
 def curves(runs: Sequence[Any]) -> str:
-    """Return the losses and accuracies of all runs by epoch."""
+    """Return a plot of the losses and accuracies of all runs by epoch."""
     names = dict.fromkeys(name for run in runs for line in run.metrics for name in line)
     parts = {
         name: match.groups()
@@ -65,19 +65,20 @@ def curves(runs: Sequence[Any]) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a name for matplotlib, which takes ``$`` for mathematics, and leaves ``_`` at the
-    start out of legends.
+    """Return a name that matplotlib shows as it is.
+
+    Matplotlib takes ``$`` for mathematics, and leaves names that start with ``_`` out of legends.
     """
     return " " * name.startswith("_") + name.replace("$", r"\$")
 
 
 def _points(lines: Sequence[Mapping[str, float]], name: str) -> list[tuple[float, float]]:
-    """Return the epochs of lines that have a figure, and the figures."""
+    """Return the epochs of the lines that have a figure, with the figure."""
     return [(line["epoch"], line[name]) for line in lines if "epoch" in line and name in line]
 
 
 def throughput(runs: Sequence[Any]) -> str:
-    """Return the images per second of all runs by epoch; empty if no run has them."""
+    """Return a plot of the images per second of all runs by epoch; empty if no run has them."""
     known = [(run, points) for run in runs if (points := _points(run.timing, "images_per_second"))]
 
     def draw(figure: Any) -> None:
@@ -93,8 +94,9 @@ def throughput(runs: Sequence[Any]) -> str:
 
 
 def confusion(run: Any) -> str:
-    """Return the confusion matrix of a run; the shade of an error is its share of the most frequent
-    one.
+    """Return a plot of the confusion matrix of a run.
+
+    The shade of an error is its share of the most frequent error.
     """
     counts, names = run.confusion(), run.class_names
     errors = counts - np.diag(np.diag(counts))
@@ -116,12 +118,12 @@ def confusion(run: Any) -> str:
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:
-    """Return a key by which 2.weight is before 10.weight."""
+    """Return a sort key that puts 2.weight before 10.weight."""
     return [(int(part) if part.isdecimal() else 0, part) for part in name.split(".")]
 
 
 def histograms(runs: Sequence[Any]) -> str:
-    """Return the distributions of the weights of all runs, an axis for each name."""
+    """Return histograms of the weights of all runs, one plot for each name."""
     names = sorted({name for run in runs for name in run.weights}, key=_by_number)
     rows = -(-len(names) // COLUMNS)
 

@@ -1,4 +1,4 @@
-"""Ops that work element by element, each beside its derivative."""
+"""Elementwise ops, each defined with its derivative."""
 
 from xgrad.ops.elementwise.arithmetic import *
 from xgrad.ops.elementwise.comparisons import *

@@ -1,4 +1,4 @@
-"""Sums, products, quotients, powers of two, and the larger and smaller of two."""
+"""Elementwise arithmetic: sums, products, quotients, squares, maxima and minima."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def _split_tie_gradient(g: Any, xp: Any, loses: Any, ties: Any) -> Any:
-    """Return the gradient of the larger operand, or half of it for a tie; all of it for a NaN."""
+    """Return an operand's gradient: all of `g` if it wins or one is NaN, half on a tie, else 0."""
     return xp.where(ties, g / 2, xp.where(loses, 0, g))
 
 
@@ -42,21 +42,22 @@ def _relu(xp: Any, x: Any) -> Any:
 
 @derivative(None, None, kind=INTEGER, highest=FLOATING)
 def _floor_quotient(xp: Any, x2: Any, x1: Any, /) -> Any:
-    """The multiple of the divisor that `remainder` subtracts: -1 for a number and an infinity of
-    the other sign.
+    """Return the multiple of the divisor that `remainder` subtracts.
+
+    It is -1 for a finite dividend and an infinite divisor of the other sign.
     """
     return xp.floor_divide(x1, x2)
 
 
 @elementwise(lambda g: g, lambda g: g, of_bools="logical_or")
 def add(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Add; of bools alone, logical or, as NumPy and PyTorch have it.
+    """Add element by element; for two boolean inputs, logical OR, as in NumPy and PyTorch.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; numbers or bools. Either may be a Python
-        scalar, which promotes nothing.
+        Numbers or bools, of shapes that broadcast, on one device. Either may be a Python scalar,
+        which does not promote the other.
 
     Returns
     -------
@@ -66,7 +67,7 @@ def add(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
 
@@ -87,13 +88,13 @@ def add(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(lambda g: g, lambda g: -g)
 def subtract(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Subtract the second from the first.
+    """Subtract `x2` from `x1`.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; numbers; bools count as integers. Either may be
-        a Python scalar, which promotes nothing.
+        Numbers, of shapes that broadcast, on one device; bools count as integers. Either may be a
+        Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -103,7 +104,7 @@ def subtract(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
 
@@ -124,13 +125,13 @@ def subtract(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(lambda g, x2: g * x2, lambda g, x1: g * x1, of_bools="logical_and")
 def multiply(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Multiply; of bools alone, logical and, as NumPy and PyTorch have it.
+    """Multiply element by element; for two boolean inputs, logical AND, as in NumPy and PyTorch.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; numbers or bools. Either may be a Python
-        scalar, which promotes nothing.
+        Numbers or bools, of shapes that broadcast, on one device. Either may be a Python scalar,
+        which does not promote the other.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def multiply(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
 
@@ -161,13 +162,13 @@ def multiply(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(lambda g, x2: g / x2, lambda g, x2, out: -(g * out) / x2, kind=FLOATING)
 def divide(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Divide the first by the second.
+    """Divide `x1` by `x2`.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; numbers; integers count as float32. Either may
-        be a Python scalar, which promotes nothing.
+        Numbers, of shapes that broadcast, on one device; integers count as float32. Either may be a
+        Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -177,7 +178,7 @@ def divide(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
 
@@ -198,24 +199,22 @@ def divide(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(lambda g: -g, instead_for_bools="write ~x, or cast first")
 def negative(xp: Any, x: Any, /) -> Any:
-    """Change the sign.
+    """Negate each element.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers.
+        Numbers, of any shape.
 
     Returns
     -------
     Tensor
-        Of the same shape.
+        Same shape as `x`.
 
     Raises
     ------
-    DeviceError
-        If the tensors are on several devices.
     TypeError
-        If the input is of bools: write ~x, or cast first.
+        If the dtype of `x` is bool: write ~x, or cast first.
 
     Notes
     -----
@@ -234,22 +233,17 @@ def negative(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g: g)
 def positive(xp: Any, x: Any, /) -> Any:
-    """Return the same numbers.
+    """Return the elements unchanged.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; bools count as integers.
+        Numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -268,22 +262,17 @@ def positive(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp, x: g * xp.sign(x), holomorphic=False)
 def abs(xp: Any, x: Any, /) -> Any:
-    """Return the absolute value; its derivative at 0 is 0.
+    """Return the absolute value; the derivative at 0 is 0.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; bools count as integers.
+        Numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -307,17 +296,12 @@ def square(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; bools count as integers.
+        Numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -336,22 +320,17 @@ def square(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, out: -g * out * out, kind=FLOATING)
 def reciprocal(xp: Any, x: Any, /) -> Any:
-    """Return one over each element.
+    """Return the reciprocal, ``1 / x``.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -370,13 +349,13 @@ def reciprocal(xp: Any, x: Any, /) -> Any:
 
 @derivative(None, None, kind=INTEGER, highest=FLOATING, broadcasts=True)
 def floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Divide and round towards minus infinity.
+    """Divide `x1` by `x2` and round towards minus infinity.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; real numbers; bools count as integers. Either
-        may be a Python scalar, which promotes nothing.
+        Real numbers, of shapes that broadcast, on one device; bools count as integers. Either may
+        be a Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -386,11 +365,11 @@ def floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -404,8 +383,8 @@ def floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:
     >>> xgrad.floor_divide(xgrad.asarray([5, -5]), 3)
     Tensor([ 1, -2])
     """
-    # The standard's result for infinite operands, the quotient; libraries follow Python: NaN, or
-    # -1.
+    # For infinite operands, the standard requires the quotient; libraries follow Python and return
+    # NaN or -1.
     out = xp.floor_divide(x1, x2)
     if not xp.isdtype(out.dtype, "real floating"):
         return out
@@ -426,8 +405,8 @@ def remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; real numbers; bools count as integers. Either
-        may be a Python scalar, which promotes nothing.
+        Real numbers, of shapes that broadcast, on one device; bools count as integers. Either may
+        be a Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -437,11 +416,11 @@ def remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -455,8 +434,8 @@ def remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
     >>> xgrad.remainder(xgrad.asarray([5, -5]), 3)
     Tensor([2, 1])
     """
-    # The standard's result by an infinity, NaN in CuPy, and with the sign of the divisor where it
-    # is 0.
+    # The standard defines the remainder for an infinite divisor, where CuPy returns NaN, and gives
+    # a remainder of 0 the sign of the divisor.
     out = xp.remainder(x1, x2)
     if not xp.isdtype(out.dtype, "real floating"):
         return out
@@ -472,13 +451,13 @@ def remainder(xp: Any, x1: Any, x2: Any, /) -> Any:
     highest=FLOATING,
 )
 def maximum(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the larger of two; a tie shares its gradient.
+    """Return the larger of two elements; on ties, both get half of the gradient.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; real numbers; bools count as integers. Either
-        may be a Python scalar, which promotes nothing.
+        Real numbers, of shapes that broadcast, on one device; bools count as integers. Either may
+        be a Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -488,11 +467,11 @@ def maximum(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -515,13 +494,13 @@ def maximum(xp: Any, x1: Any, x2: Any, /) -> Any:
     highest=FLOATING,
 )
 def minimum(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the smaller of two; a tie shares its gradient.
+    """Return the smaller of two elements; on ties, both get half of the gradient.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; real numbers; bools count as integers. Either
-        may be a Python scalar, which promotes nothing.
+        Real numbers, of shapes that broadcast, on one device; bools count as integers. Either may
+        be a Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -531,11 +510,11 @@ def minimum(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -559,24 +538,22 @@ def minimum(xp: Any, x1: Any, x2: Any, /) -> Any:
     broadcasts=True,
 )
 def relu(xp: Any, x: Any, /) -> Any:
-    """Return positive elements, and 0 for the others; its derivative at 0 is 0.
+    """Return positive elements unchanged and 0 for the others; the derivative at 0 is 0.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; real numbers; bools count as integers.
+        Real numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
+        Same shape as `x`.
 
     Raises
     ------
-    DeviceError
-        If the tensors are on several devices.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -619,14 +596,14 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     x : Tensor
         Numbers, of any shape.
     min, max : Tensor or scalar, optional
-        The ends, of shapes that broadcast with `x`; None where there is none.
-        Where `min` is the larger, the result is `max`.
+        The bounds, of shapes that broadcast with `x`; None for no bound. Where `min` is greater
+        than `max`, the result is `max`.
 
     Returns
     -------
     Tensor
-        Of the shape that all broadcast to, and of the dtype of `x`; float32 where `x` is of
-        integers and an end is not.
+        Of the shape that the inputs broadcast to and of the dtype of `x`; float32 where `x` is
+        integer and a bound is not.
 
     Raises
     ------
@@ -637,7 +614,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
 
     Notes
     -----
-    At an end exactly, the gradient goes to `x`.
+    Exactly at a bound, the gradient goes to `x`.
 
     Python array API standard, elementwise functions: ``clip``.
 

@@ -1,4 +1,4 @@
-"""Comparisons, and tests for NaN and infinities."""
+"""Elementwise comparisons, and tests for NaN and infinities."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = [
 
 @elementwise(None, None, kind=BOOLEAN)
 def equal(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return whether two are equal.
+    """Return whether elements are equal.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; any dtype. Either may be a Python scalar, which
-        promotes nothing.
+        Of any dtype and of shapes that broadcast, on one device. Either may be a Python scalar,
+        which does not promote the other.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def equal(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
 
@@ -59,13 +59,13 @@ def equal(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, None, kind=BOOLEAN)
 def not_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return whether two differ.
+    """Return whether elements differ.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; any dtype. Either may be a Python scalar, which
-        promotes nothing.
+        Of any dtype and of shapes that broadcast, on one device. Either may be a Python scalar,
+        which does not promote the other.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def not_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
 
@@ -96,13 +96,13 @@ def not_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, None, highest=FLOATING)
 def less(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return whether the first is smaller.
+    """Return whether `x1` is less than `x2`.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; real numbers; bools count as integers. Either
-        may be a Python scalar, which promotes nothing.
+        Real numbers, of shapes that broadcast, on one device; bools count as integers. Either may
+        be a Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -112,11 +112,11 @@ def less(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -135,13 +135,13 @@ def less(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, None, highest=FLOATING)
 def less_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return whether the first is not larger.
+    """Return whether `x1` is less than or equal to `x2`.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; real numbers; bools count as integers. Either
-        may be a Python scalar, which promotes nothing.
+        Real numbers, of shapes that broadcast, on one device; bools count as integers. Either may
+        be a Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -151,11 +151,11 @@ def less_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -174,13 +174,13 @@ def less_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, None, highest=FLOATING)
 def greater(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return whether the first is larger.
+    """Return whether `x1` is greater than `x2`.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; real numbers; bools count as integers. Either
-        may be a Python scalar, which promotes nothing.
+        Real numbers, of shapes that broadcast, on one device; bools count as integers. Either may
+        be a Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -190,11 +190,11 @@ def greater(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -213,13 +213,13 @@ def greater(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, None, highest=FLOATING)
 def greater_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return whether the first is not smaller.
+    """Return whether `x1` is greater than or equal to `x2`.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; real numbers; bools count as integers. Either
-        may be a Python scalar, which promotes nothing.
+        Real numbers, of shapes that broadcast, on one device; bools count as integers. Either may
+        be a Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -229,11 +229,11 @@ def greater_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -252,22 +252,17 @@ def greater_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None)
 def isnan(xp: Any, x: Any, /) -> Any:
-    """Return whether each element is not a number.
+    """Return whether each element is NaN.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; bools count as integers.
+        Numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -291,17 +286,12 @@ def isinf(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; bools count as integers.
+        Numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -325,17 +315,12 @@ def isfinite(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; bools count as integers.
+        Numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The parts of complex numbers."""
+"""Real parts, imaginary parts and complex conjugates."""
 
 from __future__ import annotations
 
@@ -16,17 +16,12 @@ def real(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; bools count as integers.
+        Numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -50,17 +45,12 @@ def imag(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; bools count as integers.
+        Numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -79,22 +69,17 @@ def imag(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp: xp.conj(g), holomorphic=False)
 def conj(xp: Any, x: Any, /) -> Any:
-    """Change the sign of the imaginary part.
+    """Return the complex conjugate.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; bools count as integers.
+        Numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----

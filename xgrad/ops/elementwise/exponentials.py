@@ -13,19 +13,19 @@ __all__ = ["exp", "expm1", "log", "log1p", "log2", "log10", "pow", "sqrt"]
 
 def _pow_base(g: Any, xp: Any, x1: Any, x2: Any) -> Any:
     if type(x2) not in SCALARS:
-        x1 = xp.where((x1 == 0) & (x2 == 0), 1, x1)  # else 0 * inf, where the derivative is 0
+        x1 = xp.where((x1 == 0) & (x2 == 0), 1, x1)  # avoids 0 * inf: the derivative is 0
         return g * (x2 * x1 ** (x2 - 1))
     if x2 == 0:
         return xp.zeros_like(g)
     if x2 == 2:
-        return g * (2 * x1)  # a GPU rounds the first power
+        return g * (2 * x1)  # on a GPU, pow(x1, 1) is rounded
     return g * (x2 * xp.pow(x1, x2 - 1))
 
 
 def _pow_exponent(g: Any, xp: Any, x1: Any, x2: Any, out: Any) -> Any:
     x1 = xp.full_like(x2, x1) if type(x1) in SCALARS else x1
     limit = x1 == 0 if is_complex(out.dtype) else (x1 == 0) & (x2 >= 0)
-    return g * (out * xp.log(xp.where(limit, 1, x1)))  # else 0 * -inf, where the limit is 0
+    return g * (out * xp.log(xp.where(limit, 1, x1)))  # avoids 0 * -inf: the limit is 0
 
 
 @elementwise(lambda g, out: g * out, kind=FLOATING)
@@ -35,17 +35,12 @@ def exp(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -64,22 +59,17 @@ def exp(xp: Any, x: Any, /) -> Any:
 
 @derivative(lambda g, out: g * (out + 1), kind=FLOATING, native_of_reals=True, broadcasts=True)
 def expm1(xp: Any, x: Any, /) -> Any:
-    """Return exp(x) - 1, exact near 0.
+    """Return exp(x) - 1, accurate near 0.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -93,8 +83,8 @@ def expm1(xp: Any, x: Any, /) -> Any:
     >>> xgrad.expm1(xgrad.asarray([0.0, 1e-9]))
     Tensor([0.e+00, 1.e-09])
     """
-    # The standard's result for infinite and NaN parts, which libraries multiply by 0, and 0 for a
-    # real part of -0.
+    # The standard's results: libraries multiply infinite and NaN parts by 0, and may return a real
+    # part of -0 instead of 0.
     if not is_complex(x.dtype):
         return xp.expm1(x)
     out = xp.where(xp.isfinite(x), xp.expm1(x), xp.exp(x) + complex(-1.0, -0.0))
@@ -108,17 +98,12 @@ def log(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -137,22 +122,17 @@ def log(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, x: g / (1 + x), kind=FLOATING)
 def log1p(xp: Any, x: Any, /) -> Any:
-    """Return log(1 + x), exact near 0.
+    """Return log(1 + x), accurate near 0.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -176,17 +156,12 @@ def log2(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -210,17 +185,12 @@ def log10(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -239,13 +209,13 @@ def log10(xp: Any, x: Any, /) -> Any:
 
 @derivative(_pow_base, _pow_exponent, kind=INTEGER, broadcasts=True)
 def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Raise the first to the power of the second.
+    """Raise `x1` to the power of `x2`.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; numbers; bools count as integers. Either may be
-        a Python scalar, which promotes nothing.
+        Numbers, of shapes that broadcast, on one device; bools count as integers. Either may be a
+        Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -255,14 +225,14 @@ def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
 
     Notes
     -----
-    Differentiable to any order; by the exponent at a base of 0 the derivative is 0, or infinite
-    where the power is.
+    Differentiable to any order. At a base of 0, the derivative by the exponent is 0, or infinite
+    where the power is infinite.
 
     Python array API standard, elementwise functions: ``pow``.
 
@@ -282,17 +252,12 @@ def sqrt(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Logic of bools and bits."""
+"""Logical and bitwise operations."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = [
 
 @elementwise(None, None, kind=BOOLEAN)
 def logical_and(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return whether both bools hold.
+    """Return the logical AND: whether both elements are true.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; any dtype. Either may be a Python scalar, which
-        promotes nothing.
+        Of any dtype and of shapes that broadcast, on one device. Either may be a Python scalar,
+        which does not promote the other.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def logical_and(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
 
@@ -60,13 +60,13 @@ def logical_and(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, None, kind=BOOLEAN)
 def logical_or(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return whether one of two bools holds.
+    """Return the logical OR: whether at least one element is true.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; any dtype. Either may be a Python scalar, which
-        promotes nothing.
+        Of any dtype and of shapes that broadcast, on one device. Either may be a Python scalar,
+        which does not promote the other.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def logical_or(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
 
@@ -97,22 +97,17 @@ def logical_or(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, kind=BOOLEAN)
 def logical_not(xp: Any, x: Any, /) -> Any:
-    """Return whether a bool does not hold.
+    """Return the logical NOT: whether each element is false.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; any dtype.
+        Of any shape and dtype.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -131,13 +126,13 @@ def logical_not(xp: Any, x: Any, /) -> Any:
 
 @elementwise(None, None, kind=BOOLEAN)
 def logical_xor(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return whether just one of two bools holds.
+    """Return the logical XOR: whether exactly one element is true.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; any dtype. Either may be a Python scalar, which
-        promotes nothing.
+        Of any dtype and of shapes that broadcast, on one device. Either may be a Python scalar,
+        which does not promote the other.
 
     Returns
     -------
@@ -147,7 +142,7 @@ def logical_xor(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
 
@@ -168,13 +163,13 @@ def logical_xor(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, None, kind=BOOLEAN, highest=INTEGER)
 def bitwise_and(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the bits, or bools, that both have.
+    """Return the bitwise AND; for bools, the logical AND.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; integers or bools. Either may be a Python
-        scalar, which promotes nothing.
+        Integers or bools, of shapes that broadcast, on one device. Either may be a Python scalar,
+        which does not promote the other.
 
     Returns
     -------
@@ -184,11 +179,11 @@ def bitwise_and(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of integers or bools.
+        If the dtype of an input is neither integer nor bool.
 
     Notes
     -----
@@ -207,13 +202,13 @@ def bitwise_and(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, None, kind=BOOLEAN, highest=INTEGER)
 def bitwise_or(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the bits, or bools, that one of them has.
+    """Return the bitwise OR; for bools, the logical OR.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; integers or bools. Either may be a Python
-        scalar, which promotes nothing.
+        Integers or bools, of shapes that broadcast, on one device. Either may be a Python scalar,
+        which does not promote the other.
 
     Returns
     -------
@@ -223,11 +218,11 @@ def bitwise_or(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of integers or bools.
+        If the dtype of an input is neither integer nor bool.
 
     Notes
     -----
@@ -246,13 +241,13 @@ def bitwise_or(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, None, kind=BOOLEAN, highest=INTEGER)
 def bitwise_xor(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the bits, or bools, that just one of them has.
+    """Return the bitwise XOR; for bools, the logical XOR.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; integers or bools. Either may be a Python
-        scalar, which promotes nothing.
+        Integers or bools, of shapes that broadcast, on one device. Either may be a Python scalar,
+        which does not promote the other.
 
     Returns
     -------
@@ -262,11 +257,11 @@ def bitwise_xor(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of integers or bools.
+        If the dtype of an input is neither integer nor bool.
 
     Notes
     -----
@@ -285,13 +280,13 @@ def bitwise_xor(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, None, highest=INTEGER)
 def bitwise_left_shift(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Move bits up, by a number that is not negative, and fill in zeros.
+    """Shift bits left by a number that is not negative, and fill with zeros.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; integers; bools count as such. Either may be a
-        Python scalar, which promotes nothing.
+        Integers, of shapes that broadcast, on one device; bools count as integers. Either may be a
+        Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -301,11 +296,11 @@ def bitwise_left_shift(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of integers or bools.
+        If the dtype of an input is neither integer nor bool.
 
     Notes
     -----
@@ -324,13 +319,13 @@ def bitwise_left_shift(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, None, highest=INTEGER)
 def bitwise_right_shift(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Move bits down, by a number that is not negative, and fill in the sign.
+    """Shift bits right by a number that is not negative, and keep the sign.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; integers; bools count as such. Either may be a
-        Python scalar, which promotes nothing.
+        Integers, of shapes that broadcast, on one device; bools count as integers. Either may be a
+        Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -340,11 +335,11 @@ def bitwise_right_shift(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of integers or bools.
+        If the dtype of an input is neither integer nor bool.
 
     Notes
     -----
@@ -363,24 +358,22 @@ def bitwise_right_shift(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, kind=BOOLEAN, highest=INTEGER)
 def bitwise_invert(xp: Any, x: Any, /) -> Any:
-    """Invert every bit, or bool.
+    """Invert every bit; for bools, return the logical NOT.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; integers or bools.
+        Integers or bools, of any shape.
 
     Returns
     -------
     Tensor
-        Of the same shape.
+        Same shape as `x`.
 
     Raises
     ------
-    DeviceError
-        If the tensors are on several devices.
     TypeError
-        If an input is not of integers or bools.
+        If the dtype of an input is neither integer nor bool.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The logistic function, and logarithms of sums of exponentials."""
+"""The logistic function, `softplus` and `logaddexp`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ __all__ = ["logaddexp", "sigmoid", "softplus"]
 
 
 def _logistic_weight(g: Any, xp: Any, x: Any) -> Any:
-    """The share of the first of two exponentials in their sum, given the difference of the
-    exponents.
+    """Multiply `g` by the first exponential's share of ``exp(x1) + exp(x2)``.
+
+    `x` is the difference of the exponents, ``x1 - x2``.
     """
     return g * call_op(sigmoid, xp, x)
 
@@ -25,13 +26,13 @@ def _logistic_weight(g: Any, xp: Any, x: Any) -> Any:
     broadcasts=True,
 )
 def logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return log(exp(x1) + exp(x2)), without overflow.
+    """Return log(exp(x1) + exp(x2)) without overflow.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; numbers; integers count as float32. Either may
-        be a Python scalar, which promotes nothing.
+        Numbers, of shapes that broadcast, on one device; integers count as float32. Either may be a
+        Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -41,7 +42,7 @@ def logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
 
@@ -57,7 +58,8 @@ def logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
     >>> xgrad.logaddexp(xgrad.asarray([1e4, 0.0]), 1e4)
     Tensor([10000.693, 10000.   ])
     """
-    # The standard's is for real numbers; of complex ones the larger real part is taken out.
+    # The standard defines it for real numbers. For complex ones, the exponential with the larger
+    # real part is factored out.
     x1, x2 = as_arrays(xp, x1, x2)
     if not is_complex(x1.dtype):
         return xp.logaddexp(x1, x2)
@@ -72,22 +74,17 @@ def logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
     broadcasts=True,
 )
 def sigmoid(xp: Any, x: Any, /) -> Any:
-    """Return ``1 / (1 + exp(-x))``, of real numbers between 0 and 1, without overflow.
+    """Return ``1 / (1 + exp(-x))`` without overflow; it is between 0 and 1 for real numbers.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -114,24 +111,22 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
     broadcasts=True,
 )
 def softplus(xp: Any, x: Any, /) -> Any:
-    """Return ``log(1 + exp(x))``, which is positive, without overflow.
+    """Return ``log(1 + exp(x))`` without overflow; it is positive.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; real numbers; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
+        Same shape as `x`.
 
     Raises
     ------
-    DeviceError
-        If the tensors are on several devices.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Signs and rounding: functions whose derivative is 0 wherever they have one, and `copysign`."""
+"""Signs and rounding: functions whose derivative is 0 where it exists, and `copysign`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _copysign_rule(g: Any, xp: Any, x1: Any, out: Any) -> Any:
 
 
 def _sign_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
-    """The derivative of the sign: along the unit circle for complex numbers, 0 for real ones."""
+    """Return the gradient of the sign: along the unit circle if complex, 0 if real."""
     if not is_complex(g.dtype):
         return xp.zeros_like(g)
     size = xp.abs(x)
@@ -26,22 +26,17 @@ def _sign_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
 
 @elementwise(_sign_rule, holomorphic=False)
 def sign(xp: Any, x: Any, /) -> Any:
-    """Return -1, 0 or 1, of a complex number ``x / abs(x)``.
+    """Return the sign: -1, 0 or 1; for a complex number, ``x / abs(x)``.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; bools count as integers.
+        Numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -65,19 +60,17 @@ def floor(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; real numbers; bools count as integers.
+        Real numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
+        Same shape as `x`.
 
     Raises
     ------
-    DeviceError
-        If the tensors are on several devices.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -101,19 +94,17 @@ def ceil(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; real numbers; bools count as integers.
+        Real numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
+        Same shape as `x`.
 
     Raises
     ------
-    DeviceError
-        If the tensors are on several devices.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -137,19 +128,17 @@ def trunc(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; real numbers; bools count as integers.
+        Real numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
+        Same shape as `x`.
 
     Raises
     ------
-    DeviceError
-        If the tensors are on several devices.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -168,22 +157,17 @@ def trunc(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp: xp.zeros_like(g))
 def round(xp: Any, x: Any, /) -> Any:
-    """Round to the nearest integer, halves to even ones.
+    """Round to the nearest integer; halves round to the nearest even integer.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; bools count as integers.
+        Numbers, of any shape; bools count as integers.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -202,13 +186,13 @@ def round(xp: Any, x: Any, /) -> Any:
 
 @elementwise(_copysign_rule, lambda g, xp: xp.zeros_like(g), kind=FLOATING, highest=FLOATING)
 def copysign(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the magnitude of the first with the sign of the second; at 0 its derivative is 0.
+    """Return the magnitude of `x1` with the sign of `x2`; the derivative at ``x1 == 0`` is 0.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; real numbers; integers count as float32. Either
-        may be a Python scalar, which promotes nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Either may
+        be a Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -218,11 +202,11 @@ def copysign(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -241,13 +225,13 @@ def copysign(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, None, kind=FLOATING, highest=FLOATING)
 def nextafter(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the number next to the first in the direction of the second.
+    """Return the next representable number after `x1` in the direction of `x2`.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; real numbers; integers count as float32. Either
-        may be a Python scalar, which promotes nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Either may
+        be a Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -257,11 +241,11 @@ def nextafter(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -280,24 +264,22 @@ def nextafter(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @elementwise(None, kind=FLOATING, highest=FLOATING)
 def signbit(xp: Any, x: Any, /) -> Any:
-    """Return whether the sign is minus, that of -0. included.
+    """Return whether the sign bit is set, as for negative numbers and -0.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; real numbers; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
+        Same shape as `x`.
 
     Raises
     ------
-    DeviceError
-        If the tensors are on several devices.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----

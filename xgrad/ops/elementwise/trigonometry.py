@@ -1,4 +1,4 @@
-"""Functions of angles, in radians, and of the hyperbola."""
+"""Trigonometric functions, in radians, and hyperbolic functions."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = [
 
 
 def _nonzero_norm(xp: Any, distance: Any) -> Any:
-    """Return a distance from the origin to divide by: 1 for 0, so that derivatives there are 0."""
+    """Return a distance to divide by: 1 instead of 0, so that derivatives at the origin are 0."""
     return xp.where(distance == 0, 1, distance)
 
 
 def _atan2_partial(g: Any, xp: Any, x: Any, x1: Any, x2: Any) -> Any:
-    """The derivative of the angle of a point: a coordinate over the squared distance."""
+    """Return the gradient of the angle by a coordinate: `g` times `x` over the squared distance."""
     distance = _nonzero_norm(xp, xp.hypot(x1, x2))
     return g * (x / distance / distance)
 
@@ -44,13 +44,13 @@ def _atan2_partial(g: Any, xp: Any, x: Any, x1: Any, x2: Any) -> Any:
     highest=FLOATING,
 )
 def hypot(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return sqrt(x1 * x1 + x2 * x2), without overflow; its derivative where both are 0 is 0.
+    """Return sqrt(x1 * x1 + x2 * x2) without overflow; the derivative at the origin is 0.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; real numbers; integers count as float32. Either
-        may be a Python scalar, which promotes nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Either may
+        be a Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -60,11 +60,11 @@ def hypot(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -88,17 +88,12 @@ def sin(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -122,17 +117,12 @@ def cos(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -156,17 +146,12 @@ def tan(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -190,17 +175,12 @@ def asin(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -224,17 +204,12 @@ def acos(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -258,17 +233,12 @@ def atan(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -292,13 +262,13 @@ def atan(xp: Any, x: Any, /) -> Any:
     highest=FLOATING,
 )
 def atan2(xp: Any, x1: Any, x2: Any, /) -> Any:
-    """Return the angle of the point (x2, x1), from -pi to pi; its derivative where both are 0 is 0.
+    """Return the angle of the point (x2, x1), from -pi to pi; the derivative at the origin is 0.
 
     Parameters
     ----------
     x1, x2 : Tensor
-        Of any shapes that broadcast, on one device; real numbers; integers count as float32. Either
-        may be a Python scalar, which promotes nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Either may
+        be a Python scalar, which does not promote the other.
 
     Returns
     -------
@@ -308,11 +278,11 @@ def atan2(xp: Any, x1: Any, x2: Any, /) -> Any:
     Raises
     ------
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     ValueError
         If the shapes do not broadcast.
     TypeError
-        If an input is not of real numbers.
+        If an input is complex.
 
     Notes
     -----
@@ -336,17 +306,12 @@ def sinh(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -370,17 +335,12 @@ def cosh(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -409,17 +369,12 @@ def tanh(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -433,8 +388,8 @@ def tanh(xp: Any, x: Any, /) -> Any:
     >>> xgrad.tanh(xgrad.asarray([0.0, 0.5]))
     Tensor([0.        , 0.4621...])
     """
-    # The standard's result for an infinite real part; C's has a zero of the sign of ``sin(2 *
-    # imag(x))``.
+    # The standard's result for an infinite real part; C's tanh returns an imaginary zero with the
+    # sign of ``sin(2 * imag(x))``.
     if not is_complex(x.dtype):
         return xp.tanh(x)
     limit = xp.astype(xp.sign(xp.real(x)), x.dtype)
@@ -444,22 +399,17 @@ def tanh(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp, x: g / xp.sqrt(1 + x * x), kind=FLOATING)
 def asinh(xp: Any, x: Any, /) -> Any:
-    """Return the inverse of `sinh`.
+    """Return the inverse hyperbolic sine.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -478,22 +428,17 @@ def asinh(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, xp, x: g / (xp.sqrt(x - 1) * xp.sqrt(x + 1)), kind=FLOATING)
 def acosh(xp: Any, x: Any, /) -> Any:
-    """Return the inverse of `cosh`.
+    """Return the inverse hyperbolic cosine.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----
@@ -512,22 +457,17 @@ def acosh(xp: Any, x: Any, /) -> Any:
 
 @elementwise(lambda g, x: g / (1 - x * x), kind=FLOATING)
 def atanh(xp: Any, x: Any, /) -> Any:
-    """Return the inverse of `tanh`.
+    """Return the inverse hyperbolic tangent.
 
     Parameters
     ----------
     x : Tensor
-        Of any shape, on one device; numbers; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape.
-
-    Raises
-    ------
-    DeviceError
-        If the tensors are on several devices.
+        Same shape as `x`.
 
     Notes
     -----

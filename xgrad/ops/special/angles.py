@@ -14,8 +14,9 @@ __all__ = ["cosdg", "cotdg", "radian", "sinc", "sindg", "tandg"]
 
 
 def _sinc_series(xp: Any, t: Any, order: int) -> Any:
-    """The derivative of sin(t) / t by its power series, for t up to order + 1: terms until they are
-    negligible.
+    """Return a derivative of sin(t) / t by its power series.
+
+    For t up to order + 1, the omitted terms are negligible.
     """
     first = (order + 1) // 2
     total = xp.zeros_like(t)
@@ -30,14 +31,15 @@ def _sinc_rule(g: Any, xp: Any, x: Any, order: int) -> Any:
 
 @derivative(_sinc_rule, kind=FLOATING, upcast=True)
 def _sinc(xp: Any, x: Any, /, *, order: int) -> Any:
-    """The derivatives of sinc: away from 0 by a recurrence, near 0, where that cancels, by the
-    power series.
+    """Return the derivative of sinc of the given order.
+
+    It is computed by a recurrence; near 0, where the recurrence cancels, by the power series.
     """
     t = math.pi * x
     small = xp.abs(t) < order + 1 if order else t == 0
     away = xp.where(small, 1, t)
     values = xp.sin(away) / away
-    for n in range(1, order + 1):  # of Leibniz' rule for the product of t and sin(t) / t
+    for n in range(1, order + 1):  # Leibniz' rule for the product of t and sin(t) / t
         wave = xp.cos(away) if n % 2 else xp.sin(away)
         values = (wave * (1, 1, -1, -1)[n % 4] - n * values) / away
     near = _sinc_series(xp, xp.where(small, t, 0), order) if order else xp.ones_like(t)
@@ -50,16 +52,16 @@ def sinc(x: Tensor, /) -> Tensor:
     Parameters
     ----------
     x : Tensor
-        Of any shape; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Notes
     -----
-    Differentiable to any order, at 0 as well. Like ``scipy.special.sinc``.
+    Differentiable to any order, also at 0. Like ``scipy.special.sinc``.
 
     Examples
     --------
@@ -80,25 +82,24 @@ def sindg(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.sindg``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.sindg``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -116,25 +117,24 @@ def cosdg(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.cosdg``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.cosdg``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -152,25 +152,24 @@ def tandg(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.tandg``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.tandg``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -188,25 +187,24 @@ def cotdg(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.cotdg``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.cotdg``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -219,13 +217,13 @@ def cotdg(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g: g * _DEGREE, lambda g: g * (_DEGREE / 60), lambda g: g * (_DEGREE / 3600))
 def radian(xp: Any, d: Any, m: Any, s: Any, /) -> Any:
-    """Return an angle of degrees, minutes and seconds in radians.
+    """Convert an angle from degrees, minutes and seconds to radians.
 
     Parameters
     ----------
     d, m, s : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -237,13 +235,14 @@ def radian(xp: Any, d: Any, m: Any, s: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.radian``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.radian``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Bessel functions: DLMF, chapter 10.
 
-Their derivatives are by the neighbouring orders, which is exact at 0, too.
+Derivatives are computed from the functions of neighbouring orders, which is exact at 0, too.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ __all__ = [
 
 
 def _scaled_bessel(xp: Any, v: Any, z: Any, out: Any, slope: Any, sign: int) -> Any:
-    """Return the slope, which cancels for large z: there by Hankel's expansions, DLMF 10.40.1 (sign
-    -1) and 10.40.2.
+    """Return `slope`, except for large z, where it cancels.
+
+    There, the derivative is computed from Hankel's expansions, DLMF 10.40.1 (sign -1) and 10.40.2.
     """
     size, bound = xp.abs(z), v * v + 30
     large = size > bound
     above, total, slopes = xp.where(large, size, bound), 1.0, 18.5
-    for k in range(18, 0, -1):  # enough for float64 above the bound
+    for k in range(18, 0, -1):  # enough terms for float64 above the bound
         ratio = sign * (4 * v * v - (2 * k - 1) ** 2) / (8 * k * above)
         total, slopes = 1 + ratio * total, k - 0.5 + ratio * slopes
     return xp.where(large, -slopes / (total * above) * xp.sign(z) * out, slope)
@@ -55,8 +56,8 @@ def iv(xp: Any, v: Any, z: Any, /) -> Any:
     Parameters
     ----------
     v, z : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -68,15 +69,16 @@ def iv(xp: Any, v: Any, z: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `v`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `v`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `z`. Like ``scipy.special.iv``, computed as `xgrad.special` says.
+    Differentiable to any order in `z`. Like ``scipy.special.iv``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -107,8 +109,8 @@ def ive(xp: Any, v: Any, z: Any, /) -> Any:
     Parameters
     ----------
     v, z : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -120,16 +122,16 @@ def ive(xp: Any, v: Any, z: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `v`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `v`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `z`. Like ``scipy.special.ive``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `z`. Like ``scipy.special.ive``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -147,25 +149,24 @@ def i0(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.i0``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.i0``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -187,25 +188,24 @@ def i0e(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.i0e``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.i0e``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -223,25 +223,24 @@ def i1(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.i1``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.i1``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -266,25 +265,24 @@ def i1e(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.i1e``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.i1e``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -305,8 +303,8 @@ def jv(xp: Any, v: Any, z: Any, /) -> Any:
     Parameters
     ----------
     v, z : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -318,15 +316,16 @@ def jv(xp: Any, v: Any, z: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `v`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `v`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `z`. Like ``scipy.special.jv``, computed as `xgrad.special` says.
+    Differentiable to any order in `z`. Like ``scipy.special.jv``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -344,25 +343,24 @@ def j0(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.j0``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.j0``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -380,25 +378,24 @@ def j1(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.j1``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.j1``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -419,8 +416,8 @@ def yv(xp: Any, v: Any, z: Any, /) -> Any:
     Parameters
     ----------
     v, z : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -432,15 +429,16 @@ def yv(xp: Any, v: Any, z: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `v`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `v`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `z`. Like ``scipy.special.yv``, computed as `xgrad.special` says.
+    Differentiable to any order in `z`. Like ``scipy.special.yv``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -458,25 +456,24 @@ def y0(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.y0``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.y0``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -494,25 +491,24 @@ def y1(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.y1``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.y1``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -533,8 +529,8 @@ def kv(xp: Any, v: Any, z: Any, /) -> Any:
     Parameters
     ----------
     v, z : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -546,15 +542,16 @@ def kv(xp: Any, v: Any, z: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `v`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `v`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `z`. Like ``scipy.special.kv``, computed as `xgrad.special` says.
+    Differentiable to any order in `z`. Like ``scipy.special.kv``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -580,8 +577,8 @@ def kve(xp: Any, v: Any, z: Any, /) -> Any:
     Parameters
     ----------
     v, z : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -593,16 +590,16 @@ def kve(xp: Any, v: Any, z: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `v`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `v`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `z`. Like ``scipy.special.kve``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `z`. Like ``scipy.special.kve``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -620,25 +617,24 @@ def k0(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.k0``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.k0``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -656,25 +652,24 @@ def k0e(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.k0e``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.k0e``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -692,25 +687,24 @@ def k1(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.k1``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.k1``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -732,25 +726,24 @@ def k1e(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.k1e``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.k1e``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -768,8 +761,8 @@ def yn(xp: Any, n: Any, x: Any, /) -> Any:
     Parameters
     ----------
     n, x : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -781,13 +774,14 @@ def yn(xp: Any, n: Any, x: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.yn``, computed as `xgrad.special` says.
+    Differentiable to any order in `x`. Like ``scipy.special.yn``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------

@@ -33,13 +33,13 @@ def _f_density(xp: Any, dfn: Any, dfd: Any, x: Any) -> Any:
 
 @kernel(no_closed_form, lambda g, xp, v, x: g * (gamma_density(xp, v / 2, x / 2) / 2))
 def chdtr(xp: Any, v: Any, x: Any, /) -> Any:
-    """Return the distribution function of the chi-squared distribution with `v` degrees of freedom.
+    """Return the chi-squared distribution function with `v` degrees of freedom.
 
     Parameters
     ----------
     v, x : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -51,16 +51,16 @@ def chdtr(xp: Any, v: Any, x: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `v`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `v`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.chdtr``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `x`. Like ``scipy.special.chdtr``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -73,13 +73,13 @@ def chdtr(xp: Any, v: Any, x: Any, /) -> Any:
 
 @kernel(no_closed_form, lambda g, xp, v, x: -g * (gamma_density(xp, v / 2, x / 2) / 2))
 def chdtrc(xp: Any, v: Any, x: Any, /) -> Any:
-    """Return 1 - chdtr(v, x), exact where that is small.
+    """Return 1 - chdtr(v, x), accurate where it is small.
 
     Parameters
     ----------
     v, x : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -91,16 +91,16 @@ def chdtrc(xp: Any, v: Any, x: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `v`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `v`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.chdtrc``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `x`. Like ``scipy.special.chdtrc``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -118,8 +118,8 @@ def chdtri(xp: Any, v: Any, p: Any, /) -> Any:
     Parameters
     ----------
     v, p : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -131,16 +131,16 @@ def chdtri(xp: Any, v: Any, p: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `v`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `v`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `p`. Like ``scipy.special.chdtri``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `p`. Like ``scipy.special.chdtri``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -157,13 +157,13 @@ def chdtri(xp: Any, v: Any, p: Any, /) -> Any:
     lambda g, xp, a, b, x: g * (a * gamma_density(xp, b, a * x)),
 )
 def gdtr(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
-    """Return the distribution function of the gamma distribution of rate `a` and shape `b`.
+    """Return the gamma distribution function with rate `a` and shape `b`.
 
     Parameters
     ----------
     a, b, x : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -175,16 +175,16 @@ def gdtr(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `b`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `b`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `a`, `x`. Like ``scipy.special.gdtr``, computed as
-    `xgrad.special` says.
+    Differentiable to any order in `a` and `x`. Like ``scipy.special.gdtr``; `xgrad.special` says
+    which library computes it.
 
     Examples
     --------
@@ -201,13 +201,13 @@ def gdtr(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
     lambda g, xp, a, b, x: -g * (a * gamma_density(xp, b, a * x)),
 )
 def gdtrc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
-    """Return 1 - gdtr(a, b, x), exact where that is small.
+    """Return 1 - gdtr(a, b, x), accurate where it is small.
 
     Parameters
     ----------
     a, b, x : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -219,16 +219,16 @@ def gdtrc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `b`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `b`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `a`, `x`. Like ``scipy.special.gdtrc``, computed as
-    `xgrad.special` says.
+    Differentiable to any order in `a` and `x`. Like ``scipy.special.gdtrc``; `xgrad.special` says
+    which library computes it.
 
     Examples
     --------
@@ -241,13 +241,13 @@ def gdtrc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
 
 @kernel(no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, x: g * _f_density(xp, dfn, dfd, x))
 def fdtr(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
-    """Return the distribution function of the F distribution.
+    """Return the F distribution function.
 
     Parameters
     ----------
     dfn, dfd, x : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -259,16 +259,16 @@ def fdtr(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `dfn` or `dfd`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `dfn` or `dfd`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.fdtr``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `x`. Like ``scipy.special.fdtr``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -281,13 +281,13 @@ def fdtr(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
 
 @kernel(no_closed_form, no_closed_form, lambda g, xp, dfn, dfd, x: -g * _f_density(xp, dfn, dfd, x))
 def fdtrc(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
-    """Return 1 - fdtr(dfn, dfd, x), exact where that is small.
+    """Return 1 - fdtr(dfn, dfd, x), accurate where it is small.
 
     Parameters
     ----------
     dfn, dfd, x : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -299,16 +299,16 @@ def fdtrc(xp: Any, dfn: Any, dfd: Any, x: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `dfn` or `dfd`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `dfn` or `dfd`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.fdtrc``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `x`. Like ``scipy.special.fdtrc``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -328,8 +328,8 @@ def fdtri(xp: Any, dfn: Any, dfd: Any, p: Any, /) -> Any:
     Parameters
     ----------
     dfn, dfd, p : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -341,16 +341,16 @@ def fdtri(xp: Any, dfn: Any, dfd: Any, p: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `dfn` or `dfd`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `dfn` or `dfd`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `p`. Like ``scipy.special.fdtri``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `p`. Like ``scipy.special.fdtri``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -363,13 +363,13 @@ def fdtri(xp: Any, dfn: Any, dfd: Any, p: Any, /) -> Any:
 
 @kernel(no_closed_form, lambda g, xp, df, t: g * _t_density(xp, df, t))
 def stdtr(xp: Any, df: Any, t: Any, /) -> Any:
-    """Return the distribution function of Student's t distribution.
+    """Return Student's t distribution function.
 
     Parameters
     ----------
     df, t : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -381,16 +381,16 @@ def stdtr(xp: Any, df: Any, t: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `df`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `df`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `t`. Like ``scipy.special.stdtr``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `t`. Like ``scipy.special.stdtr``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -408,8 +408,8 @@ def stdtrit(xp: Any, df: Any, p: Any, /) -> Any:
     Parameters
     ----------
     df, p : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -421,16 +421,16 @@ def stdtrit(xp: Any, df: Any, p: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `df`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `df`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `p`. Like ``scipy.special.stdtrit``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `p`. Like ``scipy.special.stdtrit``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------

@@ -11,8 +11,9 @@ __all__ = ["bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri", "pdtr", "pdtrc
 
 
 def as_count(xp: Any, n: Any, *others: Any) -> Any:
-    """Return a count of trials as integers, which kernels want: an int beside float32 arrays would
-    become float32.
+    """Return a count of trials as integers, which kernels expect.
+
+    An int beside float32 arrays would become float32.
     """
     if type(n) is not int:
         return n
@@ -22,13 +23,13 @@ def as_count(xp: Any, n: Any, *others: Any) -> Any:
 
 @kernel(None, None, lambda g, xp, k, n, p: -g * beta_density(xp, k + 1, n - k, p))
 def bdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
-    """Return the binomial distribution function: up to `k` successes in `n` trials.
+    """Return the binomial distribution function: at most `k` successes in `n` trials.
 
     Parameters
     ----------
     k, n, p : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -40,14 +41,14 @@ def bdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order in `p`. Like ``scipy.special.bdtr``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `p`. Like ``scipy.special.bdtr``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -60,13 +61,13 @@ def bdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
 
 @kernel(None, None, lambda g, xp, k, n, p: g * beta_density(xp, k + 1, n - k, p))
 def bdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
-    """Return 1 - bdtr(k, n, p), exact where that is small.
+    """Return 1 - bdtr(k, n, p), accurate where it is small.
 
     Parameters
     ----------
     k, n, p : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -78,14 +79,14 @@ def bdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order in `p`. Like ``scipy.special.bdtrc``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `p`. Like ``scipy.special.bdtrc``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -103,8 +104,8 @@ def bdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
     Parameters
     ----------
     k, n, y : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -116,14 +117,14 @@ def bdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order in `y`. Like ``scipy.special.bdtri``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `y`. Like ``scipy.special.bdtri``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -136,13 +137,13 @@ def bdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
 
 @kernel(None, None, lambda g, xp, k, n, p: g * beta_density(xp, n, k + 1, p))
 def nbdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
-    """Return the negative binomial distribution function: up to `k` failures before success `n`.
+    """Return the negative binomial distribution function: at most `k` failures before success `n`.
 
     Parameters
     ----------
     k, n, p : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -154,14 +155,14 @@ def nbdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order in `p`. Like ``scipy.special.nbdtr``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `p`. Like ``scipy.special.nbdtr``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -174,13 +175,13 @@ def nbdtr(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
 
 @kernel(None, None, lambda g, xp, k, n, p: -g * beta_density(xp, n, k + 1, p))
 def nbdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
-    """Return 1 - nbdtr(k, n, p), exact where that is small.
+    """Return 1 - nbdtr(k, n, p), accurate where it is small.
 
     Parameters
     ----------
     k, n, p : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -192,14 +193,14 @@ def nbdtrc(xp: Any, k: Any, n: Any, p: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order in `p`. Like ``scipy.special.nbdtrc``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `p`. Like ``scipy.special.nbdtrc``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -217,8 +218,8 @@ def nbdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
     Parameters
     ----------
     k, n, y : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -230,14 +231,14 @@ def nbdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order in `y`. Like ``scipy.special.nbdtri``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `y`. Like ``scipy.special.nbdtri``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -250,14 +251,13 @@ def nbdtri(xp: Any, k: Any, n: Any, y: Any, /) -> Any:
 
 @kernel(None, lambda g, xp, k, m: -g * gamma_density(xp, k + 1, m))
 def pdtr(xp: Any, k: Any, m: Any, /) -> Any:
-    """Return the distribution function of the Poisson distribution of mean `m`: of up to `k`
-    events.
+    """Return the Poisson distribution function with mean `m`: at most `k` events.
 
     Parameters
     ----------
     k, m : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -269,14 +269,14 @@ def pdtr(xp: Any, k: Any, m: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order in `m`. Like ``scipy.special.pdtr``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `m`. Like ``scipy.special.pdtr``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -289,13 +289,13 @@ def pdtr(xp: Any, k: Any, m: Any, /) -> Any:
 
 @kernel(None, lambda g, xp, k, m: g * gamma_density(xp, k + 1, m))
 def pdtrc(xp: Any, k: Any, m: Any, /) -> Any:
-    """Return 1 - pdtr(k, m), exact where that is small.
+    """Return 1 - pdtr(k, m), accurate where it is small.
 
     Parameters
     ----------
     k, m : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -307,14 +307,14 @@ def pdtrc(xp: Any, k: Any, m: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order in `m`. Like ``scipy.special.pdtrc``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `m`. Like ``scipy.special.pdtrc``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -332,8 +332,8 @@ def pdtri(xp: Any, k: Any, y: Any, /) -> Any:
     Parameters
     ----------
     k, y : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -345,14 +345,14 @@ def pdtri(xp: Any, k: Any, y: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order in `y`. Like ``scipy.special.pdtri``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `y`. Like ``scipy.special.pdtri``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------

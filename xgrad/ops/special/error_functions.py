@@ -12,8 +12,9 @@ __all__ = ["erf", "erfc", "erfcinv", "erfcx", "erfinv", "log_ndtr", "logit", "nd
 
 
 def _log_ndtr_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
-    """The density over the distribution: far below 0 by erfcx, since both vanish; it overflows
-    above.
+    """Return the gradient: the density divided by the distribution function.
+
+    Far below 0 both vanish, so erfcx computes the quotient there; above 0 it would overflow.
     """
     below = xp.special.erfcx(xp.where(x > 0, 0, x) * -math.sqrt(0.5))
     return g * xp.where(
@@ -22,10 +23,12 @@ def _log_ndtr_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
 
 
 def _erfcx_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
-    """2 x erfcx(x) - 2 / sqrt(pi), which cancels for large x: there by a continued fraction, of
-    repeated integrals.
+    """Return the gradient: `g` times 2 x erfcx(x) - 2 / sqrt(pi).
+
+    For large x the difference cancels; there it is computed by a continued fraction of repeated
+    integrals.
     """
-    bound = 1.5 if x.dtype == xp.float32 else 3  # above which 36 terms are enough
+    bound = 1.5 if x.dtype == xp.float32 else 3  # 36 terms are enough above it
     large = x > bound
     above, ratio = xp.where(large, x, bound), 0.0
     for k in range(36, 1, -1):
@@ -43,23 +46,22 @@ def erf(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Numbers, of any shape, on one device; integers count as float32.
+        Numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.erf``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.erf``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -72,30 +74,29 @@ def erf(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: g * (xp.exp(-(x * x)) * (-2 / _ROOT_PI)))
 def erfc(xp: Any, x: Any, /) -> Any:
-    """Return 1 - erf(x), exact where that is small.
+    """Return 1 - erf(x), accurate where it is small.
 
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.erfc``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.erfc``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -113,25 +114,24 @@ def erfcx(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.erfcx``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.erfcx``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -149,25 +149,24 @@ def erfinv(xp: Any, y: Any, /) -> Any:
     Parameters
     ----------
     y : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `y`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.erfinv``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.erfinv``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -185,25 +184,24 @@ def erfcinv(xp: Any, y: Any, /) -> Any:
     Parameters
     ----------
     y : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `y`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.erfcinv``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.erfcinv``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -216,30 +214,29 @@ def erfcinv(xp: Any, y: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: g * (xp.exp(-(x * x) / 2) / _ROOT_TAU))
 def ndtr(xp: Any, x: Any, /) -> Any:
-    """Return the distribution function of the standard normal distribution.
+    """Return the standard normal distribution function.
 
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.ndtr``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.ndtr``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -257,25 +254,24 @@ def ndtri(xp: Any, y: Any, /) -> Any:
     Parameters
     ----------
     y : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `y`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.ndtri``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.ndtri``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -288,30 +284,29 @@ def ndtri(xp: Any, y: Any, /) -> Any:
 
 @kernel(_log_ndtr_rule)
 def log_ndtr(xp: Any, x: Any, /) -> Any:
-    """Return log(ndtr(x)), exact where `ndtr` is small.
+    """Return log(ndtr(x)), accurate where `ndtr` is small.
 
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.log_ndtr``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.log_ndtr``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -329,25 +324,24 @@ def logit(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.logit``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.logit``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------

@@ -12,30 +12,29 @@ __all__ = ["exp1", "expi", "expn", "spence"]
 
 @kernel(lambda g, xp, z: -g * (xp.exp(-z) / z))
 def exp1(xp: Any, z: Any, /) -> Any:
-    """Return the integral of exp(-t) / t from z to infinity.
+    """Return the integral of exp(-t) / t from `z` to infinity.
 
     Parameters
     ----------
     z : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `z`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.exp1``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.exp1``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -48,30 +47,29 @@ def exp1(xp: Any, z: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: g * (xp.exp(x) / x))
 def expi(xp: Any, x: Any, /) -> Any:
-    """Return the principal value of the integral of exp(t) / t up to x.
+    """Return the principal value of the integral of exp(t) / t from minus infinity to `x`.
 
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.expi``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.expi``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -83,7 +81,7 @@ def expi(xp: Any, x: Any, /) -> Any:
 
 
 def _expn_rule(g: Any, xp: Any, n: Any, x: Any) -> Any:
-    """Derivative of ``expn``: the negative of the order below, which SciPy lacks for order 0."""
+    """Return the gradient of `expn`: minus `g` times order n - 1, which SciPy lacks for n = 0."""
     n, x = as_arrays(xp, n, x)
     return -g * xp.where(
         n == 0, xp.exp(-x) * (1 + 1 / x) / x, xp.special.expn(xp.where(n == 0, 0, n - 1), x)
@@ -97,25 +95,24 @@ def spence(xp: Any, z: Any, /) -> Any:
     Parameters
     ----------
     z : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `z`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.spence``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.spence``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -128,13 +125,13 @@ def spence(xp: Any, z: Any, /) -> Any:
 
 @kernel(None, _expn_rule)
 def expn(xp: Any, n: Any, x: Any, /) -> Any:
-    """Return the exponential integral of order `n`: of exp(-x t) / t**n over t from 1 on.
+    """Return the exponential integral of order `n`: of exp(-x t) / t**n over t from 1 to infinity.
 
     Parameters
     ----------
     n, x : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -146,14 +143,14 @@ def expn(xp: Any, n: Any, x: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.expn``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `x`. Like ``scipy.special.expn``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------

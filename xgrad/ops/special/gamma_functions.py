@@ -41,30 +41,29 @@ __all__ = [
 
 @kernel(lambda g, xp, z, out: g * (out * xp.special.psi(z)))
 def gamma(xp: Any, z: Any, /) -> Any:
-    """Return the gamma function: (z - 1)! where z is an integer.
+    """Return the gamma function, which is (z - 1)! where `z` is an integer.
 
     Parameters
     ----------
     z : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `z`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.gamma``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.gamma``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -82,25 +81,24 @@ def gammaln(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.gammaln``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.gammaln``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -118,25 +116,24 @@ def loggamma(xp: Any, z: Any, /) -> Any:
     Parameters
     ----------
     z : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `z`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.loggamma``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.loggamma``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -154,25 +151,24 @@ def gammasgn(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.gammasgn``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.gammasgn``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -185,30 +181,29 @@ def gammasgn(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, z: g * xp.special.polygamma(1, z))
 def psi(xp: Any, z: Any, /) -> Any:
-    """Return the derivative of the logarithm of the gamma function.
+    """Return the digamma function, the derivative of `gammaln`.
 
     Parameters
     ----------
     z : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `z`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.psi``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.psi``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -232,8 +227,8 @@ def beta(xp: Any, a: Any, b: Any, /) -> Any:
     Parameters
     ----------
     a, b : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -245,13 +240,14 @@ def beta(xp: Any, a: Any, b: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.beta``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.beta``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -272,8 +268,8 @@ def betaln(xp: Any, a: Any, b: Any, /) -> Any:
     Parameters
     ----------
     a, b : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -285,13 +281,14 @@ def betaln(xp: Any, a: Any, b: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.betaln``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.betaln``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -304,13 +301,13 @@ def betaln(xp: Any, a: Any, b: Any, /) -> Any:
 
 @kernel(no_closed_form, lambda g, xp, a, x: g * gamma_density(xp, a, x))
 def gammainc(xp: Any, a: Any, x: Any, /) -> Any:
-    """Return the distribution function of the gamma distribution of shape `a`.
+    """Return the gamma distribution function with shape `a`.
 
     Parameters
     ----------
     a, x : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -322,16 +319,16 @@ def gammainc(xp: Any, a: Any, x: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `a`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `a`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.gammainc``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `x`. Like ``scipy.special.gammainc``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -344,13 +341,13 @@ def gammainc(xp: Any, a: Any, x: Any, /) -> Any:
 
 @kernel(no_closed_form, lambda g, xp, a, x: -g * gamma_density(xp, a, x))
 def gammaincc(xp: Any, a: Any, x: Any, /) -> Any:
-    """Return 1 - gammainc(a, x), exact where that is small.
+    """Return 1 - gammainc(a, x), accurate where it is small.
 
     Parameters
     ----------
     a, x : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -362,16 +359,16 @@ def gammaincc(xp: Any, a: Any, x: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `a`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `a`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.gammaincc``, computed as
-    `xgrad.special` says.
+    Differentiable to any order in `x`. Like ``scipy.special.gammaincc``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -389,8 +386,8 @@ def gammaincinv(xp: Any, a: Any, y: Any, /) -> Any:
     Parameters
     ----------
     a, y : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -402,16 +399,16 @@ def gammaincinv(xp: Any, a: Any, y: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `a`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `a`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `y`. Like ``scipy.special.gammaincinv``, computed as
-    `xgrad.special` says.
+    Differentiable to any order in `y`. Like ``scipy.special.gammaincinv``; `xgrad.special` says
+    which library computes it.
 
     Examples
     --------
@@ -429,8 +426,8 @@ def gammainccinv(xp: Any, a: Any, y: Any, /) -> Any:
     Parameters
     ----------
     a, y : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -442,16 +439,16 @@ def gammainccinv(xp: Any, a: Any, y: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `a`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `a`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `y`. Like ``scipy.special.gammainccinv``, computed as
-    `xgrad.special` says.
+    Differentiable to any order in `y`. Like ``scipy.special.gammainccinv``; `xgrad.special` says
+    which library computes it.
 
     Examples
     --------
@@ -464,13 +461,13 @@ def gammainccinv(xp: Any, a: Any, y: Any, /) -> Any:
 
 @kernel(no_closed_form, no_closed_form, lambda g, xp, a, b, x: g * beta_density(xp, a, b, x))
 def betainc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
-    """Return the distribution function of the beta distribution.
+    """Return the beta distribution function.
 
     Parameters
     ----------
     a, b, x : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -482,16 +479,16 @@ def betainc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `a` or `b`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `a` or `b`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.betainc``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `x`. Like ``scipy.special.betainc``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -504,13 +501,13 @@ def betainc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
 
 @kernel(no_closed_form, no_closed_form, lambda g, xp, a, b, x: -g * beta_density(xp, a, b, x))
 def betaincc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
-    """Return 1 - betainc(a, b, x), exact where that is small.
+    """Return 1 - betainc(a, b, x), accurate where it is small.
 
     Parameters
     ----------
     a, b, x : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -522,16 +519,16 @@ def betaincc(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `a` or `b`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `a` or `b`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.betaincc``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `x`. Like ``scipy.special.betaincc``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -549,8 +546,8 @@ def betaincinv(xp: Any, a: Any, b: Any, y: Any, /) -> Any:
     Parameters
     ----------
     a, b, y : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -562,16 +559,16 @@ def betaincinv(xp: Any, a: Any, b: Any, y: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `a` or `b`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `a` or `b`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `y`. Like ``scipy.special.betaincinv``, computed as
-    `xgrad.special` says.
+    Differentiable to any order in `y`. Like ``scipy.special.betaincinv``; `xgrad.special` says
+    which library computes it.
 
     Examples
     --------
@@ -584,13 +581,13 @@ def betaincinv(xp: Any, a: Any, b: Any, y: Any, /) -> Any:
 
 @kernel(no_closed_form, lambda g, xp, x, q: -g * (x * xp.special.zeta(x + 1, q)))
 def zeta(xp: Any, x: Any, q: Any, /) -> Any:
-    """Return Hurwitz' zeta function, the sum of (q + k)**-x over k = 0, 1, 2, ...
+    """Return Hurwitz' zeta function, the sum of (q + k)**-x over the integers k from 0 on.
 
     Parameters
     ----------
     x, q : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -602,16 +599,16 @@ def zeta(xp: Any, x: Any, q: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `x`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `x`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `q`. Like ``scipy.special.zeta``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `q`. Like ``scipy.special.zeta``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -631,14 +628,14 @@ def zeta(xp: Any, x: Any, q: Any, /) -> Any:
     scipy_promotion=True,
 )
 def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
-    """Return the derivatives of `psi` of order `n`.
+    """Return the derivative of `psi` of order `n`.
 
     Parameters
     ----------
     n : int or Tensor
-        Orders from 0 on: integers, of a shape that broadcasts with `x`. They have no gradient.
+        The orders: integers from 0 on, of a shape that broadcasts with `x`. They get no gradient.
     x : Tensor
-        Real, of any shape; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
@@ -648,16 +645,16 @@ def polygamma(xp: Any, n: Any, x: Any, /) -> Any:
     Raises
     ------
     TypeError
-        If `n` is not of integers.
+        If the dtype of `n` is not integer.
     ValueError
-        If `n` is a negative number; for negative numbers in a tensor the result is NaN.
+        If `n` is a negative int; negative elements of a tensor give NaN.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.polygamma``, computed as
-    `xgrad.special` says.
+    Differentiable to any order in `x`. Like ``scipy.special.polygamma``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -682,25 +679,24 @@ def rgamma(xp: Any, z: Any, /) -> Any:
     Parameters
     ----------
     z : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `z`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.rgamma``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.rgamma``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -716,13 +712,13 @@ def rgamma(xp: Any, z: Any, /) -> Any:
     lambda g, xp, x, y, out: g * (out * (xp.special.psi(x - y + 1) - xp.special.psi(y + 1))),
 )
 def binom(xp: Any, x: Any, y: Any, /) -> Any:
-    """Return the binomial coefficient, of real numbers as well.
+    """Return the binomial coefficient, also for real numbers.
 
     Parameters
     ----------
     x, y : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -734,13 +730,14 @@ def binom(xp: Any, x: Any, y: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.binom``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.binom``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -761,8 +758,8 @@ def poch(xp: Any, z: Any, m: Any, /) -> Any:
     Parameters
     ----------
     z, m : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -774,13 +771,14 @@ def poch(xp: Any, z: Any, m: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.poch``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.poch``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -797,19 +795,20 @@ def multigammaln(a: Any, d: int, /) -> Tensor:
     Parameters
     ----------
     a : Tensor
-        Real, above ``(d - 1) / 2``, which is not looked at on ``cuda``; integers count as float32.
+        Real numbers above ``(d - 1) / 2``; integers count as float32. The bound is not checked on
+        ``cuda``.
     d : int
-        From 1 on.
+        The dimension, from 1 on.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `a`; float32 stays float32.
 
     Raises
     ------
     ValueError
-        If `d` is no positive int, or an element of `a` too small.
+        If `d` is not a positive int, or an element of `a` is too small.
 
     Notes
     -----

@@ -1,5 +1,6 @@
-"""Hypergeometric functions, elliptic integrals and Legendre functions: DLMF, chapters 13 to 15 and
-19.
+"""Hypergeometric functions, elliptic integrals and Legendre functions.
+
+DLMF, chapters 13 to 15 and 19.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def hyp1f1(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
     Parameters
     ----------
     a, b, x : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -44,16 +45,16 @@ def hyp1f1(xp: Any, a: Any, b: Any, x: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `a` or `b`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `a` or `b`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.hyp1f1``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `x`. Like ``scipy.special.hyp1f1``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -76,8 +77,8 @@ def hyp2f1(xp: Any, a: Any, b: Any, c: Any, z: Any, /) -> Any:
     Parameters
     ----------
     a, b, c, z : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -89,16 +90,16 @@ def hyp2f1(xp: Any, a: Any, b: Any, c: Any, z: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `a` or `b` or `c`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `a`, `b` or `c`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `z`. Like ``scipy.special.hyp2f1``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `z`. Like ``scipy.special.hyp2f1``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -111,32 +112,31 @@ def hyp2f1(xp: Any, a: Any, b: Any, c: Any, z: Any, /) -> Any:
 
 @kernel(lambda g, xp, m: g * (math.pi / 8 * xp.special.hyp2f1(1.5, 1.5, 2.0, m)))
 def ellipk(xp: Any, m: Any, /) -> Any:
-    """Return the complete elliptic integral of the first kind, of the parameter `m`.
+    """Return the complete elliptic integral of the first kind with parameter `m`.
 
     `m` is the square of the modulus.
 
     Parameters
     ----------
     m : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `m`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.ellipk``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.ellipk``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -149,30 +149,29 @@ def ellipk(xp: Any, m: Any, /) -> Any:
 
 @kernel(lambda g, xp, p: -g * (math.pi / 8 * xp.special.hyp2f1(1.5, 1.5, 2.0, 1 - p)))
 def ellipkm1(xp: Any, p: Any, /) -> Any:
-    """Return ellipk(1 - p), exact where `p` is small.
+    """Return ellipk(1 - p), accurate where `p` is small.
 
     Parameters
     ----------
     p : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `p`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.ellipkm1``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.ellipkm1``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -185,13 +184,13 @@ def ellipkm1(xp: Any, p: Any, /) -> Any:
 
 @kernel(None, no_closed_form, _lpmv_rule)
 def lpmv(xp: Any, m: Any, v: Any, x: Any, /) -> Any:
-    """Return the associated Legendre function of order `m` and degree `v`, between -1 and 1.
+    """Return the associated Legendre function of order `m` and degree `v` for abs(x) <= 1.
 
     Parameters
     ----------
     m, v, x : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -203,16 +202,16 @@ def lpmv(xp: Any, m: Any, v: Any, x: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
     NotImplementedError
-        In a backward pass to `v`, whose derivative has no closed form.
+        If a backward pass needs the gradient of `v`, which has no closed form.
 
     Notes
     -----
-    Differentiable to any order in `x`. Like ``scipy.special.lpmv``, computed as `xgrad.special`
-    says.
+    Differentiable to any order in `x`. Like ``scipy.special.lpmv``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------

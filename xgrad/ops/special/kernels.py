@@ -21,10 +21,10 @@ def no_closed_form(g: Any) -> Any:
 def kernel(
     *rules: Rule | None, highest: int = FLOATING
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
-    """Declare a function that works element by element, given a rule for each parameter, None for
-    integers.
+    """Declare an elementwise function, given a gradient rule for each parameter.
 
-    `highest` is COMPLEX where SciPy's kernel takes complex numbers.
+    A rule is None for a parameter of integers. `highest` is COMPLEX where SciPy's kernel takes
+    complex numbers.
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
@@ -47,7 +47,7 @@ def kernel(
 
 
 def _refuse(name: str, parameter: str) -> Rule:
-    """Return a rule that raises an error: there is no derivative by a parameter."""
+    """Return a rule that raises NotImplementedError for the gradient of a parameter."""
 
     def rule(g: Any) -> Any:
         raise NotImplementedError(

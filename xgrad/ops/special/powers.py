@@ -28,25 +28,24 @@ def cbrt(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.cbrt``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.cbrt``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -64,25 +63,24 @@ def exp2(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.exp2``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.exp2``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -100,25 +98,24 @@ def exp10(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.exp10``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.exp10``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -131,30 +128,29 @@ def exp10(xp: Any, x: Any, /) -> Any:
 
 @kernel(lambda g, xp, x: -g * xp.sin(x))
 def cosm1(xp: Any, x: Any, /) -> Any:
-    """Return cos(x) - 1, exact near 0.
+    """Return cos(x) - 1, accurate near 0.
 
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.cosm1``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.cosm1``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -166,7 +162,7 @@ def cosm1(xp: Any, x: Any, /) -> Any:
 
 
 def _boxcox_by_power(xp: Any, logarithm: Any, lmbda: Any) -> Any:
-    """The derivative of (exp(lmbda * logarithm) - 1) / lmbda by lmbda, exact where that is 0."""
+    """Return the derivative of (exp(lmbda * logarithm) - 1) / lmbda by lmbda, exact at 0."""
     return logarithm * logarithm * xp.special.hyp1f1(2.0, 3.0, lmbda * logarithm) / 2
 
 
@@ -180,8 +176,8 @@ def boxcox(xp: Any, x: Any, lmbda: Any, /) -> Any:
     Parameters
     ----------
     x, lmbda : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -193,13 +189,14 @@ def boxcox(xp: Any, x: Any, lmbda: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.boxcox``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.boxcox``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -220,8 +217,8 @@ def boxcox1p(xp: Any, x: Any, lmbda: Any, /) -> Any:
     Parameters
     ----------
     x, lmbda : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -233,13 +230,14 @@ def boxcox1p(xp: Any, x: Any, lmbda: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.boxcox1p``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.boxcox1p``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------
@@ -260,8 +258,8 @@ def inv_boxcox(xp: Any, y: Any, lmbda: Any, /) -> Any:
     Parameters
     ----------
     y, lmbda : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -273,14 +271,14 @@ def inv_boxcox(xp: Any, y: Any, lmbda: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.inv_boxcox``, computed as `xgrad.special`
-    says.
+    Differentiable to any order. Like ``scipy.special.inv_boxcox``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -303,8 +301,8 @@ def inv_boxcox1p(xp: Any, y: Any, lmbda: Any, /) -> Any:
     Parameters
     ----------
     y, lmbda : Tensor
-        Real, of any shapes that broadcast, on one device; integers count as float32. All but one
-        may be Python scalars, which promote nothing.
+        Real numbers, of shapes that broadcast, on one device; integers count as float32. Any may be
+        a Python scalar, which does not promote the others.
 
     Returns
     -------
@@ -316,14 +314,14 @@ def inv_boxcox1p(xp: Any, y: Any, lmbda: Any, /) -> Any:
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
+        If the kernel is SciPy's and SciPy is not installed.
     DeviceError
-        If the tensors are on several devices.
+        If the tensors are on different devices.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.inv_boxcox1p``, computed as `xgrad.special`
-    says.
+    Differentiable to any order. Like ``scipy.special.inv_boxcox1p``; `xgrad.special` says which
+    library computes it.
 
     Examples
     --------
@@ -341,25 +339,24 @@ def exprel(xp: Any, x: Any, /) -> Any:
     Parameters
     ----------
     x : Tensor
-        Real, of any shape, on one device; integers count as float32.
+        Real numbers, of any shape; integers count as float32.
 
     Returns
     -------
     Tensor
-        Of the same shape; float32 stays float32.
+        Same shape as `x`; float32 stays float32.
 
     Raises
     ------
     TypeError
         If an input is complex.
     ImportError
-        If SciPy is missing and the kernel is SciPy's.
-    DeviceError
-        If the tensors are on several devices.
+        If the kernel is SciPy's and SciPy is not installed.
 
     Notes
     -----
-    Differentiable to any order. Like ``scipy.special.exprel``, computed as `xgrad.special` says.
+    Differentiable to any order. Like ``scipy.special.exprel``; `xgrad.special` says which library
+    computes it.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Schedules of learning rates.
+"""Learning rate schedules.
 
-A schedule sets the learning rates of an optimizer when it is made, and at each call of its `step`,
-after a step of the optimizer or after an epoch. A step that `xgrad.capture` replays follows without
-another trace.
+A schedule sets the learning rates of an optimizer when it is created, and at each call of its
+`step`, after a step of the optimizer or after an epoch. A step that `xgrad.capture` replays uses
+the new learning rates without another trace.
 """
 
 from xgrad.optim.lr_scheduler.base import LRScheduler

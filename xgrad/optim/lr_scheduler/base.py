@@ -11,15 +11,13 @@ from xgrad.optim.optimizer import Optimizer
 from xgrad.support.hints import shown
 from xgrad.support.states import check_state
 
-#: Entries of docstrings.
-
 
 class LRScheduler:
     """The base class of schedules, in which epochs count the calls of `step`.
 
-    A subclass defines `get_lr`, the learning rates of epoch `last_epoch`: either from the initial
-    ones, `base_lrs`, or from those of the epoch before, ``group["lr"]``, so that schedules can be
-    chained.
+    A subclass defines `get_lr`, which returns the learning rates of epoch `last_epoch`. It computes
+    them from the initial ones, `base_lrs`, or from the previous ones, ``group["lr"]``, so that
+    schedules can be chained.
 
     Parameters
     ----------
@@ -31,9 +29,9 @@ class LRScheduler:
     Attributes
     ----------
     base_lrs : list of float
-        The learning rate of each group when the first schedule of the optimizer was made.
+        The learning rate of each group when the first schedule of the optimizer was created.
     last_epoch : int
-        The number of the epoch, from 0.
+        The number of the current epoch, from 0.
 
     Raises
     ------
@@ -77,13 +75,13 @@ class LRScheduler:
         self._advance()
 
     def get_lr(self) -> list[float]:
-        """Return the learning rates of epoch `last_epoch`: to be defined by each subclass."""
+        """Return the learning rates of epoch `last_epoch`; each subclass defines it."""
         raise NotImplementedError(
             f"{type(self).__name__}: expected a method get_lr, found none: define it"
         )
 
     def get_last_lr(self) -> list[float]:
-        """Return the learning rate of each group, as the schedule has set it last."""
+        """Return the learning rate of each group, as the schedule last set it."""
         return self._last_lr
 
     def step(self) -> None:
@@ -116,11 +114,11 @@ class LRScheduler:
         self._advance()
 
     def _reset(self) -> None:
-        """Count from before epoch 0 again."""
+        """Restart the count of epochs before epoch 0."""
         self.last_epoch = -1
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of all that is needed to continue later; functions are not part of it."""
+        """Return a copy of everything needed to continue later, except functions."""
         return {
             key: list(value) if isinstance(value, list) else value
             for key, value in vars(self).items()
@@ -128,7 +126,7 @@ class LRScheduler:
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` returned; ValueError is raised for anything else.
+        """Continue from a result of `state_dict`; raise a ValueError for anything else.
 
         The learning rates are part of the optimizer's state.
         """
@@ -174,9 +172,7 @@ def items(name: str, argument: str, value: Any) -> list[Any]:
 
 
 def fraction(name: str, argument: str, value: Any, positive: bool = False) -> float:
-    """Return a factor; ValueError unless it is from 0 to 1, and above 0 if it must be
-    `positive`.
-    """
+    """Return a factor; ValueError unless it is from 0 to 1, and above 0 if `positive`."""
     if (
         isinstance(value, bool)
         or not isinstance(value, Real)
@@ -189,7 +185,7 @@ def fraction(name: str, argument: str, value: Any, positive: bool = False) -> fl
 
 
 def one_for_each(name: str, argument: str, value: Any, optimizer: Optimizer) -> list[Any]:
-    """Return a value for each group of an optimizer, given one for all or a sequence of them."""
+    """Return a value for each group of an optimizer, given one for all or one for each."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{name}: expected an optimizer, got {type(optimizer).__name__}")
     groups = len(optimizer.param_groups)
@@ -203,5 +199,5 @@ def one_for_each(name: str, argument: str, value: Any, optimizer: Optimizer) -> 
 
 
 def numbers(name: str, argument: str, value: Any, optimizer: Optimizer) -> list[float]:
-    """Return a number for each group of an optimizer, given one for all or a sequence of them."""
+    """Return a number for each group of an optimizer, given one for all or one for each."""
     return [number(name, argument, x) for x in one_for_each(name, argument, value, optimizer)]

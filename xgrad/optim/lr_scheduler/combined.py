@@ -38,16 +38,15 @@ class _Combined(LRScheduler):
             scheduler._reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of all that is needed to continue later, with the states of all
-        schedulers.
-        """
+        """Return a copy of everything needed to continue later, for all schedulers."""
         return super().state_dict() | {
             "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` returned; for anything else ValueError is raised, and
-        nothing is loaded.
+        """Continue from a result of `state_dict`; raise a ValueError for anything else.
+
+        After an error, nothing is loaded.
         """
         schedulers, load_own = self._schedulers, super().load_state_dict
 
@@ -63,7 +62,7 @@ class _Combined(LRScheduler):
 
 
 class SequentialLR(_Combined):
-    """Schedules one after the other: each begins with its epoch 0 at a milestone.
+    """Schedules one after the other; each starts with its epoch 0 at a milestone.
 
     Parameters
     ----------
@@ -72,12 +71,12 @@ class SequentialLR(_Combined):
     schedulers : list of LRScheduler
         The schedules, made for this optimizer.
     milestones : list of int
-        The epochs at which the second schedule begins, the third, and so on.
+        The epochs at which the second schedule, the third and so on start.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind, or out of range.
+        If an argument has the wrong type or is out of range.
 
     Examples
     --------
@@ -129,12 +128,12 @@ class ChainedScheduler(_Combined):
     schedulers : list of LRScheduler
         The schedules, made for one optimizer.
     optimizer : Optimizer, optional
-        By default that of the schedules.
+        By default the schedules' optimizer.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind, or out of range.
+        If an argument has the wrong type or is out of range.
 
     Examples
     --------
@@ -158,8 +157,9 @@ class ChainedScheduler(_Combined):
         super().__init__(known if optimizer is None else optimizer, schedulers)
 
     def get_lr(self) -> list[float]:
-        """Advance all schedules, but not to epoch 0 if they were made in it, and return the
-        learning rates.
+        """Advance all schedules, and return the learning rates.
+
+        Schedules that were created in epoch 0 are not advanced to it again.
         """
         for scheduler in self._schedulers:
             if self.last_epoch or scheduler.last_epoch < 0:

@@ -1,4 +1,4 @@
-"""Schedules along cosines."""
+"""Cosine schedules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CosineAnnealingLR(LRScheduler):
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind, or out of range.
+        If an argument has the wrong type or is out of range.
 
     References
     ----------
@@ -59,7 +59,7 @@ class CosineAnnealingLR(LRScheduler):
         now, before = (
             1 + math.cos(math.pi * t / self.T_max) for t in (self.last_epoch, self.last_epoch - 1)
         )
-        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # after the minimum
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # `before` is 0
             return [
                 lr + (base - self.eta_min) * now / 2
                 for lr, base in zip(self._rates(), self.base_lrs, strict=True)
@@ -68,7 +68,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Learning rates that fall along half a cosine, again and again [1]_.
+    """Learning rates that fall along half a cosine and restart, again and again [1]_.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     T_0 : int
         The number of epochs until the first restart.
     T_mult : int, default 1
-        The factor of this number after each restart.
+        The factor by which each restart multiplies this number.
     eta_min : float, default 0
         The smallest learning rate.
     last_epoch : int, default -1
@@ -86,7 +86,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind, or out of range.
+        If an argument has the wrong type or is out of range.
 
     References
     ----------

@@ -19,14 +19,14 @@ class LambdaLR(LRScheduler):
     optimizer : Optimizer
         The optimizer whose learning rates are set.
     lr_lambda : callable or list of callable
-        The factor for an epoch, or one function for each group.
+        A function that returns the factor for an epoch, or one function for each group.
     last_epoch : int, default -1
         The number of the last epoch, to continue with an optimizer that had a schedule.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind, or out of range.
+        If an argument has the wrong type or is out of range.
 
     Examples
     --------
@@ -65,8 +65,9 @@ class Multiplied(LRScheduler):
     """Schedules that multiply all learning rates by a factor in each epoch."""
 
     def ratio(self, epoch: int) -> float:
-        """Return the learning rate of an epoch in units of that before; of epoch 0, of the initial
-        one.
+        """Return the ratio of an epoch's learning rate to the previous one.
+
+        For epoch 0, it is the ratio to the initial learning rate.
         """
         raise NotImplementedError
 
@@ -92,7 +93,7 @@ class StepLR(Multiplied):
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind, or out of range.
+        If an argument has the wrong type or is out of range.
 
     Examples
     --------
@@ -127,7 +128,7 @@ class MultiStepLR(Multiplied):
     optimizer : Optimizer
         The optimizer whose learning rates are set.
     milestones : iterable of int
-        The epochs; one that is there twice counts twice.
+        The epochs; an epoch that is given twice counts twice.
     gamma : float, default 0.1
         The factor.
     last_epoch : int, default -1
@@ -136,7 +137,7 @@ class MultiStepLR(Multiplied):
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind, or out of range.
+        If an argument has the wrong type or is out of range.
 
     Examples
     --------
@@ -184,7 +185,7 @@ class ExponentialLR(Multiplied):
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind, or out of range.
+        If an argument has the wrong type or is out of range.
 
     Examples
     --------
@@ -214,7 +215,7 @@ class ConstantLR(Multiplied):
     optimizer : Optimizer
         The optimizer whose learning rates are set.
     factor : float, default 1/3
-        The factor, from 0 to 1.
+        The factor, above 0 and at most 1.
     total_iters : int, default 5
         The number of epochs.
     last_epoch : int, default -1
@@ -223,7 +224,7 @@ class ConstantLR(Multiplied):
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind, or out of range.
+        If an argument has the wrong type or is out of range.
 
     Examples
     --------
@@ -273,7 +274,7 @@ class LinearLR(Multiplied):
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind, or out of range.
+        If an argument has the wrong type or is out of range.
 
     Examples
     --------
@@ -311,7 +312,7 @@ class LinearLR(Multiplied):
 
 
 class PolynomialLR(Multiplied):
-    """Learning rates that fall to 0 as a power of the time that is left until epoch `total_iters`.
+    """Learning rates that fall to 0 as a power of the time left until epoch `total_iters`.
 
     Parameters
     ----------
@@ -327,7 +328,7 @@ class PolynomialLR(Multiplied):
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind, or out of range.
+        If an argument has the wrong type or is out of range.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The schedule of one cycle."""
+"""The one-cycle schedule."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from xgrad.support.hints import shown
 class OneCycleLR(LRScheduler):
     """Learning rates that rise to a maximum and fall to almost 0 [1]_.
 
-    The momentum falls and rises meanwhile.
-
-    `step` is called after each step of the optimizer, `total_steps` times at most.
+    Meanwhile, the momentum falls and rises. Call `step` after each step of the optimizer,
+    `total_steps` times at most.
 
     Parameters
     ----------
@@ -26,28 +25,28 @@ class OneCycleLR(LRScheduler):
     total_steps : int, optional
         The number of steps; by default ``epochs * steps_per_epoch``.
     epochs, steps_per_epoch : int, optional
-        The number of epochs, and of steps in each.
+        The number of epochs, and the number of steps in each.
     pct_start : float, default 0.3
-        The part of the steps in which the learning rate rises.
+        The fraction of the steps in which the learning rate rises.
     anneal_strategy : {"cos", "linear"}, default "cos"
-        The form of the rise and the fall.
+        The shape of the rise and the fall.
     cycle_momentum : bool, default True
         Whether to change the momentum, or β1, as well.
     base_momentum, max_momentum : float or list of float
-        Its bounds, by default 0.85 and 0.95.
+        The bounds of the momentum, by default 0.85 and 0.95.
     div_factor : float, default 25
-        The learning rate begins at ``max_lr / div_factor``.
+        The learning rate starts at ``max_lr / div_factor``.
     final_div_factor : float, default 1e4
-        And ends at that divided by this.
+        The learning rate ends at the initial one divided by this.
     three_phase : bool, default False
-        Whether to fall to the first learning rate as fast as it rose, and then on.
+        Whether to fall to the initial learning rate as fast as it rose, and then on to the end.
     last_epoch : int, default -1
         The number of the last epoch, to continue with an optimizer that had a schedule.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind, or out of range.
+        If an argument has the wrong type or is out of range.
 
     References
     ----------
@@ -116,8 +115,8 @@ class OneCycleLR(LRScheduler):
             start / divisor("OneCycleLR", "final_div_factor", final_div_factor) for start in starts
         ]
         flag("OneCycleLR", "three_phase", three_phase)
-        #: The ends of the phases, and for each group the learning rates and momenta at the
-        #: beginning and these ends.
+        #: The ends of the phases. For each group, `rates` and `momenta` have the values at the
+        #: start and at these ends.
         self.phases = (
             [rise - 1, 2 * rise - 2, total_steps - 1.0]
             if three_phase

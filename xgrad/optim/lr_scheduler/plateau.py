@@ -20,11 +20,11 @@ class ReduceLROnPlateau(LRScheduler):
     optimizer : Optimizer
         The optimizer whose learning rates are set.
     mode : {"min", "max"}, default "min"
-        Whether the metric is to fall or to rise.
+        Whether the metric should fall or rise.
     factor : float, default 0.1
         The factor, below 1.
     patience : int, default 10
-        The number of epochs without improvement that are tolerated.
+        The number of epochs without improvement to tolerate.
     threshold : float, default 1e-4
         The smallest improvement that counts.
     threshold_mode : {"rel", "abs"}, default "rel"
@@ -35,12 +35,12 @@ class ReduceLROnPlateau(LRScheduler):
     min_lr : float or list of float, default 0
         The smallest learning rate, or one for each group.
     eps : float, default 1e-8
-        The smallest change of a learning rate that is made.
+        Reductions of a learning rate by at most this are skipped.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind, or out of range.
+        If an argument has the wrong type or is out of range.
 
     Examples
     --------
@@ -88,12 +88,13 @@ class ReduceLROnPlateau(LRScheduler):
         super().__init__(optimizer)
 
     def get_lr(self) -> list[float]:
-        """Return the learning rates, which the constructor leaves alone."""
+        """Return the current learning rates, which the constructor does not change."""
         return self._rates()
 
     def step(self, metrics: Any) -> None:  # type: ignore[override]
-        """Compare a metric, a number or a tensor, with the best one so far, and reduce the learning
-        rates.
+        """Compare a metric with the best one so far, and reduce the learning rates on a plateau.
+
+        The metric is a number or a tensor.
         """
         refuse("ReduceLROnPlateau.step reads a metric: call it after the captured step")
         try:

@@ -1,5 +1,6 @@
-"""The op table, which drives the tests and ``xgrad parity``: a file for each subject, a case for
-each op.
+"""The op table, which drives the tests and ``xgrad parity``.
+
+There is a file for each subject, and a case for each op.
 """
 
 from __future__ import annotations
@@ -44,5 +45,5 @@ OP_CASES: list[OpCase] = [case for subject in _SUBJECTS for case in subject.CASE
 
 
 def find(name: str) -> OpCase:
-    """Return the case of a name; KeyError if there is none."""
+    """Return the case of a name; raise KeyError if there is none."""
     return {case.name: case for case in OP_CASES}[name]

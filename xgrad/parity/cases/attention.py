@@ -27,7 +27,7 @@ def _of_seed(query: xgrad.Tensor, key: xgrad.Tensor, value: xgrad.Tensor) -> xgr
 
 
 def _with_torch(query: Any, key: Any, value: Any) -> Any:
-    """Return the attention with the mask that is drawn on the CPU."""
+    """Return attention by PyTorch, with the dropout mask that xgrad draws on the CPU."""
     weights = torch.softmax(query @ key.mT / 2, -1)
     cpu = xgrad.Device("cpu")
     mask = dropout_mask(cpu.xp, np.empty(weights.shape), 3, 7, cpu, 0.3)

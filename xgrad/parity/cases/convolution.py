@@ -17,7 +17,7 @@ _TIES = np.array(
 
 
 def _distinct(*shape: int) -> np.ndarray:
-    """Return numbers of which no two are close, in a random order."""
+    """Return numbers in a random order, no two of them close."""
     return (
         np.random.default_rng(1).permutation(np.linspace(-2, 2, int(np.prod(shape)))).reshape(shape)
     )

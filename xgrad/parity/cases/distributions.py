@@ -1,5 +1,6 @@
-"""Cases of distributions, hypergeometric functions and angles in degrees; an input without a closed
-derivative is a number.
+"""Cases of distributions, hypergeometric functions and angles in degrees.
+
+An input without a derivative in closed form is a number.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ CASES: list[OpCase] = [
     last("expn", (2,), 0.2, 4),
     last("lpmv", (1, 3.0), -0.8, 0.8),
     last("yn", (2,), 0.3, 4),
-    # functions of the gamma function
+    # functions related to the gamma function
     unary("rgamma", 0.2, 4, lambda z: torch.exp(-torch.lgamma(z))),
     binary("binom", (3, 5), (0.5, 2), None),
     binary("poch", (0.3, 3), (0.3, 3), None),

@@ -32,7 +32,7 @@ from xgrad.parity.tolerance import (
     SELECTED,
 )
 
-#: Whole exponents, with the range of the base: differences of high powers are inexact near 0.
+#: Integer exponents, with the range of the base: differences of high powers are inexact near 0.
 WHOLE_POWERS = [
     (3, -2, 2),
     (3.0, -2, 2),
@@ -74,7 +74,7 @@ CASES: list[OpCase] = [
             low,
             high,
             fn=lambda x, y=exponent: xgrad.pow(x, y),
-            # two of each, for NumPy's `pow` of few elements is another
+            # each value twice, because NumPy's `pow` differs for few elements
             special_values=2 * SPECIAL_VALUES,
         )
         for exponent, low, high in WHOLE_POWERS
@@ -88,7 +88,7 @@ CASES: list[OpCase] = [
         no_derivative="at -1 it is infinite",
     ),
     *[unary(name, EXACT, complex=True) for name in ("negative", "positive")],
-    unary("abs", EXACT, special_values=SPECIAL_VALUES[:-1], complex=True),  # without NaN, as sign
+    unary("abs", EXACT, special_values=SPECIAL_VALUES[:-1], complex=True),  # no NaN, as for sign
     unary("square", ROUNDED, complex=True),
     unary("reciprocal", ROUNDED, low=0.5, complex=True),
     binary("remainder", ROUNDED, first=(0.6, 2), scalars=()),
@@ -132,7 +132,7 @@ CASES: list[OpCase] = [
         sample(z(2, 3), layout="transposed"),
     ),
     # steps
-    # of NaN: NaN by the standard, 0 in PyTorch
+    # sign of NaN: NaN by the standard, 0 in PyTorch
     unary("sign", EXACT, special_values=SPECIAL_VALUES[:-1], complex=True),
     *[unary(name, EXACT) for name in ("floor", "ceil", "trunc")],
     unary(
@@ -167,7 +167,7 @@ CASES: list[OpCase] = [
         binary(name, EXACT, differentiable=False)
         for name in ("less", "less_equal", "greater", "greater_equal")
     ],
-    # of infinities, PyTorch follows Python
+    # for infinities, PyTorch follows Python
     binary(
         "floor_divide",
         EXACT,

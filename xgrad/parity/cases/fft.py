@@ -54,7 +54,7 @@ def transform(name: str) -> OpCase:
 
 
 def empty_transform(name: str) -> OpCase:
-    """Return the case of a transform without elements, which PyTorch does not have."""
+    """Return the case of a transform without elements, which PyTorch does not support."""
     inputs = _inputs(name)
     samples = [sample(inputs(2, 0, 3)), sample(inputs(2, 0), n=4)]
     if name.endswith("n"):

@@ -1,8 +1,8 @@
 """Cases of linear algebra.
 
-Eigenvectors, singular vectors and the columns of Q are unique up to a sign or a phase, and those
-that complete a basis up to a rotation. The cases compute quantities that are independent of it,
-with xgrad or PyTorch as the namespace `xp`.
+Eigenvectors, singular vectors and the columns of Q are unique up to a sign or a phase. Vectors that
+complete a basis are unique up to a rotation. The cases compute quantities that are independent of
+these choices, with xgrad or PyTorch as the namespace `xp`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ def _signed(xp: Any, x: Any) -> Any:
 
 
 def _expanded_det(x: Any) -> Any:
-    """Of 3 by 3 matrices: where ``torch.linalg.det`` is 0, its gradient is 0, which is wrong."""
+    """Return the determinant of 3 by 3 matrices by expansion.
+
+    Where ``torch.linalg.det`` is 0, its gradient is 0, which is wrong.
+    """
     return (x[..., 0, :] * torch.linalg.cross(x[..., 1, :], x[..., 2, :])).sum(-1)
 
 
@@ -83,8 +86,9 @@ def _svd(xp: Any, x: Any, full_matrices: bool = False) -> Any:
 
 
 def _complements(*columns: Any) -> list[Any]:
-    """Return the projectors on the complements of columns; PyTorch has no derivative of the columns
-    that it adds.
+    """Return the projectors on the complements of columns.
+
+    PyTorch has no derivative of the columns that it adds.
     """
     narrow = [q for q in columns if q.shape[-1] < q.shape[-2]]
     return [torch.eye(q.shape[-2], dtype=q.dtype) - _projector(torch, q) for q in narrow]
@@ -101,13 +105,13 @@ def _torch_full_svd(x: Any) -> Any:
 
 
 def lapack_case(name: str, *samples: Sample, **fields: Any) -> OpCase:
-    """Return a case of a function of LAPACK's."""
+    """Return a case of a LAPACK function."""
     fields = {"torch": f"linalg.{name}", "complex": True, **fields}
     return op_case(name, MATRICES, *samples, needs=LAPACK, **fields)
 
 
 def _both(name: str, function: Callable[..., Any], *samples: Sample, **fields: Any) -> OpCase:
-    """Return a case of a function of a namespace, xgrad or PyTorch, and of a matrix."""
+    """Return a case of a function that takes a namespace, xgrad or PyTorch, and a matrix."""
     return lapack_case(
         name,
         *samples,

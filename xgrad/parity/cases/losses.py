@@ -26,7 +26,7 @@ def _case(
 
 
 def _each(*inputs: Any, **options: Any) -> Sample:
-    """Return a sample without a reduction: the table of modules has the others."""
+    """Return a sample without a reduction; the table of modules tests reductions."""
     return sample(*inputs, reduction="none", **options)
 
 
@@ -47,9 +47,8 @@ CASES: list[OpCase] = [
         COMPOSED,
         _each((4, 3), CLASSES, WEIGHTS),
         sample((4, 3), CLASSES, ignore_index=1),
-        # no gradient of weights
         sample((2, 3, 2), ints([0, 2], [1, 1]), WEIGHTS, ignore_index=0, label_smoothing=0.1),
-        torch=None,
+        torch=None,  # PyTorch has no gradient of the weights
     ),
     _case(
         "cross_entropy of probabilities",

@@ -1,6 +1,4 @@
-"""Cases of manipulation functions, the matrix transpose, casting, and functions that create arrays
-from arrays.
-"""
+"""Cases of manipulation, the matrix transpose, casting, and creation of arrays from arrays."""
 
 from __future__ import annotations
 

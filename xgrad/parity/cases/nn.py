@@ -17,13 +17,13 @@ from xgrad.parity.tolerance import COMPOSED, ROUNDED, SELECTED, SUMS
 
 
 def _mask(shape: tuple[int, ...], p: float) -> np.ndarray:
-    """Return the factors of the dropout below, by a formula of its own."""
+    """Return the factors of the dropout cases below, by an independent formula."""
     fractions = (philox.bits(3, 7, 16, math.prod(shape)) + 2.0**15) / 2**16
     return np.where(fractions < p, 0.0, 1 / (1 - p)).reshape(shape)
 
 
 def _over_last(function: Any) -> Any:
-    """Return a normalization whose shape is that of the weight, or the last axis."""
+    """Return a normalization over the shape of the weight, by default over the last axis."""
     return lambda x, *rest, **options: function(
         x, tuple(rest[0].shape) if rest else x.shape[-1:], *rest, **options
     )
@@ -145,14 +145,14 @@ CASES: list[OpCase] = [
         low=-5,
         high=5,
         special_values=(*SPECIAL_VALUES[:-3], -INF, NAN),
-    ),  # of inf, PyTorch's derivative is NaN
+    ),  # at inf, PyTorch's derivative is NaN
     unary(
         "gelu by tanh",
         COMPOSED,
         fn=lambda x: F.gelu(x, "tanh"),
         torch=lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
         special_values=(*SPECIAL_VALUES[:-3], -INF, NAN),
-    ),  # likewise
+    ),  # at inf, PyTorch's derivative is NaN here, too
     *[
         unary(name, COMPOSED, fn=getattr(F, name), torch=f"nn.functional.{name}", low=-5, high=5)
         for name in (

@@ -16,8 +16,9 @@ HIDDEN = 2
 def _with_torch(
     name: str, x: Any, weight: Any, *states: Any, bias: Any = None, reverse: bool = False
 ) -> Any:
-    """Return the hidden states and the last cell of PyTorch's layer, whose own projection is the
-    identity.
+    """Return the hidden states and the last cell of PyTorch's layer.
+
+    The input projection of PyTorch's layer is the identity.
     """
     x = torch.flip(x, (0,)) if reverse else x
     first = tuple([state[None, ...] for state in states])
@@ -32,7 +33,7 @@ def _with_torch(
 
 
 def _case(name: str, fn: Any, gates: int, states: int, **options: Any) -> OpCase:
-    """Return the case of a layer: steps, batch, order of time, and layout."""
+    """Return the case of a layer: numbers of steps, batch sizes, orders of time, and layouts."""
     shapes: list[tuple[tuple[int, int], dict[str, Any]]] = [
         ((3, 2), {}),
         ((3, 2), {"reverse": True}),

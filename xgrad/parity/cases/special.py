@@ -1,4 +1,4 @@
-"""Cases of special functions; an input without a closed derivative is a number."""
+"""Cases of special functions; an input without a derivative in closed form is a number."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def binary(
     tolerance: Tolerance = SPECIAL,
     **fields: Any,
 ) -> OpCase:
-    """Return the case of a function of two inputs that broadcast, or of one and a scalar."""
+    """Return the case of a function of two inputs that broadcast, or of an input and a scalar."""
     fields = {
         "scalars": ((first[1], second[1]),),
         "special_values": (),
@@ -57,8 +57,9 @@ def last(
     torch: bool = False,
     tolerance: Tolerance = SPECIAL,
 ) -> OpCase:
-    """Return the case of a function whose last input alone has a derivative; the others are
-    numbers.
+    """Return the case of a function whose last input alone has a derivative.
+
+    The other inputs are numbers.
     """
     function, torch_function = getattr(special, name), pytorch.with_scalars(f"special.{name}")
     spelled = (lambda x: torch_function(*numbers, x)) if torch else None
@@ -88,7 +89,7 @@ def _weighted_logsumexp(a: Any, b: Any = None, **options: Any) -> Any:
 
 
 def _softmax(x: Any, axis: Any = None) -> Any:
-    """Along several axes; PyTorch's function takes one."""
+    """Return the softmax along several axes; PyTorch's function takes one axis."""
     exponentials = torch.exp(x)
     return exponentials / torch.sum(exponentials, dim=pytorch.all_axes(x, axis), keepdim=True)
 
@@ -143,7 +144,7 @@ CASES: list[OpCase] = [
     last("zeta", (2.5,), 0.3, 4, torch=True),
     # exponential integrals, Bessel functions
     *[unary(name) for name in ("i0", "i0e", "i1", "i1e")],
-    # likewise
+    # where PyTorch's derivative cancels, too
     *[
         unary(f"{name} of large numbers", 32, 90, None, special_values=(3e3, 1e6))
         for name in "i0e i1e k0e k1e".split()

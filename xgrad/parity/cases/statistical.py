@@ -1,6 +1,4 @@
-"""Cases of statistical and utility functions: reductions, cumulative sums and products,
-differences.
-"""
+"""Cases of statistics and utilities: reductions, cumulative sums and products, differences."""
 
 from __future__ import annotations
 

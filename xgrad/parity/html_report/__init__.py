@@ -13,7 +13,7 @@ from xgrad.parity.html_report import plots
 from xgrad.parity.report import Report, notes
 from xgrad.parity.tolerance import CLASSES, ROUNDED
 
-#: The classes of table cells by the share of the tolerance; the lightest also marks errors of
+#: The CSS classes of table cells, by share of the tolerance; the lightest also marks errors from
 #: rounding alone.
 SHADES = {"s1": "up to 25 %", "s2": "50 %", "s3": "75 %", "s4": "100 %", "over": "more: failed"}
 
@@ -54,8 +54,9 @@ def as_html(report: Report) -> str:
 
 
 def render(package: str, **values: Any) -> str:
-    """Return a page: the file ``template.html`` of a package, with values and the style of all
-    pages.
+    """Render the ``template.html`` of a package.
+
+    The template gets the values, and the style that all pages share.
     """
     jinja2 = import_module("jinja2")
     environment = jinja2.Environment(
@@ -68,13 +69,14 @@ def render(package: str, **values: Any) -> str:
 
 
 def anchor(op: Comparison) -> str:
-    """Return the id of the details of an op."""
+    """Return the HTML id of an op's details."""
     return "op-" + op.op.replace(" ", "-")
 
 
 def shade(error: WorstError) -> str:
-    """Return the class of a table cell: the share of the tolerance, unless no result could be
-    better.
+    """Return the class of a table cell, by the share of the tolerance.
+
+    If no result could be better, the cell gets the lightest shade.
     """
     if not error.passed:
         return "over"

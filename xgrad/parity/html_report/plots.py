@@ -1,5 +1,6 @@
-"""Plots of a report by matplotlib, as data URIs of SVG, in colours that are legible on light and
-dark pages.
+"""Plots of a report as data URIs of SVG, drawn by matplotlib.
+
+The colours are legible on light and dark pages.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from xgrad.parity.compare import PYTORCH_LIMIT, differences_limit
 from xgrad.parity.comparison import DIFFERENCES, PYTORCH
 from xgrad.parity.report import Report
 
-COLORS = ("#3d86e0", "#d8781f", "#a06be0", "#26a195", "#d0589a")  # of devices
+COLORS = ("#3d86e0", "#d8781f", "#a06be0", "#26a195", "#d0589a")  # for devices
 OTHER, INK, FAILED = (
     "#7d899b",
     "#808a99",
@@ -32,7 +33,9 @@ STYLE = {
 
 
 class Point(NamedTuple):
-    """The size of an error or a time, the name of the op, and whether it failed or is that of a
+    """The size of an error or a time, with the name of the op.
+
+    `failed` tells whether the error is out of tolerance, `gradient` whether it belongs to a
     gradient.
     """
 
@@ -57,7 +60,7 @@ def colors(report: Report) -> dict[str, str]:
 
 
 def device_errors(report: Report) -> str:
-    """Return the worst errors of all ops, a strip for each device and dtype."""
+    """Return a plot of the worst errors of all ops, a strip for each device and dtype."""
     strips = [
         Strip(f"{device} {dtype}", color, _errors(report, device, dtype))
         for device, color in colors(report).items()
@@ -67,8 +70,9 @@ def device_errors(report: Report) -> str:
 
 
 def rule_errors(report: Report) -> str:
-    """Return the errors of the rules compared with finite differences and PyTorch; empty if there
-    are none.
+    """Return a plot of the errors of the rules compared with finite differences and PyTorch.
+
+    The result is empty if there are none.
     """
     limits = {DIFFERENCES: differences_limit(), PYTORCH: PYTORCH_LIMIT}
     strips = [
@@ -94,8 +98,9 @@ def _errors(report: Report, device: str, dtype: str) -> list[Point]:
 
 
 def timing(report: Report, size: str) -> str:
-    """Return the times of ops as multiples of those on the first device; empty if there are
-    none.
+    """Return a plot of op times, as multiples of the times on the first device.
+
+    The result is empty if there are none.
     """
     first, *others = report.devices
     strips = {
@@ -115,7 +120,7 @@ def timing(report: Report, size: str) -> str:
 
 
 def training(report: Report) -> str:
-    """Return the losses of training runs, and their differences from those on cpu."""
+    """Return a plot of the losses of training runs, and of their differences from cpu."""
 
     def draw(figure: Any) -> None:
         axes = figure.subplots(len(report.baseline), 2, squeeze=False)
@@ -146,8 +151,9 @@ def training(report: Report) -> str:
 
 
 def _strips(strips: Sequence[Strip], label: str) -> str:
-    """Return strips of points on a logarithmic axis; points below it, such as 0, are at its
-    start.
+    """Return a plot of strips of points on a logarithmic axis.
+
+    Points below the axis, such as 0, are drawn at its start.
     """
     sizes = [
         point.size for strip in strips for point in strip.points if 1e-20 < point.size < math.inf
@@ -184,7 +190,7 @@ def _strips(strips: Sequence[Strip], label: str) -> str:
 
 
 def data_uri(height: float, draw: Callable[[Any], None], width: float = 9) -> str:
-    """Return a figure of a size in inches, with what a function draws on it, as a data URI."""
+    """Return a figure, drawn by a function, as a data URI; width and height are in inches."""
     file = io.BytesIO()
     with import_module("matplotlib").rc_context(STYLE):
         figure = import_module("matplotlib.figure").Figure(

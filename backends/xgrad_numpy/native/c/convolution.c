@@ -1,17 +1,19 @@
 /* Convolution and its gradients: included for each type, with REAL and NAME.
  *
- * Arrays are laid out as in convolution.py, and the products are those of its NumPy code, one for each row of the
- * output, or for a part of its images. A thread copies the shifted rows for some rows of the output and multiplies them
- * while they are in its cache.
+ * Arrays are laid out as in convolution.py, and products are the same as in its NumPy code: one for
+ * each row of the output, or for a part of its images. A thread copies the shifted rows for some
+ * rows of the output, and multiplies them while they are in its cache.
  */
 
-/* Copy the rows of images of a channel, shifted by `start`, with zeros outside of them. */
+/* Copy the rows of images of a channel, shifted by `start`, with zeros outside them. */
 static void NAME(shift)(const struct convolution *p, const REAL *x, int64_t start, REAL *out) {
     const int64_t columns = p->right.out, step = p->right.stride, width = p->width;
     const int64_t first = first_inside(p, start), end = end_inside(p, start);
-    if (step == 1 && columns == width && p->input.image == width && first < end) { /* all of them as one row */
+    /* all images as one row */
+    if (step == 1 && columns == width && p->input.image == width && first < end) {
         const int64_t before = start < 0 ? -start : 0, after = start > 0 ? start : 0;
-        memcpy(out + before, x + after, (size_t)(p->together * width - before - after) * sizeof *out);
+        memcpy(out + before, x + after,
+               (size_t)(p->together * width - before - after) * sizeof *out);
         for (int64_t n = 0; n < p->together; n++, out += width) {
             for (int64_t k = 0; k < first; k++) out[k] = 0;
             for (int64_t k = end; k < width; k++) out[k] = 0;
@@ -30,11 +32,13 @@ static void NAME(shift)(const struct convolution *p, const REAL *x, int64_t star
     }
 }
 
-/* Return the rows under the kernel for rows of the output, of images from `image`, copied to `out` if need be. */
-static const REAL *NAME(under_kernel)(const struct convolution *p, int64_t begin, int64_t end, int64_t image,
-                                      REAL *out) {
+/* Return the rows under the kernel for rows of the output and images from `image` on, copied to
+ * `out` if necessary. */
+static const REAL *NAME(under_kernel)(const struct convolution *p, int64_t begin, int64_t end,
+                                      int64_t image, REAL *out) {
     const int64_t size = shifted_size(p);
-    const int64_t first = begin * p->down.stride, last = (end - 1) * p->down.stride + p->down.kernel;
+    const int64_t first = begin * p->down.stride,
+                  last = (end - 1) * p->down.stride + p->down.kernel;
     if (p->direct) return (const REAL *)p->x + first * size + image * p->right.out;
     for (int64_t row = first; row < last; row++) {
         REAL *target = out + (row - first) * size;
@@ -50,18 +54,20 @@ static const REAL *NAME(under_kernel)(const struct convolution *p, int64_t begin
     return out;
 }
 
-static void NAME(multiply)(const struct convolution *p, int64_t image, const REAL *first, const REAL *second,
-                           REAL *out) {
-    if (p->product.most) NAME(multiply_in_place)(&p->product, image * p->right.out, first, second, out);
+static void NAME(multiply)(const struct convolution *p, int64_t image, const REAL *first,
+                           const REAL *second, REAL *out) {
+    if (p->product.most)
+        NAME(multiply_in_place)(&p->product, image * p->right.out, first, second, out);
     else
-        call_blas(&p->product, (const char *)first, (const char *)second, (char *)out, p->product.rows,
-                  p->product.columns);
+        call_blas(&p->product, (const char *)first, (const char *)second, (char *)out,
+                  p->product.rows, p->product.columns);
 }
 
-/* For blocks of rows by parts of the images. */
+/* Correlate blocks of rows with parts of the images. */
 static void NAME(correlate_blocks)(void *argument, int64_t begin, int64_t end) {
     const struct convolution *p = argument;
-    const int64_t part = take_part(p), size = shifted_size(p), outputs = p->product.rows, columns = p->product.columns;
+    const int64_t part = take_part(p), size = shifted_size(p), outputs = p->product.rows,
+                  columns = p->product.columns;
     const int64_t parts = p->images / p->together, all = p->images * p->right.out;
     REAL *scratch = (REAL *)p->rows + part * p->scratch;
     const REAL *bias = p->bias;
@@ -81,12 +87,13 @@ static void NAME(correlate_blocks)(void *argument, int64_t begin, int64_t end) {
     return_part(p, part);
 }
 
-/* The correlation of rows and a weight of shape (out, kernel height · in · kernel width), plus a bias unless NULL.
+/* Correlate rows with a weight of shape (out, kernel height · in · kernel width), and add a bias
+ * unless it is NULL.
  *
- * It returns the exceptions of floating-point arithmetic, as the functions below.
+ * Like the functions below, it returns the floating-point exceptions.
  */
-int NAME(correlate)(const struct convolution *argument, const REAL *x, const REAL *weight, const REAL *bias,
-                    REAL *result, REAL *scratch) {
+int NAME(correlate)(const struct convolution *argument, const REAL *x, const REAL *weight,
+                    const REAL *bias, REAL *result, REAL *scratch) {
     struct convolution p = *argument;
     struct progress progress = {all_parts(p.threads), 0};
     p.progress = &progress;
@@ -110,31 +117,35 @@ static void NAME(weight_rows)(void *argument, int64_t begin, int64_t end) {
             const REAL *g = (const REAL *)p->y + row * p->product.columns * inner;
             REAL *out = (REAL *)p->result + row * p->product.rows * p->product.columns;
             if (!p->product.most) NAME(multiply)(p, 0, rows, g, out);
-            else NAME(multiply_packed)(&p->product, 0, p->product.rows, rows, g, scratch + p->panels, out);
+            else
+                NAME(multiply_packed)(&p->product, 0, p->product.rows, rows, g, scratch + p->panels,
+                                      out);
         }
     }
     atomic_fetch_or(&p->progress->raised, exceptions());
     return_part(p, part);
 }
 
-/* Add up all rows of the output in the first one. */
+/* Add up all rows of the output in the first. */
 static void NAME(add_rows)(void *argument, int64_t begin, int64_t end) {
     const struct convolution *p = argument;
     REAL *restrict out = p->result;
     clear_exceptions();
     for (int64_t row = 1; row < p->down.out; row++) {
-        const REAL *restrict x = (const REAL *)p->result + row * p->product.rows * p->product.columns;
+        const REAL *restrict x =
+            (const REAL *)p->result + row * p->product.rows * p->product.columns;
         for (int64_t k = begin; k < end; k++) out[k] += x[k];
     }
     atomic_fetch_or(&p->progress->raised, exceptions());
 }
 
-/* The gradient for the weight, of shape (kernel height · in · kernel width, out), for rows of gradients.
+/* Compute the gradient for the weight, of shape (kernel height · in · kernel width, out), from rows
+ * of gradients.
  *
- * The result has a matrix for each row of the output, of which the first becomes the gradient.
+ * The result has a matrix for each row of the output; the first becomes the gradient.
  */
-int NAME(weight_gradient)(const struct convolution *argument, const REAL *x, const REAL *g, REAL *result,
-                          REAL *scratch) {
+int NAME(weight_gradient)(const struct convolution *argument, const REAL *x, const REAL *g,
+                          REAL *result, REAL *scratch) {
     struct convolution p = *argument;
     struct progress progress = {all_parts(p.threads), 0};
     p.progress = &progress;
@@ -142,7 +153,8 @@ int NAME(weight_gradient)(const struct convolution *argument, const REAL *x, con
     if (!p.product.most) begin_products();
     parallel_on(p.threads, NAME(weight_rows), &p, p.down.out, p.block);
     if (!p.product.most) end_products();
-    parallel_on(p.threads, NAME(add_rows), &p, p.product.rows * p.product.columns, 1 + (1 << 15) / p.down.out);
+    parallel_on(p.threads, NAME(add_rows), &p, p.product.rows * p.product.columns,
+                1 + (1 << 15) / p.down.out);
     return progress.raised;
 }
 
@@ -151,21 +163,26 @@ static void NAME(scatter_products)(void *argument, int64_t begin, int64_t end) {
     const int64_t columns = p->right.out;
     clear_exceptions();
     for (int64_t row = begin; row < end; row++)
-        NAME(multiply)(p, p->image, p->y, (const REAL *)p->x + (row * p->product.inner * p->images + p->image) * columns,
+        NAME(multiply)(p, p->image, p->y,
+                       (const REAL *)p->x +
+                           (row * p->product.inner * p->images + p->image) * columns,
                        (REAL *)p->rows + row * p->product.rows * p->product.columns);
     atomic_fetch_or(&p->progress->raised, exceptions());
 }
 
-/* Add up what rows of the output have for rows of the input by channels: down, then along the rows. */
+/* Add up, by channel, what rows of the output contribute to rows of the input: first down, then
+ * along the rows. */
 static void NAME(scatter_rows)(void *argument, int64_t begin, int64_t end) {
     const struct convolution *p = argument;
-    const int64_t columns = p->right.out, size = p->together * columns, wide = p->right.kernel, step = p->right.stride;
+    const int64_t columns = p->right.out, size = p->together * columns, wide = p->right.kernel,
+                  step = p->right.stride;
     const int64_t high = p->down.kernel, down = p->down.stride;
-    const int64_t most = LONGEST > columns ? LONGEST / columns : 1; /* images at once */
+    const int64_t most = LONGEST > columns ? LONGEST / columns : 1; /* images at a time */
     REAL sums[LONGEST];
     clear_exceptions();
     for (int64_t t = begin; t < end; t++) {
-        const int64_t channel = t % p->channels, under = t / p->channels + p->top; /* the row with its padding */
+        const int64_t channel = t % p->channels,
+                      under = t / p->channels + p->top; /* index of the padded row */
         const int64_t first = under < high ? 0 : (under - high) / down + 1;
         const int64_t last = under / down < p->down.out - 1 ? under / down : p->down.out - 1;
         REAL *out = (REAL *)p->result + (t * p->images + p->image) * p->width;
@@ -176,10 +193,12 @@ static void NAME(scatter_rows)(void *argument, int64_t begin, int64_t end) {
             for (int64_t n = 0; n < p->together; n += most) {
                 const int64_t images = p->together - n < most ? p->together - n : most;
                 for (int64_t k = 0; k < columns; k += LONGEST) {
-                    const int64_t rest = columns - k < LONGEST ? columns - k : LONGEST, count = images * rest;
+                    const int64_t rest = columns - k < LONGEST ? columns - k : LONGEST,
+                                  count = images * rest;
                     for (int64_t i = first; i <= last; i++) {
                         const int64_t row = ((under - i * down) * p->channels + channel) * wide + j;
-                        const REAL *x = (const REAL *)p->rows + (i * p->product.rows + row) * size + n * columns + k;
+                        const REAL *x = (const REAL *)p->rows + (i * p->product.rows + row) * size +
+                                        n * columns + k;
                         if (i == first) memcpy(sums, x, (size_t)count * sizeof *sums);
                         else
                             for (int64_t l = 0; l < count; l++) sums[l] += x[l];
@@ -201,11 +220,12 @@ static void NAME(scatter_rows)(void *argument, int64_t begin, int64_t end) {
     atomic_fetch_or(&p->progress->raised, exceptions());
 }
 
-/* For parts of the images; a single part is shared out itself. */
+/* Scatter parts of the images; a single part is itself shared out. */
 static void NAME(scatter_parts)(void *argument, int64_t begin, int64_t end) {
     struct convolution p = *(const struct convolution *)argument;
     const int64_t part = take_part(&p);
-    const int64_t work = p.together * p.right.out * p.right.kernel * (1 + p.down.kernel / p.down.stride);
+    const int64_t work =
+        p.together * p.right.out * p.right.kernel * (1 + p.down.kernel / p.down.stride);
     p.rows = (REAL *)p.rows + part * p.scratch;
     for (int64_t t = begin; t < end; t++) {
         p.image = t * p.together;
@@ -215,8 +235,10 @@ static void NAME(scatter_parts)(void *argument, int64_t begin, int64_t end) {
     return_part(&p, part);
 }
 
-/* The transpose of a correlation, for rows of gradients and the same weight; the products are in scratch memory. */
-int NAME(scatter)(const struct convolution *argument, const REAL *g, const REAL *weight, REAL *result, REAL *scratch) {
+/* Compute the transpose of a correlation, for rows of gradients and the same weight. The products
+ * are in scratch memory. */
+int NAME(scatter)(const struct convolution *argument, const REAL *g, const REAL *weight,
+                  REAL *result, REAL *scratch) {
     struct convolution p = *argument;
     struct progress progress = {all_parts(p.threads), 0};
     p.progress = &progress;

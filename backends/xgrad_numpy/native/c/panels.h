@@ -1,4 +1,5 @@
-/* Of panels.c: instructions that multiply and add without rounding between, and memory for copies of operands. */
+/* For panels.c: instructions that multiply and add without rounding in between, and memory for
+ * copies of operands. */
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -7,21 +8,30 @@
 #include <immintrin.h>
 #endif
 
-/* A matrix and vectors of the sums of one tile fill the registers of the CPU: rows of a tile, and vectors of each. */
+/* Rows of a tile, whose sums fill the CPU's registers together with a row of a panel; and bytes of
+ * a cache line. */
 enum { TILE_ROWS = 6, LINE_BYTES = 64 };
 
-/* Rows that are a power of two apart in memory share few lines of a cache: the parts of so many are copied together. */
+/* Rows that are a power of two apart in memory share few lines of a cache: parts of this many rows
+ * are copied together. */
 enum { CACHE_WAYS = 8 };
 
-/* How products are divided: at least so many pieces of large ones, at most so many panels of a piece, and columns and
- * copied rows of a part; and how many numbers a thread copies at once. */
-enum { PIECES = 16, GROUP_PANELS = 8, PART_COLUMNS = 1024, COPIED_ROWS = 1152, CHUNK_NUMBERS = 1 << 12 };
+/* How products are divided: the minimum number of pieces of a large product, the maximum number of
+ * panels of a piece, and of columns and copied rows of a part; and how many numbers a thread copies
+ * at once. */
+enum {
+    PIECES = 16,
+    GROUP_PANELS = 8,
+    PART_COLUMNS = 1024,
+    COPIED_ROWS = 1152,
+    CHUNK_NUMBERS = 1 << 12
+};
 
-/* Multiplications that one thread does sooner than several share them out. A product of no more of
- * them is computed sooner than its panels are copied. */
+/* Multiplications that one thread finishes sooner than several threads share them out. A product of
+ * at most so many is computed sooner than its panels are copied. */
 enum { ALONE = 1 << 17 };
 
-/* Bytes of copies that a thread keeps for its next product: more than all but trials have. */
+/* Bytes of copies that a thread keeps for its next product: only trials need more. */
 enum { KEPT_BYTES = 1 << 23 };
 
 #if defined(__AVX512F__)
@@ -36,7 +46,7 @@ enum { VECTOR_BYTES = 64 };
 #elif defined(__AVX2__) && defined(__FMA__)
 enum { VECTOR_BYTES = 32 };
 #define PANEL_VECTORS 2
-#define WITH_PAIRS /* see pairs.h, whose vectors these are */
+#define WITH_PAIRS /* these are the vectors of pairs.h */
 #define FUSED_float(x, y, sum) _mm256_fmadd_ps(x, y, sum)
 #define FUSED_double(x, y, sum) _mm256_fmadd_pd(x, y, sum)
 #define LOW_float 0, 8, 1, 9, 2, 10, 3, 11
@@ -66,15 +76,18 @@ enum { VECTOR_BYTES = 16 };
 #endif
 #endif
 
-/* OpenBLAS adds up at most `most` at a time, and halves what is less than twice as many: on one thread, it rounds half
- * of it up to a multiple of `unit`, and on several, for which that is 0, up. */
+/* Return how many products of two numbers are added up next, out of `left`.
+ *
+ * OpenBLAS adds up at most `most` at a time, and halves what is less than twice as many. On one
+ * thread it rounds half of it up to a multiple of `unit`; on several threads, where `unit` is 0, it
+ * rounds half of it up. */
 static inline int64_t next_depth(const struct product *x, int64_t left) {
     if (left >= 2 * x->most) return x->most;
     if (left <= x->most) return left;
     return x->unit ? (left / 2 + x->unit - 1) / x->unit * x->unit : (left + 1) / 2;
 }
 
-/* To what the sums of a part of a product are added: nothing, 0, or the sums of the part before. */
+/* The addend of the sums of a part of a product: nothing, 0, or the sums of the part before. */
 enum addend { NOTHING, ZERO, SUMS };
 
 static inline enum addend addend_of(const struct product *x, int is_first) {
@@ -86,7 +99,8 @@ struct row_block {
     int64_t begin, count;
 };
 
-/* Memory of a thread for copies of operands, which is kept for its next product, and freed with the thread. */
+/* A thread's memory for copies of operands, kept for its next product, and freed with the
+ * thread. */
 struct copies {
     size_t size;
     void *memory;
@@ -104,7 +118,7 @@ static void free_copies(void *argument) {
 
 static void make_copies_key(void) { copies_work = !pthread_key_create(&copies_key, free_copies); }
 
-/* Return memory of a size at a border of cache lines, NULL if there is none. */
+/* Return memory of a size, aligned to a cache line; NULL if there is none. */
 static inline void *copies_of_thread(size_t size) {
     pthread_once(&copies_once, make_copies_key);
     if (!copies_work) return NULL;
@@ -124,7 +138,7 @@ static inline void *copies_of_thread(size_t size) {
     return copies->memory;
 }
 
-/* Free the copies of this thread, of which trials have more than other products. */
+/* Free this thread's copies, which are larger for trials than for other products. */
 void forget_copies(void) {
     pthread_once(&copies_once, make_copies_key);
     if (!copies_work) return;
@@ -132,11 +146,11 @@ void forget_copies(void) {
     pthread_setspecific(copies_key, NULL);
 }
 
-/* How many columns a vector of a panel has; 0 if there is no instruction that fuses. */
+/* Return how many columns a vector of a panel has; 0 if there is no instruction that fuses. */
 int64_t panel_lanes_float(void);
 int64_t panel_lanes_double(void);
 
-/* Whether panels can add up as pairs.h says. */
+/* Return whether panels can add up as pairs.h describes. */
 int32_t panels_have_pairs(void) {
 #if defined(WITH_PAIRS)
     return 1;
@@ -145,6 +159,8 @@ int32_t panels_have_pairs(void) {
 #endif
 }
 
-/* Compute a product in panels: the threads of the pool share out the copies, and then pieces of the product. */
-void multiply_in_panels_float(const struct product *x, const float *first, const float *second, float *out);
-void multiply_in_panels_double(const struct product *x, const double *first, const double *second, double *out);
+/* Compute a product in panels: the pool's threads share out the copies, then the pieces. */
+void multiply_in_panels_float(const struct product *x, const float *first, const float *second,
+                              float *out);
+void multiply_in_panels_double(const struct product *x, const double *first, const double *second,
+                               double *out);

@@ -1,16 +1,19 @@
 /* A pool of threads that share out ranges.
  *
- * A call of `parallel` is a task: a function of ranges of 0 to `total`, in as many parts as there are threads. Each
- * thread starts with the ranges of its own part, the caller with the first, and then takes those that are left of the
- * following parts. Without other load a thread therefore reads what it wrote in the task before, which is still in the
- * cache of its core. A helper that comes late is not waited for: on a busy machine the caller does all the work, at the
- * speed of one thread.
+ * A call of `parallel` is a task: a function to be called for ranges of 0 to `total`, in as many
+ * parts as there are threads. Each thread starts with the ranges of its own part, the caller with
+ * the first part, and then takes the ranges that are left of the following parts. So without other
+ * load a thread reads what it wrote in the previous task, which is still in the cache of its core.
+ * The caller does not wait for helpers that come late: on a busy machine it does all the work, at
+ * the speed of one thread.
  *
- *     caller:  publishes the task, wakes helpers -> takes ranges -> closes the task -> waits for the helpers in it
- *     helper:  looks for a new task for a while, then sleeps -> enters if the task is open -> takes ranges -> leaves
+ *     caller:  publishes the task, wakes helpers -> takes ranges -> closes the task
+ *              -> waits for the helpers in it
+ *     helper:  polls for a new task for a while, then sleeps -> enters if the task is open
+ *              -> takes ranges -> leaves
  *
- * `state` is all that they share, besides the task: its number, whether it is open, how many helpers may enter, and
- * how many have entered and not left.
+ * Besides the task they share only `state`: the number of the task, whether it is open, how many
+ * helpers may enter, and how many have entered and not left.
  */
 
 #include <pthread.h>
@@ -34,29 +37,30 @@ static struct {
     int part_count;
 } task;
 
-/* Of each part of the task, what no thread has taken yet, on a line of the cache of its own. */
+/* The untaken rest of each part of the task, on its own cache line. */
 static struct {
     _Alignas(64) _Atomic int64_t next;
     int64_t end;
 } parts_of_task[MOST_HELPERS + 1];
 
-/* The number of the task in the high half, then OPEN, the number of helpers that may enter, and of those inside. */
+/* The number of the task in the high half, then OPEN, the number of helpers that may enter, and the
+ * number of helpers inside. */
 #define OPEN ((uint64_t)1 << 31)
 #define ALLOWED(state) (((state) >> 16) & 0x7fff)
 #define INSIDE(state) ((state) & 0xffff)
 #define NUMBER(state) ((state) >> 32)
 static _Atomic uint64_t state;
 
-static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER; /* held by the thread whose task it is */
-static pthread_mutex_t bed = PTHREAD_MUTEX_INITIALIZER;   /* of those who sleep */
+static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER; /* held by the owner of the task */
+static pthread_mutex_t bed = PTHREAD_MUTEX_INITIALIZER;   /* for waiting on `wake` */
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static _Atomic int asleep;
-static int helpers; /* that were started; changed by the owner alone */
+static int helpers; /* number of helpers started; only the owner changes it */
 static _Thread_local int working, helping;
-static _Thread_local int32_t raised;   /* exceptions of the tasks of this thread, until Python takes them */
-static _Atomic int32_t raised_by_helpers; /* in the current task */
+static _Thread_local int32_t raised;      /* exceptions of this thread's tasks, until taken */
+static _Atomic int32_t raised_by_helpers; /* exceptions of helpers in the current task */
 
-static int (*current_threads)(void); /* how many threads the process wants, the caller included */
+static int (*current_threads)(void); /* number of threads that the process wants, with the caller */
 
 /* Divide the task; a part may be empty. */
 static void make_parts(int count) {
@@ -71,15 +75,17 @@ static void make_parts(int count) {
     task.part_count = count;
 }
 
-/* Take ranges of all parts, from the `first` one on. */
+/* Take ranges of all parts, starting with the part `first`. */
 static void take_ranges(int first) {
     working = 1;
     for (int i = 0; i < task.part_count; i++) {
         const int part = (first + i) % task.part_count;
         for (;;) {
-            const int64_t begin = atomic_fetch_add(&parts_of_task[part].next, task.chunk), end = begin + task.chunk;
+            const int64_t begin = atomic_fetch_add(&parts_of_task[part].next, task.chunk),
+                          end = begin + task.chunk;
             if (begin >= parts_of_task[part].end) break;
-            task.function(task.argument, begin, end < parts_of_task[part].end ? end : parts_of_task[part].end);
+            task.function(task.argument, begin,
+                          end < parts_of_task[part].end ? end : parts_of_task[part].end);
         }
     }
     working = 0;
@@ -116,7 +122,7 @@ static void *help(void *argument) {
     return NULL;
 }
 
-/* In a child of a fork there is none of the helpers, and no task. */
+/* Forget the helpers and the task in the child of a fork, which has neither. */
 static void forget_helpers(void) {
     helpers = 0;
     atomic_store(&state, 0);
@@ -128,7 +134,8 @@ static void forget_helpers(void) {
     atomic_store(&raised_by_helpers, 0);
 }
 
-/* Start helpers up to a number, with all signals blocked: those are for Python's threads. */
+/* Start helpers up to a number. All signals are blocked in them: Python's threads handle
+ * signals. */
 static void start_helpers(int wanted) {
     static int prepared;
     sigset_t all, before;
@@ -146,9 +153,10 @@ static void start_helpers(int wanted) {
 
 /* Call a function for all of 0 to `total`, in ranges of `chunk`, on up to `threads` threads.
  *
- * Within a range, and while another thread has the pool, the calling thread does all of it.
+ * Within a range, and while another thread has the pool, the calling thread does all the work.
  */
-static void parallel_on(int threads, range_function function, void *argument, int64_t total, int64_t chunk) {
+static void parallel_on(int threads, range_function function, void *argument, int64_t total,
+                        int64_t chunk) {
     if (threads - 1 > MOST_HELPERS) threads = MOST_HELPERS + 1;
     if (threads < 2 || total <= chunk || working || pthread_mutex_trylock(&owner)) {
         if (total > 0) function(argument, 0, total);
@@ -187,12 +195,12 @@ void note(int32_t bits) {
     else raised |= bits;
 }
 
-/* Return the exceptions of the tasks of this thread since the last call. */
+/* Return the exceptions of this thread's tasks since the last call. */
 int32_t take_raised(void) {
     const int32_t bits = raised;
     raised = 0;
     return bits;
 }
 
-/* Name the function that returns how many threads the process wants. */
+/* Set the function that returns how many threads the process wants. */
 void use_threads_of(int (*function)(void)) { current_threads = function; }

@@ -1,7 +1,8 @@
-/* Matrix products by the BLAS of NumPy, on one thread each, shared out over the threads of the pool.
+/* Matrix products by NumPy's BLAS, each on one thread, shared out over the threads of the pool.
  *
- * BLAS is called as NumPy calls it. A single product is split by rows or by columns, a stack by its matrices. The
- * number of threads of BLAS is a setting of the process: it is 1 between `begin_products` and `end_products`.
+ * BLAS is called as NumPy calls it. A single product is split by rows or by columns, a stack by its
+ * matrices. The number of BLAS threads is a setting of the process: it is 1 between
+ * `begin_products` and `end_products`.
  */
 
 enum { ROW_MAJOR = 101, COLUMN_MAJOR = 102, AS_IT_IS = 111, TRANSPOSED = 112 };
@@ -11,14 +12,14 @@ typedef int64_t blas_int;
 #else
 typedef int32_t blas_int;
 #endif
-typedef void (*float_gemm)(int, int, int, blas_int, blas_int, blas_int, float, const float *, blas_int, const float *,
-                           blas_int, float, float *, blas_int);
-typedef void (*double_gemm)(int, int, int, blas_int, blas_int, blas_int, double, const double *, blas_int,
+typedef void (*float_gemm)(int, int, int, blas_int, blas_int, blas_int, float, const float *,
+                           blas_int, const float *, blas_int, float, float *, blas_int);
+typedef void (*double_gemm)(int, int, int, blas_int, blas_int, blas_int, double, const double *,
+                            blas_int, const double *, blas_int, double, double *, blas_int);
+typedef void (*float_gemv)(int, int, blas_int, blas_int, float, const float *, blas_int,
+                           const float *, blas_int, float, float *, blas_int);
+typedef void (*double_gemv)(int, int, blas_int, blas_int, double, const double *, blas_int,
                             const double *, blas_int, double, double *, blas_int);
-typedef void (*float_gemv)(int, int, blas_int, blas_int, float, const float *, blas_int, const float *, blas_int, float,
-                           float *, blas_int);
-typedef void (*double_gemv)(int, int, blas_int, blas_int, double, const double *, blas_int, const double *, blas_int,
-                            double, double *, blas_int);
 
 static float_gemm multiply_floats;
 static double_gemm multiply_doubles;
@@ -27,26 +28,27 @@ static double_gemv multiply_double_vector;
 static int (*get_blas_threads)(void);
 static void (*set_blas_threads)(int);
 
-/* The exceptions of all kernels. Newer versions of NumPy warn of those of single products, all of those of stacks. */
+/* Whether NumPy warns of exceptions in single products, as its newer versions do. All versions warn
+ * of exceptions in stacks. */
 static int32_t single_products_warn;
 
 static void note_exceptions(const struct product *x) {
     if (single_products_warn || x->stacks * x->count > 1) note(exceptions());
 }
 
-static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER; /* of the two below */
-static _Atomic int users, saved;                            /* calls between begin and end, and the setting before */
+static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER; /* protects the two below */
+static _Atomic int users, saved; /* calls between begin and end, and the setting before them */
 
 static int wanted_threads(void) {
     int now = get_blas_threads();
     if (now > 1) return now;
-    pthread_mutex_lock(&setting); /* BLAS may have one thread since products begin, or have just ended */
+    pthread_mutex_lock(&setting); /* BLAS may have one thread only during products */
     now = users ? saved : get_blas_threads();
     pthread_mutex_unlock(&setting);
     return now;
 }
 
-/* No fork while BLAS is set: its locks would be held in the child, and the setting half done. */
+/* Allow no fork while BLAS is being set: the child would have locked mutexes and half a setting. */
 static void before_fork(void) { pthread_mutex_lock(&setting); }
 static void after_fork(void) { pthread_mutex_unlock(&setting); }
 
@@ -56,9 +58,10 @@ static void forget_users(void) {
     pthread_mutex_init(&setting, NULL);
 }
 
-/* Name the functions of BLAS: products of floats and doubles, and those that return and set its number of threads. */
-void use_blas(float_gemm floats, double_gemm doubles, float_gemv float_vector, double_gemv double_vector,
-              int (*get)(void), void (*set)(int), int32_t warn) {
+/* Set the functions of BLAS: products of floats and doubles, and functions that return and set its
+ * number of threads. */
+void use_blas(float_gemm floats, double_gemm doubles, float_gemv float_vector,
+              double_gemv double_vector, int (*get)(void), void (*set)(int), int32_t warn) {
     static int prepared;
     if (!prepared) prepared = !pthread_atfork(before_fork, after_fork, forget_users);
     multiply_floats = floats;
@@ -71,7 +74,7 @@ void use_blas(float_gemm floats, double_gemm doubles, float_gemv float_vector, d
     use_threads_of(wanted_threads);
 }
 
-/* How many threads products and loops may have. */
+/* Return how many threads products and loops may have. */
 int threads(void) { return current_threads ? current_threads() : 1; }
 
 static int64_t begun; /* calls of `begin_products` */
@@ -87,7 +90,8 @@ void begin_products(void) {
     pthread_mutex_unlock(&setting);
 }
 
-/* Return the number of calls of `begin_products`, or -1 between one and its end, while BLAS has one thread. */
+/* Return the number of calls of `begin_products`; -1 between one and its end, while BLAS has one
+ * thread. */
 int64_t products_begun(void) {
     pthread_mutex_lock(&setting);
     const int64_t number = users ? -1 : begun;
@@ -95,7 +99,7 @@ int64_t products_begun(void) {
     return number;
 }
 
-/* BLAS has another number of threads from now on: after the products that go on, if there are any. */
+/* Set the number of BLAS threads: at once, or at the end of products that are running. */
 void change_threads(int n) {
     pthread_mutex_lock(&setting);
     saved = n;
@@ -103,7 +107,7 @@ void change_threads(int n) {
     pthread_mutex_unlock(&setting);
 }
 
-/* The setting is that before again, unless it was changed meanwhile. */
+/* Restore the setting, unless it was changed meanwhile. */
 void end_products(void) {
     pthread_mutex_lock(&setting);
     if (!--users && saved != 1 && get_blas_threads() == 1) set_blas_threads(saved);
@@ -111,19 +115,24 @@ void end_products(void) {
 }
 
 /* Multiply some rows by some columns. */
-static void call_blas(const struct product *x, const char *a, const char *b, char *c, int64_t rows, int64_t columns) {
-    const int one = x->first_transposed ? TRANSPOSED : AS_IT_IS, other = x->second_transposed ? TRANSPOSED : AS_IT_IS;
+static void call_blas(const struct product *x, const char *a, const char *b, char *c, int64_t rows,
+                      int64_t columns) {
+    const int one = x->first_transposed ? TRANSPOSED : AS_IT_IS,
+              other = x->second_transposed ? TRANSPOSED : AS_IT_IS;
     if (x->is_double)
-        multiply_doubles(ROW_MAJOR, one, other, (blas_int)rows, (blas_int)columns, (blas_int)x->inner, 1,
-                         (const double *)a, (blas_int)x->first_stride, (const double *)b, (blas_int)x->second_stride,
-                         0, (double *)c, (blas_int)x->out_stride);
+        multiply_doubles(ROW_MAJOR, one, other, (blas_int)rows, (blas_int)columns,
+                         (blas_int)x->inner, 1, (const double *)a, (blas_int)x->first_stride,
+                         (const double *)b, (blas_int)x->second_stride, 0, (double *)c,
+                         (blas_int)x->out_stride);
     else
-        multiply_floats(ROW_MAJOR, one, other, (blas_int)rows, (blas_int)columns, (blas_int)x->inner, 1,
-                        (const float *)a, (blas_int)x->first_stride, (const float *)b, (blas_int)x->second_stride, 0,
-                        (float *)c, (blas_int)x->out_stride);
+        multiply_floats(ROW_MAJOR, one, other, (blas_int)rows, (blas_int)columns,
+                        (blas_int)x->inner, 1, (const float *)a, (blas_int)x->first_stride,
+                        (const float *)b, (blas_int)x->second_stride, 0, (float *)c,
+                        (blas_int)x->out_stride);
 }
 
-static void multiply_one(const struct product *x, const char *a, const char *b, char *c, int64_t rows, int64_t columns) {
+static void multiply_one(const struct product *x, const char *a, const char *b, char *c,
+                         int64_t rows, int64_t columns) {
     clear_exceptions();
     call_blas(x, a, b, c, rows, columns);
     note_exceptions(x);
@@ -131,22 +140,24 @@ static void multiply_one(const struct product *x, const char *a, const char *b, 
 
 static void multiply_whole(const struct product *x, const char *a, const char *b, char *c) {
     if (!x->most) multiply_one(x, a, b, c, x->rows, x->columns);
-    else if (x->is_double) multiply_in_panels_double(x, (const double *)a, (const double *)b, (double *)c);
+    else if (x->is_double)
+        multiply_in_panels_double(x, (const double *)a, (const double *)b, (double *)c);
     else multiply_in_panels_float(x, (const float *)a, (const float *)b, (float *)c);
 }
 
-/* Multiply some rows by a vector. NumPy calls BLAS with a transposed matrix in the order of columns. */
-static void multiply_vector(const struct product *x, const char *a, const char *b, char *c, int64_t rows) {
+/* Multiply some rows by a vector. As NumPy does, pass a transposed matrix in column-major order. */
+static void multiply_vector(const struct product *x, const char *a, const char *b, char *c,
+                            int64_t rows) {
     const int order = x->first_transposed ? COLUMN_MAJOR : ROW_MAJOR;
     clear_exceptions();
     if (x->is_double)
-        multiply_double_vector(order, AS_IT_IS, (blas_int)rows, (blas_int)x->inner, 1, (const double *)a,
-                               (blas_int)x->first_stride, (const double *)b, (blas_int)x->second_stride, 0,
-                               (double *)c, (blas_int)x->out_stride);
+        multiply_double_vector(order, AS_IT_IS, (blas_int)rows, (blas_int)x->inner, 1,
+                               (const double *)a, (blas_int)x->first_stride, (const double *)b,
+                               (blas_int)x->second_stride, 0, (double *)c, (blas_int)x->out_stride);
     else
-        multiply_float_vector(order, AS_IT_IS, (blas_int)rows, (blas_int)x->inner, 1, (const float *)a,
-                              (blas_int)x->first_stride, (const float *)b, (blas_int)x->second_stride, 0, (float *)c,
-                              (blas_int)x->out_stride);
+        multiply_float_vector(order, AS_IT_IS, (blas_int)rows, (blas_int)x->inner, 1,
+                              (const float *)a, (blas_int)x->first_stride, (const float *)b,
+                              (blas_int)x->second_stride, 0, (float *)c, (blas_int)x->out_stride);
     note_exceptions(x);
 }
 
@@ -167,7 +178,7 @@ static void multiply_stack(void *argument, int64_t begin, int64_t end) {
     }
 }
 
-/* Pieces of rows or of columns, all of one size but the last, a multiple of 16. */
+/* Return the size of pieces of rows or columns, a multiple of 16; only the last may be smaller. */
 static int64_t piece_size(int64_t n, int64_t pieces) {
     const int64_t size = (n + pieces - 1) / pieces;
     return (size + 15) / 16 * 16;
@@ -187,7 +198,8 @@ static void multiply_columns(void *argument, int64_t begin, int64_t end) {
     const struct shared_product *y = argument;
     const struct product *x = y->product;
     const int64_t item = x->is_double ? 8 : 4;
-    multiply_one(x, y->first, y->second + begin * item * (x->second_transposed ? x->second_stride : 1),
+    multiply_one(x, y->first,
+                 y->second + begin * item * (x->second_transposed ? x->second_stride : 1),
                  y->out + begin * item, x->rows, end - begin);
 }
 
@@ -200,12 +212,13 @@ void multiply(const struct product *x, const char *first, const char *second, ch
         parallel(multiply_stack, &y, count, chunk);
     } else if (x->most) multiply_whole(x, first, second, out);
     else if (x->pieces > 1) parallel(multiply_rows, &y, x->rows, piece_size(x->rows, x->pieces));
-    else if (x->pieces < -1) parallel(multiply_columns, &y, x->columns, piece_size(x->columns, -x->pieces));
+    else if (x->pieces < -1)
+        parallel(multiply_columns, &y, x->columns, piece_size(x->columns, -x->pieces));
     else if (x->by_vector) multiply_vector(x, first, second, out, x->rows);
     else multiply_one(x, first, second, out, x->rows, x->columns);
 }
 
-/* Compute one product outside of a captured step. */
+/* Compute one product outside a captured step. */
 void multiply_alone(const struct product *x, const char *first, const char *second, char *out) {
     if (!x->most) begin_products();
     multiply(x, first, second, out);
@@ -235,8 +248,9 @@ static void add_row(void *argument, int64_t begin, int64_t end) {
 
 enum { REFUSED = -1, CHANGED = -2 };
 
-/* Compute one product of arrays: the operands, and the result. Return the exceptions of floating-point arithmetic, or
- * CHANGED if the number of threads is another one, or REFUSED for arrays that NumPy multiplies in another way. */
+/* Compute one product of arrays: the operands, and the result. Return the floating-point
+ * exceptions, or CHANGED if the number of threads has changed, or REFUSED for arrays that NumPy
+ * multiplies in another way. */
 int32_t multiply_arrays(const struct product *x, int32_t expected_threads, struct array **arrays) {
     const char *first = arrays[0]->data, *second = arrays[1]->data;
     if (threads() != expected_threads) return CHANGED;
@@ -247,9 +261,12 @@ int32_t multiply_arrays(const struct product *x, int32_t expected_threads, struc
 }
 
 /* Compute one product of matrices, and add a row, the last array, to each of its rows. */
-int32_t multiply_arrays_and_add(const struct product *x, int32_t expected_threads, struct array **arrays) {
-    struct row_sums sums = {arrays[2]->data, arrays[3]->data, x->columns, x->out_stride, x->is_double};
-    if (!(arrays[3]->flags & ALIGNED) || arrays[3]->strides[0] != (x->is_double ? 8 : 4)) return REFUSED;
+int32_t multiply_arrays_and_add(const struct product *x, int32_t expected_threads,
+                                struct array **arrays) {
+    struct row_sums sums = {arrays[2]->data, arrays[3]->data, x->columns, x->out_stride,
+                            x->is_double};
+    if (!(arrays[3]->flags & ALIGNED) || arrays[3]->strides[0] != (x->is_double ? 8 : 4))
+        return REFUSED;
     const int32_t raised = multiply_arrays(x, expected_threads, arrays);
     if (raised < 0) return raised;
     parallel(add_row, &sums, x->rows, 1 + (1 << 14) / x->columns);

@@ -1,4 +1,4 @@
-/* The functions of the runtime, for the kernels of programs. */
+/* The runtime's functions for the kernels of programs. */
 
 const struct runtime runtime = {
     parallel, begin_products, end_products, multiply, loop, extremes, reduce, dots,

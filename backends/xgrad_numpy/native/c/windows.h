@@ -1,55 +1,60 @@
-/* Arguments of pooling: arrays are of shape (height, channels, images, width), the width adjacent. */
+/* Arguments of pooling and convolution. Arrays have the shape (height, channels, images, width),
+ * with adjacent columns. */
 
 struct window {
     int64_t kernel, stride, dilation, out; /* along one axis; `out` is the number of windows */
 };
 
-/* Whether windows along an axis overlap. */
-static inline int overlap(const struct window *w) { return w->stride < w->dilation * (w->kernel - 1) + 1; }
+/* Return whether windows along an axis overlap. */
+static inline int overlap(const struct window *w) {
+    return w->stride < w->dilation * (w->kernel - 1) + 1;
+}
 
 struct steps {
     int64_t row, channel, image; /* elements from one to the next */
 };
 
-enum { LONGEST = 512 }; /* the most elements from the first to the last of a window along a row */
+enum { LONGEST = 512 }; /* maximum span of a window along a row, in elements */
 
 struct pooling {
-    int64_t height, width, channels, images; /* of the input, with its padding */
+    int64_t height, width, channels, images; /* sizes of the input, with its padding */
     struct window down, right;
     struct steps input, grad, out;
-    int32_t padded;                          /* whether there is padding */
-    _Atomic int32_t failed;                  /* whether a maximum is NaN, or may be padding: there is no gradient */
+    int32_t padded;         /* whether there is padding */
+    _Atomic int32_t failed; /* whether a maximum is NaN, or may be padding: no gradient */
     const void *x, *g;
-    void *result, *rows; /* the latter is scratch memory, see `spread_lanes` */
+    void *result, *rows; /* `rows` is scratch memory, see `spread_lanes` */
 };
 
 struct progress;
 
 struct convolution {
-    int64_t height, width, channels, images; /* of the input */
-    int64_t top, left;                       /* its padding before, or, if negative, what is left out of it */
+    int64_t height, width, channels, images; /* sizes of the input */
+    int64_t top, left; /* its padding before; if negative, the input before that is left out */
     struct window down, right;
     struct steps input;
-    struct product product; /* of one row of the output, for some images */
+    struct product product;  /* for one row of the output, and some images */
     int64_t block, together; /* rows of the output, and images, that a thread computes at once */
     int64_t pitch;           /* elements from one shifted row to the next */
-    int32_t direct;         /* whether products read the input, the rows of which are adjacent, without a copy */
-    int32_t threads;        /* at most 64; each has a part of the scratch memory */
-    int64_t scratch;        /* elements of each part */
-    int64_t panels;         /* ... before those for panels of a matrix */
-    int64_t image;          /* the first one of those that are computed now */
+    int32_t direct;  /* whether products read the input, whose rows are adjacent, without a copy */
+    int32_t threads; /* at most 64; each has a part of the scratch memory */
+    int64_t scratch; /* elements of each part */
+    int64_t panels;  /* elements of each part before the panels of a matrix */
+    int64_t image;   /* the first of the images that are being computed */
     const void *x, *y, *bias;
-    void *result, *rows; /* the latter is scratch memory */
+    void *result, *rows; /* `rows` is scratch memory */
     struct progress *progress;
 };
 
-/* What the threads of a call share. */
+/* State shared by the threads of a call. */
 struct progress {
-    _Atomic uint64_t parts; /* of the scratch memory that are free, by their bits */
-    _Atomic int32_t raised; /* the exceptions of floating-point arithmetic */
+    _Atomic uint64_t parts; /* free parts of the scratch memory, one bit for each */
+    _Atomic int32_t raised; /* floating-point exceptions */
 };
 
-static inline uint64_t all_parts(int32_t threads) { return threads < 64 ? ((uint64_t)1 << threads) - 1 : UINT64_MAX; }
+static inline uint64_t all_parts(int32_t threads) {
+    return threads < 64 ? ((uint64_t)1 << threads) - 1 : UINT64_MAX;
+}
 
 static inline int64_t take_part(const struct convolution *p) {
     uint64_t parts = atomic_load(&p->progress->parts);
@@ -61,13 +66,14 @@ static inline void return_part(const struct convolution *p, int64_t part) {
     atomic_fetch_or(&p->progress->parts, (uint64_t)1 << part);
 }
 
-/* Elements from one row under the kernel to the next: a row is shifted for each column of the kernel. */
+/* Return the elements from one row under the kernel to the next; a row has a shifted copy for each
+ * column of the kernel. */
 static inline int64_t shifted_size(const struct convolution *p) {
     return p->channels * p->right.kernel * p->pitch;
 }
 
-/* The first column of the output for which a column of the kernel, `start` before it, is in a row, and the next to the
- * last one. */
+/* Return the first column of the output for which a kernel column, `start` before it, is in a row;
+ * and, by `end_inside`, the end of these columns. */
 static inline int64_t first_inside(const struct convolution *p, int64_t start) {
     const int64_t first = start < 0 ? (-start + p->right.stride - 1) / p->right.stride : 0;
     return first < p->right.out ? first : p->right.out;

@@ -1,6 +1,4 @@
-"""Detection of anomalies: the first NaN or infinity of a computation, with the op and the line that
-made it.
-"""
+"""Detection of anomalies: the first NaN or infinity of a computation, its op and its line."""
 
 from __future__ import annotations
 
@@ -16,10 +14,10 @@ import numpy as np
 from xgrad.backend.device import Device, intercepting
 from xgrad.backend.recording import refuse
 from xgrad.core.graph import Edge
-from xgrad.core.interception import RuleInterceptor, WatchedRule
 from xgrad.core.lost_gradients import is_of_library, line_of, user_frame
 from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor, from_array
+from xgrad.diagnostics.interception import RuleInterceptor, WatchedRule
 from xgrad.support.scopes import Mode, Scope
 
 #: The number of results that are checked together where reading a value waits for the device.
@@ -56,7 +54,8 @@ class detect_anomaly(Mode[Any]):
     ...     xgrad.log(rate)
     Traceback (most recent call last):
         ...
-    FloatingPointError: log: infinity in 1 of 2 elements of the result of shape (2,), float32 on cpu, at ...
+    FloatingPointError: log: infinity in 1 of 2 elements of the result of shape (2,),
+    float32 on cpu, at ...
     """
 
     def __init__(self, check_inf: bool = True) -> None:
@@ -116,19 +115,15 @@ class Check(NamedTuple):
 
 
 class Anomalies(RuleInterceptor):
-    """Interceptor that checks the results of ops, and of the derivative rules of the nodes that
-    they record.
-    """
+    """An interceptor that checks the results of ops, and of the rules of the nodes they record."""
 
     def __init__(self, check_inf: bool) -> None:
         self.outer, self.check_inf = intercepting.get(), check_inf
         self.pending: list[Check] = []
-        self.intended: WeakValueDictionary[int, Tensor] = (
-            WeakValueDictionary()
-        )  # tensors with infinities, by id
-        self.rule: tuple[FrameType, str] | None = (
-            None  # the frame around a running rule, and the line of its op
-        )
+        # tensors with infinities, by id
+        self.intended: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
+        # the frame around a running rule, and the line of its op
+        self.rule: tuple[FrameType, str] | None = None
 
     def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Call a function, and check its results."""
@@ -146,8 +141,9 @@ class Anomalies(RuleInterceptor):
         return result
 
     def line(self) -> str:
-        """Return the line of the user's code; for an op in a derivative rule, that of the op of the
-        rule.
+        """Return the line of the user's code that called an op.
+
+        For an op in a derivative rule it is the line that called the op of the rule.
         """
         frame = user_frame()[0]
         return self.rule[1] if self.rule is not None and frame is self.rule[0] else line_of(frame)
@@ -181,9 +177,7 @@ class Anomalies(RuleInterceptor):
                 raise FloatingPointError(_message(check))
 
     def is_intended(self, check: Check) -> bool:
-        """Return whether a result has no NaN, and its infinities come from a number that an op was
-        given.
-        """
+        """Return whether a result has no NaN, and its infinities come from a given number."""
         values = [value for _, value in check.sources]
         given = any(
             (type(x) is float and math.isinf(x)) or self.intended.get(id(x)) is x for x in values
@@ -209,9 +203,8 @@ class Anomalies(RuleInterceptor):
         sources = [(name, _tensor(x, device)) for name, x in arrived]
         for i, x in enumerate(result if several else (result,), 0 if several else index - first):
             edge = edges[i] if i < len(edges) else None
-            if not hasattr(x, "dtype") or (
-                edges and edge is None
-            ):  # the engine refuses what is no gradient
+            # the engine refuses what is no gradient
+            if not hasattr(x, "dtype") or (edges and edge is None):
                 continue
             name = (
                 op.inputs[i] if i < len(op.inputs) and not op.variadic else f"{op.inputs[0]}[{i}]"
@@ -274,9 +267,7 @@ def _described(name: str, x: Tensor, edge: Edge | None = None) -> str:
 
 
 def _variables(x: Tensor, edge: Edge | None) -> Iterator[str]:
-    """Yield the names of a tensor: variables of the calling functions, then parameters of modules
-    in variables.
-    """
+    """Yield the names of a tensor: the callers' variables, then parameters of modules in them."""
     frames: list[dict[str, Any]] = []
     frame: FrameType | None = user_frame()[0]
     while frame is not None:

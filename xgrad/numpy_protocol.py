@@ -1,9 +1,8 @@
-"""Functions of NumPy on tensors, through ``__array_ufunc__`` and ``__array_function__``; loaded at
-the first call.
+"""NumPy's functions on tensors, by ``__array_ufunc__`` and ``__array_function__``.
 
-Each is computed by its counterpart in xgrad. Where a function, an option or ``out=`` has no
-counterpart, NumPy computes it on the values of the tensors, or, if one of them requires a gradient,
-TypeError names what is missing.
+The module is loaded at the first call. Each function is computed by its counterpart in xgrad. Where
+a function, an option or ``out=`` has no counterpart, NumPy computes it on the values of the
+tensors, or, if one of them requires a gradient, TypeError names what is missing.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+import xgrad as namespace
 from xgrad.core.arguments import as_tensor
 from xgrad.core.lost_gradients import user_location
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.support.trees import leaves, rebuild
 
@@ -70,9 +69,7 @@ def _with_fallback(
     args: Sequence[Any],
     options: Mapping[str, Any],
 ) -> Any:
-    """Return the result of xgrad, or after a TypeError that of NumPy where no gradient would be
-    lost.
-    """
+    """Return xgrad's result, or after a TypeError NumPy's if no gradient would be lost."""
     try:
         return differentiable()
     except TypeError:
@@ -85,9 +82,7 @@ def _with_fallback(
 
 
 def _find(name: str) -> Callable[..., Any]:
-    """Return the counterpart in xgrad of a function of NumPy, or of a ufunc of SciPy; TypeError if
-    there is none.
-    """
+    """Return xgrad's counterpart of a function of NumPy or a ufunc of SciPy; TypeError without."""
     counterpart = _COUNTERPARTS.get(name, name)
     if callable(counterpart):
         return counterpart
@@ -107,8 +102,9 @@ def _translated(
     args: Sequence[Any],
     options: Mapping[str, Any],
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Return arguments for a counterpart: inputs by their order, and options that differ from
-    NumPy's defaults.
+    """Return arguments for a counterpart.
+
+    They are the inputs in their order, and the options that differ from NumPy's defaults.
     """
     parameters = _parameters(counterpart)
     try:

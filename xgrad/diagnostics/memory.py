@@ -9,29 +9,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
 from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device
+from xgrad.backend.ownership import owner_of
 from xgrad.core.graph import Leaf, Node
 from xgrad.core.tensor import Tensor
 from xgrad.support.units import size
-
-
-def owner_of(array: Any) -> Any:
-    """Return the owner of the memory of an array, an array or an allocation; arrays with one owner
-    share memory.
-    """
-    allocation = (
-        None if type(array) is np.ndarray else getattr(getattr(array, "data", None), "mem", None)
-    )
-    if allocation is not None:  # CuPy's, where not every view knows its base
-        return allocation
-    while (base := getattr(array, "base", None)) is not None and hasattr(
-        base, "dtype"
-    ):  # no memoryview
-        array = base
-    return array
 
 
 def memory_held(device: str | Device | None = None) -> dict[str, int]:
@@ -101,7 +84,7 @@ def _arrays(device: Device) -> Iterator[tuple[str, Any]]:
             if issubclass(kind, Tensor):
                 found = [("parameters" if type(x._edge) is Leaf else "other tensors", x._data)]
             elif kind is Leaf:
-                gradients = [x.grad, x.slot and x.slot.gradients.buffer]
+                gradients = [x.grad, x.receiver and x.receiver.gradients.buffer]
                 found = [("gradients", g._data) for g in gradients if g is not None]
             elif issubclass(kind, Node) and x.saved is not None:
                 parts = x.saved[: x.spec.first]

@@ -23,9 +23,7 @@ class Info:
     """
 
     def capabilities(self) -> dict[str, bool | int | None]:
-        """Return the capabilities of the library of the default device, under the three keys of the
-        standard.
-        """
+        """Return the capabilities of the default device's library, by the standard's three keys."""
         device = current_device()
         if (library := _library(device)) is not None:
             return dict(library.capabilities())
@@ -37,8 +35,9 @@ class Info:
         return current_device()
 
     def default_dtypes(self, *, device: str | Device | None = None) -> dict[str, np.dtype]:
-        """Return the dtypes of Python's numbers, and of indices, on every device: see
-        `xgrad.set_default_dtype`.
+        """Return the dtypes of Python's numbers, and of indices, on every device.
+
+        `xgrad.set_default_dtype` sets them.
         """
         Device(current_device() if device is None else device)
         _, integral, floating, of_complex = defaults()
@@ -52,8 +51,9 @@ class Info:
     def dtypes(
         self, *, device: str | Device | None = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, np.dtype]:
-        """Return the dtypes of the standard that a device supports, by name; for kinds see
-        `xgrad.isdtype`.
+        """Return the dtypes of the standard that a device supports, by name.
+
+        `xgrad.isdtype` has the kinds.
         """
         target = current_device() if device is None else Device(device)
         library = _library(target)
@@ -66,8 +66,9 @@ class Info:
         }
 
     def devices(self) -> tuple[Device, ...]:
-        """Return the devices that are listed without another library, the CPU first: see
-        `xgrad.devices`.
+        """Return the devices that can be listed without loading another library, the CPU first.
+
+        See `xgrad.devices`.
         """
         return tuple(devices())
 

@@ -1,6 +1,4 @@
-"""Interception of ops together with their derivative rules, for modes that check or measure
-them.
-"""
+"""Interception of ops together with their derivative rules, to check or measure them."""
 
 from __future__ import annotations
 
@@ -26,8 +24,9 @@ class WatchedRule(NamedTuple):
 
 
 class RuleInterceptor(Interceptor):
-    """An interceptor that also runs derivative rules: of nodes that it watches, and of those that a
-    pass reaches.
+    """An interceptor that also runs derivative rules.
+
+    They are the rules of nodes that it watches, and of nodes that a backward pass reaches.
     """
 
     def watch(self, edge: Edge | None, line: str) -> None:
@@ -49,9 +48,7 @@ class RuleInterceptor(Interceptor):
 
 
 class WatchedSpec(BackwardSpec):
-    """The specification of one node, whose derivative rules pass through the mode in which they
-    run.
-    """
+    """The specification of one node, whose derivative rules pass through the current mode."""
 
     __slots__ = ()
 

@@ -1,0 +1,1 @@
+"""Diagnosis of computations: anomalies, interception of ops and their rules, memory."""
