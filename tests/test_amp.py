@@ -110,6 +110,14 @@ def _usable(name: str) -> bool:
     return True
 
 
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sqrt", "abs"])
+def test_method_casts_within_autocast_also_after_calls_outside(name, device):
+    x = xgrad.abs(array(3, device=device, dtype="float16"))
+    getattr(x, name)()  # which takes, and keeps, the fast path
+    with amp.autocast(device):
+        assert getattr(x, name)().dtype == getattr(xgrad, name)(x).dtype
+
+
 def test_attention_takes_masks_of_float32(device):
     layer = nn.MultiheadAttention(4, 2, batch_first=True, device=device)
     x, mask = array(2, 3, 4, device=device), array(3, 3, device=device)

@@ -140,7 +140,7 @@ def test_conversions_of_tensors_with_a_gradient_warn_only_on_demand() -> None:
         for convert in harmless:
             convert(x)
         with xgrad.no_grad():
-            float(2 * x)
+            float(2 * x), float(x)
         xgrad.linspace(x[0], 2.0, 3)
         xgrad.arange(0.0, x[0])
     x.item()

@@ -119,6 +119,29 @@ def test_version_is_the_same_in_all_files() -> None:
     assert re.findall(r"(?m)^## (.*)$", files["CHANGELOG.md"])[0] == xgrad.__version__
 
 
+def prose(text: str) -> list[str]:
+    """Return the lines of a Markdown file outside of code blocks and tables."""
+    lines, fence = [], ""
+    for line in text.splitlines():
+        mark = re.match(r"\s*(`{3,}|~{3,})", line)
+        if mark is not None and (not fence or line.strip() == fence):
+            fence = "" if fence else mark[1]
+        elif not fence and not line.lstrip().startswith(("|", "    ", ">", "<")):
+            lines.append(line)
+    return lines
+
+
+def test_lines_of_pages_and_c_sources_have_at_most_100_columns() -> None:
+    """Ruff checks Python; tables and the output of programs are as wide as they are."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "backends").glob("*.md")]
+    sources = (ROOT / "backends").rglob("*.[ch]")
+    lines = {path: prose(path.read_text(encoding="utf-8")) for path in pages}
+    lines |= {path: path.read_text(encoding="utf-8").splitlines() for path in sources}
+    assert len(lines) > 60
+    wide = [f"{path.name}: {line}" for path in lines for line in lines[path] if len(line) > 100]
+    assert not wide
+
+
 def test_versions_of_python_are_the_same_in_all_files() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     versions = [

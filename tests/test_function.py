@@ -111,6 +111,14 @@ WRONG = [
         "TypeError: F: expected *rest to be the only input, got 2",
     ),
     (
+        "function('F', lambda xp, out: out * out, lambda xp, g, out: g * out)",
+        "TypeError: F: expected other names than ['out'] for inputs and options",
+    ),
+    (
+        "function('F', lambda xp, x, *, x_shape=(): x, lambda xp, g, x_shape: g)",
+        "TypeError: F: expected other names than ['x_shape'] for inputs and options",
+    ),
+    (
         "function('F', lambda xp, x: None)(1.0)",
         "TypeError: F: expected an array, or a tuple of them, of forward, got None",
     ),
@@ -125,6 +133,13 @@ WRONG = [
     ),
     ("rule_of(lambda xp, g: 1.0)", "RuntimeError: Bad: backward returned ['float']"),
 ]
+
+
+def test_rule_may_take_parameters_by_name_alone() -> None:
+    scaled = function("Scaled", lambda xp, x, *, n=3.0: n * x, lambda xp, g, *, n: n * g)
+    x = leaf64(2.0)
+    scaled(x).backward()
+    assert x.grad is not None and x.grad.item() == 3.0
 
 
 @pytest.mark.parametrize(("call", "error"), WRONG)

@@ -13,16 +13,17 @@ from xgrad.core.signatures import parameters
 from xgrad.core.tensor import Tensor, from_array, from_placement
 
 _ENGINE_ARGUMENTS = {"g", "xp", "into"}, {"g", "xp"}  # of the rule of one input, and of one for all
-_ATTRIBUTES = (
-    "shape",
-    "device",
-)  # `x_shape` in a rule is the shape of the input x, which is then not saved
+# `x_shape` in a rule is the shape of the input x, which is then not saved
+_ATTRIBUTES = ("shape", "device")
 
 
-def reads(op: Op, rule: Rule) -> tuple[str, ...]:
-    """Return the names of a rule's parameters; TypeError for an unknown one."""
+def reads(op: Op, rule: Rule) -> dict[str, str]:
+    """Return a rule's parameters, each with the form of its argument; TypeError for an unknown one.
+
+    The form is ``"{}"``, or ``"name={}"`` for a parameter that takes no positional argument.
+    """
     positional, keywords, *_ = parameters(rule)
-    names = (*positional, *keywords)
+    names = dict.fromkeys(positional, "{}") | {name: f"{name}={{}}" for name in keywords}
     known = {*_ENGINE_ARGUMENTS[op.joint_backward], "out", op.residual, *op.inputs, *op.options}
     known |= {f"{name}_{about}" for name in op.inputs for about in _ATTRIBUTES}
     if unknown := [name for name in names if name not in known]:
@@ -77,7 +78,8 @@ class BackwardSpec:
             sources, form = sources | {"g": "conj(xp, g)", "into": "None"}, "conj(xp, rule({}))"
         self.vjp_calls = []
         for i, rule, names in calls:
-            code = form.format(", ".join(sources.get(name, name) for name in names))
+            arguments = [how.format(sources.get(name, name)) for name, how in names.items()]
+            code = form.format(", ".join(arguments))
             run = _compiled("g, xp, saved, into", code, rule=rule, conj=_conj)
             self.vjp_calls.append((self.first + i, run, "into" in names and not conjugates))
 

@@ -102,7 +102,10 @@ class Function(Op):
                 )
         self._presets = options
         self._declare(
-            getattr(self, "name", type(self).__name__), (self.backward,), options, joint=True
+            getattr(self, "name", type(self).__name__),
+            (self.backward,),
+            options,
+            joint_backward=True,
         )
         reads(self, self.backward)  # which raises TypeError for unknown parameters
 
@@ -117,13 +120,13 @@ class Function(Op):
     ) -> Function:
         """Return the function of a forward rule, and of a derivative rule or None for each input.
 
-        If `joint`, there is one rule for all inputs.
+        If `joint_backward`, there is one rule for all inputs.
         """
         self = object.__new__(cls)
-        joint = flags.pop("joint", False)
+        joint_backward = flags.pop("joint_backward", False)
         vars(self).update({"own_rule": False, **flags}, forward=forward)
         self.autocast = self.autocast or ("wide" if name in WIDE else None)
-        self._declare(name, tuple(rules), {}, joint)
+        self._declare(name, tuple(rules), {}, joint_backward)
         return self
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:

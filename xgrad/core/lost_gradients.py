@@ -9,6 +9,7 @@ from functools import lru_cache
 from types import FrameType
 from typing import Any
 
+from xgrad.core.grad_mode import grad_enabled
 from xgrad.support.scopes import Mode
 
 #: Packages whose code is not the user's. That of backends is added; generated code is of xgrad.
@@ -51,7 +52,7 @@ class warn_lost_gradients(Mode[bool]):
 
 def warn_lost_gradient(how: str) -> None:
     """Warn of a gradient lost by a conversion, within `warn_lost_gradients`."""
-    if _warns.get():
+    if _warns.get() and grad_enabled.get():
         message = (
             f"{how}: this tensor needs a gradient, which is lost: compute with the tensor itself,"
             " or use .detach()"

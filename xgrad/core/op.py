@@ -55,7 +55,11 @@ class Op:
     native_of_reals = False  # ... of real numbers
 
     def _declare(
-        self, name: str, rules: tuple[Rule | None, ...], presets: dict[str, Any], joint: bool
+        self,
+        name: str,
+        rules: tuple[Rule | None, ...],
+        presets: dict[str, Any],
+        joint_backward: bool,
     ) -> None:
         positional, keywords, defaults, self.variadic = parameters(self.forward)
         positional = positional[1:]  # without xp
@@ -63,10 +67,17 @@ class Op:
             raise TypeError(
                 f"{name}: expected *{positional[-1]} to be the only input, got {len(positional)}"
             )
-        self.name, self.rules, self.joint_backward = name, rules, joint or self.variadic
+        self.name, self.rules, self.joint_backward = name, rules, joint_backward or self.variadic
         count = len(positional) if self.joint_backward else len(rules)
         self.inputs, self.positional = positional[:count], positional[count:]
         self.options = (*self.positional, *keywords)
+        taken = {"g", "xp", "into", "out", self.residual}
+        taken |= {f"{name}_{about}" for name in self.inputs for about in ("shape", "device")}
+        if clash := taken & {*self.inputs, *self.options}:
+            raise TypeError(
+                f"{name}: expected other names than {sorted(clash)} for inputs and options: in"
+                " rules they mean the result, the gradient, the namespace, or what an input is"
+            )
         if unknown := presets.keys() - set(self.options):
             raise TypeError(
                 f"{name}: unknown option {sorted(unknown)}: expected one of {list(self.options)}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xgrad.core import providers
 from xgrad.core.fast_paths import binary_fast_path, unary_fast_path
 from xgrad.core.namespace import namespace
+from xgrad.core.precision import WIDE
 
 if TYPE_CHECKING:
     from xgrad.core.namespace import Tensor
@@ -16,14 +17,13 @@ if TYPE_CHECKING:
 
 def _one(name: str) -> Callable[[Any], Tensor]:
     """Return a unary op as a method, without a call around it."""
-    return unary_fast_path(name, lambda: getattr(namespace, name).function)
+    return unary_fast_path(name, lambda: getattr(namespace, name).function, autocast=name in WIDE)
 
 
 def _two(name: str) -> Callable[[Any, Any], Tensor]:
     """Return a binary op as a method, without a call around it."""
-    return binary_fast_path(
-        name, lambda: getattr(namespace, name).function, autocast=name in ("matmul", "pow")
-    )
+    casts = name == "matmul" or name in WIDE
+    return binary_fast_path(name, lambda: getattr(namespace, name).function, autocast=casts)
 
 
 def _reflected(name: str) -> Callable[[Any, Any], Tensor]:

@@ -116,7 +116,7 @@ def _watched(values: tuple[Any, ...], see: Callable[[Gradients], Gradients]) -> 
         return [x if recorded or x is None else x._data for x in (new[i] for i in indices)]
 
     identity = Function.of(
-        "backward_hooks", lambda xp, *xs: xs, [backward], joint=True, holomorphic=False
+        "backward_hooks", lambda xp, *xs: xs, [backward], joint_backward=True, holomorphic=False
     )
     watched = list(values)
     for i, x in zip(indices, identity(*(values[i] for i in indices)), strict=True):

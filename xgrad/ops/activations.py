@@ -20,7 +20,7 @@ from xgrad.ops.searching import where
 from xgrad.ops.tensor_conversion import astype
 from xgrad.support.hints import shown
 
-REAL: dict[str, Any] = {"kind": FLOATING, "highest": FLOATING}
+REAL: dict[str, Any] = {"lowest": FLOATING, "highest": FLOATING}
 
 
 def _floating(op: str, x: Any) -> Tensor:

@@ -125,10 +125,10 @@ def _attention_rule(
 
 @derivative(
     _attention_rule,
-    kind=FLOATING,
+    lowest=FLOATING,
     highest=FLOATING,
     residual="weights",
-    joint=True,
+    joint_backward=True,
     autocast="narrow",
     upcast=True,
 )

@@ -65,7 +65,7 @@ def _cross_entropy_gradient(
 @derivative(
     _cross_entropy_gradient,
     None,
-    kind=FLOATING,
+    lowest=FLOATING,
     highest=FLOATING,
     residual="scale",
     autocast="wide",

@@ -61,7 +61,7 @@ def _bias_rule(g: Any, xp: Any) -> Any:
     return xp.sum(g, axis=(0, *range(2, len(g.shape))))
 
 
-@derivative(_input_rule, _weight_rule, _bias_rule, kind=FLOATING, autocast="narrow")
+@derivative(_input_rule, _weight_rule, _bias_rule, lowest=FLOATING, autocast="narrow")
 def convolution(
     xp: Any, input: Any, weight: Any, bias: Any = None, *, window: Window, groups: int
 ) -> Any:
@@ -85,7 +85,7 @@ def _weight_rule_of_input(g: Any, xp: Any, grad: Any, window: Window, groups: in
         convolution, xp, g, weight, window=window, groups=groups
     ),
     _weight_rule_of_input,
-    kind=FLOATING,
+    lowest=FLOATING,
     autocast="narrow",
 )
 def convolution_input(xp: Any, grad: Any, weight: Any, *, window: Window, groups: int) -> Any:
@@ -108,7 +108,7 @@ def convolution_input(xp: Any, grad: Any, weight: Any, *, window: Window, groups
     lambda g, xp, input, window, groups: call_op(
         convolution, xp, input, g, window=window, groups=groups
     ),
-    kind=FLOATING,
+    lowest=FLOATING,
 )
 def convolution_weight(xp: Any, input: Any, grad: Any, *, window: Window, groups: int) -> Any:
     """Return the gradient of a convolution for its weight."""

@@ -23,11 +23,11 @@ Binary = Callable[[Any, Any], Tensor]
 
 def derivative(
     *rules: Rule | None,
-    kind: int | None = None,
+    lowest: int | None = None,
     highest: int = COMPLEX,
     broadcasts: bool = False,
     residual: str = "",
-    joint: bool = False,
+    joint_backward: bool = False,
     holomorphic: bool = True,
     scipy_promotion: bool = False,
     views: Views = False,
@@ -43,10 +43,11 @@ def derivative(
 
     `rules` has the rule of the gradient, or None, for each of the first parameters after `xp`. The
     names of a rule's parameters choose what is saved for backward: see `Function`. Where the
-    forward rule takes ``*arrays``, one rule returns the gradients of all arrays. With `joint`, one
-    rule returns the gradients of all inputs as a tuple, and its `g` has the gradients of all
-    results. `kind` is the lowest kind of dtype (`dtypes.INTEGER`, ...) that the op works on; arrays
-    of several kinds are promoted, unless `kind` is None. The other options are attributes of `Op`.
+    forward rule takes ``*arrays``, one rule returns the gradients of all arrays. With
+    `joint_backward`, one rule returns the gradients of all inputs as a tuple, and its `g` has the
+    gradients of all results. `lowest` is the lowest kind of dtype (`dtypes.INTEGER`, ...) that the
+    op works on; arrays of several kinds are promoted, unless it is None. The other options are
+    attributes of `Op`.
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
@@ -54,11 +55,11 @@ def derivative(
             forward.__name__.lstrip("_"),
             forward,
             rules,
-            lowest=kind,
+            lowest=lowest,
             highest=highest,
             broadcasts=broadcasts,
             residual=residual,
-            joint=joint,
+            joint_backward=joint_backward,
             holomorphic=holomorphic,
             scipy_promotion=scipy_promotion,
             views=views,
@@ -76,13 +77,13 @@ def derivative(
 
 
 def elementwise(
-    *rules: Rule | None, kind: int = INTEGER, **options: Any
+    *rules: Rule | None, lowest: int = INTEGER, **options: Any
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare a function that works element by element, with the options of `derivative`.
 
     The forward rule is the function of the same name in the namespace of each backend.
     """
-    return derivative(*rules, kind=kind, broadcasts=True, native=True, **options)
+    return derivative(*rules, lowest=lowest, broadcasts=True, native=True, **options)
 
 
 def make_callable(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:

@@ -61,7 +61,7 @@ def _cholesky_rule(g: Any, xp: Any, out: Any, upper: bool) -> Any:
     return xp.linalg.solve(up, adjoint(xp, half))
 
 
-@derivative(_cholesky_rule, kind=FLOATING, holomorphic=False)
+@derivative(_cholesky_rule, lowest=FLOATING, holomorphic=False)
 def cholesky(xp: Any, x: Any, /, *, upper: bool = False) -> Any:
     """Return the triangular Cholesky factors of matrices.
 
@@ -119,7 +119,7 @@ def _qr_rule(g: Any, xp: Any, out: Any) -> Any:
     return gx if rest is None else xp.concat([gx, rest], axis=-1)
 
 
-@derivative(_qr_rule, kind=FLOATING, holomorphic=False)
+@derivative(_qr_rule, lowest=FLOATING, holomorphic=False)
 def _qr(xp: Any, x: Any, /, *, mode: str) -> Any:
     if mode not in ("reduced", "complete"):
         raise ValueError(f"expected mode 'reduced' or 'complete', got {shown(mode)}")
@@ -198,7 +198,7 @@ def _svd_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
     )
 
 
-@derivative(_svd_rule, kind=FLOATING, holomorphic=False)
+@derivative(_svd_rule, lowest=FLOATING, holomorphic=False)
 def _svd(xp: Any, x: Any, /, *, full_matrices: bool) -> Any:
     check_matrices(x)
     return tuple(xp.linalg.svd(x, full_matrices=full_matrices))
@@ -259,7 +259,7 @@ def _svdvals_rule(g: Any, xp: Any, x: Any) -> Any:
     return (u * g[..., None, :]) @ vh
 
 
-@derivative(_svdvals_rule, kind=FLOATING, holomorphic=False)
+@derivative(_svdvals_rule, lowest=FLOATING, holomorphic=False)
 def svdvals(xp: Any, x: Any, /) -> Any:
     """Return the singular values of matrices.
 

@@ -79,12 +79,12 @@ def _eig_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
     return xp.linalg.solve(left, inner @ left)
 
 
-@derivative(_eig_rule, kind=FLOATING, holomorphic=False)
+@derivative(_eig_rule, lowest=FLOATING, holomorphic=False)
 def _eig(xp: Any, x: Any, /) -> Any:
     return _complex(xp, xp.linalg.eig, x)
 
 
-@derivative(None, kind=FLOATING)
+@derivative(None, lowest=FLOATING)
 def _eigvals(xp: Any, x: Any, /) -> Any:
     return _complex(xp, lambda x: (xp.linalg.eigvals(x),), x)[0]
 
@@ -200,7 +200,7 @@ def _eigh_rule(g: Any, xp: Any, out: Any, x_device: Device) -> Any:
     return vectors @ inner @ adjoint(xp, vectors)
 
 
-@derivative(_eigh_rule, kind=FLOATING, holomorphic=False)
+@derivative(_eigh_rule, lowest=FLOATING, holomorphic=False)
 def _eigh(xp: Any, x: Any, /) -> Any:
     check_square(x)
     return tuple(xp.linalg.eigh(x))
@@ -255,7 +255,7 @@ def _eigvalsh_rule(g: Any, xp: Any, x: Any) -> Any:
     return (vectors * g[..., None, :]) @ adjoint(xp, vectors)
 
 
-@derivative(_eigvalsh_rule, kind=FLOATING, holomorphic=False)
+@derivative(_eigvalsh_rule, lowest=FLOATING, holomorphic=False)
 def eigvalsh(xp: Any, x: Any, /) -> Any:
     """Return the eigenvalues of symmetric or Hermitian matrices.
 

@@ -180,7 +180,7 @@ def _fft_rule(g: Any, xp: Any, x_shape: Any, n: Any, axis: Any, norm: str) -> An
     return _transpose(xp, fft, g, x_shape, n, axis, norm)
 
 
-@derivative(_fft_rule, kind=FLOATING)
+@derivative(_fft_rule, lowest=FLOATING)
 def fft(xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
     """Return the discrete Fourier transform.
 
@@ -230,7 +230,7 @@ def _ifft_rule(g: Any, xp: Any, x_shape: Any, n: Any, axis: Any, norm: str) -> A
     return _transpose(xp, ifft, g, x_shape, n, axis, norm)
 
 
-@derivative(_ifft_rule, kind=FLOATING)
+@derivative(_ifft_rule, lowest=FLOATING)
 def ifft(
     xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Any:
@@ -282,7 +282,7 @@ def _fftn_rule(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> A
     return _transpose_many(xp, fftn, g, x_shape, s, axes, norm)
 
 
-@derivative(_fftn_rule, kind=FLOATING)
+@derivative(_fftn_rule, lowest=FLOATING)
 def fftn(
     xp: Any,
     x: Any,
@@ -340,7 +340,7 @@ def _ifftn_rule(g: Any, xp: Any, x_shape: Any, s: Any, axes: Any, norm: str) -> 
     return _transpose_many(xp, ifftn, g, x_shape, s, axes, norm)
 
 
-@derivative(_ifftn_rule, kind=FLOATING)
+@derivative(_ifftn_rule, lowest=FLOATING)
 def ifftn(
     xp: Any,
     x: Any,
@@ -396,7 +396,7 @@ def ifftn(
 
 @derivative(
     lambda g, xp, x_shape, n, axis, norm: _transpose(xp, fft, g, x_shape, n, axis, norm),
-    kind=FLOATING,
+    lowest=FLOATING,
 )
 def rfft(
     xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
@@ -449,7 +449,7 @@ def rfft(
 
 @derivative(
     lambda g, xp, x_shape, axis, norm: _transpose_from_half(xp, rfft, g, x_shape, axis, norm),
-    kind=FLOATING,
+    lowest=FLOATING,
     holomorphic=False,
 )
 def irfft(
@@ -502,7 +502,7 @@ def irfft(
 
 @derivative(
     lambda g, xp, x_shape, s, axes, norm: _transpose_many(xp, fftn, g, x_shape, s, axes, norm),
-    kind=FLOATING,
+    lowest=FLOATING,
 )
 def rfftn(
     xp: Any,
@@ -559,7 +559,7 @@ def rfftn(
     return _along_many(xp, "rfftn", x, s, axes, norm)
 
 
-@derivative(_irfftn, kind=FLOATING, holomorphic=False)
+@derivative(_irfftn, lowest=FLOATING, holomorphic=False)
 def irfftn(
     xp: Any,
     x: Any,
@@ -620,7 +620,7 @@ def _hfft_rule(g: Any, xp: Any, x_shape: Any, axis: int, norm: str) -> Any:
 
 @derivative(
     _hfft_rule,
-    kind=FLOATING,
+    lowest=FLOATING,
     holomorphic=False,
 )
 def hfft(
@@ -673,7 +673,7 @@ def hfft(
 
 @derivative(
     lambda g, xp, x_shape, n, axis, norm: _transpose(xp, ifft, g, x_shape, n, axis, norm),
-    kind=FLOATING,
+    lowest=FLOATING,
 )
 def ihfft(
     xp: Any, x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"

@@ -94,7 +94,9 @@ def _probability(xp: Any, x: Any, relative: Any) -> Any:
 
 
 @derivative(
-    lambda g, xp, x: g * (_relative_density(xp, x) * _DENSITY_AT_0), kind=FLOATING, highest=FLOATING
+    lambda g, xp, x: g * (_relative_density(xp, x) * _DENSITY_AT_0),
+    lowest=FLOATING,
+    highest=FLOATING,
 )
 def _normal_probability(xp: Any, x: Any, /) -> Any:
     """Return the probability that a standard normal number is below each element.
@@ -127,7 +129,7 @@ def _gelu_values(xp: Any, x: Any) -> tuple[Any, Any]:
     return x * probability, _slope(xp, x, probability, relative)
 
 
-@derivative(_gelu_rule, kind=FLOATING, highest=FLOATING, residual="slope", upcast=True)
+@derivative(_gelu_rule, lowest=FLOATING, highest=FLOATING, residual="slope", upcast=True)
 def _gelu(xp: Any, x: Any, /) -> Any:
     return _gelu_values(xp, x)
 
@@ -155,7 +157,7 @@ def _gelu_tanh_values(xp: Any, x: Any) -> tuple[Any, Any]:
     return x * (1 + tangent) * 0.5, slope
 
 
-@derivative(_gelu_tanh_rule, kind=FLOATING, highest=FLOATING, residual="slope", upcast=True)
+@derivative(_gelu_tanh_rule, lowest=FLOATING, highest=FLOATING, residual="slope", upcast=True)
 def _gelu_tanh(xp: Any, x: Any, /) -> Any:
     return _gelu_tanh_values(xp, x)
 

@@ -32,7 +32,7 @@ def _split(g: Any, axis: int | None, arrays_shape: list[tuple[int, ...]], xp: An
     return parts
 
 
-@derivative(_split, kind=BOOLEAN)
+@derivative(_split, lowest=BOOLEAN)
 def _concat(xp: Any, *arrays: Any, axis: int | None = 0) -> Any:
     return xp.concat(list(arrays), axis=axis)
 
@@ -78,7 +78,7 @@ def _unstack(g: Any, axis: int, xp: Any, arrays_shape: list[tuple[int, ...]]) ->
     return [g[(*before, i, ...)] for i in range(len(arrays_shape))]
 
 
-@derivative(_unstack, kind=BOOLEAN)
+@derivative(_unstack, lowest=BOOLEAN)
 def _stack(xp: Any, *arrays: Any, axis: int = 0) -> Any:
     return xp.stack(list(arrays), axis=axis)
 

@@ -151,7 +151,7 @@ def _cofactors(xp: Any, x: Any, /) -> Any:
     return phase * ((u * without[..., None, :]) @ vh)
 
 
-@derivative(lambda g, xp, x: g[..., None, None] * call_op(_cofactors, xp, x), kind=FLOATING)
+@derivative(lambda g, xp, x: g[..., None, None] * call_op(_cofactors, xp, x), lowest=FLOATING)
 def det(xp: Any, x: Any, /) -> Any:
     """Return the determinants of square matrices.
 
@@ -199,7 +199,7 @@ def _slogdet_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
     return change[..., None, None] * adjoint(xp, xp.linalg.inv(x))
 
 
-@derivative(_slogdet_rule, kind=FLOATING, holomorphic=False)
+@derivative(_slogdet_rule, lowest=FLOATING, holomorphic=False)
 def _slogdet(xp: Any, x: Any, /) -> Any:
     check_square(x)
     return tuple(xp.linalg.slogdet(x))
@@ -249,7 +249,7 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 
 
 @derivative(
-    lambda g, xp, out: -(xp.matrix_transpose(out) @ g @ xp.matrix_transpose(out)), kind=FLOATING
+    lambda g, xp, out: -(xp.matrix_transpose(out) @ g @ xp.matrix_transpose(out)), lowest=FLOATING
 )
 def inv(xp: Any, x: Any, /) -> Any:
     """Return the inverses of square matrices.
@@ -304,7 +304,7 @@ def _solve_left(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], out: Any) -
     return -(adjoint_solution @ xp.matrix_transpose(out))
 
 
-@derivative(_solve_left, _solve_right, kind=FLOATING)
+@derivative(_solve_left, _solve_right, lowest=FLOATING)
 def solve(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the solutions X of ``x1 @ X = x2``.
 
@@ -367,7 +367,7 @@ def _pinv_rule(g: Any, xp: Any, x: Any, out: Any) -> Any:
     return narrow - (x @ out) @ narrow + wide - (wide @ out) @ x - (back @ g) @ back
 
 
-@derivative(_pinv_rule, None, kind=FLOATING, holomorphic=False)
+@derivative(_pinv_rule, None, lowest=FLOATING, holomorphic=False)
 def _pinv(xp: Any, x: Any, rtol: Any = None, /) -> Any:
     check_matrices(x)
     return xp.linalg.pinv(x, rtol=rtol)
@@ -414,7 +414,7 @@ def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     return _pinv(x, rtol)
 
 
-@derivative(None, None, kind=FLOATING)
+@derivative(None, None, lowest=FLOATING)
 def _matrix_rank(xp: Any, x: Any, rtol: Any = None, /) -> Any:
     check_matrices(x)
     if 0 in x.shape[-2:]:

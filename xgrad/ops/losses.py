@@ -31,7 +31,7 @@ def _mse_rule(g: Any, xp: Any, a: Any, b: Any, reduction: str) -> Any:
 @derivative(
     lambda g, xp, input, target, reduction: _mse_rule(g, xp, input, target, reduction),
     lambda g, xp, input, target, reduction: _mse_rule(g, xp, target, input, reduction),
-    kind=FLOATING,
+    lowest=FLOATING,
     highest=FLOATING,
     autocast="wide",
     upcast=True,
@@ -111,7 +111,7 @@ def _huber_rule(g: Any, xp: Any, x: Any, delta: float, scale: float) -> Any:
     return g * (xp.minimum(xp.maximum(x, -delta), delta) * scale)
 
 
-@derivative(_huber_rule, kind=FLOATING, highest=FLOATING, autocast="wide")
+@derivative(_huber_rule, lowest=FLOATING, highest=FLOATING, autocast="wide")
 def _huber(xp: Any, x: Any, /, delta: float, scale: float) -> Any:
     """Return half the square up to `delta` and a linear function beyond, times `scale`."""
     size = xp.abs(x)
@@ -213,7 +213,7 @@ def _bce_target_rule(g: Any, xp: Any, input: Any) -> Any:
     return g * (log_complement - log)
 
 
-@derivative(_bce_rule, _bce_target_rule, kind=FLOATING, highest=FLOATING, autocast="wide")
+@derivative(_bce_rule, _bce_target_rule, lowest=FLOATING, highest=FLOATING, autocast="wide")
 def _bce(xp: Any, input: Any, target: Any, /) -> Any:
     log, log_complement = _logarithms(xp, input)
     return (target - 1) * log_complement - target * log

@@ -110,7 +110,7 @@ def _matmul_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], into: Any
     return xp.squeeze(out, axis=-1) if vector else out
 
 
-@derivative(_matmul_left, _matmul_right, kind=INTEGER, autocast="narrow", native=True)
+@derivative(_matmul_left, _matmul_right, lowest=INTEGER, autocast="narrow", native=True)
 def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the matrix product.
 
@@ -190,7 +190,7 @@ def _tensordot_right(g: Any, xp: Any, x1: Any, x2_shape: tuple[int, ...], axes: 
     return _permute_to(xp, out, [summed[other.index(a)] for a in sorted(other)] + free)
 
 
-@derivative(_tensordot_left, _tensordot_right, kind=INTEGER, autocast="narrow")
+@derivative(_tensordot_left, _tensordot_right, lowest=INTEGER, autocast="narrow")
 def tensordot(
     xp: Any, x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Any:
@@ -238,7 +238,7 @@ def tensordot(
 @derivative(
     lambda g, xp, x2, axis: xp.expand_dims(conjugate(xp, g), axis=axis) * x2,
     lambda g, xp, x1, axis: xp.expand_dims(g, axis=axis) * x1,
-    kind=INTEGER,
+    lowest=INTEGER,
     holomorphic=False,
 )
 def vecdot(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
@@ -292,7 +292,7 @@ def _check_vectors(x1: Any, x2: Any, axis: int, length: int | None = None) -> No
         )
 
 
-@derivative(lambda g, xp, x2: xp.matmul(g, x2), lambda g, xp, x1: xp.matmul(x1, g), kind=INTEGER)
+@derivative(lambda g, xp, x2: xp.matmul(g, x2), lambda g, xp, x1: xp.matmul(x1, g), lowest=INTEGER)
 def outer(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the outer product: each element of `x1` times each element of `x2`.
 
@@ -373,7 +373,7 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
 @derivative(
     lambda g, xp, x2, axis: xp.linalg.cross(x2, g, axis=axis),
     lambda g, xp, x1, axis: xp.linalg.cross(g, x1, axis=axis),
-    kind=INTEGER,
+    lowest=INTEGER,
 )
 def cross(xp: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the cross products of vectors of length 3.

@@ -49,7 +49,7 @@ def _multiply_add(xp: Any, x: Any, y: Any, added: Any) -> Any:
     lambda g, xp, weight: xp.matmul(g, weight),
     _linear_weight,
     _linear_bias,
-    kind=INTEGER,
+    lowest=INTEGER,
     autocast="narrow",
 )
 def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
@@ -95,7 +95,7 @@ def _softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
     return out * (g - xp.sum(g * out, axis=axis, keepdims=True))
 
 
-@derivative(_softmax_gradient, kind=FLOATING, highest=FLOATING, autocast="wide", upcast=True)
+@derivative(_softmax_gradient, lowest=FLOATING, highest=FLOATING, autocast="wide", upcast=True)
 def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return exponentials, scaled to a sum of 1 along axes, without overflow.
 
@@ -128,7 +128,7 @@ def _log_softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
     return g - xp.exp(out) * xp.sum(g, axis=axis, keepdims=True)
 
 
-@derivative(_log_softmax_gradient, kind=FLOATING, highest=FLOATING, autocast="wide", upcast=True)
+@derivative(_log_softmax_gradient, lowest=FLOATING, highest=FLOATING, autocast="wide", upcast=True)
 def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
     """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
 

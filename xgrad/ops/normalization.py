@@ -152,7 +152,7 @@ def _rule(
     return _normalization_gradient(xp, g, x, weight, saved, axes, eps, centered)
 
 
-@derivative(_rule, kind=FLOATING, highest=FLOATING, residual="saved", joint=True)
+@derivative(_rule, lowest=FLOATING, highest=FLOATING, residual="saved", joint_backward=True)
 def _normalize(
     xp: Any,
     x: Any,
@@ -174,7 +174,7 @@ def _batch_rule(
     return _normalization_gradient(xp, g[0], x, weight, saved, axes, eps, True)
 
 
-@derivative(_batch_rule, kind=FLOATING, highest=FLOATING, residual="saved", joint=True)
+@derivative(_batch_rule, lowest=FLOATING, highest=FLOATING, residual="saved", joint_backward=True)
 def _normalize_batch(
     xp: Any, x: Any, weight: Any = None, bias: Any = None, *, axes: Axes, eps: float
 ) -> Any:

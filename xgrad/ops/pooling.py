@@ -56,14 +56,14 @@ def _choice_rule(g: Any, xp: Any, x: Any, window: Window) -> Any:
 
 
 # The forward rule takes maxima, whose derivative would split the gradient among equal elements.
-@derivative(_gradient_rule, kind=FLOATING, highest=FLOATING, own_rule=True)
+@derivative(_gradient_rule, lowest=FLOATING, highest=FLOATING, own_rule=True)
 def maximum_pool(xp: Any, x: Any, *, window: Window) -> Any:
     """Return the largest element of each window of an input of shape (N, C, ...)."""
     first, *others = _taps(xp, x, window)
     return reduce(xp.maximum, others, +first)
 
 
-@derivative(_choice_rule, None, kind=FLOATING, highest=FLOATING)
+@derivative(_choice_rule, None, lowest=FLOATING, highest=FLOATING)
 def maximum_pool_gradient(xp: Any, grad: Any, x: Any, *, window: Window) -> Any:
     """Return the gradient of `maximum_pool`: the first largest element of each window gets it."""
     choice = _choice(xp, x, window)
@@ -73,7 +73,7 @@ def maximum_pool_gradient(xp: Any, grad: Any, x: Any, *, window: Window) -> Any:
     return out[window.inner]
 
 
-@derivative(_gradient_rule, None, kind=FLOATING, highest=FLOATING)
+@derivative(_gradient_rule, None, lowest=FLOATING, highest=FLOATING)
 def maximum_pool_choice(xp: Any, values: Any, x: Any, *, window: Window) -> Any:
     """Return, for each window, the element of `values` at the first largest element of `x`."""
     choice, values = _choice(xp, x, window), pad(xp, values, window, 0)
@@ -89,7 +89,7 @@ def _spread(g: Any, xp: Any, window: Window) -> Any:
     return call_op(sum_pool_gradient, xp, g, window=window)
 
 
-@derivative(_spread, kind=FLOATING)
+@derivative(_spread, lowest=FLOATING)
 def sum_pool(xp: Any, x: Any, *, window: Window) -> Any:
     """Return the sum of the elements of each window of an input of shape (N, C, ...)."""
     padded = pad(xp, x, window, 0)
@@ -97,7 +97,7 @@ def sum_pool(xp: Any, x: Any, *, window: Window) -> Any:
     return reduce(operator.add, others, +first)
 
 
-@derivative(lambda g, xp, window: call_op(sum_pool, xp, g, window=window), kind=FLOATING)
+@derivative(lambda g, xp, window: call_op(sum_pool, xp, g, window=window), lowest=FLOATING)
 def sum_pool_gradient(xp: Any, grad: Any, *, window: Window) -> Any:
     """Return the gradient of `sum_pool`: for each element, the sum over its windows."""
     out = xp.zeros((*grad.shape[:2], *window.padded), dtype=grad.dtype, device=grad.device)

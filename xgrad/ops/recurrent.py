@@ -96,10 +96,10 @@ def _lstm_rule(
 
 @derivative(
     _lstm_rule,
-    kind=FLOATING,
+    lowest=FLOATING,
     highest=FLOATING,
     residual="steps",
-    joint=True,
+    joint_backward=True,
     autocast="narrow",
     upcast=True,
 )
@@ -166,10 +166,10 @@ def _gru_rule(
 
 @derivative(
     _gru_rule,
-    kind=FLOATING,
+    lowest=FLOATING,
     highest=FLOATING,
     residual="gates",
-    joint=True,
+    joint_backward=True,
     autocast="narrow",
     upcast=True,
 )
@@ -214,7 +214,14 @@ def _rnn_rule(
     return dx, _weight_gradient(xp, dx, h, out, reverse), dh
 
 
-@derivative(_rnn_rule, kind=FLOATING, highest=FLOATING, joint=True, autocast="narrow", upcast=True)
+@derivative(
+    _rnn_rule,
+    lowest=FLOATING,
+    highest=FLOATING,
+    joint_backward=True,
+    autocast="narrow",
+    upcast=True,
+)
 def rnn(
     xp: Any, x: Any, weight: Any, h: Any, *, nonlinearity: str = "tanh", reverse: bool = False
 ) -> Any:

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-@derivative(None, kind=INTEGER, highest=FLOATING, native=True)
+@derivative(None, lowest=INTEGER, highest=FLOATING, native=True)
 def argmax(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
     """Return the index of the largest element; the first on ties.
 
@@ -61,7 +61,7 @@ def argmax(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = Fals
     return xp.argmax(x, axis=axis, keepdims=keepdims)
 
 
-@derivative(None, kind=INTEGER, highest=FLOATING, native=True)
+@derivative(None, lowest=INTEGER, highest=FLOATING, native=True)
 def argmin(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
     """Return the index of the smallest element; the first on ties.
 
@@ -94,7 +94,7 @@ def argmin(xp: Any, x: Any, /, *, axis: int | None = None, keepdims: bool = Fals
     return xp.argmin(x, axis=axis, keepdims=keepdims)
 
 
-@derivative(None, kind=BOOLEAN, native=True)
+@derivative(None, lowest=BOOLEAN, native=True)
 def count_nonzero(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return the number of elements along axes that are true or nonzero.
 
@@ -160,7 +160,7 @@ def nonzero(xp: Any, x: Any, /) -> Any:
     return xp.nonzero(x)
 
 
-@derivative(None, None, kind=INTEGER, highest=FLOATING)
+@derivative(None, None, lowest=INTEGER, highest=FLOATING)
 def _searchsorted(xp: Any, x1: Any, x2: Any, /, *, side: str) -> Any:
     if x1.dtype != x2.dtype:  # PyTorch refuses different dtypes
         dtype = xp.result_type(x1, x2)
@@ -229,7 +229,7 @@ def searchsorted(
     None,
     lambda g, xp, condition: xp.where(condition, g, 0),
     lambda g, xp, condition: xp.where(condition, 0, g),
-    kind=BOOLEAN,
+    lowest=BOOLEAN,
     broadcasts=True,
 )
 def where(xp: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
@@ -285,7 +285,7 @@ def _sort_rule(g: Any, xp: Any, x: Any, axis: int, descending: bool) -> Any:
     return call_op(put_along_axis, xp, g, order, axis=axis % len(x.shape), shape=tuple(x.shape))
 
 
-@derivative(_sort_rule, kind=BOOLEAN, highest=FLOATING)
+@derivative(_sort_rule, lowest=BOOLEAN, highest=FLOATING)
 def sort(
     xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Any:
@@ -331,7 +331,7 @@ def sort(
     return xp.sort(x, axis=axis, descending=descending, stable=stable)
 
 
-@derivative(None, kind=INTEGER, highest=FLOATING)
+@derivative(None, lowest=INTEGER, highest=FLOATING)
 def argsort(
     xp: Any, x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Any:

@@ -60,7 +60,7 @@ def _unique_values(xp: Any, x: Any, /) -> Any:
     return xp.unique_values(x)
 
 
-@derivative(None, None, kind=INTEGER, highest=FLOATING)
+@derivative(None, None, lowest=INTEGER, highest=FLOATING)
 def _isin(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.isin(x1, x2)
 

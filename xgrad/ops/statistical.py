@@ -33,7 +33,7 @@ __all__ = [
 
 
 @derivative(
-    lambda g, xp, x_shape, axis: broadcast_back(xp, g, x_shape, axis), kind=INTEGER, native=True
+    lambda g, xp, x_shape, axis: broadcast_back(xp, g, x_shape, axis), lowest=INTEGER, native=True
 )
 def sum(xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """Return the sum along axes; 0 for no elements.
@@ -72,7 +72,7 @@ def sum(xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: b
 
 @derivative(
     lambda g, xp, x_shape, axis: broadcast_back(xp, g / count(x_shape, axis), x_shape, axis),
-    kind=FLOATING,
+    lowest=FLOATING,
     upcast=True,
     native=True,
 )
@@ -115,7 +115,7 @@ def _extremum_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
     return share * ties
 
 
-@derivative(_extremum_rule, kind=BOOLEAN, highest=FLOATING, native=True)
+@derivative(_extremum_rule, lowest=BOOLEAN, highest=FLOATING, native=True)
 def max(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return the largest element along axes; tied elements share the gradient equally.
 
@@ -153,7 +153,7 @@ def max(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
     return xp.max(x, axis=axis, keepdims=keepdims)
 
 
-@derivative(_extremum_rule, kind=BOOLEAN, highest=FLOATING, native=True)
+@derivative(_extremum_rule, lowest=BOOLEAN, highest=FLOATING, native=True)
 def min(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return the smallest element along axes; tied elements share the gradient equally.
 
@@ -214,7 +214,7 @@ def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
     return restore_axes(xp, g, shape, axis) * xp.permute_dims(others, inverse)
 
 
-@derivative(_prod_rule, kind=INTEGER, upcast=True, native=True)
+@derivative(_prod_rule, lowest=INTEGER, upcast=True, native=True)
 def prod(
     xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
 ) -> Any:
@@ -262,7 +262,7 @@ def _deviation(xp: Any, x: Any, axis: Axis, correction: float) -> Any:
     lambda g, xp, x, axis, correction: (
         restore_axes(xp, g, x.shape, axis) * (2 * _deviation(xp, x, axis, correction))
     ),
-    kind=FLOATING,
+    lowest=FLOATING,
     upcast=True,
     native=True,
 )
@@ -307,7 +307,7 @@ def _std_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, correction: float) 
     return restore_axes(xp, some, x.shape, axis) * _deviation(xp, x, axis, correction)
 
 
-@derivative(_std_rule, kind=FLOATING, upcast=True, native=True)
+@derivative(_std_rule, lowest=FLOATING, upcast=True, native=True)
 def std(
     xp: Any, x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Any:
@@ -350,7 +350,7 @@ def _logsumexp_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis) -> Any:
     return restore_axes(xp, g, x.shape, axis) * xp.exp(x - restore_axes(xp, out, x.shape, axis))
 
 
-@derivative(_logsumexp_rule, kind=FLOATING, upcast=True)
+@derivative(_logsumexp_rule, lowest=FLOATING, upcast=True)
 def logsumexp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return the logarithm of the sum of exponentials along axes, without overflow.
 
@@ -391,7 +391,7 @@ def _cumulative_sum_rule(
     return xp.flip(xp.cumulative_sum(xp.flip(g, axis=axis), axis=axis), axis=axis)
 
 
-@derivative(_cumulative_sum_rule, kind=INTEGER, upcast=True)
+@derivative(_cumulative_sum_rule, lowest=INTEGER, upcast=True)
 def cumulative_sum(
     xp: Any, x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
@@ -461,7 +461,7 @@ def _cumulative_prod_rule(g: Any, xp: Any, x: Any, axis: int | None, include_ini
     return xp.moveaxis(exclusive_cumprod(xp, x) * _reverse_linear_scan(xp, g, x), -1, axis)
 
 
-@derivative(_cumulative_prod_rule, kind=INTEGER, upcast=True)
+@derivative(_cumulative_prod_rule, lowest=INTEGER, upcast=True)
 def cumulative_prod(
     xp: Any, x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
@@ -506,7 +506,7 @@ def cumulative_prod(
     return xp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
 
 
-@derivative(None, kind=BOOLEAN, native=True)
+@derivative(None, lowest=BOOLEAN, native=True)
 def any(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return whether any element along axes is true or nonzero.
 
@@ -539,7 +539,7 @@ def any(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any
     return xp.any(x, axis=axis, keepdims=keepdims)
 
 
-@derivative(None, kind=BOOLEAN, native=True)
+@derivative(None, lowest=BOOLEAN, native=True)
 def all(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return whether all elements along axes are true or nonzero.
 

@@ -40,7 +40,7 @@ def _relu(xp: Any, x: Any) -> Any:
     return xp.maximum(x, 0)
 
 
-@derivative(None, None, kind=INTEGER, highest=FLOATING)
+@derivative(None, None, lowest=INTEGER, highest=FLOATING)
 def _floor_quotient(xp: Any, x2: Any, x1: Any, /) -> Any:
     """Return the multiple of the divisor that `remainder` subtracts.
 
@@ -160,7 +160,7 @@ def multiply(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.multiply(x1, x2)
 
 
-@elementwise(lambda g, x2: g / x2, lambda g, x2, out: -(g * out) / x2, kind=FLOATING)
+@elementwise(lambda g, x2: g / x2, lambda g, x2, out: -(g * out) / x2, lowest=FLOATING)
 def divide(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Divide `x1` by `x2`.
 
@@ -318,7 +318,7 @@ def square(xp: Any, x: Any, /) -> Any:
     return xp.square(x)
 
 
-@elementwise(lambda g, out: -g * out * out, kind=FLOATING)
+@elementwise(lambda g, out: -g * out * out, lowest=FLOATING)
 def reciprocal(xp: Any, x: Any, /) -> Any:
     """Return the reciprocal, ``1 / x``.
 
@@ -347,7 +347,7 @@ def reciprocal(xp: Any, x: Any, /) -> Any:
     return xp.reciprocal(x)
 
 
-@derivative(None, None, kind=INTEGER, highest=FLOATING, broadcasts=True)
+@derivative(None, None, lowest=INTEGER, highest=FLOATING, broadcasts=True)
 def floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Divide `x1` by `x2` and round towards minus infinity.
 
@@ -395,7 +395,7 @@ def floor_divide(xp: Any, x1: Any, x2: Any, /) -> Any:
 @derivative(
     lambda g: g,
     lambda g, xp, x1, x2: -g * call_op(_floor_quotient, xp, x2, x1),
-    kind=INTEGER,
+    lowest=INTEGER,
     highest=FLOATING,
     broadcasts=True,
 )
@@ -533,7 +533,7 @@ def minimum(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @derivative(
     overridable(lambda xp, g, out: xp.where(out <= 0, 0, g), "relu_gradient"),
-    kind=INTEGER,
+    lowest=INTEGER,
     highest=FLOATING,
     broadcasts=True,
 )
@@ -574,7 +574,7 @@ def relu(xp: Any, x: Any, /) -> Any:
     lambda g, xp, x, min, max: xp.where(
         (x > max) | (False if min is None else (x < min) & (min >= max)), g, 0
     ),
-    kind=INTEGER,
+    lowest=INTEGER,
     highest=FLOATING,
     broadcasts=True,
 )

@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-@elementwise(None, None, kind=BOOLEAN)
+@elementwise(None, None, lowest=BOOLEAN)
 def equal(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return whether elements are equal.
 
@@ -57,7 +57,7 @@ def equal(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.equal(x1, x2)
 
 
-@elementwise(None, None, kind=BOOLEAN)
+@elementwise(None, None, lowest=BOOLEAN)
 def not_equal(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return whether elements differ.
 

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-@elementwise(None, None, kind=BOOLEAN)
+@elementwise(None, None, lowest=BOOLEAN)
 def logical_and(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the logical AND: whether both elements are true.
 
@@ -58,7 +58,7 @@ def logical_and(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.logical_and(x1, x2)
 
 
-@elementwise(None, None, kind=BOOLEAN)
+@elementwise(None, None, lowest=BOOLEAN)
 def logical_or(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the logical OR: whether at least one element is true.
 
@@ -95,7 +95,7 @@ def logical_or(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.logical_or(x1, x2)
 
 
-@elementwise(None, kind=BOOLEAN)
+@elementwise(None, lowest=BOOLEAN)
 def logical_not(xp: Any, x: Any, /) -> Any:
     """Return the logical NOT: whether each element is false.
 
@@ -124,7 +124,7 @@ def logical_not(xp: Any, x: Any, /) -> Any:
     return xp.logical_not(x)
 
 
-@elementwise(None, None, kind=BOOLEAN)
+@elementwise(None, None, lowest=BOOLEAN)
 def logical_xor(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the logical XOR: whether exactly one element is true.
 
@@ -161,7 +161,7 @@ def logical_xor(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.logical_xor(x1, x2)
 
 
-@elementwise(None, None, kind=BOOLEAN, highest=INTEGER)
+@elementwise(None, None, lowest=BOOLEAN, highest=INTEGER)
 def bitwise_and(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the bitwise AND; for bools, the logical AND.
 
@@ -200,7 +200,7 @@ def bitwise_and(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.bitwise_and(x1, x2)
 
 
-@elementwise(None, None, kind=BOOLEAN, highest=INTEGER)
+@elementwise(None, None, lowest=BOOLEAN, highest=INTEGER)
 def bitwise_or(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the bitwise OR; for bools, the logical OR.
 
@@ -239,7 +239,7 @@ def bitwise_or(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.bitwise_or(x1, x2)
 
 
-@elementwise(None, None, kind=BOOLEAN, highest=INTEGER)
+@elementwise(None, None, lowest=BOOLEAN, highest=INTEGER)
 def bitwise_xor(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the bitwise XOR; for bools, the logical XOR.
 
@@ -356,7 +356,7 @@ def bitwise_right_shift(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.bitwise_right_shift(x1, x2)
 
 
-@elementwise(None, kind=BOOLEAN, highest=INTEGER)
+@elementwise(None, lowest=BOOLEAN, highest=INTEGER)
 def bitwise_invert(xp: Any, x: Any, /) -> Any:
     """Invert every bit; for bools, return the logical NOT.
 

@@ -22,7 +22,7 @@ def _logistic_weight(g: Any, xp: Any, x: Any) -> Any:
 @derivative(
     lambda g, xp, x1, x2: _logistic_weight(g, xp, x1 - x2),
     lambda g, xp, x1, x2: _logistic_weight(g, xp, x2 - x1),
-    kind=FLOATING,
+    lowest=FLOATING,
     broadcasts=True,
 )
 def logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
@@ -70,7 +70,7 @@ def logaddexp(xp: Any, x1: Any, x2: Any, /) -> Any:
 
 @derivative(
     overridable(lambda xp, g, out: g * (out * (1 - out)), "sigmoid_gradient"),
-    kind=FLOATING,
+    lowest=FLOATING,
     broadcasts=True,
 )
 def sigmoid(xp: Any, x: Any, /) -> Any:
@@ -106,7 +106,7 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
 
 @derivative(
     overridable(lambda xp, g, out: g * -xp.expm1(-out), "softplus_gradient"),
-    kind=FLOATING,
+    lowest=FLOATING,
     highest=FLOATING,
     broadcasts=True,
 )

@@ -184,7 +184,7 @@ def round(xp: Any, x: Any, /) -> Any:
     return xp.round(x)
 
 
-@elementwise(_copysign_rule, lambda g, xp: xp.zeros_like(g), kind=FLOATING, highest=FLOATING)
+@elementwise(_copysign_rule, lambda g, xp: xp.zeros_like(g), lowest=FLOATING, highest=FLOATING)
 def copysign(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the magnitude of `x1` with the sign of `x2`; the derivative at ``x1 == 0`` is 0.
 
@@ -223,7 +223,7 @@ def copysign(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.copysign(x1, x2)
 
 
-@elementwise(None, None, kind=FLOATING, highest=FLOATING)
+@elementwise(None, None, lowest=FLOATING, highest=FLOATING)
 def nextafter(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Return the next representable number after `x1` in the direction of `x2`.
 
@@ -262,7 +262,7 @@ def nextafter(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.nextafter(x1, x2)
 
 
-@elementwise(None, kind=FLOATING, highest=FLOATING)
+@elementwise(None, lowest=FLOATING, highest=FLOATING)
 def signbit(xp: Any, x: Any, /) -> Any:
     """Return whether the sign bit is set, as for negative numbers and -0.
 

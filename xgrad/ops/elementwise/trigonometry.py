@@ -40,7 +40,7 @@ def _atan2_partial(g: Any, xp: Any, x: Any, x1: Any, x2: Any) -> Any:
 @elementwise(
     lambda g, xp, x1, out: g * (x1 / _nonzero_norm(xp, out)),
     lambda g, xp, x2, out: g * (x2 / _nonzero_norm(xp, out)),
-    kind=FLOATING,
+    lowest=FLOATING,
     highest=FLOATING,
 )
 def hypot(xp: Any, x1: Any, x2: Any, /) -> Any:
@@ -81,7 +81,7 @@ def hypot(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.hypot(x1, x2)
 
 
-@elementwise(lambda g, xp, x: g * xp.cos(x), kind=FLOATING)
+@elementwise(lambda g, xp, x: g * xp.cos(x), lowest=FLOATING)
 def sin(xp: Any, x: Any, /) -> Any:
     """Return the sine.
 
@@ -110,7 +110,7 @@ def sin(xp: Any, x: Any, /) -> Any:
     return xp.sin(x)
 
 
-@elementwise(lambda g, xp, x: -g * xp.sin(x), kind=FLOATING)
+@elementwise(lambda g, xp, x: -g * xp.sin(x), lowest=FLOATING)
 def cos(xp: Any, x: Any, /) -> Any:
     """Return the cosine.
 
@@ -139,7 +139,7 @@ def cos(xp: Any, x: Any, /) -> Any:
     return xp.cos(x)
 
 
-@elementwise(lambda g, out: g * (1 + out * out), kind=FLOATING)
+@elementwise(lambda g, out: g * (1 + out * out), lowest=FLOATING)
 def tan(xp: Any, x: Any, /) -> Any:
     """Return the tangent.
 
@@ -168,7 +168,7 @@ def tan(xp: Any, x: Any, /) -> Any:
     return xp.tan(x)
 
 
-@elementwise(lambda g, xp, x: g / xp.sqrt(1 - x * x), kind=FLOATING)
+@elementwise(lambda g, xp, x: g / xp.sqrt(1 - x * x), lowest=FLOATING)
 def asin(xp: Any, x: Any, /) -> Any:
     """Return the arcsine, from -pi/2 to pi/2.
 
@@ -197,7 +197,7 @@ def asin(xp: Any, x: Any, /) -> Any:
     return xp.asin(x)
 
 
-@elementwise(lambda g, xp, x: -g / xp.sqrt(1 - x * x), kind=FLOATING)
+@elementwise(lambda g, xp, x: -g / xp.sqrt(1 - x * x), lowest=FLOATING)
 def acos(xp: Any, x: Any, /) -> Any:
     """Return the arccosine, from 0 to pi.
 
@@ -226,7 +226,7 @@ def acos(xp: Any, x: Any, /) -> Any:
     return xp.acos(x)
 
 
-@elementwise(lambda g, x: g / (1 + x * x), kind=FLOATING)
+@elementwise(lambda g, x: g / (1 + x * x), lowest=FLOATING)
 def atan(xp: Any, x: Any, /) -> Any:
     """Return the arctangent, from -pi/2 to pi/2.
 
@@ -258,7 +258,7 @@ def atan(xp: Any, x: Any, /) -> Any:
 @elementwise(
     lambda g, xp, x1, x2: _atan2_partial(g, xp, x2, x1, x2),
     lambda g, xp, x1, x2: -_atan2_partial(g, xp, x1, x1, x2),
-    kind=FLOATING,
+    lowest=FLOATING,
     highest=FLOATING,
 )
 def atan2(xp: Any, x1: Any, x2: Any, /) -> Any:
@@ -299,7 +299,7 @@ def atan2(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.atan2(x1, x2)
 
 
-@elementwise(lambda g, xp, x: g * xp.cosh(x), kind=FLOATING)
+@elementwise(lambda g, xp, x: g * xp.cosh(x), lowest=FLOATING)
 def sinh(xp: Any, x: Any, /) -> Any:
     """Return the hyperbolic sine.
 
@@ -328,7 +328,7 @@ def sinh(xp: Any, x: Any, /) -> Any:
     return xp.sinh(x)
 
 
-@elementwise(lambda g, xp, x: g * xp.sinh(x), kind=FLOATING)
+@elementwise(lambda g, xp, x: g * xp.sinh(x), lowest=FLOATING)
 def cosh(xp: Any, x: Any, /) -> Any:
     """Return the hyperbolic cosine.
 
@@ -359,7 +359,7 @@ def cosh(xp: Any, x: Any, /) -> Any:
 
 @derivative(
     overridable(lambda xp, g, out: g * (1 - out * out), "tanh_gradient"),
-    kind=FLOATING,
+    lowest=FLOATING,
     native_of_reals=True,
     broadcasts=True,
 )
@@ -397,7 +397,7 @@ def tanh(xp: Any, x: Any, /) -> Any:
     return xp.where(xp.isinf(xp.real(x)), limit, xp.tanh(x))
 
 
-@elementwise(lambda g, xp, x: g / xp.sqrt(1 + x * x), kind=FLOATING)
+@elementwise(lambda g, xp, x: g / xp.sqrt(1 + x * x), lowest=FLOATING)
 def asinh(xp: Any, x: Any, /) -> Any:
     """Return the inverse hyperbolic sine.
 
@@ -426,7 +426,7 @@ def asinh(xp: Any, x: Any, /) -> Any:
     return xp.asinh(x)
 
 
-@elementwise(lambda g, xp, x: g / (xp.sqrt(x - 1) * xp.sqrt(x + 1)), kind=FLOATING)
+@elementwise(lambda g, xp, x: g / (xp.sqrt(x - 1) * xp.sqrt(x + 1)), lowest=FLOATING)
 def acosh(xp: Any, x: Any, /) -> Any:
     """Return the inverse hyperbolic cosine.
 
@@ -455,7 +455,7 @@ def acosh(xp: Any, x: Any, /) -> Any:
     return xp.acosh(x)
 
 
-@elementwise(lambda g, x: g / (1 - x * x), kind=FLOATING)
+@elementwise(lambda g, x: g / (1 - x * x), lowest=FLOATING)
 def atanh(xp: Any, x: Any, /) -> Any:
     """Return the inverse hyperbolic tangent.
 

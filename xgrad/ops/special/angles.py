@@ -29,7 +29,7 @@ def _sinc_rule(g: Any, xp: Any, x: Any, order: int) -> Any:
     return g * call_op(_sinc, xp, x, order=order + 1)
 
 
-@derivative(_sinc_rule, kind=FLOATING, upcast=True)
+@derivative(_sinc_rule, lowest=FLOATING, upcast=True)
 def _sinc(xp: Any, x: Any, /, *, order: int) -> Any:
     """Return the derivative of sinc of the given order.
 

@@ -622,7 +622,7 @@ def zeta(xp: Any, x: Any, q: Any, /) -> Any:
 @derivative(
     None,
     lambda g, xp, n, x: g * xp.special.polygamma(n + 1, x),
-    kind=FLOATING,
+    lowest=FLOATING,
     highest=FLOATING,
     broadcasts=True,
     scipy_promotion=True,

@@ -36,7 +36,7 @@ def kernel(
         ]
         return derivative(
             *refusing,
-            kind=FLOATING,
+            lowest=FLOATING,
             highest=highest,
             broadcasts=True,
             scipy_promotion=True,

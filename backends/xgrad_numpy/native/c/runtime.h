@@ -14,7 +14,7 @@ typedef void (*range_function)(void *argument, int64_t begin, int64_t end);
 /* A matrix product, or a stack of them. */
 struct product {
     int64_t rows, columns, inner;                    /* sizes of the result, and summed over */
-    int64_t stacks, count;                           /* numbers of stacks, and of matrices in each */
+    int64_t stacks, count;                           /* numbers of stacks, and matrices in each */
     int64_t first_leap, second_leap, out_leap;       /* bytes from stack to stack, or 0 */
     int64_t first_step, second_step, out_step;       /* bytes from matrix to matrix */
     int64_t first_stride, second_stride, out_stride; /* elements from row to row in memory */
