@@ -25,9 +25,8 @@ from xgrad.backend.device import intercepting
 from xgrad.capture import CaptureWarning
 
 nan, inf = math.nan, math.inf
-double = function(
-    "double", lambda xp, x: 2 * x, lambda xp, g, x: 2 * g / x
-)  # with a wrong derivative, infinite at 0
+# with a wrong derivative, infinite at 0
+double = function("double", lambda xp, x: 2 * x, lambda xp, g, x: 2 * g / x)
 Tensors = dict[str, Tensor]
 
 

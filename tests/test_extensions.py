@@ -137,9 +137,8 @@ def test_logcumsumexp_of_infinities_has_finite_gradients(device: str) -> None:
     out = xgrad.logcumsumexp(x)
     np.testing.assert_array_equal(host(out), np.logaddexp.accumulate(host(x)))
     out[:4].sum().backward()
-    np.testing.assert_allclose(
-        host(x.grad), [1, 0, 1.5, 0.5, 0]
-    )  # the first is itself, whatever it is
+    # the first is itself, whatever it is
+    np.testing.assert_allclose(host(x.grad), [1, 0, 1.5, 0.5, 0])
 
 
 ROWS, COLUMNS = np.array([0.0, 0.5, 2.0, 2.5]), np.cumsum(np.arange(1.0, 6.0))
@@ -187,10 +186,8 @@ def test_triangular_solutions_read_the_triangle_alone(upper: bool, device: str) 
 
 
 def test_triangular_solution_is_by_substitution_without_pivots(device: str) -> None:
-    a, b = (
-        [[1e-30, 0.0], [1.0, 1.0]],
-        [1e-30, 2.0],
-    )  # an exchange of rows would round the small number away
+    # an exchange of rows would round the small number away
+    a, b = ([[1e-30, 0.0], [1.0, 1.0]], [1e-30, 2.0])
     assert linalg.solve_triangular(on(device, a), on(device, b), upper=False).tolist() == [1.0, 1.0]
 
 

@@ -18,12 +18,8 @@ from xgrad.parity.op_case import OpCase
 from xgrad.parity.run_op import rounded, run_op
 
 HALF = np.dtype("float16")
-KERNELS = (
-    "special.erf",
-    "special.erfcx",
-    "special.gammaln",
-    "special.psi",
-)  # some of SciPy's and CuPy's functions
+# some of SciPy's and CuPy's functions
+KERNELS = ("special.erf", "special.erfcx", "special.gammaln", "special.psi")
 
 
 @pytest.fixture(autouse=True)

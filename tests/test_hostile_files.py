@@ -192,9 +192,8 @@ def test_checkpoint_with_any_byte_changed_or_missing_is_refused_or_the_same(tmp_
             refused += "which is damaged or of another kind" in str(error)
         else:
             same += repr(loaded) == expected
-    assert (
-        refused + same == len(files) and same < 30
-    )  # bytes of the name of the format, of padding, and of keys without a meaning
+    # bytes of the name of the format, of padding, and of keys without a meaning
+    assert refused + same == len(files) and same < 30
 
 
 def test_mutated_state_with_a_right_checksum_is_read_or_refused(tmp_path):

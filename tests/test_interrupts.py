@@ -327,9 +327,8 @@ def test_trainer_that_is_interrupted_and_continued_has_the_bits_of_one_that_was_
             raised += call_with_signal(
                 rng.uniform(0, took), partial(parts.fit, 3), press, KeyboardInterrupt
             )
-            signal.signal(
-                signal.SIGINT, handler
-            )  # which stays replaced if the signal comes while `fit` is left
+            # which stays replaced if the signal comes while `fit` is left
+            signal.signal(signal.SIGINT, handler)
         parts.fit(3)
         assert snapshot(parts.state_dict()["model"]) == snapshot(whole.state_dict()["model"])
         assert snapshot(parts.state_dict()["optimizer"]) == snapshot(

@@ -113,9 +113,8 @@ NESTED = [
 def test_state_without_tensors_is_loaded_as_it_was_saved(state, tmp_path):
     xgrad.save(state, tmp_path / "file")
     loaded = xgrad.load(tmp_path / "file")
-    assert repr(loaded) == repr(
-        state
-    )  # which also compares types, keys in order, and signs of zeros
+    # which also compares types, keys in order, and signs of zeros
+    assert repr(loaded) == repr(state)
 
 
 def test_types_of_containers_and_numbers_become_plain_ones(tmp_path):
@@ -337,9 +336,8 @@ def test_path_of_bytes_is_accepted(path):
 
 
 def test_read_protected_file_is_refused(path, monkeypatch):
-    monkeypatch.setattr(
-        os, "access", lambda path, mode: mode != os.R_OK
-    )  # root may read everything
+    # root may read everything
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.R_OK)
     with pytest.raises(
         PermissionError,
         match=r"load: expected a file that can be read, got .*file: change its mode",

@@ -148,9 +148,8 @@ def test_padded_maximum_of_minus_infinity_has_its_gradient_at_an_element(
     np.testing.assert_array_equal(got.detach().cpu().numpy(), want.detach().numpy())
     np.testing.assert_array_equal(first.detach().cpu().numpy(), y.grad.numpy())
     assert first.sum().item() == weights.sum()
-    (second,) = grad(
-        xgrad.sum(first * first / 2), out
-    )  # each window takes the sum of the weights at its element
+    # each window takes the sum of the weights at its element
+    (second,) = grad(xgrad.sum(first * first / 2), out)
     assert xgrad.sum(second * out).item() == xgrad.sum(first * first).item()
 
 

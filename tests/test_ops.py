@@ -74,9 +74,8 @@ def test_complex_values_and_gradients_agree_with_pytorch(
     )
     for sample in op.complex_samples():
         with noted(sample):
-            values, gradients = run_op(
-                op, sample, target, dtype
-            )  # checks shapes, dtypes and devices
+            # checks shapes, dtypes and devices
+            values, gradients = run_op(op, sample, target, dtype)
             expected, expected_gradients = run_op_pytorch(op, sample, dtype)
             for got, want in zip(values, expected, strict=True):
                 np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)

@@ -208,9 +208,8 @@ def test_floats_have_their_distribution(draw, distribution, parameters, seed, dt
     x = draw(100_000, *parameters, dtype=dtype, generator=Generator(seed)).numpy().astype("float64")
     location = (parameters[0], parameters[1] - parameters[0]) if draw is uniform else parameters
     expected = getattr(stats, distribution)(*location)
-    assert (
-        stats.kstest(x, expected.cdf).pvalue > 1e-3
-    )  # SciPy 1.18 takes a name without parameters only
+    # SciPy 1.18 takes a name without parameters only
+    assert stats.kstest(x, expected.cdf).pvalue > 1e-3
     if draw is rand:
         assert 0 <= x.min() < 1e-4 and 1 - 1e-4 < x.max() < 1
 

@@ -260,9 +260,8 @@ def test_nested_calls(device: str) -> None:
     x, y = on(device, uniform(2, 3)), on(device, uniform(4, 3, seed=1))
     table = vmap(vmap(lambda a, b: (a * b).sum() + a @ xgrad.exp(b), (None, 0)), (0, None))(x, y)
     np.testing.assert_allclose(host(table), host(x) @ host(y).T + host(x) @ np.exp(host(y)).T)
-    scaled = vmap(lambda a: vmap(lambda b: b * y.sum())(x) * a)(
-        y[:, 0]
-    )  # the inner batch has no part of the outer one
+    # the inner batch has no part of the outer one
+    scaled = vmap(lambda a: vmap(lambda b: b * y.sum())(x) * a)(y[:, 0])
     np.testing.assert_allclose(host(scaled), host(y)[:, 0, None, None] * host(x) * host(y).sum())
     thirds = vmap(vmap(grad(grad(grad(lambda x: x**4)))))(x)
     np.testing.assert_allclose(host(thirds), 24 * host(x))
@@ -630,9 +629,8 @@ def test_straight_through_estimator_has_its_gradient_in_any_nest(
         np.testing.assert_allclose(host(curvature), np.stack([np.diag(2 * host(w))] * 2))
     second = grad(lambda x: vmap(grad(f))(x).sum())(x)
     np.testing.assert_allclose(host(second), np.stack([2 * host(w)] * 2))
-    by_w = grad(lambda w: vmap(lambda a: (estimator(a * w)).sum())(x).sum())(
-        w
-    )  # which is one for the whole batch
+    # which is one for the whole batch
+    by_w = grad(lambda w: vmap(lambda a: (estimator(a * w)).sum())(x).sum())(w)
     np.testing.assert_allclose(host(by_w), host(x).sum(axis=0))
     nested = grad(
         lambda w: vmap(lambda a: vmap(lambda b: (estimator(a * b * w)).sum())(x))(x).sum()
@@ -763,18 +761,16 @@ def test_batch_normalization_in_training_is_refused_before_it_changes(momentum: 
     np.testing.assert_allclose(host(vmap(layer.eval())(x)), host(x), rtol=1e-4)
     free = nn.BatchNorm1d(3, track_running_stats=False)
     assert_equal_leaves(vmap(free)(x), looped(free, (0,), x), rtol=1e-5)
-    other = nn.BatchNorm1d(
-        3, momentum=momentum
-    )  # of which the statistics do not depend on the batch
+    # of which the statistics do not depend on the batch
+    other = nn.BatchNorm1d(3, momentum=momentum)
     layer.train()
     jacfwd(layer)(x[0, ...]), other(x[0, ...])
     for ours, theirs in zip(layer.buffers(), other.buffers(), strict=True):
         np.testing.assert_allclose(host(ours), host(theirs), rtol=1e-5)
     params = {name: t.detach() for name, t in [*layer.named_parameters(), *layer.named_buffers()]}
     before = state(*layer.buffers())
-    got = vmap(lambda a: nn.utils.functional_call(layer, params, a))(
-        x
-    )  # writes to copies of the buffers
+    # writes to copies of the buffers
+    got = vmap(lambda a: nn.utils.functional_call(layer, params, a))(x)
     assert_equal_leaves(got, looped(nn.BatchNorm1d(3), (0,), x), rtol=1e-5)
     assert state(*layer.buffers()) == before
 

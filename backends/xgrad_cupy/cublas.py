@@ -31,11 +31,8 @@ _NUMBERS = {
 _FACTORS = {kind: (x.ctypes.data, x.ctypes.data + x.itemsize) for kind, x in _NUMBERS.items()}
 _TF32 = 77  # CUBLAS_COMPUTE_32F_FAST_TF32
 _DEFAULT = -1  # CUBLAS_GEMM_DEFAULT
-_HOPPER, _LARGE, _SMALL = (
-    90,
-    32 << 20,
-    4 << 20,
-)  # workspace in bytes that cuBLAS recommends, from Hopper on and before
+# workspace in bytes that cuBLAS recommends, from Hopper on and before
+_HOPPER, _LARGE, _SMALL = (90, 32 << 20, 4 << 20)
 
 _MATRIX = [c_void_p, c_int, c_int]
 _SIZES = [c_void_p, *[c_int] * 5, c_void_p]

@@ -81,9 +81,8 @@ class _Namespace:
     def __getattr__(self, name: str) -> Any:
         value = getattr(import_module("array_api_compat.numpy"), name)
         if name == "linalg":
-            from xgrad.backend.finite_linalg import (
-                finite_linalg,
-            )  # not at the top: loaded at the first use
+            # not at the top: loaded at the first use
+            from xgrad.backend.finite_linalg import finite_linalg
 
             value = finite_linalg(value, np.asarray)
         setattr(self, name, value)

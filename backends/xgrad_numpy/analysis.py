@@ -42,9 +42,8 @@ class Analysis:
             for i, call in enumerate(calls)
             for x in (*call.reads, *call.results, *call.writes)
         }
-        self.ends = ends | dict.fromkeys(
-            self.escaping, len(calls)
-        )  # index of the last call that uses each storage
+        # index of the last call that uses each storage
+        self.ends = ends | dict.fromkeys(self.escaping, len(calls))
         self.dying: dict[int, list[Storage]] = {}  # the inverse of `ends`
         for storage, end in self.ends.items():
             self.dying.setdefault(end, []).append(storage)

@@ -254,7 +254,6 @@ def _correlate(x: Any, weight: Any, plane: Plane, groups: int, bias: Any = None)
     out = np.matmul(matrices, _under_kernel(x, plane, groups))
     out = out.reshape(plane.out[0], len(weight), x.shape[2], plane.out[1])
     if bias is not None:
-        out += np.repeat(bias, out[0, 0].size).reshape(
-            out.shape[1:]
-        )  # twice as fast as adding to each channel
+        # twice as fast as adding to each channel
+        out += np.repeat(bias, out[0, 0].size).reshape(out.shape[1:])
     return out

@@ -127,10 +127,8 @@ class Executor:
 
     def _compile(self) -> None:
         """Start the compilation of the kernels of the program."""
-        from xgrad_numpy.native.kernels import (
-            Compilation,
-            Kernels,
-        )  # takes 3 ms, which not every program needs
+        # takes 3 ms, which not every program needs
+        from xgrad_numpy.native.kernels import Compilation, Kernels
 
         assert self._lowering is not None
         self._kernels = Kernels(self._lowering)

@@ -68,9 +68,8 @@ def _of_rows(x: Any, find: Any, keepdims: bool, out: Any = None) -> Any:
     indices = find(-1)
     flat = indices.reshape(-1)
     flat += np.arange(0, x.size, x.shape[-1])
-    out = x.reshape(-1).take(
-        indices, None, out, "raise" if out is None else "clip"
-    )  # "raise" would copy `out`
+    # "raise" would copy `out`
+    out = x.reshape(-1).take(indices, None, out, "raise" if out is None else "clip")
     return out[..., None] if keepdims else out
 
 
@@ -104,9 +103,8 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     """Return the elements in another shape."""
     if copy is None:
         return x.reshape(shape)
-    return import_module("array_api_compat.numpy").reshape(
-        x, shape, copy=copy
-    )  # numpy.reshape has no `copy` before 2.1
+    # numpy.reshape has no `copy` before 2.1
+    return import_module("array_api_compat.numpy").reshape(x, shape, copy=copy)
 
 
 def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:

@@ -145,9 +145,8 @@ class InstructionWriter:
         elif target is not None:
             self._current, slots[value.number] = self.after, slots[target.number]
         elif self._is_copied(value):
-            number = np.empty(
-                (), value.dtype
-            )  # not in a buffer: it would split free memory until the end
+            # not in a buffer: it would split free memory until the end
+            number = np.empty((), value.dtype)
             slots[value.number] = self.add_static(lambda: number)
         elif value.storage in self._facts.escaping:
             strides = () if value.strides == contiguous_strides(value) else (None, 0, value.strides)

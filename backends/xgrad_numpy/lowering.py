@@ -35,9 +35,8 @@ _COMPARISONS = frozenset(
 )
 #: Operators that give the same bits for NumPy scalars as for arrays.
 _OF_SCALARS = frozenset({operator.add, operator.sub, operator.mul, operator.truediv, operator.neg})
-_STRIDE_SENSITIVE = frozenset(
-    {np.power, np.float_power}
-)  # they give other bits for exponents of stride 0
+# they give other bits for exponents of stride 0
+_STRIDE_SENSITIVE = frozenset({np.power, np.float_power})
 _SPECIAL = {
     functions.expm1: "c",
     functions.floor_divide: "f",
@@ -422,9 +421,8 @@ class Lowering(InstructionWriter):
         single = axis[0] if type(axis) is tuple and len(axis) == 1 else axis
         may_be_pairs = dtype is None and x.dtype in FLOATS and not result.scalar
         if may_be_pairs and type(single) is int and x.shape[single] == 2:
-            before = (slice(None),) * (
-                single % len(x.shape)
-            )  # one call for all pairs, instead of a loop for each
+            # one call for all pairs, instead of a loop for each
+            before = (slice(None),) * (single % len(x.shape))
             halves = [self._view(operand, operator.getitem, (*before, i, ...)) for i in range(2)]
             out = self._view(
                 self._destination(result), operator.getitem, (*before, 0, ...) if keepdims else ...

@@ -732,9 +732,8 @@ def test_tf32_applies_to_dtypes_as_in_cupy(
 
 
 def test_status_of_cublas_is_raised(products: Products, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(
-        cublas._KINDS, np.dtype("float32"), (-1, 68, np.float32)
-    )  # no cudaDataType_t
+    # no cudaDataType_t
+    monkeypatch.setitem(cublas._KINDS, np.dtype("float32"), (-1, 68, np.float32))
     x = matrices((2, 2), "f4", "C", np.random.default_rng(0))
     with pytest.raises(cublas.CublasError, match=r"cublasGemmEx returned status \d+"):
         products.matmul(x, x)

@@ -123,9 +123,8 @@ class TwoDevices(Backend):
 
     def _with_device(self, create: Callable[..., Any]) -> Callable[..., Any]:
         def created(*args: Any, device: Any = None, **options: Any) -> Any:
-            with making_current(
-                device if isinstance(device, int) else current[-1]
-            ):  # "cpu" for NumPy's scalars
+            # "cpu" for NumPy's scalars
+            with making_current(device if isinstance(device, int) else current[-1]):
                 check(args)
                 return on_device(create(*args, **options))
 

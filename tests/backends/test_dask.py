@@ -257,9 +257,8 @@ def test_fits_of_the_example_read_each_chunk_once_a_step_and_give_the_results_of
             reads.clear()
             fitted = example[name](*map(xgrad.asarray, inputs), losses).detach()
             results[device] = fitted.numpy(), losses.numpy()
-        assert reads[-4 * len(losses) :] == [100] * 4 * 3 and len(reads) <= 4 * 3 + 1, (
-            name
-        )  # and the first centers
+        # and the first centers
+        assert reads[-4 * len(losses) :] == [100] * 4 * 3 and len(reads) <= 4 * 3 + 1, name
         for got, expected in zip(results["dask"], results["cpu"], strict=True):
             np.testing.assert_allclose(got, expected, rtol=2e-4, atol=1e-5, err_msg=name)
 

@@ -388,9 +388,8 @@ def test_case_that_a_device_lacks_is_skipped_with_the_reason(
 
 def test_wrong_results_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     device = xgrad.Device("cpu")
-    monkeypatch.setattr(
-        device.xp, "argmax", device.xp.argmin
-    )  # not through an op, which would keep it
+    # not through an op, which would keep it
+    monkeypatch.setattr(device.xp, "argmax", device.xp.argmin)
     with pytest.raises(AssertionError):
         gpu_parts.CASES["parity"]("cpu")["argmax rows float32 0"]()
 

@@ -248,9 +248,8 @@ def test_dots_of_rows_have_the_bits_of_numpy(dtype: str) -> None:
     for right, got in pairs:
         assert bits(got) == bits(right)
     long = static(np.ones((2, 20_000)))
-    assert (
-        Dots.of(Instruction(np.vecdot, (long, long, static(np.empty(2))), {})) is None
-    )  # BLAS shares it out
+    # BLAS shares it out
+    assert Dots.of(Instruction(np.vecdot, (long, long, static(np.empty(2))), {})) is None
 
 
 @pytest.mark.usefixtures("threads")
@@ -503,10 +502,8 @@ def test_panels_without_memory_have_the_same_bits(
             rng.standard_normal((20, 900)).astype(dtype),
             rng.standard_normal((900, columns)).astype(dtype),
         )
-        x[1], y[:, 1] = (
-            -np.finfo(dtype).smallest_subnormal,
-            np.finfo(dtype).smallest_subnormal,
-        )  # underflow
+        # underflow
+        x[1], y[:, 1] = (-np.finfo(dtype).smallest_subnormal, np.finfo(dtype).smallest_subnormal)
         x, y = (LAYOUTS["transposed"](x), LAYOUTS["transposed"](y)) if transposed else (x, y)
         outs = np.zeros((20, columns), dtype), np.ones((20, columns), dtype)
         product = products.layout_of(np.ndarray.dot, (x, y, outs[0]))
@@ -536,10 +533,8 @@ def test_panels_keep_the_sign_of_zeros_or_add_them_to_zero(
     tiny = np.finfo(dtype).smallest_subnormal
     layouts = itertools.product(("whole", "transposed"), repeat=2)
     for rows, inner, names in itertools.product((5, 6, 200), (20, 900), layouts):
-        x, y = (
-            np.full((rows, inner), -tiny, dtype),
-            np.full((inner, columns), tiny, dtype),
-        )  # all products underflow
+        # all products underflow
+        x, y = (np.full((rows, inner), -tiny, dtype), np.full((inner, columns), tiny, dtype))
         x, y = (LAYOUTS[name](array) for name, array in zip(names, (x, y), strict=True))
         out = np.ones((rows, columns), dtype)
         product = products.layout_of(np.ndarray.dot, (x, y, out))

@@ -752,9 +752,8 @@ def test_replays_take_no_more_memory_for_arrays_than_by_numpy(name: str) -> None
     wait_for(loaded_runtime)  # without it, kernels of eager mode compute by NumPy, in other memory
     for native in (False, True):
         captured = xgrad.capture(models_xgrad.step(**sizes), native=native)
-        for _ in range(
-            12
-        ):  # after some calls, convolutions and large products have kernels of eager mode
+        # after some calls, convolutions and large products have kernels of eager mode
+        for _ in range(12):
             captured()
         (program,) = captured._programs.values()
         gc.collect()

@@ -386,9 +386,8 @@ def foreign(path):
     "damage", [truncated, flipped, foreign, lambda path: path.write_bytes(b"")]
 )
 def test_damaged_or_foreign_file_is_compiled_again_and_replaced(folder, damage):
-    source = SOURCE.replace(
-        "42", f"{100 + len(damage.__name__)}"
-    )  # a new library, since loaded ones stay loaded
+    # a new library, since loaded ones stay loaded
+    source = SOURCE.replace("42", f"{100 + len(damage.__name__)}")
     # Another process: truncating a file that is loaded here would end this one.
     program = PROGRAM.replace(repr(SOURCE), repr(source))
     expected = subprocess.run(
@@ -427,9 +426,8 @@ def test_folder_that_others_can_write_to_is_not_used_and_said_once(folder, priva
         RuntimeWarning, match=f"cannot be used: other users can write to .*chmod 700 {folder}"
     ):
         assert answer() == 42
-    assert (
-        answer("int answer(int x) { return x + 44; }\n") == 44
-    )  # without a warning, which would be an error
+    # without a warning, which would be an error
+    assert answer("int answer(int x) { return x + 44; }\n") == 44
     assert only_file(folder).stat().st_mtime_ns == before.st_mtime_ns and not list(
         private.iterdir()
     )

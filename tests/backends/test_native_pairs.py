@@ -142,9 +142,8 @@ def test_no_other_thread_runs_python_while_a_trial_leaves_blas_one_thread() -> N
     finally:
         ended.set()
         thread.join()
-    assert (
-        min(during) <= 3
-    )  # it may run just before and after; else for all of some twenty milliseconds
+    # it may run just before and after; else for all of some twenty milliseconds
+    assert min(during) <= 3
 
 
 def test_threads_that_compile_try_no_products(monkeypatch: pytest.MonkeyPatch) -> None:

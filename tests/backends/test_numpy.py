@@ -108,9 +108,8 @@ def test_whole_powers_of_special_values_and_layouts_are_those_of_numpy(shape, dt
 
 @pytest.mark.parametrize("exponent", [x for x in WHOLE if abs(x) < 10])
 def test_whole_powers_are_within_two_units_in_the_last_place(exponent):
-    x = np.arange(0x3F800000, 0x40000000, 7, dtype=np.int32).view(np.float32) * np.float32(
-        -1
-    )  # from -1 to -2
+    # from -1 to -2
+    x = np.arange(0x3F800000, 0x40000000, 7, dtype=np.int32).view(np.float32) * np.float32(-1)
     expected = x.astype(np.longdouble) ** exponent
     unit = np.ldexp(1.0, np.frexp(expected.astype(np.float64))[1] - 24)
     assert np.abs((functions.pow(x, exponent) - expected) / unit).max() <= 2

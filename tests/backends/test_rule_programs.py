@@ -272,16 +272,16 @@ def test_a_program_is_made_after_some_calls_and_used() -> None:
         assert facts(kernel(*args)) == right
     wait_for(lambda: call("standardize", args))
     assert facts(kernel(*args)) == right
+    # each is counted for itself
     for other in (
         args[0].T.copy().T,
         args[0].astype(np.float64),
         args[0][:500],
-    ):  # each is counted for itself
+    ):
         assert call("standardize", (other, *args[1:])) is None
     assert call("standardize", (*args[:4], 1e-6, True)) is None
-    assert (
-        call("standardize", (*args[:4], np.float64(1e-5), True)) is None
-    )  # not the type that it was made for
+    # not the type that it was made for
+    assert call("standardize", (*args[:4], np.float64(1e-5), True)) is None
 
 
 def test_two_threads_may_call_a_program_at_once() -> None:

@@ -437,9 +437,8 @@ def test_python_value_changed_stays_as_it_was_traced_and_verify_raises(name: str
 # 4. A tensor that is neither input, nor state, nor made by the step refuses the capture
 
 
-Hidden: Any = type(
-    "Hidden", (), {}
-)  # no function refers to its tensors: attributes of a class are not state
+# no function refers to its tensors: attributes of a class are not state
+Hidden: Any = type("Hidden", (), {})
 values = np.ones(3, np.float32)
 
 
@@ -736,9 +735,8 @@ def nothing_traced_is_left() -> None:
     gc.collect()
     data = vars(xgrad.Tensor)["_data"]
     for thing in gc.get_objects():
-        if issubclass(
-            type(thing), xgrad.Tensor
-        ):  # isinstance would load lazy objects of other libraries
+        # isinstance would load lazy objects of other libraries
+        if issubclass(type(thing), xgrad.Tensor):
             assert not isinstance(data.__get__(thing), TracedArray)
         elif issubclass(type(thing), Node):
             assert not any(isinstance(value, (TracedArray, Number)) for value in thing.saved or ())

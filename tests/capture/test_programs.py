@@ -77,9 +77,8 @@ def test_trace_beyond_the_limit_is_made_after_20_replays_and_replaces_the_least_
         for n in (40, 40, 41):
             assert step(xgrad.ones(n)).tolist() == [3] * n
         assert step.recordings == 3 and len(caught) == 1
-        assert (
-            step(xgrad.ones(2)).tolist() == [3, 3] and step.recordings == 3
-        )  # the program of 1 has gone
+        # the program of 1 has gone
+        assert step(xgrad.ones(2)).tolist() == [3, 3] and step.recordings == 3
     assert caught[0].category is CaptureWarning and "test_programs.py:" in str(caught[0].message)
     assert caught[0].filename == __file__
     assert step.refusal is None and step.program().count("program  ") == 2

@@ -52,10 +52,8 @@ def step_of(
 
     It takes inputs, and a factor of the first gradient.
     """
-    fn, fixed = (
-        op.fn,
-        options(sample, current_device()),
-    )  # not `op`, whose samples would be searched for state
+    # not `op`, whose samples would be searched for state
+    fn, fixed = (op.fn, options(sample, current_device()))
 
     def step(inputs: list[Any], scale: Any) -> Any:
         xs = [

@@ -331,9 +331,8 @@ def test_gradients_of_two_backward_passes_in_one_step_add_up() -> None:
             return first.detach() + second.detach()
 
         for i in range(8):
-            yield step(
-                *batch(i)
-            )  # no gradient is looked at, so that all are added in the buffer of the optimizer
+            # no gradient is looked at, so that all are added in the buffer of the optimizer
+            yield step(*batch(i))
         yield everything(model, optimizer)
 
     compare_replays(scenario)

@@ -26,9 +26,8 @@ from xgrad.support import trees
 NATIVE = os.environ.get("CAPTURE_NATIVE") == "1"
 Capture = Callable[..., Any]
 Scenario = Callable[[Capture], Iterator[Any]]
-on_cpu = pytest.mark.parametrize(
-    "capturing_device", ["cpu"]
-)  # of its executor, or of checks that `cuda` lacks
+# of its executor, or of checks that `cuda` lacks
+on_cpu = pytest.mark.parametrize("capturing_device", ["cpu"])
 
 
 def observed(value: Any) -> Any:

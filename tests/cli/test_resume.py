@@ -186,9 +186,8 @@ def test_newest_checkpoints_are_kept_and_a_damaged_one_is_left_out(run, monkeypa
     )
     assert results(tmp_path / "out") == results(tmp_path / "whole")
     assert checkpoints(tmp_path / "out") == ["step-00000040.safetensors"]
-    assert (
-        run("train", "--resume", "out", "--quiet").status == 0
-    )  # the end of the finished run again
+    # the end of the finished run again
+    assert run("train", "--resume", "out", "--quiet").status == 0
     assert results(tmp_path / "out") == results(tmp_path / "whole")
 
 

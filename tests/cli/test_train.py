@@ -395,9 +395,8 @@ def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypat
             *FILES,
             *PICTURES,
         }
-        assert (
-            len(contents["metrics.jsonl"].splitlines()) == number
-        )  # the last one is of the test images
+        # the last one is of the test images
+        assert len(contents["metrics.jsonl"].splitlines()) == number
         assert [name for name, content in contents.items() if content is None] == [*PICTURES]
     assert len(calls) == 3 and calls[0] != calls[1]
 

@@ -57,9 +57,8 @@ def test_missing_mnist_is_reported_with_folders_and_advice(run, tmp_path, option
     assert "set XGRAD_DATA to a folder that holds the files" in last and last.endswith(
         "or `xgrad train digits`"
     )
-    assert len(result.err.splitlines()) == (
-        1 if options else 2
-    )  # the first line announces the download
+    # the first line announces the download
+    assert len(result.err.splitlines()) == (1 if options else 2)
     assert not (tmp_path / "runs").exists()
 
 

@@ -65,9 +65,8 @@ def check_weights(ranks: Communicator) -> None:
     for name, shard, options in product(
         OPTIMIZERS, (False, True), ({}, {"accumulate": True}, {"clip": 0.01})
     ):
-        job = Run(ranks, name, shard, seed=ranks.rank).steps(
-            4, **options
-        )  # begins with the weights of rank 0
+        # begins with the weights of rank 0
+        job = Run(ranks, name, shard, seed=ranks.rank).steps(4, **options)
         alone = Run(Communicator(), name).steps(4, **options)
         assert np.max(np.abs(job.weights() - alone.weights())) < 1e-12, (name, shard, options)
         assert not np.array_equal(job.weights(), Run(Communicator(), name).weights())

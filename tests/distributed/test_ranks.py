@@ -350,9 +350,8 @@ def test_train_command_on_ranks_matches_one_process_and_resumes_on_another_numbe
     _, *later = sorted((out / "checkpoints").iterdir())
     for path in later:
         path.unlink()
-    assert (
-        main(["train", "--resume", str(out), "--distributed", "--quiet"]) == 0
-    )  # one rank, without MPI
+    # one rank, without MPI
+    assert main(["train", "--resume", str(out), "--distributed", "--quiet"]) == 0
     one, weights = (
         xgrad.load(folder / "weights.safetensors") for folder in (tmp_path / "one", out)
     )

@@ -27,9 +27,8 @@ def run(subject: str, check: Callable[[int], str], count: int, seed: int = 0) ->
     outcomes: Counter[str] = Counter()
     start, seeds = time.monotonic(), range(seed, seed + count)
     with contextlib.ExitStack() as stack:
-        os.environ["TMPDIR"] = stack.enter_context(
-            tempfile.TemporaryDirectory()
-        )  # of processes that are killed, too
+        # of processes that are killed, too
+        os.environ["TMPDIR"] = stack.enter_context(tempfile.TemporaryDirectory())
         results: Iterator[str]
         if count > 1000:
             pool = stack.enter_context(multiprocessing.get_context("spawn").Pool())

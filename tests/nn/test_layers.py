@@ -164,9 +164,8 @@ def test_dropout_of_nothing_or_all_draws_nothing(device):
 def test_gradient_of_dropout_is_its_mask(device):
     x = xgrad.asarray(np.linspace(1, 2, 12).reshape(3, 4), device=device, requires_grad=True)
     y = F.dropout(x, 0.4)
-    assert (
-        y.grad_fn.name == "dropout" and repr(y.grad_fn.inputs) == "{'x': <leaf (3, 4)>}"
-    )  # one node
+    # one node
+    assert y.grad_fn.name == "dropout" and repr(y.grad_fn.inputs) == "{'x': <leaf (3, 4)>}"
     (g,) = xgrad.autograd.grad(y.sum(), x, create_graph=True)
     np.testing.assert_allclose((g * x).detach().cpu().numpy(), y.detach().cpu().numpy())
 

@@ -52,9 +52,8 @@ def test_binary_cross_entropy_at_0_and_1_is_clamped(device, torch):
     losses.sum().backward()
     expected.sum().backward()
     np.testing.assert_allclose(host(losses), expected.detach().numpy(), 1e-12)
-    np.testing.assert_allclose(
-        host(x.grad), y.grad.numpy(), 1e-8
-    )  # its limit of 1e-12 is in float32
+    # its limit of 1e-12 is in float32
+    np.testing.assert_allclose(host(x.grad), y.grad.numpy(), 1e-8)
 
 
 def test_gradient_of_variances_below_eps_is_that_of_eps(torch):

@@ -53,9 +53,8 @@ def test_state_after_a_part_continues_the_sequence(kind):
 
 
 def test_saturated_gates_keep_their_relative_precision(device):
-    x = xgrad.asarray(
-        [[[-100.0, -20.0, 1.0, -40.0]]], device=device
-    )  # input, forget, candidate, output
+    # input, forget, candidate, output
+    x = xgrad.asarray([[[-100.0, -20.0, 1.0, -40.0]]], device=device)
     ones = xgrad.ones((1, 1), device=device)
     h, c = recurrent.lstm(x, xgrad.zeros((4, 1), device=device), ones, ones)
     forget, output = (1 / (1 + math.exp(z)) for z in (20, 40))

@@ -160,6 +160,5 @@ def test_captured_closure_equals_eager():
         optimizer.step(closure)
         twin.step(captured)
     assert [p.tolist() for p in params] == [q.tolist() for q in others]
-    assert (
-        captured.refusal is None and captured.recordings == 2
-    )  # the first step finds no gradients
+    # the first step finds no gradients
+    assert captured.refusal is None and captured.recordings == 2

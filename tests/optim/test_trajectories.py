@@ -138,6 +138,5 @@ def test_captured_step_equals_eager(name, options, capturing_device):
     for p, q in zip(params, expected, strict=True):
         assert host(p).tobytes() == host(q).tobytes()
     assert captured.refusal is None
-    assert captured.recordings == (
-        2 if name == "RAdam" else 1
-    )  # its equation changes with the length of the average
+    # its equation changes with the length of the average
+    assert captured.recordings == (2 if name == "RAdam" else 1)

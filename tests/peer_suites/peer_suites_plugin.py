@@ -23,9 +23,8 @@ namespace = import_module(NAME)
 
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(namespace, "set_default_dtype"):
-        namespace.set_default_dtype(
-            namespace.float64
-        )  # which the suites expect, and set for PyTorch
+        # which the suites expect, and set for PyTorch
+        namespace.set_default_dtype(namespace.float64)
     if os.environ.get("EINOPS_TEST_BACKENDS"):
         join_einops()
 

@@ -100,9 +100,8 @@ def outcomes(
     elif suite != "array-api-extra":
         command += ["-m", "array_api_backends and not slow"]
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "pytest.ini").write_text(
-            "[pytest]\n"
-        )  # or pytest uses the cache of a parent folder
+        # or pytest uses the cache of a parent folder
+        (Path(folder) / "pytest.ini").write_text("[pytest]\n")
         report = Path(folder) / "report.xml"
         command += ["-c", "pytest.ini", f"--junitxml={report}"]
         done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)

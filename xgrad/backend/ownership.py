@@ -16,8 +16,7 @@ def owner_of(array: Any) -> Any:
     )
     if allocation is not None:  # CuPy's, where not every view knows its base
         return allocation
-    while (base := getattr(array, "base", None)) is not None and hasattr(
-        base, "dtype"
-    ):  # no memoryview
+    # no memoryview
+    while (base := getattr(array, "base", None)) is not None and hasattr(base, "dtype"):
         array = base
     return array

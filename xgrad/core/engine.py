@@ -115,6 +115,7 @@ def run_backward(
                 if needed is not None and edge not in needed:
                     continue
                 into = None
+                # Not if a hook runs, which may keep its gradient.
                 if (
                     accumulates
                     and writes
@@ -123,7 +124,7 @@ def run_backward(
                     and edge.receiver
                     and not edge.hooks
                 ):
-                    with _lock:  # not where hooks, which may keep their gradient, run
+                    with _lock:
                         into = edge.receiver.lend(edge, running)
                     if recorder is not None:
                         into = recorder.inside(into)
@@ -289,9 +290,8 @@ def _run_hooks(node: Edge, g: Any, create_graph: bool) -> Any:
 
 def _tensor(node: Edge, g: Any) -> Tensor:
     if isinstance(g, Tensor):
-        return from_placement(
-            g._data, g._placement, g._edge
-        )  # a separate tensor, which may be assigned to
+        # a separate tensor, which may be assigned to
+        return from_placement(g._data, g._placement, g._edge)
     device = node.placement.device
     g = as_arrays(g)
     return from_placement(g if type(g) is device.array_type else device.as_array(g), node.placement)

@@ -202,9 +202,8 @@ class Function(Op):
                     raise
                 raise explained from error
             finally:
-                del (
-                    explained
-                )  # whose traceback holds this frame: a reference cycle would keep the inputs
+                # whose traceback holds this frame: a reference cycle would keep the inputs
+                del explained
         if self.residual:
             out, residual = out
         if self.cross_device:

@@ -28,31 +28,45 @@ class Op:
 
     name: str
     forward: Callable[..., Any]
-    of_bools: str | None = None  # the op that replaces it where all inputs are bools
-    instead_for_bools = ""  # what to write for bools, if it refuses them
-    # arrays of several dtypes are promoted, to at least this kind; None: left alone
+
+    # Dtypes. Kinds are numbers of `dtypes`: BOOLEAN, INTEGER, FLOATING, COMPLEX.
+    #: The op that replaces this one where all inputs are bools, or what to write for bools if it
+    #: refuses them.
+    of_bools: str | None = None
+    instead_for_bools = ""
+    #: Arrays of several dtypes are promoted, to at least this kind; None leaves them alone.
     lowest: int | None = None
-    highest = COMPLEX  # the highest kind that it takes
-    # whether integer arrays promote floating ones beside them, as in SciPy: see `promote`
+    #: The highest kind that the op takes.
+    highest = COMPLEX
+    #: Whether integer arrays promote floating ones beside them, as in SciPy: see `promote`.
     scipy_promotion = False
-    broadcasts = False  # whether inputs must broadcast against each other
-    cross_device = False  # whether the result goes to another device, given by the option `device`
-    # the name in rules of a second value that forward returns, None in a recorded pass
-    residual = ""
-    holomorphic = True  # whether the rules of complex results need conjugates on the way in and out
-    # whether the result has no value of the first input, which then has zero gradients
-    replaces = False
-    views: Views = False  # whether the result is a view, or where it shares memory
-    # in `xgrad.amp.autocast`: "narrow", computed in float16, or "wide", in float32
+    #: In `xgrad.amp.autocast`: "narrow", computed in float16, or "wide", in float32.
     autocast: str | None = None
-    # whether float16 is computed in float32, and the results rounded: for sums, squares and powers;
+    #: Whether float16 is computed in float32, and the results rounded: for sums, squares and
+    #: powers. A "narrow" op stays in float16 where products of it are fast.
     upcast = False
-    # an op that is "narrow" stays in float16 where products of it are fast
-    #: Whether the derivative rule may be another than the derivative of the forward rule, as may
-    #: those of users.
+
+    # Shapes, devices and memory
+    #: Whether inputs must broadcast against each other.
+    broadcasts = False
+    #: Whether the result goes to another device, given by the option `device`.
+    cross_device = False
+    #: Whether the result is a view, or where it shares memory.
+    views: Views = False
+
+    # Rules
+    #: The name in rules of a second value that `forward` returns, None in a recorded pass.
+    residual = ""
+    #: Whether the rules of complex results need conjugates on the way in and out.
+    holomorphic = True
+    #: Whether the result has no value of the first input, which then has zero gradients.
+    replaces = False
+    #: Whether the rules may be another function than the derivative, as the rules of users may.
     own_rule = False
-    native = False  # whether the namespace's function of the same name is the whole forward rule
-    native_of_reals = False  # ... of real numbers
+    #: Whether the namespace's function of the same name is the whole forward rule, for all numbers
+    #: or for real ones.
+    native = False
+    native_of_reals = False
 
     def _declare(
         self,
@@ -86,10 +100,11 @@ class Op:
         defaults = {**defaults, **presets}
         self.defaults = {n: defaults[n] for n in self.options if n in defaults}
         self._names = frozenset(self.options)
+        # Bit masks of inputs: those with a rule; those of any kind, such as indices and conditions,
+        # which are not promoted; and those that have no part in the choice of a dtype.
         self._differentiable = (
             -1 if self.joint_backward else sum(1 << i for i, rule in enumerate(rules) if rule)
         )
-        # indices and conditions, of any kind
         self._exempt = ~self._differentiable if any(rules) else 0
         self._undecisive = 0 if self.scipy_promotion else self._exempt
         self._kernels: dict[Any, Callable[..., Any]] = {}  # by device

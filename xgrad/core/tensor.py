@@ -88,9 +88,8 @@ class Tensor(Aliases):
     _placement: Placement  # the device, and the dtype of the array
     _edge: Edge | None
     _saved_leaf: Leaf
-    _view: (
-        tuple[Any, Any, dict[str, Any]] | None
-    )  # the base, function and options of a view; None for an element
+    # the base, function and options of a view; None for an element
+    _view: tuple[Any, Any, dict[str, Any]] | None
     _views: list[ref[Tensor]]
     _changed: int
 
@@ -224,7 +223,7 @@ class Tensor(Aliases):
                 )
             if self._edge is not None:
                 self._saved_leaf, self._edge = self._edge, None  # type: ignore[assignment]
-                self._saved_leaf.viewed = True  # views of a constant are not noted
+                self._saved_leaf.viewed = True  # since the views of a constant do not set it
         return self
 
     @property

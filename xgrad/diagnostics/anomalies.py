@@ -127,10 +127,11 @@ class Anomalies(RuleInterceptor):
 
     def intercept(self, function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Call a function, and check its results."""
+        # what NumPy warns of is an error here
         with (
             Scope(intercepting, self.outer),
             np.errstate(all="ignore"),
-        ):  # what NumPy warns of is an error here
+        ):
             result = function(*inputs, **options)
             line, sources = self.line(), [*function.named(inputs), *options.items()]
             parts = result if type(result) is tuple else (result,)

@@ -114,9 +114,8 @@ def _leave_out_products(xp: Any, s: Any) -> tuple[Any, Any]:
     before = exclusive_cumprod(xp, s)
     after = xp.flip(exclusive_cumprod(xp, xp.flip(s, axis=-1)), axis=-1)
     ones = xp.ones_like(s[..., None, :] + s[..., :, None])
-    later = xp.triu(ones * s[..., None, :], k=1) + xp.tril(
-        ones
-    )  # in row i, the numbers after number i
+    # in row i, the numbers after number i
+    later = xp.triu(ones * s[..., None, :], k=1) + xp.tril(ones)
     pairs = xp.triu(before[..., :, None] * exclusive_cumprod(xp, later) * after[..., None, :], k=1)
     return before * after, pairs + xp.matrix_transpose(pairs)
 

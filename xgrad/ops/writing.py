@@ -45,10 +45,11 @@ def _zero_view(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:
 
 @derivative(_zero_view, _take_view, holomorphic=False)
 def _put(xp: Any, x: Any, value: Any, /, *, view: Function, options: dict[str, Any]) -> Any:
+    # the result may have other memory, or be read-only
     if view.name in (
         "reshape",
         "broadcast_to",
-    ):  # the result may have other memory, or be read-only
+    ):
         return (
             xp.asarray(xp.reshape(value, x.shape), copy=True)
             if hasattr(value, "shape")

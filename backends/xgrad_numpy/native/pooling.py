@@ -73,9 +73,8 @@ def spread(grad: Any, x: Any, window: Window) -> Any:
     x, grad = with_adjacent_columns(x), with_adjacent_columns(grad)
     out = np.empty(x.shape, x.dtype)
     pairs = window.kernel == window.stride == (2, 2) and window.dilation == (1, 1)
-    rows = np.empty(
-        0 if pairs else 2 * out[..., 0].size * window.out[1], x.dtype
-    )  # two for each row, see pooling.c
+    # two for each row, see pooling.c
+    rows = np.empty(0 if pairs else 2 * out[..., 0].size * window.out[1], x.dtype)
     struct = _struct(window, x.shape, x.strides, grad.strides, out.strides)
     defined = function("spread", x.dtype)(struct, *addresses(x, grad, out, rows))
     return out if defined else None

@@ -44,9 +44,8 @@ def find(name: str, arrays: Sequence[Any]) -> CompiledRule | None:
 
 
 def _compile(name: str, dtype: Any, count: int, runtime: Runtime) -> None:
-    with suppress(
-        library.Unavailable, RuntimeWarning
-    ):  # the cache warns; a RuntimeWarning is raised if warnings are errors
+    # the cache warns; a RuntimeWarning is raised if warnings are errors
+    with suppress(library.Unavailable, RuntimeWarning):
         _COMPILED[name, dtype] = compiled_rule(OVERRIDABLE[name].generic, dtype, count, runtime)
 
 

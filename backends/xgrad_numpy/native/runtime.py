@@ -159,9 +159,8 @@ _LOADED: list[Runtime] = []
 
 
 def _load() -> None:
-    with suppress(
-        library.Unavailable, RuntimeWarning
-    ):  # the cache warns; a RuntimeWarning is raised if warnings are errors
+    # the cache warns; a RuntimeWarning is raised if warnings are errors
+    with suppress(library.Unavailable, RuntimeWarning):
         _LOADED.append(runtime())
         sharing.follow(_LOADED[0].functions.threads())
 
@@ -188,9 +187,8 @@ def _find_blas() -> tuple[list[Any], bool] | None:
     None if they are not found.
     """
     core: Any = getattr(np, "_core", None) or np.core
-    handle = library.opened(
-        core._multiarray_umath.__file__
-    )  # also finds functions of the libraries that it needs
+    # also finds functions of the libraries that it needs
+    handle = library.opened(core._multiarray_umath.__file__)
     for blas, openblas, wide in _BLAS_NAMES:
         names = [blas.format(name) for name in ("sgemm", "dgemm", "sgemv", "dgemv")]
         names += [openblas.format("get_num_threads"), openblas.format("set_num_threads")]

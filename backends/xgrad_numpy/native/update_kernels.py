@@ -164,10 +164,8 @@ def compiled_update(
     device, generic = Device("cpu"), rule.generic
     recorder = Recorder(device, "")
     args, names, changed = list(template), list[str](), set[int]()
-    known, positions = (
-        list[tuple[Any, Any]](),
-        list[int](),
-    )  # known arrays and their positions among the arguments
+    # known arrays and their positions among the arguments
+    known, positions = (list[tuple[Any, Any]](), list[int]())
     for i, (parameter, x) in enumerate(
         zip(generic.__code__.co_varnames[1:], template, strict=False)
     ):

@@ -18,11 +18,12 @@ from xgrad.parity.comparison import DIFFERENCES, PYTORCH
 from xgrad.parity.report import Report
 
 COLORS = ("#3d86e0", "#d8781f", "#a06be0", "#26a195", "#d0589a")  # for devices
+# references; text and axes; errors out of tolerance
 OTHER, INK, FAILED = (
     "#7d899b",
     "#808a99",
     "#e0483e",
-)  # references; text and axes; errors out of tolerance
+)
 INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
 STYLE = {
     **dict.fromkeys(INKED, INK),
