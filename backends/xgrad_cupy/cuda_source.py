@@ -150,9 +150,9 @@ _MOMENTUM_INPUTS = (
 
 ELEMENTWISE = {
     "uniform_float32": Elementwise(
-        # 2**-24
         "int32 bits",
         "float32 out",
+        # times 2**-24
         "out = (float)((bits >> 8) & 0xFFFFFF) * 5.9604644775390625e-8f",
     ),
     "uniform_float64": Elementwise(

@@ -32,7 +32,7 @@ PAGES = [
     (
         "xgrad",
         "Devices, dtypes and threads",
-        "backend core.dtypes namespace_info ops.dtype_functions ops.utility",
+        "backend core.dtypes namespace_info ops.dtype_functions",
     ),
     ("xgrad", "Files", "serialization"),
     ("xgrad", "Creation", "ops.creation"),
@@ -42,7 +42,7 @@ PAGES = [
     (
         "xgrad",
         "Indexing, searching and sets",
-        "ops.indexing ops.searching ops.sorting ops.selection ops.sets",
+        "ops.indexing ops.searching ops.selection ops.sets",
     ),
     ("xgrad", "Products", "ops.matrix_products ops.contractions ops.diagonals"),
     ("xgrad", "Further functions", ""),
@@ -141,8 +141,23 @@ def parsed(file: str) -> tuple[str, list[ast.stmt]]:
 
 
 def segment(text: str, node: ast.AST) -> str:
-    """Return the source of an expression or a statement."""
-    return ast.get_source_segment(text, node, padded=True) or ""
+    """Return the source of an expression or a statement, without the docstring of a function."""
+    source = ast.get_source_segment(text, node, padded=True) or ""
+    if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) and len(node.body) > 1:
+        lines = source.split("\n")
+        docstring = node.body[0]
+        first = docstring.lineno - node.lineno
+        del lines[first : first + (docstring.end_lineno or docstring.lineno) - docstring.lineno + 1]
+        source = "\n".join(lines)
+    return source
+
+
+def is_op(node: ast.AST) -> bool:
+    """Return whether a statement declares an op."""
+    calls = [d.func for d in getattr(node, "decorator_list", []) if isinstance(d, ast.Call)]
+    return any(
+        isinstance(f, ast.Name) and f.id in ("derivative", "elementwise", "kernel") for f in calls
+    )
 
 
 def declaration(op: Any) -> tuple[str, str] | None:
@@ -150,26 +165,25 @@ def declaration(op: Any) -> tuple[str, str] | None:
 
     The result is None for an op without rules.
     """
-    functions = [inspect.unwrap(rule) for rule in op.function.rules if rule is not None]
-    if not functions:
+    if not any(op.function.rules):
         return None
-    lines = {function.__code__.co_firstlineno for function in functions}
-    file = functions[0].__code__.co_filename
+    rule = inspect.unwrap(op.function.forward)
+    file = rule.__code__.co_filename
     text, body = parsed(file)
-    helpers = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
     shown: list[ast.AST] = []
     for node in body:
-        decorators = getattr(node, "decorator_list", [])
-        first = min([node.lineno, *[d.lineno for d in decorators]])
-        if any(first <= line <= (node.end_lineno or first) for line in lines):
-            shown.append(next((d for d in decorators if isinstance(d, ast.Call)), node))
+        if isinstance(node, ast.FunctionDef) and is_op(node):
+            start = min([decorator.lineno for decorator in node.decorator_list])
+            if start <= rule.__code__.co_firstlineno <= (node.end_lineno or start):
+                shown += [d for d in node.decorator_list if isinstance(d, ast.Call)][:1]
+    helpers = {n.name: n for n in body if isinstance(n, ast.FunctionDef) and not is_op(n)}
     for node in shown:  # grows by the helpers
         for part in ast.walk(node):
             helper = helpers.get(part.id) if isinstance(part, ast.Name) else None
             if helper is not None and helper not in shown:
                 shown.append(helper)
     source = "\n".join([segment(text, node).strip() for node in shown])
-    return Path(file).name, source
+    return (Path(file).name, source) if shown else None
 
 
 def add_derivative(
@@ -179,7 +193,12 @@ def add_derivative(
 
     The section of the standard becomes a link.
     """
+    reference = False
     for i, line in enumerate(lines):
+        # The lines of a reference are one paragraph.
+        reference = line.startswith(".. [") or (reference and line.startswith("   "))
+        if reference and line.startswith("   "):
+            lines[i] = line = line.strip()
         # Plain numbers, since references are numbered in each docstring, not in each page.
         lines[i] = re.sub(r"^\.\. (\[\d+\])|(\[\d+\])_", r"\1\2", line)
         if match := re.match(r"Python array API standard, (.*): ``(\w+)``\.", line):

@@ -30,9 +30,9 @@ class Backend:
     array_module : str
         The import name of the module that defines the array class, if it is not `library`.
     xp : namespace
-        The array API namespace that rules and `index_add` run on. Its ``special`` has special
-        functions, under SciPy's names; by default they are SciPy's own, and arrays are copied
-        through the host.
+        The array API namespace that rules run on, with `index_add` added to it. Its ``special`` has
+        special functions, under SciPy's names; by default they are SciPy's own, and arrays are
+        copied through the host.
     array_type : type
         The class of the library's arrays. Results of other types are converted by
         `array_converter`.

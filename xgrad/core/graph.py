@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary, ref
 
 from xgrad.backend.device import Placement
@@ -32,26 +32,32 @@ clock = Clock()
 updated: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
-class GradientReceiver(Protocol):
-    """An object that receives the gradients of a leaf in memory of its own.
+class GradientReceiver:
+    """Base class of objects that receive the gradients of a leaf in memory of their own.
 
-    An optimizer sets it, to have all gradients in one buffer; the engine knows no more of it.
+    An optimizer sets one, to have all gradients in one buffer; the engine knows no more of it.
     """
+
+    __slots__ = ()
 
     def lend(self, leaf: Leaf, running: Sequence[bool]) -> Any:
         """Return an array for a rule to write the gradient to, or None if there is none.
 
         A backward pass has it until the pass empties `running`.
         """
+        raise NotImplementedError
 
     def receive(self, leaf: Leaf, g: Any) -> None:
         """Add the array of a gradient to the leaf's gradient."""
+        raise NotImplementedError
 
-    def write(self, raw: Any) -> Any:
+    def write(self, array: Any) -> Any:
         """Write a new value of the leaf to where the receiver keeps values; return its array."""
+        raise NotImplementedError
 
     def expose(self) -> None:
         """Note that a user has seen the gradient: its memory is then not written to again."""
+        raise NotImplementedError
 
 
 class Leaf:

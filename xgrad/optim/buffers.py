@@ -11,7 +11,7 @@ from weakref import ref
 
 from xgrad.backend.device import Device, Placement
 from xgrad.backend.recording import add_to, assign, copy_of, run_array_code
-from xgrad.core.graph import Leaf
+from xgrad.core.graph import GradientReceiver, Leaf
 from xgrad.core.tensor import Tensor, from_placement
 
 _NO_CONTEXT = nullcontext()
@@ -93,7 +93,7 @@ class GradientBuffer:
         self.tensors, self.buffer._data, self.exposed = tensors, buffer, False
 
 
-class GradientSlot:
+class GradientSlot(GradientReceiver):
     """The position of a leaf's gradient in a buffer.
 
     It has a weak reference to the `FlatParameters` of the leaf, and none to the leaf itself, which
