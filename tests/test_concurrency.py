@@ -8,13 +8,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Thread
 
 import numpy as np
 import pytest
 
 import xgrad
 from xgrad import nn, optim
+from xgrad.core.graph import Clock
 from xgrad.data import DataLoader, TensorDataset
 
 THREADS = 8
@@ -111,3 +112,22 @@ def test_modes_of_a_thread_leave_the_others_as_they_are() -> None:
 
     with ThreadPoolExecutor(THREADS) as pool:
         assert all(pool.map(check, range(THREADS)))
+
+
+def test_last_change_is_the_latest_of_two_threads() -> None:
+    """A thread that is interrupted between its number and the clock must not set the clock back."""
+    clock = Clock()
+    numbers = clock.numbers
+    other = Thread(target=clock.change)
+
+    def interrupted() -> Iterator[int]:
+        number = next(numbers)
+        other.start()
+        other.join(0.1)  # the other thread changes a value, if nothing makes it wait
+        yield number
+        yield from numbers
+
+    clock.numbers = interrupted()  # type: ignore[assignment]
+    first = clock.change()
+    other.join()
+    assert (first, clock.last_change) == (1, 2)

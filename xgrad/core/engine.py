@@ -183,7 +183,8 @@ def _add_zeros(
         if edge in seen:
             continue
         seen.add(edge)
-        if type(edge) is Leaf if wanted is None else edge in wanted:
+        is_wanted = type(edge) is Leaf if wanted is None else edge in wanted
+        if is_wanted:
             with edge.placement.device.active():
                 zeros = _zero_array(edge.shape, edge.placement)
             zeros = _run_hooks(edge, zeros, False) if edge.hooks else zeros

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
+from threading import RLock
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary, ref
 
@@ -18,11 +19,13 @@ class Clock:
 
     def __init__(self) -> None:
         self.numbers, self.last_change = count(1), 0
+        self._lock = RLock()  # a signal handler may change a value, too
 
     def change(self) -> int:
         """Return the number of a change of a value behind the graph's back."""
-        self.last_change = next(self.numbers)
-        return self.last_change
+        with self._lock:  # else a thread could replace a later change by its own
+            number = self.last_change = next(self.numbers)
+        return number
 
 
 clock = Clock()
