@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import math
 import weakref
 from typing import Any
 
@@ -59,6 +60,33 @@ def test_grad_of_computed_tensors_leaves_the_grad_of_leaves_alone() -> None:
     y = x * 3
     gy, gx = grad((y * y).sum(), [y, x])
     assert (gy.tolist(), gx.tolist(), x.grad) == ([6, 12], [18, 36], None)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_graph_behind_computed_inputs_of_grad_stays_as_in_pytorch(
+    several: bool, torch: Any
+) -> None:
+    """A loss is split at a computed tensor, as in PyTorch: `grad` to it, `backward` from it."""
+    gradients = []
+    for library in (xgrad, torch):
+        x = library.ones(3, requires_grad=True)
+        y = (2 * x).exp()
+        z = y.sqrt() if several else y
+        inputs = (z, y) if several else (y,)
+        with_respect_to = library.autograd.grad((z * y).sum(), inputs)
+        y.backward(with_respect_to[-1])
+        gradients.append(x.grad.tolist())
+    assert gradients[0] == pytest.approx(gradients[1], rel=1e-6)
+
+
+def test_freed_graph_behind_a_computed_input_is_no_obstacle_but_one_between_is() -> None:
+    x = leaf(1.0)
+    y = x.exp()
+    y.backward()  # which frees what made y
+    (g,) = xgrad.autograd.grad(y * y, y)
+    assert g.item() == pytest.approx(2 * math.e)
+    with pytest.raises(RuntimeError, match="was freed by an earlier backward pass"):
+        xgrad.autograd.grad(y * y, [y, x])
 
 
 def test_grad_runs_only_the_rules_between_outputs_and_inputs() -> None:

@@ -39,7 +39,9 @@ def run_backward(
     if (mode := intercepting.get()) is not None:
         mode.before_backward(gradients)
     recorder = None if create_graph else active_recorder()  # for the rules of this pass
-    needed = None if wanted is None else _reachable(wanted, gradients)
+    # older edges cannot depend on a wanted one
+    oldest = min((edge.order for edge in wanted or ()), default=0)
+    needed = _reachable(wanted, gradients, oldest) if wanted is not None else set[Edge]()
     # rules may then write where an optimizer keeps the gradient
     accumulates = wanted is None and not create_graph
     results: dict[Edge, Tensor] = {}
@@ -66,6 +68,9 @@ def run_backward(
                 g = _run_hooks(node, g, create_graph)
             if wanted is not None and node in wanted:
                 results[node] = _tensor(node, g)
+                known = type(node) is Leaf or node.saved is not None
+                if node.order == oldest or (known and needed.isdisjoint(node.edges)):
+                    continue  # nothing else that is wanted lies behind: its graph is not touched
             if type(node) is Leaf:
                 leaves.append((node, g))
                 continue
@@ -112,7 +117,7 @@ def run_backward(
                 replaced.append(node.edges[0])
             for i, rule, writes in vjp_calls:
                 edge = saved[i]
-                if needed is not None and edge not in needed:
+                if wanted is not None and edge not in needed:
                     continue
                 into = None
                 # Not if a hook runs, which may keep its gradient.
@@ -197,11 +202,10 @@ def _add_zeros(
             edge.saved = None
 
 
-def _reachable(wanted: Collection[Edge], roots: Iterable[Edge]) -> set[Edge]:
+def _reachable(wanted: Collection[Edge], roots: Iterable[Edge], oldest: int) -> set[Edge]:
     """Return the edges behind the roots that lead to a wanted edge: only they need a gradient."""
     nodes = list(roots)
     seen = set(nodes)
-    oldest = min((edge.order for edge in wanted), default=0)  # older edges cannot depend on it
     for node in nodes:  # a list that grows in the loop
         for edge in node.edges:
             if edge is not None and edge.order >= oldest and edge not in seen:

@@ -85,7 +85,7 @@ class Op:
         count = len(positional) if self.joint_backward else len(rules)
         self.inputs, self.positional = positional[:count], positional[count:]
         self.options = (*self.positional, *keywords)
-        taken = {"g", "xp", "into", "out", self.residual}
+        taken = {"g", "xp", "out", self.residual} | ({"into"} if not self.joint_backward else set())
         taken |= {f"{name}_{about}" for name in self.inputs for about in ("shape", "device")}
         if clash := taken & {*self.inputs, *self.options}:
             raise TypeError(
