@@ -39,9 +39,13 @@ def run_backward(
     if (mode := intercepting.get()) is not None:
         mode.before_backward(gradients)
     recorder = None if create_graph else active_recorder()  # for the rules of this pass
-    # older edges cannot depend on a wanted one
-    oldest = min((edge.order for edge in wanted or ()), default=0)
-    needed = _reachable(wanted, gradients, oldest) if wanted is not None else set[Edge]()
+    needed: set[Edge] = set()
+    oldest = 0
+    if wanted is not None:
+        oldest = min(
+            (edge.order for edge in wanted), default=0
+        )  # older edges depend on no wanted one
+        needed = _reachable(wanted, gradients, oldest)
     # rules may then write where an optimizer keeps the gradient
     accumulates = wanted is None and not create_graph
     results: dict[Edge, Tensor] = {}
