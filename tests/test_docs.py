@@ -12,6 +12,7 @@ import re
 import sys
 import tomllib
 import types
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,7 @@ def test_documented_parameters_are_those_of_the_signature() -> None:
     assert checked > 300
 
 
+@cache
 def source_docstrings(path: Path) -> dict[str, str]:
     """Return the docstrings of functions and classes at the top of a file, by name."""
     body = ast.parse(path.read_text(encoding="utf-8")).body

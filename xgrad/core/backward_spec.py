@@ -34,7 +34,7 @@ def reads(op: Op, rule: Rule) -> dict[str, str]:
 
 
 class BackwardSpec:
-    """What a node saves and which rules it runs, for one set of inputs that need a gradient.
+    """The saved values of a node and the rules it runs, for one set of inputs with gradients.
 
     - ``save(out, raws, inputs, options, residual, edges)`` returns the saved tuple of a call: see
       `Node`.
