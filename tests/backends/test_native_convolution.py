@@ -258,6 +258,14 @@ def test_convolution_has_the_bits_of_numpy(sliding: Window) -> None:
         check_convolution(sliding, rows_x, w, bias, rows_g)
 
 
+def test_the_gradient_for_a_weight_keeps_no_other_memory() -> None:
+    sliding = window((3, 3), (1, 1), (1, 1), (1, 1), (28, 28))
+    x, w, _, g = operands(sliding, 3, 6, 16, "float32")
+    gradient = convolution.convolution_weight(x, g, window=sliding, groups=1)
+    assert gradient.base is not None
+    assert gradient.base.nbytes == w.nbytes
+
+
 @pytest.mark.parametrize("sliding", CONVOLUTIONS[::5], ids=str)
 def test_convolution_of_views_has_the_bits_of_numpy(sliding: Window) -> None:
     x, w, bias, g = operands(sliding, 3, 6, 16, "float32")

@@ -294,9 +294,9 @@ class FlatParameters:
         """
         values = {**numbers, **arrays}
         tile, size = device.backend.tile_size, p.shape[0] if p.shape else 0
-        if not self.elementwise or tile is None or size < 2 * tile:
+        if not self.elementwise or tile is None or size <= tile:
             return dict(self._update_tile(device, update, p, g, values, options))
-        length = math.ceil(size / (size // tile))
+        length = math.ceil(size / math.ceil(size / tile))
         for part in [slice(start, start + length) for start in range(0, size, length)]:
             tiles = {**values, **{key: arrays[key][part] for key in self.arrays}}
             state = self._update_tile(device, update, p[part], g[part], tiles, options)

@@ -14,7 +14,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from xgrad.capture.numbers import Number
 from xgrad.capture.passes import optimize
 from xgrad.capture.program import Program, Value
 from xgrad.capture.recorder import Recorder
@@ -88,10 +87,10 @@ def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> bo
 class Blocks:
     """The C function for a block of elements, the places it accesses, and its `numbers`.
 
-    Each number is a 0-d array, to which a caller writes the value, with the number as traced.
+    Each number is a 0-d array, to which a caller writes the value, with the number's expression.
     """
 
-    numbers: Sequence[tuple[np.ndarray, Number]]
+    numbers: Sequence[tuple[np.ndarray, str]]
 
     def __init__(
         self,
@@ -101,7 +100,6 @@ class Blocks:
         lowering: Lowering,
         runtime: Runtime,
     ) -> None:
-        self._kept = function, places  # keeps constants alive
         memory = lowering.memory.array
         start = memory.__array_interface__["data"][0]
         number_of = {id(slot): i for i, slot in enumerate(arrays)}
@@ -111,6 +109,8 @@ class Blocks:
             source = number_of.get(id(place.operand), _SCRATCH if within else _CONSTANT)
             sources.append(source)
             offsets.append(place.address - start if source == _SCRATCH else place.address)
+        constants = [place for place, i in zip(places, sources, strict=True) if i == _CONSTANT]
+        self._kept = function, constants  # alive as long as their addresses are used
         integers = ctypes.c_int64 * len(places)
         self._sources, self._offsets = integers(*sources), integers(*offsets)
         self._run = ctypes.cast(function, ctypes.c_void_p).value
@@ -137,12 +137,12 @@ class Blocks:
             slot.array = array
         for slot in lowering.static:
             slot.array = slot.find()
-        instructions, numbers = list[Instruction](), list[tuple[np.ndarray, Number]]()
+        instructions, numbers = list[Instruction](), list[tuple[np.ndarray, str]]()
         number_of = dict(zip(map(id, lowering.parameters), program.numbers, strict=True))
         for x in (*lowering.before, *lowering.after):
             number = number_of.get(id(x.operands[-1])) if x.function is operator.setitem else None
             if number is not None and x.operands[1] == ():
-                numbers.append((x.operands[0], number))
+                numbers.append((x.operands[0], number.text))
             else:
                 instructions.append(x)
         (runs,) = fuse([instructions], lowering.memory.array, [], least=1)

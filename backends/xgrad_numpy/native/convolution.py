@@ -98,7 +98,7 @@ def weight_gradient(x: Any, g: Any, plane: Plane) -> Any:
     )
     scratch = _scratch(call, x.dtype)
     warn_of(function("weight_gradient", x.dtype)(call.struct, *addresses(x, g, out, scratch)))
-    return out[0]
+    return out[0].copy()  # a view would keep the products of all rows alive
 
 
 def scatter(g: Any, weight: Any, plane: Plane, size: Pair) -> Any:

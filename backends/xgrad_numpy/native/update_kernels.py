@@ -193,7 +193,7 @@ def compiled_update(
     blocks = Blocks.of(recorder, [known[i] for i in order], runtime)
     if blocks is None:
         return None
-    numbers = _function(names, "".join([f"{number.text}, " for _, number in blocks.numbers]))
+    numbers = _function(names, "".join([f"{text}, " for _, text in blocks.numbers]))
     holds = _function(
         names, " and ".join([f"({text}) is {truth}" for text, truth in recorder.conditions.items()])
     )
