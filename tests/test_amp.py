@@ -136,6 +136,8 @@ def test_float64_is_left_alone(device):
 
 
 def test_gradients_of_parameters_are_float32(device):
+    # for 3 seeds of 1000, a ReLU's input is so near to 0 that it has another sign in float16
+    xgrad.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 8), nn.LayerNorm(8), nn.ReLU(), nn.Linear(8, 3)).to(device)
     x, labels = array(*X, device=device), xgrad.asarray(LABELS, device=device)
     functional.cross_entropy(model(x), labels).backward()

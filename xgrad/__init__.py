@@ -52,11 +52,14 @@ from xgrad.backend.device import Device as device  # isort: skip
 from xgrad.core.tensor import Tensor as tensor  # isort: skip
 
 _providers.register(
+    autograd=autograd,
     dlpack="xgrad.ops.dlpack",
+    functions="xgrad",
     memory="xgrad.diagnostics.memory",
     numpy_protocol="xgrad.numpy_protocol",
     recomputation="xgrad.transforms.recomputation",
     standard_2024_12="xgrad.standard_2024_12",
+    writing=ops.writing,
 )
 
 if _typing.TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend.devices import device_of
+from xgrad.core import providers
 from xgrad.core.dtypes import SCALARS
-from xgrad.core.namespace import namespace
 from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor
 from xgrad.support.hints import shown
@@ -29,7 +29,10 @@ def as_tensor(op: str, name: str, x: Any) -> Tensor:
             f"{op}: expected a tensor, an array or a number for {name}, got {type(x).__name__}:"
             " make a tensor with xgrad.asarray"
         )
-    return namespace.asarray(x, device=device_of(x) or "cpu", copy=True)
+    copied: Tensor = providers.module("functions").asarray(
+        x, device=device_of(x) or "cpu", copy=True
+    )
+    return copied
 
 
 def check_tensor(op: str, name: str, x: Any) -> Tensor:
@@ -131,7 +134,7 @@ def to_tensors(op: Op, inputs: Sequence[Any], scalars: bool = False) -> list[Any
         if isinstance(x, np.generic):
             x = x.item()  # NumPy's scalars do not promote arrays either
         if type(x) in SCALARS:
-            x, scalars = (namespace.asarray(x) if scalars else x), False
+            x, scalars = (providers.module("functions").asarray(x) if scalars else x), False
         elif x is not None or not op.nullable:
             x = as_tensor(op.name, name, x)
         tensors.append(x)

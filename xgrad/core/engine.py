@@ -10,10 +10,10 @@ from typing import Any
 
 from xgrad.backend.device import Placement, intercepting
 from xgrad.backend.recording import active_recorder, as_arrays, recording, run_array_code
+from xgrad.core import providers
 from xgrad.core.dtypes import is_complex
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Edge, Leaf, Node, OutputEdge, clock
-from xgrad.core.namespace import errors, namespace
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor, from_placement
 
@@ -92,7 +92,7 @@ def run_backward(
                 pending[parent][node.index] = g
                 continue
             if clock.last_change > node.order:
-                errors().check_unchanged(node)
+                providers.module("errors").check_unchanged(node)
             if node.placement.device is not device:
                 device = node.placement.device
                 previous, context = context, None
@@ -101,7 +101,7 @@ def run_backward(
                 if device.device_context is not None:
                     context = device.device_context()
                     context.__enter__()
-                xp = namespace if create_graph else device.xp
+                xp = providers.module("functions") if create_graph else device.xp
             spec = node.spec
             values = spec.tensors(node) if create_graph else saved
             if type(g) is list:
@@ -162,7 +162,7 @@ def run_backward(
             _accumulate(leaves)
     except Exception as error:
         error.add_note(f"in the backward pass, at {node!r}")
-        errors().note_memory(error, device)
+        providers.module("errors").note_memory(error, device)
         raise
     finally:
         del running[:]

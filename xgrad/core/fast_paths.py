@@ -14,7 +14,7 @@ from xgrad.backend.device import intercepting
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Node, clock
 from xgrad.core.precision import autocast_dtypes
-from xgrad.core.views import Views, is_view, link
+from xgrad.core.views import is_view, link
 
 _numbers, _recording, _intercepting, _new = (
     clock.numbers,
@@ -28,19 +28,15 @@ _casting = autocast_dtypes.get
 _NONE: Any = {1: None, 2: None, 3: None}  # specs of ops without rules, which are not recorded
 
 
-def unary_fast_path(
-    name: str, find: Callable[[], Any], views: Views = False, autocast: bool = False
-) -> Callable[..., Any]:
-    """Return the call of a function of one input.
-
-    `find` returns the function, which the slow path and casts of `autocast` call.
-    """
+def unary_fast_path(function: Any) -> Callable[..., Any]:
+    """Return the call of a function of one input."""
+    views, autocast = function.views, bool(function.autocast)
     cache: dict[Any, Any] = {}  # by placement
 
     def call_unary(x: Any, /, *more: Any, **named: Any) -> Any:
         try:
             a, placement, edge = x._data, x._placement, x._edge
-            kernel, specs, array_type, tensor, function = cache[placement]
+            kernel, specs, array_type, tensor, _ = cache[placement]
             if (mode := _intercepting()) is not None and placement.device is not mode.device:
                 raise LookupError
             if autocast and _casting() is not None:
@@ -76,19 +72,14 @@ def unary_fast_path(
             if views and (views is True or is_view(x, out, function, options)):
                 link(x, result, function, options)
             return result
-        return _slow_path(find(), cache, (x, *more), named)
+        return _slow_path(function, cache, (x, *more), named)
 
-    call_unary.__name__ = call_unary.__qualname__ = name
     return call_unary
 
 
-def binary_fast_path(
-    name: str, find: Callable[[], Any], autocast: bool = False
-) -> Callable[..., Any]:
-    """Return the call of a function of two inputs, of which the second may be a number.
-
-    `find` and `autocast` are the same as in `unary_fast_path`.
-    """
+def binary_fast_path(function: Any) -> Callable[..., Any]:
+    """Return the call of a function of two inputs, of which the second may be a number."""
+    autocast = bool(function.autocast)
     cache: dict[Any, Any] = {}
 
     def call_binary(x1: Any, x2: Any, /) -> Any:
@@ -132,9 +123,8 @@ def binary_fast_path(
                 node.spec, node.shape, node.placement = spec, out.shape, placement
                 node.order, node.hooks, node.changed = next(_numbers), None, 0
             return result
-        return _slow_path(find(), cache, (x1, x2), {})
+        return _slow_path(function, cache, (x1, x2), {})
 
-    call_binary.__name__ = call_binary.__qualname__ = name
     return call_binary
 
 
@@ -166,12 +156,11 @@ def _slow_path(
         and all(getattr(x, "_placement", placement) is placement for x in inputs)
     ):
         specs = function.specs[placement.complex and function.holomorphic] if rules else _NONE
-        last = function if len(function.inputs) == 1 else made.dtype
         cache[placement] = (
             function.kernel(device, not placement.complex),
             specs,
             device.array_type,
             type(result),
-            last,
+            made.dtype,
         )
     return result

@@ -10,14 +10,14 @@ from typing import Any
 from xgrad.backend.device import Device, intercepting
 from xgrad.backend.devices import transfer
 from xgrad.backend.recording import active_recorder
+from xgrad.core import providers
 from xgrad.core.arguments import to_tensors
 from xgrad.core.backward_spec import BackwardSpec, outputs, reads
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import MultiOutputNode, Node, record
-from xgrad.core.namespace import errors, namespace
+from xgrad.core.methods import Methods
 from xgrad.core.op import Op, Rule
-from xgrad.core.operators import Operators
 from xgrad.core.precision import WIDE, are_half, autocast_dtypes, call_in_float32, cast_inputs
 from xgrad.core.promotion import are_bools, promote
 from xgrad.core.tensor import from_placement
@@ -141,11 +141,12 @@ class Function(Op):
         device = dtype = residual = recorder = None
         mixed, mask, bit, raws, edges, exempt = False, 0, 1, [], [], self._undecisive
         for x in inputs:
-            if isinstance(x, Operators):  # a tensor: faster, since this base has no metaclass
+            if isinstance(x, Methods):  # a tensor: faster, since this base has no metaclass
                 raw, placement, edge = x._data, x._placement, x._edge  # type: ignore[attr-defined]
                 if placement.device is not device:
                     if device is not None:
-                        return self(*errors().on_one_device(self, inputs), **options)
+                        inputs = providers.module("errors").on_one_device(self, inputs)
+                        return self(*inputs, **options)
                     device = placement.device
                 if not bit & exempt:
                     mixed = mixed or (dtype is not None and placement.dtype is not dtype)
@@ -173,7 +174,7 @@ class Function(Op):
             device, raws, given = recorder.enter(device, raws, options)
         if self.lowest is not None and (mixed or dtype not in device.floats):
             if self.of_bools is not None and are_bools(raws, device):
-                return getattr(namespace, self.of_bools)(*inputs)
+                return getattr(providers.module("functions"), self.of_bools)(*inputs)
             if self.instead_for_bools and are_bools(raws, device):
                 raise TypeError(
                     f"{self.name}: expected numbers, got bools: {self.instead_for_bools}"
@@ -196,7 +197,7 @@ class Function(Op):
                 with device.device_context():
                     out = kernel(*raws, **given)
         except Exception as error:
-            explained = errors().explain(self, error, inputs, options)
+            explained = providers.module("errors").explain(self, error, inputs, options)
             try:
                 if explained is error:
                     raise
@@ -255,7 +256,7 @@ def _as_device_arrays(function: Function, out: Any, device: Device) -> Any:
     if isinstance(out, (tuple, list)):
         return tuple([_as_device_arrays(function, part, device) for part in out])
     if type(out) in SCALARS:
-        return namespace.asarray(out, device=device)._data
+        return providers.module("functions").asarray(out, device=device)._data
     raise TypeError(
         f"{function.name}: expected an array, or a tuple of them, of forward, got"
         f" {type(out).__name__}"

@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from xgrad.core import providers
 from xgrad.core.dtypes import float16, float32, standard
-from xgrad.core.namespace import namespace
-
-if TYPE_CHECKING:
-    from xgrad.core.namespace import Tensor
+from xgrad.core.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,7 +54,7 @@ def _cast(x: Tensor, dtypes: Mapping[str, Any], narrow: bool) -> Tensor:
     if target is None or x.dtype not in (float16, float32):
         return x
     target = target if narrow else float32
-    return x if x.dtype == target else namespace.astype(x, target)
+    return x if x.dtype == target else providers.module("functions").astype(x, target)
 
 
 def widened(*inputs: Any) -> tuple[Any, ...]:
@@ -121,17 +119,16 @@ def are_half(values: Sequence[Any]) -> bool:
 
 
 def _widen(x: Any) -> Any:
-    return namespace.astype(x, float32) if hasattr(x, "_placement") and x._placement.half else x
+    half = hasattr(x, "_placement") and x._placement.half
+    return providers.module("functions").astype(x, float32) if half else x
 
 
 def _narrow(out: Any) -> Any:
     """Round a result of float32, or each of several."""
     if isinstance(out, tuple):
         return tuple(map(_narrow, out))
-    result: Tensor = (
-        namespace.astype(out, float16) if out._placement.dtype == out.device.floats[0] else out
-    )
-    return result
+    wide = out._placement.dtype == out.device.floats[0]
+    return providers.module("functions").astype(out, float16) if wide else out
 
 
 def call_in_float32(

@@ -1,7 +1,7 @@
-"""Modules above the core that it needs at some calls, by what they provide.
+"""Modules that the core needs at some calls and does not import, by what they provide.
 
-The core imports no module of a layer above it. `xgrad/__init__.py` registers such modules here, and
-each is loaded at the first call that needs it.
+They belong to higher layers, or are rarely needed. `xgrad/__init__.py` registers the ones of higher
+layers; each is loaded at the first call that needs it.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-_modules: dict[str, str] = {}
+_modules: dict[str, str | ModuleType] = {"errors": "xgrad.core.errors"}
 
 
-def register(**modules: str) -> None:
-    """Register modules by what they provide, such as ``dlpack="xgrad.ops.dlpack"``."""
+def register(**modules: str | ModuleType) -> None:
+    """Register modules, or their names, by what they provide: ``dlpack="xgrad.ops.dlpack"``."""
     _modules.update(modules)
 
 
 def module(name: str) -> ModuleType:
     """Return the module that provides something, and load it at the first call."""
-    return import_module(_modules[name])
+    found = _modules[name]
+    if isinstance(found, str):
+        found = _modules[name] = import_module(found)
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from weakref import ref
 
@@ -12,14 +12,12 @@ import numpy as np
 from xgrad.backend.device import Device, Placement, batching
 from xgrad.backend.recording import refuse
 from xgrad.core import providers
-from xgrad.core.aliases import Aliases
 from xgrad.core.dtypes import defaults
-from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Edge, HookHandle, Leaf, Node, OutputEdge, RetainedGradient
 from xgrad.core.lost_gradients import user_location, warn_lost_gradient, warn_missing_gradient
-from xgrad.core.namespace import namespace
+from xgrad.core.methods import Methods
 from xgrad.core.views import NO_OPTIONS, base_of, has_family, link
-from xgrad.support.hints import shown
+from xgrad.support.hints import HintedTensor, shown
 
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 _new: Any = object.__new__
@@ -35,7 +33,7 @@ _ADVICE = {
 }
 
 
-class Tensor(Aliases):
+class Tensor(Methods, HintedTensor):
     """An array on a device, with the recorded graph of its computation.
 
     Parameters
@@ -101,7 +99,7 @@ class Tensor(Aliases):
         device: str | Device | None = None,
         requires_grad: bool = False,
     ) -> None:
-        copied = namespace.asarray(data, dtype=dtype, device=device, copy=True)
+        copied = providers.module("functions").asarray(data, dtype=dtype, device=device, copy=True)
         if copied._edge is not None:
             raise ValueError(
                 f"{type(self).__name__}: expected values, got tensors that require a gradient, from"
@@ -139,20 +137,6 @@ class Tensor(Aliases):
         """The number of elements."""
         return math.prod(self._data.shape)
 
-    @property
-    def T(self) -> Tensor:
-        """The transpose of a matrix."""
-        if len(self._data.shape) != 2:
-            raise ValueError(
-                f"T: expected a matrix, got shape {self.shape}: use .mT or permute_dims"
-            )
-        return namespace.matrix_transpose(self)
-
-    @property
-    def mT(self) -> Tensor:
-        """The transpose of each matrix in the last two axes."""
-        return namespace.matrix_transpose(self)
-
     def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
         if api_version not in _API_VERSIONS:
             raise ValueError(
@@ -160,7 +144,15 @@ class Tensor(Aliases):
                 f" {shown(api_version)}"
             )
         newest = api_version in (None, _API_VERSIONS[-1])
-        return namespace if newest else providers.module("standard_2024_12")
+        return providers.module("functions" if newest else "standard_2024_12")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Answer a ufunc of NumPy, such as ``np.exp(tensor)`` and ``ndarray + tensor``."""
+        return providers.module("numpy_protocol").call_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        """Answer another function of NumPy, such as ``np.sum(tensor)``."""
+        return providers.module("numpy_protocol").call_function(function, args, options)
 
     def __dlpack__(
         self,
@@ -258,7 +250,7 @@ class Tensor(Aliases):
         if holder is not None:
             if value is not None:
                 if isinstance(value, Tensor) and value._placement.device.level:
-                    value = namespace.ops.writing.as_new_value(self, value, "grad")
+                    value = providers.module("writing").as_new_value(self, value, "grad")
                 self._check_gradient("grad", value)
             holder.grad = value
         elif value is not None:
@@ -338,7 +330,7 @@ class Tensor(Aliases):
         See `xgrad.autograd.backward`. `gradient` is the gradient of this tensor, of the same shape,
         dtype and device; the default for a scalar is 1.
         """
-        namespace.autograd.backward(
+        providers.module("autograd").backward(
             self, gradient, retain_graph=retain_graph, create_graph=create_graph
         )
 
@@ -409,7 +401,7 @@ class Tensor(Aliases):
             return view
         _, function, options = self._view
         if function is None:
-            return base.data
+            return base.data  # type: ignore[no-any-return]
         link(base.data, view, function, options)  # to the base, which outlives this tensor
         return view
 
@@ -418,13 +410,13 @@ class Tensor(Aliases):
         new = (
             value
             if isinstance(value, Tensor)
-            else namespace.asarray(value, device=self.device, copy=True)
+            else providers.module("functions").asarray(value, device=self.device, copy=True)
         )
         if (self._edge or self._leaf) is not None and new.dtype.kind not in "fc":
             raise TypeError(
                 f"data: expected a floating dtype where a gradient is wanted, got {new.dtype}"
             )
-        namespace.ops.writing.set_data(self, new)
+        providers.module("writing").set_data(self, new)
 
     # Conversions
 
@@ -433,22 +425,6 @@ class Tensor(Aliases):
         refuse("the value of a tensor is read")
         host: np.ndarray = self.device.backend.to_host(self._data)
         return host
-
-    def to(self, device: str | Device | None = None, *, dtype: Any = None) -> Tensor:
-        """Return this tensor on another device, in another dtype, or both; differentiable."""
-        if not isinstance(device, (str, Device, type(None))):  # to(float32), as in PyTorch
-            device, dtype = None, device
-        moved = self if device is None else namespace.to_device(self, device)
-        return moved if dtype is None else namespace.astype(moved, dtype, copy=False)
-
-    def to_device(self, device: str | Device, /, *, stream: Any = None) -> Tensor:
-        """Return this tensor on another device: the standard's name for `to`."""
-        if stream is not None:
-            raise ValueError(f"to_device: expected stream=None, got {shown(stream)}")
-        return self.to(device)
-
-    def cpu(self) -> Tensor:
-        return self.to("cpu")
 
     def numpy(self) -> np.ndarray:
         """Return the values as a NumPy array, on the CPU as a read-only view.
@@ -524,12 +500,6 @@ class Tensor(Aliases):
             raise TypeError("len: expected at least one axis, got a 0-d tensor")
         return int(self._data.shape[0])
 
-    def __iter__(self) -> Iterator[Tensor]:
-        if self.ndim == 1 or (self._edge is not None and grad_enabled.get() and self.ndim):
-            # one gradient for all rows, not one of full size for each
-            return iter(namespace.ops.unstack(self))
-        return (self[i, ...] if self.ndim > 1 else self[i] for i in range(len(self)))
-
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_leaf:
             raise RuntimeError(
@@ -559,5 +529,5 @@ def from_placement(
 
 
 def _rebuild(cls: type[Tensor], host: np.ndarray, device: Device, requires_grad: bool) -> Tensor:
-    raw = namespace.asarray(host, device=device)._data
+    raw = providers.module("functions").asarray(host, device=device)._data
     return from_array(raw, device, cls=cls).requires_grad_(requires_grad)

@@ -6,15 +6,14 @@ views.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from weakref import ref
 
 import numpy as np
 
 from xgrad.core.graph import Leaf
 
-if TYPE_CHECKING:
-    from xgrad.core.namespace import Tensor
+Tensor = Any  # from `tensor`, which imports this module
 
 #: Whether a function returns a view of its input: always, or where the result shares its memory.
 Views = bool | Literal["shared"]
@@ -34,7 +33,7 @@ def is_view(x: Tensor, out: Any, function: Any, options: dict[str, Any]) -> bool
     if _is_packed(x):
         array = layout(x)
         return np.may_share_memory(array, function.forward(np, array, **options))
-    return x._placement.device.backend.shares_memory(x._data, out)
+    return bool(x._placement.device.backend.shares_memory(x._data, out))
 
 
 def _root(x: Tensor) -> Tensor:
@@ -86,7 +85,7 @@ def layout(x: Tensor) -> np.ndarray:
     return array
 
 
-def unlink(x: Tensor) -> Tensor:
+def unlink(x: Any) -> Any:
     """Make a view an independent tensor, and return it."""
     if (base := base_of(x)) is not None:
         base._views[:] = [reference for reference in base._views if reference() is not x]
@@ -96,8 +95,8 @@ def unlink(x: Tensor) -> Tensor:
 
 def taken_by(view: Tensor) -> tuple[Any, dict[str, Any]]:
     """Return the function that took a view, None of ``.data``, and its options."""
-    assert view._view is not None
-    return view._view[1:]
+    _, function, options = view._view
+    return function, options
 
 
 def base_of(x: Tensor) -> Tensor | None:
@@ -106,7 +105,7 @@ def base_of(x: Tensor) -> Tensor | None:
     if not view:
         return None
     base, function, _ = view
-    return base if function is not None else base()  # type: ignore[no-any-return]
+    return base if function is not None else base()
 
 
 def views_of(x: Tensor) -> list[Tensor]:

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from xgrad.ops import writing
+from xgrad.core import methods as _core
+from xgrad.ops import methods, torch_methods, writing
 from xgrad.ops.creation import *
 from xgrad.ops.dtype_functions import *
 from xgrad.ops.elementwise import *
@@ -19,7 +20,8 @@ from xgrad.support import hints
 if TYPE_CHECKING:
     from xgrad.ops.nn import linear, log_softmax, softmax
 
-put = writing.put  # methods of tensors look up `ops.writing`
+put = writing.put
+_core.define_methods(_core.Methods, {**torch_methods.METHODS, **methods.METHODS})
 
 __all__ = [
     "getitem", "index_add", "linear", "log_softmax", "put", "scatter", "setitem", "softmax",

@@ -8,8 +8,8 @@ from typing import Any
 from xgrad.backend.overridable import overridable
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, is_half
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.ops import creation, searching
 from xgrad.ops.declare import derivative
 from xgrad.ops.dropout import check_probability, dropout_mask
 from xgrad.random.generator import next_call
@@ -143,8 +143,8 @@ def additive_mask(mask: Tensor, masked: bool, dtype: Any) -> Tensor:
     """Return a mask to add to scores; bools become minus infinity where they equal `masked`."""
     if mask.dtype.kind != "b":
         return mask
-    zeros = namespace.zeros(mask.shape, dtype=dtype, device=mask.device)
-    return namespace.where(mask if masked else ~mask, -math.inf, zeros)
+    zeros = creation.zeros(mask.shape, dtype=dtype, device=mask.device)
+    return searching.where(mask if masked else ~mask, -math.inf, zeros)
 
 
 def scaled_dot_product_attention(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from xgrad import ops
 from xgrad.backend import DeviceError
 from xgrad.core.arguments import as_tensor
-from xgrad.core.dtypes import SCALARS
-from xgrad.core.namespace import namespace
+from xgrad.core.dtypes import SCALARS, float64
 from xgrad.core.tensor import Tensor
+from xgrad.ops import dtype_functions, statistical
 
 __all__ = ["allclose", "isclose"]
 
@@ -69,8 +70,8 @@ def isclose(
         raise TypeError(
             "isclose: expected at least one tensor for x1 and x2: make one with xgrad.asarray"
         )
-    xp, dtype = namespace, namespace.result_type(*tensors)
-    dtype = dtype if dtype.kind in "fc" else xp.float64
+    xp, dtype = ops, dtype_functions.result_type(*tensors)
+    dtype = dtype if dtype.kind in "fc" else float64
     a, b = [
         (
             xp.astype(x.detach(), dtype)
@@ -92,7 +93,7 @@ def isclose(
         ) from None
     finite = xp.isfinite(b)
     limit = xp.where(finite, b, 0)  # inf - inf would be NaN, with a warning
-    near = finite & (xp.abs(a - limit) <= atol + rtol * xp.abs(limit)) | (a == b)
+    near: Tensor = finite & (xp.abs(a - limit) <= atol + rtol * xp.abs(limit)) | (a == b)
     return near | xp.isnan(a) & xp.isnan(b) if equal_nan else near
 
 
@@ -142,4 +143,4 @@ def allclose(
     >>> xgrad.allclose(xgrad.asarray([1.0, 2.0]), xgrad.asarray([1.000001, 2.0]))
     True
     """
-    return bool(namespace.all(isclose(x1, x2, rtol, atol, equal_nan)))
+    return bool(statistical.all(isclose(x1, x2, rtol, atol, equal_nan)))

@@ -10,8 +10,16 @@ from string import ascii_letters
 
 import numpy as np
 
-from xgrad.core.namespace import namespace
+from xgrad.core import dtypes
 from xgrad.core.tensor import Tensor
+from xgrad.ops import (
+    dtype_functions,
+    elementwise,
+    manipulation,
+    matrix_products,
+    statistical,
+    tensor_conversion,
+)
 from xgrad.ops.linalg import diagonal
 from xgrad.ops.manipulation import on_one_device
 from xgrad.support.hints import shown
@@ -76,10 +84,10 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     tensors = on_one_device("einsum", "operands", operands)
     shapes = tuple([x.shape for x in tensors])
     terms, result, sizes = _parse_subscripts(subscripts, shapes)
-    dtype = namespace.result_type(*tensors)
-    dtype = namespace.int64 if dtype.kind == "b" else dtype
+    dtype = dtype_functions.result_type(*tensors)
+    dtype = dtypes.int64 if dtype.kind == "b" else dtype
     parts = [
-        _diagonals(namespace.astype(x, dtype, copy=False), term, sizes)
+        _diagonals(tensor_conversion.astype(x, dtype, copy=False), term, sizes)
         for x, term in zip(tensors, terms, strict=True)
     ]
     for i, (x, term) in enumerate(parts):
@@ -88,7 +96,7 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
             *(letter for j, part in enumerate(parts) if j != i for letter in part[1]),
         }
         if summed := tuple([axis for axis, letter in enumerate(term) if letter not in others]):
-            parts[i] = namespace.sum(x, axis=summed, dtype=dtype), _drop_letters(term, summed)
+            parts[i] = statistical.sum(x, axis=summed, dtype=dtype), _drop_letters(term, summed)
     for step in _path(tuple([labels for _, labels in parts]), result, tuple(sizes.items())):
         chosen = [parts[i] for i in step]
         parts = [part for i, part in enumerate(parts) if i not in step]
@@ -97,7 +105,7 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
             chosen[:2] = [_contract_pair(chosen[0], chosen[1], kept, sizes)]
         parts += chosen
     ((x, labels),) = parts
-    return namespace.permute_dims(x, tuple([labels.index(letter) for letter in result]))
+    return manipulation.permute_dims(x, tuple([labels.index(letter) for letter in result]))
 
 
 @lru_cache(256)
@@ -168,11 +176,11 @@ def _diagonals(x: Tensor, term: str, sizes: dict[str, int]) -> Labelled:
     while repeated := [letter for letter in term if term.count(letter) > 1]:
         pair = term.index(repeated[0]), term.rindex(repeated[0])
         x, term = (
-            diagonal(namespace.moveaxis(x, pair, (-2, -1))),
+            diagonal(manipulation.moveaxis(x, pair, (-2, -1))),
             _drop_letters(term, pair) + repeated[0],
         )
     dropped = tuple([i for i, letter in enumerate(term) if x.shape[i] == 1 != sizes[letter]])
-    return namespace.squeeze(x, axis=dropped) if dropped else x, _drop_letters(term, dropped)
+    return manipulation.squeeze(x, axis=dropped) if dropped else x, _drop_letters(term, dropped)
 
 
 def _drop_letters(term: str, positions: Sequence[int]) -> str:
@@ -213,10 +221,10 @@ def _contract_pair(
         order = [term.index(letter) for group in (batch, *groups) for letter in group]
         lengths = [math.prod([sizes[letter] for letter in group]) for group in groups]
         shape = (*[sizes[letter] for letter in batch], *lengths)
-        x = x if order == sorted(order) else namespace.permute_dims(x, tuple(order))
-        return x if x.shape == shape else namespace.reshape(x, shape)
+        x = x if order == sorted(order) else manipulation.permute_dims(x, tuple(order))
+        return x if x.shape == shape else manipulation.reshape(x, shape)
 
-    product = namespace.matmul if summed else namespace.multiply
+    product = matrix_products.matmul if summed else elementwise.multiply
     out = product(arranged(x1, term1, rows, summed), arranged(x2, term2, summed, columns))
     shape = tuple([sizes[letter] for letter in labels])
-    return out if out.shape == shape else namespace.reshape(out, shape), labels
+    return out if out.shape == shape else manipulation.reshape(out, shape), labels

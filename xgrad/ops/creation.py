@@ -11,10 +11,10 @@ import numpy as np
 from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device
 from xgrad.backend.recording import run_array_code
+from xgrad.core import providers
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER, KINDS, defaults, get_default_dtype
 from xgrad.core.grad_mode import grad_enabled
-from xgrad.core.namespace import errors
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.core.views import unlink
 from xgrad.ops.declare import derivative
@@ -66,7 +66,7 @@ def _create(
             raw = run_array_code(target, _call, name, args, options)
     except Exception as error:
         if type(error).__module__ != "builtins":
-            errors().note_memory(error, target)
+            providers.module("errors").note_memory(error, target)
             raise
         raise type(error)(f"{name}: {error}") from error
     tensor = from_array(raw, target)
@@ -284,7 +284,7 @@ def full(
                 " broadcast_to"
             )
         value = asarray(fill_value, dtype=dtype, device=device, copy=True)
-        filled = unlink(broadcast_to(value, _lengths(shape)))
+        filled: Tensor = unlink(broadcast_to(value, _lengths(shape)))
         return filled.detach().requires_grad_() if requires_grad else filled
     fill_value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     value_dtype = asarray(fill_value).dtype

@@ -95,11 +95,7 @@ def make_callable(function: Function, doc: str | None, module: str) -> Callable[
     if (all(f.rules) if one else two and all(f.rules) == any(f.rules)) and not (
         f.joint_backward or f.residual or f.cross_device
     ):
-        call = (
-            binary_fast_path(f.name, lambda: function, bool(f.autocast))
-            if two
-            else unary_fast_path(f.name, lambda: function, f.views, bool(f.autocast))
-        )
+        call = binary_fast_path(function) if two else unary_fast_path(function)
     else:
         call = lambda *inputs, **options: function(*inputs, **options)  # noqa: E731
     function.public = call

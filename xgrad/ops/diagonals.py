@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from xgrad.core.arguments import as_int, as_tensor, front_axis
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
-from xgrad.ops import linalg
+from xgrad.ops import creation, indexing, linalg, manipulation, tensor_conversion
 
 __all__ = ["diag", "diagonal"]
 
@@ -60,7 +59,7 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
             f"diagonal: expected two different axes, got axis1 {axis1} and axis2 {axis2}"
         )
     last = (x.ndim - 2, x.ndim - 1)
-    matrices = x if (rows, columns) == last else namespace.moveaxis(x, (rows, columns), last)
+    matrices = x if (rows, columns) == last else manipulation.moveaxis(x, (rows, columns), last)
     return linalg.diagonal(matrices, offset=as_int("diagonal", "offset", offset))
 
 
@@ -101,7 +100,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     """
     x, k = as_tensor("diag", "x", x), as_int("diag", "k", k)
     if x.ndim == 2:
-        return namespace.asarray(linalg.diagonal(x, offset=k), copy=True)
+        return tensor_conversion.asarray(linalg.diagonal(x, offset=k), copy=True)
     if x.ndim != 1:
         raise ValueError(
             f"diag: expected a vector or a matrix, got shape {x.shape}: see linalg.diagonal for"
@@ -109,7 +108,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
         )
     n = x.shape[0] + abs(k)
     start = k if k >= 0 else -k * n
-    zeros = namespace.zeros(n * n, dtype=x.dtype, device=x.device)
+    zeros = creation.zeros(n * n, dtype=x.dtype, device=x.device)
     stop = min(start + x.shape[0] * (n + 1), n * n)  # the standard defines no slices beyond the end
-    flat = namespace.ops.setitem(zeros, slice(start, stop, n + 1), x)
-    return namespace.reshape(flat, (n, n))
+    flat = indexing.setitem(zeros, slice(start, stop, n + 1), x)
+    return manipulation.reshape(flat, (n, n))

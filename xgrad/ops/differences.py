@@ -6,8 +6,8 @@ from typing import Any
 
 from xgrad.core.arguments import as_tensor, axis_error, front_axis
 from xgrad.core.dtypes import SCALARS
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.ops import joining, manipulation, tensor_conversion
 from xgrad.ops.declare import derivative, slice_axis
 from xgrad.ops.joining import concat
 from xgrad.ops.matrix_products import as_floating
@@ -158,7 +158,7 @@ def gradient(
     if edge_order not in (1, 2):
         raise ValueError(f"gradient: expected an edge_order of 1 or 2, got {shown(edge_order)}")
     spacings = [
-        s if type(s) in SCALARS else namespace.asarray(s, device=x.device)
+        s if type(s) in SCALARS else tensor_conversion.asarray(s, device=x.device)
         for s in spacing or (1.0,)
     ]
     if len(spacings) == 1 and not getattr(spacings[0], "shape", ()):
@@ -186,18 +186,18 @@ def _gradient_along(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tens
                 f"gradient: expected coordinates of shape ({n},) along axis {axis}, got"
                 f" {spacing.shape}"
             )
-        steps = namespace.reshape(
-            namespace.diff(spacing), tuple([n - 1 if a == axis else 1 for a in range(x.ndim)])
+        steps = manipulation.reshape(
+            diff(spacing), tuple([n - 1 if a == axis else 1 for a in range(x.ndim)])
         )
         before, after = steps[slice_axis(axis, None, -1)], steps[slice_axis(axis, 1)]
         share = before / (before + after)  # the weight of the slope after a point
-        slopes = namespace.diff(x, axis=axis) / steps
+        slopes = diff(x, axis=axis) / steps
         inner = (
             slopes[slice_axis(axis, None, -1)] * (1 - share) + slopes[slice_axis(axis, 1)] * share
         )
         shares: Any = share[first], 1 - share[last]
     else:
-        slopes = namespace.diff(x, axis=axis) / spacing
+        slopes = diff(x, axis=axis) / spacing
         inner = (x[slice_axis(axis, 2)] - x[slice_axis(axis, None, -2)]) / (2 * spacing)
         shares = 0.5, 0.5
     ends = slopes[first], slopes[last]
@@ -207,4 +207,4 @@ def _gradient_along(x: Tensor, axis: int, spacing: Any, edge_order: int) -> Tens
             ends[0] + (ends[0] - inside[0]) * shares[0],
             ends[1] + (ends[1] - inside[1]) * shares[1],
         )
-    return namespace.concat([ends[0], inner, ends[1]], axis=axis)
+    return joining.concat([ends[0], inner, ends[1]], axis=axis)

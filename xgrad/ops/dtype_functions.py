@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xgrad.core import providers
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import (
     COMPLEX,
@@ -18,7 +19,6 @@ from xgrad.core.dtypes import (
     is_of_kind,
     standard,
 )
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 
 __all__ = ["can_cast", "finfo", "iinfo", "isdtype", "result_type"]
@@ -260,7 +260,8 @@ def as_operand(op: str, name: str, x: Any, other: Tensor) -> Tensor:
         return as_tensor(op, name, x)
     dtype = result_type(other, x)
     try:
-        return namespace.asarray(x, dtype=dtype, device=other.device)
+        operand: Tensor = providers.module("functions").asarray(x, dtype=dtype, device=other.device)
+        return operand
     except OverflowError:
         raise OverflowError(
             f"{op}: expected a number for {name} that {dtype}, the other's dtype, holds, got {x}"

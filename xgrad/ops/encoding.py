@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.backend.recording import check_true
+from xgrad.core import dtypes
 from xgrad.core.arguments import as_int, as_tensor, front_axis
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.ops import creation, manipulation, statistical, tensor_conversion
 
 __all__ = ["one_hot"]
 
@@ -63,19 +64,19 @@ def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1
     if num_classes < 0:
         raise ValueError(f"one_hot: expected num_classes of 0 or more, got {num_classes}")
     # The range of uint8 may be too short for the classes.
-    x = namespace.astype(x, namespace.int64, copy=False)
+    x = tensor_conversion.astype(x, dtypes.int64, copy=False)
     backend = x.device.backend
-    inside = namespace.all((x >= 0) & (x < num_classes))
+    inside = statistical.all((x >= 0) & (x < num_classes))
     if not backend.asynchronous and not check_true(inside.device, inside._data):
-        bounds = [namespace.min(x), namespace.max(x)]
+        bounds = [statistical.min(x), statistical.max(x)]
         got = (
             "others"
             if x.device.level
             else "values from {} to {}".format(*[bound.item() for bound in bounds])
         )
         raise IndexError(f"one_hot: expected x below {num_classes}, and not below 0, got {got}")
-    classes = namespace.arange(num_classes, dtype=namespace.int64, device=x.device)
-    hits = namespace.expand_dims(x, axis=-1) == classes
-    return namespace.astype(
-        namespace.moveaxis(hits, -1, axis), namespace.float32 if dtype is None else dtype
+    classes = creation.arange(num_classes, dtype=dtypes.int64, device=x.device)
+    hits = manipulation.expand_dims(x, axis=-1) == classes
+    return tensor_conversion.astype(
+        manipulation.moveaxis(hits, -1, axis), dtypes.float32 if dtype is None else dtype
     )

@@ -11,12 +11,13 @@ import numpy as np
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device, batching
 from xgrad.backend.recording import active_recorder, cast, copy_of, run_array_code
+from xgrad.core import providers
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import KINDS, NAMES, SCALAR_KINDS, SCALARS
 from xgrad.core.function import Function
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
+from xgrad.ops import manipulation
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.dtype_functions import as_operand
 
@@ -44,10 +45,10 @@ def _native_key_part(key: Any, device: Device) -> Any:
     if isinstance(key, (np.integer, np.bool_)):
         return key.item()
     if isinstance(key, (list, tuple, range)):
-        numbers = namespace.asarray(
+        numbers = providers.module("functions").asarray(
             list(key), device=None if any(isinstance(part, Tensor) for part in key) else device
         )
-        key = numbers if numbers.size else namespace.astype(numbers, np.int64)
+        key = numbers if numbers.size else providers.module("functions").astype(numbers, np.int64)
     if isinstance(key, Tensor):
         if key.device is not device and device.level > key.device.level:
             key = device.lift(key)  # type: ignore[attr-defined]
@@ -408,7 +409,9 @@ def index_add(x: Tensor, key: Any, value: Any) -> Tensor:
         else value
     )
     return x + _scatter(
-        namespace.broadcast_to(value, _getitem(x.detach(), key=key).shape), key=key, shape=x.shape
+        manipulation.broadcast_to(value, _getitem(x.detach(), key=key).shape),
+        key=key,
+        shape=x.shape,
     )
 
 

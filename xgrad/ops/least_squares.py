@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from xgrad.core.arguments import as_tensor
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.ops import decompositions, elementwise, linalg, statistical
 from xgrad.ops.matrix_products import as_floating
 
 
@@ -76,13 +76,13 @@ def lstsq(x1: Tensor, x2: Tensor, /, *, rcond: float | None = None) -> LstsqResu
             f" matrices of shape (..., m, k) for x2, got {x1.shape} and {x2.shape}"
         )
     x2 = x2[:, None] if vector else x2
-    solution = namespace.linalg.pinv(x1, rtol=rcond) @ x2
-    residuals = namespace.sum(namespace.square(namespace.abs(x1 @ solution - x2)), axis=-2)
+    solution = linalg.pinv(x1, rtol=rcond) @ x2
+    residuals = statistical.sum(elementwise.square(elementwise.abs(x1 @ solution - x2)), axis=-2)
     if vector:
         solution, residuals = solution[..., 0], residuals[..., 0]
     return LstsqResult(
         solution,
         residuals,
-        namespace.linalg.matrix_rank(x1, rtol=rcond),
-        namespace.linalg.svdvals(x1),
+        linalg.matrix_rank(x1, rtol=rcond),
+        decompositions.svdvals(x1),
     )

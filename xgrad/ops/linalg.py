@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xgrad.core.dtypes import FLOATING, is_complex
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.ops import statistical
 from xgrad.ops.declare import call_op, derivative, diagonal_key
 from xgrad.ops.indexing import _scatter
 from xgrad.ops.matrix_products import adjoint, check_matrices, check_square, conjugate, identity
@@ -100,7 +100,7 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     >>> xgrad.linalg.trace(xgrad.asarray([[1.0, 2.0], [3.0, 4.0]]))
     Tensor(5.)
     """
-    return namespace.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+    return statistical.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
 # Determinants

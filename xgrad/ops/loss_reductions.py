@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from xgrad import ops
 from xgrad.core.arguments import as_int, as_number, as_tensor
-from xgrad.core.namespace import namespace
 from xgrad.core.precision import widened
 from xgrad.core.tensor import Tensor
 from xgrad.support.hints import shown
@@ -23,7 +23,7 @@ def reduced(xp: Any, losses: Any, reduction: str) -> Any:
 
 def reduce_losses(losses: Tensor, reduction: str, weight: Tensor | None = None) -> Tensor:
     """Return the mean or the sum of weighted losses, or the weighted losses themselves."""
-    out: Tensor = reduced(namespace, losses if weight is None else losses * weight, reduction)
+    out: Tensor = reduced(ops, losses if weight is None else losses * weight, reduction)
     return out
 
 

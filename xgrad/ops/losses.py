@@ -8,9 +8,9 @@ from typing import Any
 from xgrad.backend.recording import check_true
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING
-from xgrad.core.namespace import namespace
 from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
+from xgrad.ops import creation, elementwise, entropy, searching, statistical
 from xgrad.ops.declare import derivative
 from xgrad.ops.elementwise import abs
 from xgrad.ops.loss_reductions import (
@@ -258,7 +258,7 @@ def binary_cross_entropy(
     Tensor([  0.6931472, 100.       ])
     """
     input, target = loss_inputs("binary_cross_entropy", reduction, input=input, target=target)
-    backend, inside = input.device.backend, namespace.all((input >= 0) & (input <= 1))
+    backend, inside = input.device.backend, statistical.all((input >= 0) & (input <= 1))
     if not backend.asynchronous and not check_true(inside.device, inside._data):
         raise ValueError(
             "binary_cross_entropy: expected input from 0 to 1, got others: for logits, use "
@@ -314,7 +314,7 @@ def binary_cross_entropy_with_logits(
         "binary_cross_entropy_with_logits", reduction, input=input, target=target
     )
     positive = target if pos_weight is None else target * pos_weight
-    losses = (1 - target) * namespace.softplus(input) + positive * namespace.softplus(-input)
+    losses = (1 - target) * elementwise.softplus(input) + positive * elementwise.softplus(-input)
     return reduce_losses(losses, reduction, weight)
 
 
@@ -360,10 +360,10 @@ def kl_div(
     check_options("kl_div", reduction=reduction, log_target=log_target)
     input, target = loss_inputs("kl_div", "none", input=input, target=target)
     if log_target:
-        losses = namespace.exp(target) * (target - input)
+        losses = elementwise.exp(target) * (target - input)
     else:
-        losses = -namespace.special.entr(target) - target * input
-        losses = losses + namespace.where(target < 0, math.nan, namespace.zeros_like(losses))
+        losses = -entropy.entr(target) - target * input
+        losses = losses + searching.where(target < 0, math.nan, creation.zeros_like(losses))
     if reduction == "batchmean":
-        return namespace.sum(losses) / input.shape[0]
+        return statistical.sum(losses) / input.shape[0]
     return reduce_losses(losses, reduction)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from xgrad.core.namespace import namespace
+from xgrad import ops
 from xgrad.core.tensor import Tensor
 from xgrad.ops.matrix_products import as_square_matrices, identity
 
@@ -43,7 +43,7 @@ def expm(x: Tensor, /) -> Tensor:
     Tensor([[1., 1.],
             [0., 1.]])
     """
-    xp, x = namespace, as_square_matrices("expm", "x", x)
+    xp, x = ops, as_square_matrices("expm", "x", x)
     if not x.size:
         return x
     norm = xp.max(xp.sum(xp.abs(x.detach()), axis=-2), axis=-1)
@@ -98,7 +98,7 @@ def sqrtm(x: Tensor, /) -> Tensor:
     Tensor([[2.  , 0.25],
             [0.  , 2.  ]])
     """
-    xp, x = namespace, as_square_matrices("sqrtm", "x", x)
+    xp, x = ops, as_square_matrices("sqrtm", "x", x)
     if not x.size:
         return x
     unit, rest, distance = identity(xp, x), x, math.inf

@@ -6,10 +6,11 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from xgrad.core import providers
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import INTEGER, get_default_dtype, is_complex
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.ops import elementwise, manipulation, tensor_conversion
 from xgrad.ops.declare import derivative
 from xgrad.support.hints import shown
 
@@ -34,7 +35,7 @@ def identity(xp: Any, x: Any) -> Any:
 def as_floating(op: str, name: str, x: Any) -> Tensor:
     """Return an argument as a floating or complex tensor, integers in the default dtype."""
     x = as_tensor(op, name, x)
-    return x if x.dtype.kind in "fc" else namespace.astype(x, get_default_dtype())
+    return x if x.dtype.kind in "fc" else tensor_conversion.astype(x, get_default_dtype())
 
 
 def as_square_matrices(op: str, name: str, x: Any) -> Tensor:
@@ -364,10 +365,10 @@ def kron(x1: Tensor, x2: Tensor, /) -> Tensor:
     ndim = max(x1.ndim, x2.ndim)
     shapes = [(1,) * (ndim - x.ndim) + x.shape for x in (x1, x2)]
     outer, inner = [n for m in shapes[0] for n in (m, 1)], [n for m in shapes[1] for n in (1, m)]
-    product = namespace.multiply(
-        namespace.reshape(x1, tuple(outer)), namespace.reshape(x2, tuple(inner))
+    product = elementwise.multiply(
+        manipulation.reshape(x1, tuple(outer)), manipulation.reshape(x2, tuple(inner))
     )
-    return namespace.reshape(product, tuple([m * n for m, n in zip(*shapes, strict=True)]))
+    return manipulation.reshape(product, tuple([m * n for m, n in zip(*shapes, strict=True)]))
 
 
 @derivative(
@@ -462,12 +463,12 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
     n = operator.index(n)
     if n == 0:
         return _zeroth_power(x)
-    square, n = (namespace.linalg.inv(x) if n < 0 else x), abs(n)
+    square, n = (providers.module("functions").linalg.inv(x) if n < 0 else x), abs(n)
     power: Tensor | None = None
     while True:
         if n & 1:
-            power = square if power is None else namespace.matmul(power, square)
+            power = square if power is None else matmul(power, square)
         n >>= 1
         if not n:
             return power  # type: ignore[return-value]
-        square = namespace.matmul(square, square)
+        square = matmul(square, square)

@@ -7,9 +7,9 @@ from numbers import Real
 from typing import Any, Literal
 
 from xgrad.core.dtypes import FLOATING
-from xgrad.core.namespace import namespace
 from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
+from xgrad.ops import decompositions, elementwise, statistical
 from xgrad.ops.declare import Axis, count, derivative, restore_axes
 from xgrad.ops.matrix_products import as_floating
 from xgrad.support.hints import explained, shown
@@ -68,13 +68,13 @@ def matrix_norm(
             f"matrix_norm: expected ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {shown(ord)}"
         )
     if ord in ("nuc", 2, -2):
-        sizes = namespace.linalg.svdvals(x)
+        sizes = decompositions.svdvals(x)
     else:
-        sizes = namespace.sum(namespace.abs(x), axis=-2 if ord in (1, -1) else -1)
+        sizes = statistical.sum(elementwise.abs(x), axis=-2 if ord in (1, -1) else -1)
     if ord == "nuc":
-        out = namespace.sum(sizes, axis=-1)
+        out = statistical.sum(sizes, axis=-1)
     else:
-        out = (namespace.max if float(ord) > 0 else namespace.min)(sizes, axis=-1)
+        out = (statistical.max if float(ord) > 0 else statistical.min)(sizes, axis=-1)
     return out[..., None, None] if keepdims else out
 
 

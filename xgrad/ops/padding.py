@@ -6,10 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from xgrad.core import dtypes
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import KINDS, NAMES, SCALAR_KINDS
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.ops import creation, elementwise, indexing, tensor_conversion
 from xgrad.support.hints import shown
 
 __all__ = ["pad"]
@@ -89,8 +90,8 @@ def pad(
                 raise ValueError(
                     f"pad: expected elements to repeat along axis {axis}, got shape {x.shape}"
                 )
-            x = namespace.take(x, _indices(x, axis, before, after, mode), axis=axis)
-    return x if any(map(any, widths)) else namespace.asarray(x, copy=True)
+            x = indexing.take(x, _indices(x, axis, before, after, mode), axis=axis)
+    return x if any(map(any, widths)) else tensor_conversion.asarray(x, copy=True)
 
 
 def _widths(pad_width: Any, shape: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -126,19 +127,17 @@ def _with_constant(x: Tensor, widths: list[tuple[int, int]], value: Any) -> Tens
     inner = tuple(
         [slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)]
     )
-    return namespace.ops.setitem(
-        namespace.full(shape, value, dtype=x.dtype, device=x.device), inner, x
-    )
+    return indexing.setitem(creation.full(shape, value, dtype=x.dtype, device=x.device), inner, x)
 
 
 def _indices(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
     """Return the index in `x` of each element of the result along an axis."""
     n = x.shape[axis]
-    indices = namespace.arange(-before, n + after, dtype=namespace.int64, device=x.device)
+    indices = creation.arange(-before, n + after, dtype=dtypes.int64, device=x.device)
     if mode == "edge":
-        return namespace.clip(indices, 0, n - 1)
+        return elementwise.clip(indices, 0, n - 1)
     if mode == "wrap" or n == 1:
         return indices % n
     edges = 0 if mode == "reflect" else 1  # extra copies of each edge in a period
     indices = indices % (2 * (n - 1 + edges))
-    return namespace.minimum(indices, 2 * (n - 1) + edges - indices)
+    return elementwise.minimum(indices, 2 * (n - 1) + edges - indices)

@@ -9,9 +9,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from xgrad import ops
 from xgrad.core.arguments import as_tensor
-from xgrad.core.namespace import namespace
+from xgrad.core.dtypes import int64
 from xgrad.core.tensor import Tensor
+from xgrad.ops import elementwise, searching
 from xgrad.ops.declare import axis_of_reals
 from xgrad.ops.matrix_products import as_floating
 
@@ -31,10 +33,10 @@ def _running_extremum(
     name: str, x: Any, axis: int | None, combine: Callable[[Any, Any], Any]
 ) -> Tensor:
     """Return, for each element, the last element up to it that is the running extremum or NaN."""
-    xp, x = namespace, as_tensor(name, "x", x)
+    xp, x = ops, as_tensor(name, "x", x)
     axis, known = axis_of_reals(name, x, axis), x.detach()
     shape = tuple([n if a == axis else 1 for a, n in enumerate(x.shape)])
-    indices = xp.reshape(xp.arange(x.shape[axis], dtype=xp.int64, device=x.device), shape)
+    indices = xp.reshape(xp.arange(x.shape[axis], dtype=int64, device=x.device), shape)
     is_extremum = (known == _associative_scan(xp, combine, known, axis)) | (known != known)
     return xp.take_along_axis(
         x, _associative_scan(xp, xp.maximum, xp.where(is_extremum, indices, 0), axis), axis=axis
@@ -46,9 +48,9 @@ def _logaddexp_or_infinity(x1: Any, x2: Any) -> Any:
 
     There, logaddexp has no derivative.
     """
-    nothing = namespace.maximum(x1, x2) == -math.inf
-    total = namespace.logaddexp(namespace.where(nothing, 0, x1), namespace.where(nothing, 0, x2))
-    return namespace.where(nothing, -math.inf, total)
+    nothing = elementwise.maximum(x1, x2) == -math.inf
+    total = elementwise.logaddexp(searching.where(nothing, 0, x1), searching.where(nothing, 0, x2))
+    return searching.where(nothing, -math.inf, total)
 
 
 def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
@@ -86,7 +88,7 @@ def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     >>> xgrad.cummax(xgrad.asarray([1.0, 3.0, 2.0]))
     Tensor([1., 3., 3.])
     """
-    return _running_extremum("cummax", x, axis, namespace.maximum)
+    return _running_extremum("cummax", x, axis, elementwise.maximum)
 
 
 def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
@@ -124,7 +126,7 @@ def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     >>> xgrad.cummin(xgrad.asarray([2.0, 1.0, 3.0]))
     Tensor([2., 1., 1.])
     """
-    return _running_extremum("cummin", x, axis, namespace.minimum)
+    return _running_extremum("cummin", x, axis, elementwise.minimum)
 
 
 def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
@@ -164,6 +166,6 @@ def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """
     x = as_floating("logcumsumexp", "x", x)
     out: Tensor = _associative_scan(
-        namespace, _logaddexp_or_infinity, x, axis_of_reals("logcumsumexp", x, axis)
+        ops, _logaddexp_or_infinity, x, axis_of_reals("logcumsumexp", x, axis)
     )
     return out

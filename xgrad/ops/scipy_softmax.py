@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
+from xgrad import ops
 from xgrad.backend import DeviceError
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import SCALARS, get_default_dtype
-from xgrad.core.namespace import namespace
 from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
 from xgrad.ops import nn, statistical
@@ -127,7 +127,7 @@ def logsumexp(
     >>> special.logsumexp(asarray([0.0, 0.0]), b=asarray([1.0, -3.0]), return_sign=True)
     (Tensor(0.693...), Tensor(-1.))
     """
-    xp, a = namespace, as_tensor("logsumexp", "a", a)
+    xp, a = ops, as_tensor("logsumexp", "a", a)
     b = b if b is None or type(b) in SCALARS else as_tensor("logsumexp", "b", b)
     dtypes = [x.dtype for x in (a, b) if isinstance(x, Tensor)]
     a = xp.astype(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from xgrad.core.arguments import as_int, as_tensor
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.ops import indexing, searching
 from xgrad.ops.declare import axis_of_reals, slice_axis
 
 __all__ = ["partition", "topk"]
@@ -68,9 +68,9 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
             f"topk: expected k from 0 to {x.shape[axis]} along axis {axis} of shape {x.shape},"
             f" got {k}"
         )
-    order = namespace.argsort(x, axis=axis, descending=largest)
+    order = searching.argsort(x, axis=axis, descending=largest)
     indices = order[slice_axis(axis, None, k)]
-    return TopKResult(namespace.take_along_axis(x, indices, axis=axis), indices)
+    return TopKResult(indexing.take_along_axis(x, indices, axis=axis), indices)
 
 
 def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tensor:
@@ -124,4 +124,4 @@ def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tenso
                 f"partition: expected kth from {-n} to {n - 1} along axis {axis} of shape"
                 f" {x.shape}, got {index}"
             )
-    return namespace.sort(x, axis=axis)
+    return searching.sort(x, axis=axis)

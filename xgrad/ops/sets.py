@@ -12,8 +12,8 @@ import numpy as np
 
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER, SCALARS
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.ops import elementwise
 from xgrad.ops.declare import derivative
 from xgrad.ops.dtype_functions import as_operand
 from xgrad.ops.indexing import take
@@ -108,7 +108,7 @@ def isin(x1: Tensor | float, x2: Tensor | float, /, *, invert: bool = False) -> 
     x1 = as_tensor("isin", "x1", x1)
     members = _isin(x1, as_operand("isin", "x2", x2, x1))
     # array-api-strict's isin ignores invert
-    return namespace.logical_not(members) if invert else members
+    return elementwise.logical_not(members) if invert else members
 
 
 def _needs_first_indices(x: Tensor) -> bool:

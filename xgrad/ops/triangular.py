@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from xgrad import ops
 from xgrad.core.arguments import as_tensor
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.ops import creation, linalg, manipulation
 from xgrad.ops.matrix_products import adjoint, as_square_matrices, identity
 
 
@@ -60,18 +61,18 @@ def solve_triangular(
     """
     x1, x2, vector = _system("solve_triangular", "x1", x1, "x2", x2)
     diagonal = int(bool(unitriangular))
-    x1 = namespace.triu(x1, k=diagonal) if upper else namespace.tril(x1, k=-diagonal)
-    x1 = x1 + identity(namespace, x1) if unitriangular else x1
+    x1 = creation.triu(x1, k=diagonal) if upper else creation.tril(x1, k=-diagonal)
+    x1 = x1 + identity(ops, x1) if unitriangular else x1
     if not upper:  # an upper triangle needs no elimination, and its rows keep their order
-        x1, x2 = namespace.flip(x1, axis=(-2, -1)), namespace.flip(x2, axis=-2)
+        x1, x2 = manipulation.flip(x1, axis=(-2, -1)), manipulation.flip(x2, axis=-2)
     try:
-        out = namespace.linalg.solve(x1, x2)
+        out = linalg.solve(x1, x2)
     except np.linalg.LinAlgError:
         message = (
             f"solve_triangular: expected no 0 on the diagonals of x1, of shape {x1.shape}, got one"
         )
         raise np.linalg.LinAlgError(message) from None
-    out = out if upper else namespace.flip(out, axis=-2)
+    out = out if upper else manipulation.flip(out, axis=-2)
     return out[..., 0] if vector else out
 
 
@@ -116,9 +117,7 @@ def cholesky_solve(x: Tensor, factor: Tensor, /, *, upper: bool = False) -> Tens
     Tensor([1., 1.])
     """
     factor, x, vector = _system("cholesky_solve", "factor", factor, "x", x)
-    lower, higher = (
-        (adjoint(namespace, factor), factor) if upper else (factor, adjoint(namespace, factor))
-    )
+    lower, higher = (adjoint(ops, factor), factor) if upper else (factor, adjoint(ops, factor))
     out = solve_triangular(higher, solve_triangular(lower, x, upper=False), upper=True)
     return out[..., 0] if vector else out
 

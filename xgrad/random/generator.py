@@ -17,9 +17,9 @@ from xgrad.backend import philox
 from xgrad.backend.device import Device, batching
 from xgrad.backend.devices import current_device
 from xgrad.backend.recording import active_recorder, check_true, refuse, run_array_code
+from xgrad.core import providers
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import float32, float64, get_default_dtype, int64, standard
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.random import variates
 from xgrad.support.hints import shown
@@ -253,18 +253,20 @@ class Generator:
     def multinomial(self, weights: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
         """Return indices drawn with probabilities proportional to weights: see `multinomial`."""
         weights = _checked_weights(weights, num_samples, replacement)
-        rows = namespace.reshape(weights, (-1, weights.shape[-1]))
+        xp = providers.module("functions")
+        rows: Tensor = xp.reshape(weights, (-1, weights.shape[-1]))
         draws = (self._with_replacement if replacement else self._without_replacement)(
             rows, int(num_samples)
         )
-        return namespace.reshape(draws, (*weights.shape[:-1], int(num_samples)))
+        indices: Tensor = xp.reshape(draws, (*weights.shape[:-1], int(num_samples)))
+        return indices
 
     def _with_replacement(self, weights: Tensor, count: int) -> Tensor:
         """Divide the integers up to 2**62 among the elements, and look up random integers.
 
         Sums of integers are identical on every device, in any order.
         """
-        xp, (rows, n) = namespace, weights.shape
+        xp, (rows, n) = providers.module("functions"), weights.shape
         bits = 62 - (rows * n).bit_length()
         parts = xp.astype(weights / xp.max(weights, axis=-1, keepdims=True) * 2.0**bits, int64)
         totals, ends = (
@@ -276,7 +278,8 @@ class Generator:
         )
         draws = xp.minimum(draws, totals - 1) + xp.reshape(ends, (rows, n))[:, -1:] - totals
         first = xp.arange(rows, dtype=int64, device=weights.device)[:, None] * n
-        return xp.searchsorted(ends, draws, side="right") - first
+        drawn: Tensor = xp.searchsorted(ends, draws, side="right") - first
+        return drawn
 
     def _without_replacement(self, weights: Tensor, count: int) -> Tensor:
         """Draw an exponential waiting time for each element, and take the first ones.
@@ -284,13 +287,14 @@ class Generator:
         P. S. Efraimidis, P. G. Spirakis, "Weighted random sampling with a reservoir", Information
         Processing Letters 97, 2006.
         """
-        xp, some = namespace, weights > 0
+        xp, some = providers.module("functions"), weights > 0
         times = self._from_host(variates.exponential, weights.size, weights.shape, weights.device)
         # Weights are taken relative to the largest, and as at least 2**-1000: all times are then
         # finite, and before the infinite times of zero weights.
         relative = xp.maximum(weights / xp.max(weights, axis=-1, keepdims=True), 2.0**-1000)
         times = xp.where(some, times / relative, math.inf)
-        return xp.argsort(times, axis=-1)[:, :count]
+        first: Tensor = xp.argsort(times, axis=-1)[:, :count]
+        return first
 
 
 #: The generators that are drawn from within `replaying`, and their states before that.
@@ -510,19 +514,18 @@ def _checked_weights(values: Any, num_samples: Any, replacement: bool) -> Tensor
             else f"to {weights.shape[-1]}, as there are weights and no replacement"
         )
         raise ValueError(f"multinomial: expected num_samples from 0 {most}, got {num_samples}")
-    weights = namespace.astype(weights, float64)
-    backend, check = weights.device.backend, namespace.isfinite(weights) & (weights >= 0)
+    xp = providers.module("functions")
+    exact: Tensor = xp.astype(weights, float64)
+    backend, check = exact.device.backend, xp.isfinite(exact) & (exact >= 0)
     if not backend.asynchronous:
-        if not check_true(weights.device, namespace.all(check)._data):
+        if not check_true(exact.device, xp.all(check)._data):
             raise ValueError("multinomial: expected finite weights of at least 0, got others")
         needed = 1 if replacement else max(1, int(num_samples))
-        if not check_true(
-            weights.device, namespace.all(namespace.count_nonzero(weights, axis=-1) >= needed)._data
-        ):
+        if not check_true(exact.device, xp.all(xp.count_nonzero(exact, axis=-1) >= needed)._data):
             raise ValueError(
                 f"multinomial: expected {needed} or more weights above 0 in each row, got fewer"
             )
-    return weights
+    return exact
 
 
 def next_call(name: str, generator: Generator | None) -> tuple[Any, Any]:

@@ -16,14 +16,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from xgrad import ops
 from xgrad.autograd import grad
 from xgrad.backend import Backend, DeviceError
 from xgrad.backend.device import Device, Interceptor, Placements, batching, intercepting
 from xgrad.backend.recording import as_arrays, check_true
 from xgrad.backend.wrapping import ArrayType, LazyNamespace, define_operators
+from xgrad.core import providers
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import enable_grad, is_grad_enabled, no_grad
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor, from_array, from_placement
 from xgrad.ops import asarray, broadcast_to, index_add, moveaxis
 from xgrad.support.scopes import Scope
@@ -142,7 +143,7 @@ class BatchedArray(ArrayType):
     @property
     def device(self) -> None: return None  # creation functions in the namespace know the device
     @property
-    def mT(self) -> Any: return call("matrix_transpose", namespace.matrix_transpose, self)
+    def mT(self) -> Any: return call("matrix_transpose", ops.matrix_transpose, self)
     T = mT
     @property
     def requires_grad(self) -> bool: return self.tensor._is_differentiated
@@ -162,7 +163,7 @@ class BatchedArray(ArrayType):
                 "vmap: a view of a tensor is written to: write to the tensor itself, x[0, 1] = y"
                 " for x[0][1] = y"
             )
-        made = call("setitem", namespace.ops.setitem, self, key, value)
+        made = call("setitem", ops.setitem, self, key, value)
         self.tensor, self.batched = made.tensor, made.batched
 
 
@@ -295,7 +296,8 @@ class BatchingNamespace(LazyNamespace):
         elif name.endswith("_like"):  # the shape is the same for the whole batch
             x, *rest = args
             options = {"dtype": device.backend.numpy_dtype(x.dtype), **options}
-            name, function, args = name[:-5], getattr(namespace, name[:-5]), (x.shape, *rest)
+            name, args = name[:-5], (x.shape, *rest)
+            function = getattr(ops, name)
         options.pop("device", None)
         if next(operands(args), None) is not None:
             made = call(name, function, *args, **options)
@@ -349,7 +351,7 @@ class BatchingBackend(Backend):
 
     def check_true(self, condition: Any) -> bool:
         """Return whether a check of an argument holds for the whole batch."""
-        every = namespace.all(condition.tensor)
+        every = ops.all(condition.tensor)
         return check_true(every.device, every._data)
 
     def transfer(self, x: Any, index: int) -> Any:
@@ -392,7 +394,7 @@ class BatchingDevice(Device):
             BatchedArray,
             root.floats,
         )
-        self.xp = BatchingNamespace(self, root.xp, namespace)
+        self.xp = BatchingNamespace(self, root.xp, providers.module("functions"))
         self.device_context, self.native = None, None
         self.placements = Placements(self)
         return self
@@ -513,7 +515,7 @@ class _MappedCall:
             for x, batched in zip(inputs, self.batched, strict=True):
                 g = next(rest) if x.dtype.kind in "fc" else None
                 g = None if g is None else batch.unmapped("a gradient", g, 0)
-                parts.append(g if g is None or batched else namespace.sum(g, axis=0))
+                parts.append(g if g is None or batched else ops.sum(g, axis=0))
         return [g if g is None or recording else g._data for g in parts]
 
     @staticmethod

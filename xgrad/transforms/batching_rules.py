@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from xgrad.core.namespace import namespace as xp
+import xgrad.ops as xp
 from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise as elementwise_ops
 

@@ -8,8 +8,8 @@ from typing import Any
 from xgrad.backend.recording import check_true
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, SCALARS
-from xgrad.core.namespace import namespace
 from xgrad.core.tensor import Tensor
+from xgrad.ops import statistical
 from xgrad.ops.declare import derivative
 from xgrad.ops.special.kernels import beta_density, gamma_density, kernel, no_closed_form
 from xgrad.support.hints import shown
@@ -825,7 +825,7 @@ def multigammaln(a: Any, d: int, /) -> Tensor:
         raise ValueError(f"multigammaln: expected a positive int for d, got {shown(d)}")
     backend = a.device.backend
     if not backend.asynchronous and not check_true(
-        a.device, namespace.all(~(a.detach() <= (d - 1) / 2))._data
+        a.device, statistical.all(~(a.detach() <= (d - 1) / 2))._data
     ):
         raise ValueError(
             f"multigammaln: expected every a above (d - 1) / 2 = {(d - 1) / 2}, got one that is not"

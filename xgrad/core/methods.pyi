@@ -1,0 +1,422 @@
+"""Declarations of the methods that are ops, for type checkers and editors: see `methods.py`."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from xgrad.backend.device import Device
+from xgrad.core.tensor import Tensor
+
+Axis = int | tuple[int, ...] | None
+Dim = int | tuple[int, ...] | None
+
+def define_methods(kind: type, methods: Mapping[str, Any]) -> None:
+    """Give a class methods, by their names."""
+
+class Methods:
+    """Operators and methods that are ops."""
+
+    # Operators
+    def __add__(self, x2: Any, /) -> Tensor: ...
+    def __sub__(self, x2: Any, /) -> Tensor: ...
+    def __mul__(self, x2: Any, /) -> Tensor: ...
+    def __truediv__(self, x2: Any, /) -> Tensor: ...
+    def __floordiv__(self, x2: Any, /) -> Tensor: ...
+    def __mod__(self, x2: Any, /) -> Tensor: ...
+    def __pow__(self, x2: Any, /) -> Tensor: ...
+    def __matmul__(self, x2: Any, /) -> Tensor: ...
+    def __and__(self, x2: Any, /) -> Tensor: ...
+    def __or__(self, x2: Any, /) -> Tensor: ...
+    def __xor__(self, x2: Any, /) -> Tensor: ...
+    def __lshift__(self, x2: Any, /) -> Tensor: ...
+    def __rshift__(self, x2: Any, /) -> Tensor: ...
+    def __radd__(self, other: Any, /) -> Tensor: ...
+    def __rsub__(self, other: Any, /) -> Tensor: ...
+    def __rmul__(self, other: Any, /) -> Tensor: ...
+    def __rtruediv__(self, other: Any, /) -> Tensor: ...
+    def __rfloordiv__(self, other: Any, /) -> Tensor: ...
+    def __rmod__(self, other: Any, /) -> Tensor: ...
+    def __rpow__(self, other: Any, /) -> Tensor: ...
+    def __rmatmul__(self, other: Any, /) -> Tensor: ...
+    def __rand__(self, other: Any, /) -> Tensor: ...
+    def __ror__(self, other: Any, /) -> Tensor: ...
+    def __rxor__(self, other: Any, /) -> Tensor: ...
+    def __rlshift__(self, other: Any, /) -> Tensor: ...
+    def __rrshift__(self, other: Any, /) -> Tensor: ...
+    def __iadd__(self, other: Any, /) -> Tensor: ...
+    def __isub__(self, other: Any, /) -> Tensor: ...
+    def __imul__(self, other: Any, /) -> Tensor: ...
+    def __itruediv__(self, other: Any, /) -> Tensor: ...
+    def __ifloordiv__(self, other: Any, /) -> Tensor: ...
+    def __imod__(self, other: Any, /) -> Tensor: ...
+    def __ipow__(self, other: Any, /) -> Tensor: ...
+    def __imatmul__(self, other: Any, /) -> Tensor: ...
+    def __iand__(self, other: Any, /) -> Tensor: ...
+    def __ior__(self, other: Any, /) -> Tensor: ...
+    def __ixor__(self, other: Any, /) -> Tensor: ...
+    def __ilshift__(self, other: Any, /) -> Tensor: ...
+    def __irshift__(self, other: Any, /) -> Tensor: ...
+    def __eq__(self, other: object) -> Any: ...
+    def __ne__(self, other: object) -> Any: ...
+    def __lt__(self, x2: Any, /) -> Tensor: ...
+    def __le__(self, x2: Any, /) -> Tensor: ...
+    def __gt__(self, x2: Any, /) -> Tensor: ...
+    def __ge__(self, x2: Any, /) -> Tensor: ...
+    def __neg__(self, /) -> Tensor: ...
+    def __pos__(self, /) -> Tensor: ...
+    def __abs__(self, /) -> Tensor: ...
+    def __invert__(self, /) -> Tensor: ...
+    def __getitem__(self, key: Any, /) -> Tensor: ...
+    def __setitem__(self, key: Any, value: Any, /) -> None: ...
+    def __iter__(self) -> Iterator[Tensor]: ...
+
+    # Methods of the standard and of NumPy
+    @property
+    def T(self) -> Tensor:
+        """The transpose of a matrix."""
+    @property
+    def mT(self) -> Tensor:
+        """The transpose of each matrix in the last two axes."""
+    def abs(self, /) -> Tensor:
+        """Return the absolute value; the derivative at 0 is 0."""
+    def conj(self, /) -> Tensor:
+        """Return the complex conjugate."""
+    def exp(self, /) -> Tensor:
+        """Return e to the power of each element."""
+    def log(self, /) -> Tensor:
+        """Return the natural logarithm."""
+    def relu(self, /) -> Tensor:
+        """Return positive elements unchanged and 0 for the others; the derivative at 0 is 0."""
+    def sigmoid(self, /) -> Tensor:
+        """Return ``1 / (1 + exp(-x))`` without overflow; it is between 0 and 1 for real numbers."""
+    def sqrt(self, /) -> Tensor:
+        """Return the square root."""
+    def tanh(self, /) -> Tensor:
+        """Return the hyperbolic tangent."""
+    def all(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+        """Return whether all elements over axes, or all, are nonzero: see `xgrad.all`."""
+    def any(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+        """Return whether any element over axes, or of all, is nonzero: see `xgrad.any`."""
+    def argmax(self, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor:
+        """Return the index of the maximum along an axis, or of all: see `xgrad.argmax`."""
+    def argmin(self, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor:
+        """Return the index of the minimum along an axis, or of all: see `xgrad.argmin`."""
+    def astype(self, dtype: Any) -> Tensor:
+        """Return a copy of this tensor in a dtype."""
+    def cpu(self) -> Tensor:
+        """Return this tensor on the CPU."""
+    def max(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+        """Return the maximum over axes, or over all: see `xgrad.max`."""
+    def mean(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+        """Return the mean over axes, or over all: see `xgrad.mean`."""
+    def min(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+        """Return the minimum over axes, or over all: see `xgrad.min`."""
+    def prod(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+        """Return the product over axes, or over all: see `xgrad.prod`."""
+    def reshape(self, *shape: Any) -> Tensor:
+        """Return the same elements in another shape, given as numbers or as one tuple."""
+    def squeeze(self, axis: Axis = None) -> Tensor:
+        """Return this tensor without axes of length 1: all of them, or the given ones."""
+    def std(
+        self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any
+    ) -> Tensor:
+        """Return the standard deviation over axes, or over all: see `xgrad.std`."""
+    def sum(self, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
+        """Return the sum over axes, or over all: see `xgrad.sum`."""
+    def to(self, device: str | Device | None = None, *, dtype: Any = None) -> Tensor:
+        """Return this tensor on another device, in another dtype, or both; differentiable."""
+    def to_device(self, device: str | Device, /, *, stream: Any = None) -> Tensor:
+        """Return this tensor on another device: the standard's name for `to`."""
+    def var(
+        self, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any
+    ) -> Tensor:
+        """Return the variance over axes, or over all: see `xgrad.var`."""
+
+    # PyTorch's names
+    def acos(self, /) -> Tensor:
+        """Return the arccosine, from 0 to pi."""
+    def acosh(self, /) -> Tensor:
+        """Return the inverse hyperbolic cosine."""
+    def asin(self, /) -> Tensor:
+        """Return the arcsine, from -pi/2 to pi/2."""
+    def asinh(self, /) -> Tensor:
+        """Return the inverse hyperbolic sine."""
+    def atan(self, /) -> Tensor:
+        """Return the arctangent, from -pi/2 to pi/2."""
+    def atanh(self, /) -> Tensor:
+        """Return the inverse hyperbolic tangent."""
+    def ceil(self, /) -> Tensor:
+        """Round towards infinity."""
+    def cos(self, /) -> Tensor:
+        """Return the cosine."""
+    def cosh(self, /) -> Tensor:
+        """Return the hyperbolic cosine."""
+    def expm1(self, /) -> Tensor:
+        """Return exp(x) - 1, accurate near 0."""
+    def floor(self, /) -> Tensor:
+        """Round towards minus infinity."""
+    def isfinite(self, /) -> Tensor:
+        """Return whether each element is a finite number."""
+    def isinf(self, /) -> Tensor:
+        """Return whether each element is infinite."""
+    def isnan(self, /) -> Tensor:
+        """Return whether each element is NaN."""
+    def log10(self, /) -> Tensor:
+        """Return the logarithm to base 10."""
+    def log1p(self, /) -> Tensor:
+        """Return log(1 + x), accurate near 0."""
+    def log2(self, /) -> Tensor:
+        """Return the logarithm to base 2."""
+    def logical_not(self, /) -> Tensor:
+        """Return the logical NOT: whether each element is false."""
+    def negative(self, /) -> Tensor:
+        """Negate each element."""
+    def reciprocal(self, /) -> Tensor:
+        """Return the reciprocal, ``1 / x``."""
+    def round(self, /) -> Tensor:
+        """Round to the nearest integer; halves round to the nearest even integer."""
+    def sign(self, /) -> Tensor:
+        """Return the sign: -1, 0 or 1; for a complex number, ``x / abs(x)``."""
+    def signbit(self, /) -> Tensor:
+        """Return whether the sign bit is set, as for negative numbers and -0."""
+    def sin(self, /) -> Tensor:
+        """Return the sine."""
+    def sinh(self, /) -> Tensor:
+        """Return the hyperbolic sine."""
+    def square(self, /) -> Tensor:
+        """Return the square."""
+    def tan(self, /) -> Tensor:
+        """Return the tangent."""
+    def trunc(self, /) -> Tensor:
+        """Round towards zero."""
+    def add(self, x2: Any, /) -> Tensor:
+        """Add element by element; for two boolean inputs, logical OR, as in NumPy and PyTorch."""
+    def atan2(self, x2: Any, /) -> Tensor:
+        """Return the angle of the point (x2, x1), from -pi to pi."""
+    def bitwise_and(self, x2: Any, /) -> Tensor:
+        """Return the bitwise AND; for bools, the logical AND."""
+    def bitwise_or(self, x2: Any, /) -> Tensor:
+        """Return the bitwise OR; for bools, the logical OR."""
+    def bitwise_xor(self, x2: Any, /) -> Tensor:
+        """Return the bitwise XOR; for bools, the logical XOR."""
+    def copysign(self, x2: Any, /) -> Tensor:
+        """Return the magnitude of `x1` with the sign of `x2`."""
+    def divide(self, x2: Any, /) -> Tensor:
+        """Divide `x1` by `x2`."""
+    def floor_divide(self, x2: Any, /) -> Tensor:
+        """Divide `x1` by `x2` and round towards minus infinity."""
+    def greater(self, x2: Any, /) -> Tensor:
+        """Return whether `x1` is greater than `x2`."""
+    def greater_equal(self, x2: Any, /) -> Tensor:
+        """Return whether `x1` is greater than or equal to `x2`."""
+    def hypot(self, x2: Any, /) -> Tensor:
+        """Return sqrt(x1 * x1 + x2 * x2) without overflow; the derivative at the origin is 0."""
+    def less(self, x2: Any, /) -> Tensor:
+        """Return whether `x1` is less than `x2`."""
+    def less_equal(self, x2: Any, /) -> Tensor:
+        """Return whether `x1` is less than or equal to `x2`."""
+    def logaddexp(self, x2: Any, /) -> Tensor:
+        """Return log(exp(x1) + exp(x2)) without overflow."""
+    def logical_and(self, x2: Any, /) -> Tensor:
+        """Return the logical AND: whether both elements are true."""
+    def logical_or(self, x2: Any, /) -> Tensor:
+        """Return the logical OR: whether at least one element is true."""
+    def logical_xor(self, x2: Any, /) -> Tensor:
+        """Return the logical XOR: whether exactly one element is true."""
+    def maximum(self, x2: Any, /) -> Tensor:
+        """Return the larger of two elements; on ties, both get half of the gradient."""
+    def minimum(self, x2: Any, /) -> Tensor:
+        """Return the smaller of two elements; on ties, both get half of the gradient."""
+    def multiply(self, x2: Any, /) -> Tensor:
+        """Multiply element by element."""
+    def not_equal(self, x2: Any, /) -> Tensor:
+        """Return whether elements differ."""
+    def pow(self, x2: Any, /) -> Tensor:
+        """Raise `x1` to the power of `x2`."""
+    def remainder(self, x2: Any, /) -> Tensor:
+        """Return the remainder of `floor_divide`, with the sign of the divisor."""
+    def subtract(self, x2: Any, /) -> Tensor:
+        """Subtract `x2` from `x1`."""
+    def matmul(self, x2: Any, /) -> Tensor:
+        """Return the matrix product."""
+    def absolute(self, /) -> Tensor:
+        """Return the absolute value; the derivative at 0 is 0."""
+    def bitwise_not(self, /) -> Tensor:
+        """Invert every bit; for bools, return the logical NOT."""
+    def neg(self, /) -> Tensor:
+        """Negate each element."""
+    def div(self, x2: Any, /) -> Tensor:
+        """Divide `x1` by `x2`."""
+    def true_divide(self, x2: Any, /) -> Tensor:
+        """Divide `x1` by `x2`."""
+    def eq(self, x2: Any, /) -> Tensor:
+        """Return whether elements are equal."""
+    def ge(self, x2: Any, /) -> Tensor:
+        """Return whether `x1` is greater than or equal to `x2`."""
+    def gt(self, x2: Any, /) -> Tensor:
+        """Return whether `x1` is greater than `x2`."""
+    def le(self, x2: Any, /) -> Tensor:
+        """Return whether `x1` is less than or equal to `x2`."""
+    def lt(self, x2: Any, /) -> Tensor:
+        """Return whether `x1` is less than `x2`."""
+    def ne(self, x2: Any, /) -> Tensor:
+        """Return whether elements differ."""
+    def mul(self, x2: Any, /) -> Tensor:
+        """Multiply element by element."""
+    def sub(self, x2: Any, /) -> Tensor:
+        """Subtract `x2` from `x1`."""
+    def mm(self, x2: Any, /) -> Tensor:
+        """Return the matrix product."""
+    def bmm(self, x2: Any, /) -> Tensor:
+        """Return the matrix product."""
+    def rsqrt(self) -> Tensor:
+        """Return 1 divided by the square root of each element."""
+    def clamp(self, min: Any = None, max: Any = None) -> Tensor:
+        """Return the elements, limited to at least `min` and at most `max`: see `xgrad.clip`."""
+    def masked_fill(self, mask: Any, value: Any) -> Tensor:
+        """Return this tensor with `value` where `mask` is True."""
+    def outer(self, vec2: Any) -> Tensor:
+        """Return the products of all pairs of elements of two vectors: see `xgrad.linalg.outer`."""
+    def where(self, condition: Any, other: Any) -> Tensor:
+        """Return this tensor where `condition` is True, and `other` elsewhere."""
+    def dot(self, tensor: Any) -> Tensor:
+        """Return the inner product of two vectors."""
+    def amax(self, dim: Dim = None, keepdim: bool = False) -> Tensor:
+        """Return the maximum over axes, or over all: see `xgrad.max`."""
+    def amin(self, dim: Dim = None, keepdim: bool = False) -> Tensor:
+        """Return the minimum over axes, or over all: see `xgrad.min`."""
+    def argsort(self, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+        """Return the indices that sort this tensor along an axis: see `xgrad.argsort`."""
+    def count_nonzero(self, dim: Dim = None) -> Tensor:
+        """Return the number of nonzero elements over axes, or of all."""
+    def cumprod(self, dim: int, dtype: Any = None) -> Tensor:
+        """Return the products of the elements so far along an axis: see `xgrad.cumulative_prod`."""
+    def cumsum(self, dim: int, dtype: Any = None) -> Tensor:
+        """Return the sums of the elements so far along an axis: see `xgrad.cumulative_sum`."""
+    def diff(self, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+        """Return the differences of neighbours along an axis, `n` times: see `xgrad.diff`."""
+    def flip(self, dims: Any, *more: int) -> Tensor:
+        """Return this tensor with the elements along axes in reverse order."""
+    def index_select(self, dim: int, index: Any) -> Tensor:
+        """Return the elements at `index` along an axis: see `xgrad.take`."""
+    def log_softmax(self, dim: int) -> Tensor:
+        """Return the logarithm of `softmax` along an axis."""
+    def logsumexp(self, dim: Dim, keepdim: bool = False) -> Tensor:
+        """Return the logarithm of the sum of exponentials over axes: see `xgrad.logsumexp`."""
+    def norm(self, p: Any = 2, dim: Dim = None, keepdim: bool = False) -> Tensor:
+        """Return the vector norm over axes, or of all elements: see `xgrad.linalg.vector_norm`."""
+    def repeat_interleave(self, repeats: Any, dim: int | None = None) -> Tensor:
+        """Return this tensor with each element repeated: see `xgrad.repeat`."""
+    def roll(self, shifts: Any, dims: Dim = None) -> Tensor:
+        """Return this tensor with its elements shifted along axes, around the end."""
+    def softmax(self, dim: int) -> Tensor:
+        """Return exponentials divided by their sum along an axis."""
+    def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
+        """Return the slices along an axis: see `xgrad.unstack`."""
+    def gather(self, dim: int, index: Tensor) -> Tensor:
+        """Return the elements at indices along an axis."""
+    def expand_as(self, other: Tensor) -> Tensor:
+        """Return this tensor broadcast to the shape of another."""
+    def movedim(self, source: Any, destination: Any) -> Tensor:
+        """Return this tensor with axes in other places: see `xgrad.moveaxis`."""
+    def permute(self, dims: Any, *more: int) -> Tensor:
+        """Return this tensor with its axes in another order: see `xgrad.permute_dims`."""
+    def ravel(self) -> Tensor:
+        """Return the elements as a vector, in row order."""
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """Return the same elements in the shape of another tensor."""
+    def t(self) -> Tensor:
+        """Return the transpose of a matrix, or a tensor with fewer axes as it is."""
+    def tile(self, *dims: Any) -> Tensor:
+        """Return this tensor repeated along its axes: see `xgrad.tile`."""
+    def tril(self, diagonal: int = 0) -> Tensor:
+        """Return the lower triangles of matrices, with zeros above a diagonal: see `xgrad.tril`."""
+    def triu(self, diagonal: int = 0) -> Tensor:
+        """Return the upper triangles of matrices, with zeros below a diagonal: see `xgrad.triu`."""
+    def unsqueeze(self, dim: int) -> Tensor:
+        """Return this tensor with a new axis of length 1 at `dim`."""
+    def view(self, *shape: Any) -> Tensor:
+        """Return a view of this tensor in another shape; ValueError if that needs a copy."""
+    def view_as(self, other: Tensor) -> Tensor:
+        """Return a view of this tensor in the shape of another."""
+    def expand(self, *sizes: Any) -> Tensor:
+        """Return this tensor broadcast to a shape, in which -1 keeps a length."""
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+        """Return this tensor with the axes from `start_dim` to `end_dim` as one."""
+    def transpose(self, dim0: int, dim1: int) -> Tensor:
+        """Return this tensor with two axes exchanged."""
+    def clone(self) -> Tensor:
+        """Return a copy of this tensor; differentiable."""
+    def contiguous(self) -> Tensor:
+        """Return this tensor, or a copy in row order if it is a view in another order."""
+    def cuda(self, device: Any = None) -> Tensor:
+        """Return this tensor on a GPU, by default the current one."""
+    def dim(self) -> int:
+        """Return the number of axes."""
+    def element_size(self) -> int:
+        """Return the size of an element in bytes."""
+    def is_complex(self) -> bool:
+        """Return whether the dtype is complex."""
+    def is_floating_point(self) -> bool:
+        """Return whether the dtype is a real floating one."""
+    def new_full(self, size: Any, fill_value: Any, **options: Any) -> Tensor:
+        """Return a tensor full of a value, with this dtype and device."""
+    def new_ones(self, *size: Any, **options: Any) -> Tensor:
+        """Return a tensor of ones, with this dtype and device."""
+    def new_zeros(self, *size: Any, **options: Any) -> Tensor:
+        """Return a tensor of zeros, with this dtype and device."""
+    def numel(self) -> int:
+        """Return the number of elements."""
+    def type_as(self, other: Tensor) -> Tensor:
+        """Return this tensor in the dtype and on the device of another."""
+    def copy_(self, src: Any) -> Tensor:
+        """Give this tensor the values of another, and return it."""
+    def fill_(self, value: Any) -> Tensor:
+        """Give every element the same value, and return this tensor."""
+    def masked_fill_(self, mask: Any, value: Any) -> Tensor:
+        """Give the elements where `mask` is True a value, and return this tensor."""
+    def zero_(self) -> Tensor:
+        """Give every element the value 0, and return this tensor."""
+    def abs_(self) -> Tensor:
+        """Give each element its absolute value, and return it."""
+    def add_(self, other: Any) -> Tensor:
+        """Add to this tensor, and return it."""
+    def clamp_(self, min: Any = None, max: Any = None) -> Tensor:
+        """Limit the elements to at least `min` and at most `max`, and return it."""
+    def div_(self, other: Any) -> Tensor:
+        """Divide this tensor, and return it."""
+    def exp_(self) -> Tensor:
+        """Give each element its exponential, and return it."""
+    def mul_(self, other: Any) -> Tensor:
+        """Multiply this tensor, and return it."""
+    def neg_(self) -> Tensor:
+        """Negate this tensor, and return it."""
+    def pow_(self, exponent: Any) -> Tensor:
+        """Raise this tensor to a power, and return it."""
+    def sqrt_(self) -> Tensor:
+        """Give each element its square root, and return it."""
+    def sub_(self, other: Any) -> Tensor:
+        """Subtract from this tensor, and return it."""
+    def clip(self, min: Any = None, max: Any = None) -> Tensor:
+        """Return the elements, limited to at least `min` and at most `max`: see `xgrad.clip`."""
+    def moveaxis(self, source: Any, destination: Any) -> Tensor:
+        """Return this tensor with axes in other places: see `xgrad.moveaxis`."""
+    def swapaxes(self, dim0: int, dim1: int) -> Tensor:
+        """Return this tensor with two axes exchanged."""
+    def clip_(self, min: Any = None, max: Any = None) -> Tensor:
+        """Limit the elements to at least `min` and at most `max`, and return it."""
+    def divide_(self, other: Any) -> Tensor:
+        """Divide this tensor, and return it."""
+    def multiply_(self, other: Any) -> Tensor:
+        """Multiply this tensor, and return it."""
+    def subtract_(self, other: Any) -> Tensor:
+        """Subtract from this tensor, and return it."""
+    def bool(self) -> Tensor:
+        """Return this tensor as `xgrad.bool`."""
+    def double(self) -> Tensor:
+        """Return this tensor as `xgrad.float64`."""
+    def float(self) -> Tensor:
+        """Return this tensor as `xgrad.float32`."""
+    def int(self) -> Tensor:
+        """Return this tensor as `xgrad.int32`."""
+    def long(self) -> Tensor:
+        """Return this tensor as `xgrad.int64`."""
