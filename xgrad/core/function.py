@@ -18,7 +18,7 @@ from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import MultiOutputNode, Node, record
 from xgrad.core.methods import Methods
 from xgrad.core.op import Op, Rule
-from xgrad.core.precision import WIDE, are_half, autocast_dtypes, call_in_float32, cast_inputs
+from xgrad.core.precision import are_half, autocast_dtypes, call_in_float32, cast_inputs
 from xgrad.core.promotion import are_bools, promote
 from xgrad.core.tensor import from_placement
 from xgrad.core.views import is_view, link
@@ -125,7 +125,6 @@ class Function(Op):
         self = object.__new__(cls)
         joint_backward = flags.pop("joint_backward", False)
         vars(self).update({"own_rule": False, **flags}, forward=forward)
-        self.autocast = self.autocast or ("wide" if name in WIDE else None)
         self._declare(name, tuple(rules), {}, joint_backward)
         return self
 

@@ -40,7 +40,8 @@ class Op:
     highest = COMPLEX
     #: Whether integer arrays promote floating ones beside them, as in SciPy: see `promote`.
     scipy_promotion = False
-    #: In `xgrad.amp.autocast`: "narrow", computed in float16, or "wide", in float32.
+    #: In `xgrad.amp.autocast`: "narrow", computed in float16, or "wide", in float32. The ops that
+    #: lose most in float16 are wide, as in PyTorch.
     autocast: str | None = None
     #: Whether float16 is computed in float32, and the results rounded: for sums, squares and
     #: powers. A "narrow" op stays in float16 where products of it are fast.

@@ -19,12 +19,6 @@ from xgrad.core.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Ops that lose most in float16, and are in float32 in PyTorch, too. Losses and normalization
-#: declare it themselves.
-WIDE = frozenset(
-    "acos asin cosh cumulative_prod cumulative_sum erfinv exp expm1 log log10 log1p log2 pow prod"
-    " reciprocal sinh softplus sum tan vector_norm".split()
-)
 #: The dtype of matrix products by type of device, in this thread or task; None without any.
 autocast_dtypes: ContextVar[Mapping[str, Any] | None] = ContextVar("xgrad_autocast", default=None)
 

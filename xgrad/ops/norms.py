@@ -103,7 +103,7 @@ def _vector_norm_rule(g: Any, xp: Any, x: Any, out: Any, axis: Axis, ord: float)
     )
 
 
-@derivative(_vector_norm_rule, lowest=FLOATING, holomorphic=False, upcast=True)
+@derivative(_vector_norm_rule, lowest=FLOATING, holomorphic=False, upcast=True, autocast="wide")
 def vector_norm(
     xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2
 ) -> Any:

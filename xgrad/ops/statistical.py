@@ -33,7 +33,10 @@ __all__ = [
 
 
 @derivative(
-    lambda g, xp, x_shape, axis: broadcast_back(xp, g, x_shape, axis), lowest=INTEGER, native=True
+    lambda g, xp, x_shape, axis: broadcast_back(xp, g, x_shape, axis),
+    lowest=INTEGER,
+    native=True,
+    autocast="wide",
 )
 def sum(xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """Return the sum along axes; 0 for no elements.
@@ -214,7 +217,7 @@ def _prod_rule(g: Any, xp: Any, x: Any, axis: Axis) -> Any:
     return restore_axes(xp, g, shape, axis) * xp.permute_dims(others, inverse)
 
 
-@derivative(_prod_rule, lowest=INTEGER, upcast=True, native=True)
+@derivative(_prod_rule, lowest=INTEGER, upcast=True, native=True, autocast="wide")
 def prod(
     xp: Any, x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
 ) -> Any:
@@ -391,7 +394,7 @@ def _cumulative_sum_rule(
     return xp.flip(xp.cumulative_sum(xp.flip(g, axis=axis), axis=axis), axis=axis)
 
 
-@derivative(_cumulative_sum_rule, lowest=INTEGER, upcast=True)
+@derivative(_cumulative_sum_rule, lowest=INTEGER, upcast=True, autocast="wide")
 def cumulative_sum(
     xp: Any, x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
@@ -461,7 +464,7 @@ def _cumulative_prod_rule(g: Any, xp: Any, x: Any, axis: int | None, include_ini
     return xp.moveaxis(exclusive_cumprod(xp, x) * _reverse_linear_scan(xp, g, x), -1, axis)
 
 
-@derivative(_cumulative_prod_rule, lowest=INTEGER, upcast=True)
+@derivative(_cumulative_prod_rule, lowest=INTEGER, upcast=True, autocast="wide")
 def cumulative_prod(
     xp: Any, x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:

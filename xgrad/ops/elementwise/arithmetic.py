@@ -318,7 +318,7 @@ def square(xp: Any, x: Any, /) -> Any:
     return xp.square(x)
 
 
-@elementwise(lambda g, out: -g * out * out, lowest=FLOATING)
+@elementwise(lambda g, out: -g * out * out, lowest=FLOATING, autocast="wide")
 def reciprocal(xp: Any, x: Any, /) -> Any:
     """Return the reciprocal, ``1 / x``.
 

@@ -28,7 +28,7 @@ def _pow_exponent(g: Any, xp: Any, x1: Any, x2: Any, out: Any) -> Any:
     return g * (out * xp.log(xp.where(limit, 1, x1)))  # avoids 0 * -inf: the limit is 0
 
 
-@elementwise(lambda g, out: g * out, lowest=FLOATING)
+@elementwise(lambda g, out: g * out, lowest=FLOATING, autocast="wide")
 def exp(xp: Any, x: Any, /) -> Any:
     """Return e to the power of each element.
 
@@ -57,7 +57,13 @@ def exp(xp: Any, x: Any, /) -> Any:
     return xp.exp(x)
 
 
-@derivative(lambda g, out: g * (out + 1), lowest=FLOATING, native_of_reals=True, broadcasts=True)
+@derivative(
+    lambda g, out: g * (out + 1),
+    lowest=FLOATING,
+    native_of_reals=True,
+    broadcasts=True,
+    autocast="wide",
+)
 def expm1(xp: Any, x: Any, /) -> Any:
     """Return exp(x) - 1, accurate near 0.
 
@@ -91,7 +97,7 @@ def expm1(xp: Any, x: Any, /) -> Any:
     return out - complex(-0.0, 0.0)
 
 
-@elementwise(lambda g, x: g / x, lowest=FLOATING)
+@elementwise(lambda g, x: g / x, lowest=FLOATING, autocast="wide")
 def log(xp: Any, x: Any, /) -> Any:
     """Return the natural logarithm.
 
@@ -120,7 +126,7 @@ def log(xp: Any, x: Any, /) -> Any:
     return xp.log(x)
 
 
-@elementwise(lambda g, x: g / (1 + x), lowest=FLOATING)
+@elementwise(lambda g, x: g / (1 + x), lowest=FLOATING, autocast="wide")
 def log1p(xp: Any, x: Any, /) -> Any:
     """Return log(1 + x), accurate near 0.
 
@@ -149,7 +155,7 @@ def log1p(xp: Any, x: Any, /) -> Any:
     return xp.log1p(x)
 
 
-@elementwise(lambda g, x: g / (x * math.log(2)), lowest=FLOATING)
+@elementwise(lambda g, x: g / (x * math.log(2)), lowest=FLOATING, autocast="wide")
 def log2(xp: Any, x: Any, /) -> Any:
     """Return the logarithm to base 2.
 
@@ -178,7 +184,7 @@ def log2(xp: Any, x: Any, /) -> Any:
     return xp.log2(x)
 
 
-@elementwise(lambda g, x: g / (x * math.log(10)), lowest=FLOATING)
+@elementwise(lambda g, x: g / (x * math.log(10)), lowest=FLOATING, autocast="wide")
 def log10(xp: Any, x: Any, /) -> Any:
     """Return the logarithm to base 10.
 
@@ -207,7 +213,7 @@ def log10(xp: Any, x: Any, /) -> Any:
     return xp.log10(x)
 
 
-@derivative(_pow_base, _pow_exponent, lowest=INTEGER, broadcasts=True)
+@derivative(_pow_base, _pow_exponent, lowest=INTEGER, broadcasts=True, autocast="wide")
 def pow(xp: Any, x1: Any, x2: Any, /) -> Any:
     """Raise `x1` to the power of `x2`.
 

@@ -109,6 +109,7 @@ def sigmoid(xp: Any, x: Any, /) -> Any:
     lowest=FLOATING,
     highest=FLOATING,
     broadcasts=True,
+    autocast="wide",
 )
 def softplus(xp: Any, x: Any, /) -> Any:
     """Return ``log(1 + exp(x))`` without overflow; it is positive.

@@ -139,7 +139,7 @@ def cos(xp: Any, x: Any, /) -> Any:
     return xp.cos(x)
 
 
-@elementwise(lambda g, out: g * (1 + out * out), lowest=FLOATING)
+@elementwise(lambda g, out: g * (1 + out * out), lowest=FLOATING, autocast="wide")
 def tan(xp: Any, x: Any, /) -> Any:
     """Return the tangent.
 
@@ -168,7 +168,7 @@ def tan(xp: Any, x: Any, /) -> Any:
     return xp.tan(x)
 
 
-@elementwise(lambda g, xp, x: g / xp.sqrt(1 - x * x), lowest=FLOATING)
+@elementwise(lambda g, xp, x: g / xp.sqrt(1 - x * x), lowest=FLOATING, autocast="wide")
 def asin(xp: Any, x: Any, /) -> Any:
     """Return the arcsine, from -pi/2 to pi/2.
 
@@ -197,7 +197,7 @@ def asin(xp: Any, x: Any, /) -> Any:
     return xp.asin(x)
 
 
-@elementwise(lambda g, xp, x: -g / xp.sqrt(1 - x * x), lowest=FLOATING)
+@elementwise(lambda g, xp, x: -g / xp.sqrt(1 - x * x), lowest=FLOATING, autocast="wide")
 def acos(xp: Any, x: Any, /) -> Any:
     """Return the arccosine, from 0 to pi.
 
@@ -299,7 +299,7 @@ def atan2(xp: Any, x1: Any, x2: Any, /) -> Any:
     return xp.atan2(x1, x2)
 
 
-@elementwise(lambda g, xp, x: g * xp.cosh(x), lowest=FLOATING)
+@elementwise(lambda g, xp, x: g * xp.cosh(x), lowest=FLOATING, autocast="wide")
 def sinh(xp: Any, x: Any, /) -> Any:
     """Return the hyperbolic sine.
 
@@ -328,7 +328,7 @@ def sinh(xp: Any, x: Any, /) -> Any:
     return xp.sinh(x)
 
 
-@elementwise(lambda g, xp, x: g * xp.sinh(x), lowest=FLOATING)
+@elementwise(lambda g, xp, x: g * xp.sinh(x), lowest=FLOATING, autocast="wide")
 def cosh(xp: Any, x: Any, /) -> Any:
     """Return the hyperbolic cosine.
 

@@ -142,7 +142,7 @@ def erfcx(xp: Any, x: Any, /) -> Any:
     return xp.special.erfcx(x)
 
 
-@kernel(lambda g, xp, out: g * (xp.exp(out * out) * (_ROOT_PI / 2)))
+@kernel(lambda g, xp, out: g * (xp.exp(out * out) * (_ROOT_PI / 2)), autocast="wide")
 def erfinv(xp: Any, y: Any, /) -> Any:
     """Return the inverse of the error function.
 
