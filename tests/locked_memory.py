@@ -15,7 +15,7 @@ import numpy as np
 from xgrad.capture.program import Value
 from xgrad.capture.proxies import Proxy
 from xgrad.capture.recorder import Recorder
-from xgrad.core.lost_gradients import LIBRARIES
+from xgrad.support.user_code import LIBRARIES
 
 LIBRARIES.add(__name__)  # refusals name lines of the step, not of this module
 

@@ -23,8 +23,8 @@ from xgrad import nn, optim
 from xgrad.backend.device import intercepting
 from xgrad.backend.recording import recording
 from xgrad.core.dtypes import _Setting
-from xgrad.core.lost_gradients import _warns
 from xgrad.data import DataLoader, TensorDataset
+from xgrad.diagnostics.lost_gradients import _warns
 from xgrad.support.scopes import Scope
 from xgrad.training import Trainer
 

@@ -33,7 +33,6 @@ from xgrad.core.dtypes import (
 )
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import enable_grad, is_grad_enabled, no_grad
-from xgrad.core.lost_gradients import LostGradientWarning, warn_lost_gradients
 from xgrad.core.tensor import Tensor
 from xgrad.ops.creation import *
 from xgrad.ops.dtype_functions import *
@@ -55,6 +54,7 @@ _providers.register(
     autograd=autograd,
     dlpack="xgrad.ops.dlpack",
     functions="xgrad",
+    lost_gradients="xgrad.diagnostics.lost_gradients",
     memory="xgrad.diagnostics.memory",
     numpy_protocol="xgrad.numpy_protocol",
     recomputation="xgrad.transforms.recomputation",
@@ -79,6 +79,8 @@ if _typing.TYPE_CHECKING:
     )
     from xgrad.backend.threads import get_num_threads as get_num_threads
     from xgrad.backend.threads import set_num_threads as set_num_threads
+    from xgrad.diagnostics.lost_gradients import LostGradientWarning as LostGradientWarning
+    from xgrad.diagnostics.lost_gradients import warn_lost_gradients as warn_lost_gradients
     from xgrad.diagnostics.memory import memory_held as memory_held
     from xgrad.inspection.graph import graph as graph
     from xgrad.inspection.profile import profile as profile
@@ -124,6 +126,7 @@ _FUNCTIONS = {
     "namespace_info": ("__array_namespace_info__",),
     "inspection.graph": ("graph",),
     "inspection.profile": ("profile",),
+    "diagnostics.lost_gradients": ("LostGradientWarning", "warn_lost_gradients"),
     "diagnostics.memory": ("memory_held",),
     "ops.comparing": ("allclose", "isclose"),
     "ops.contractions": ("einsum",),

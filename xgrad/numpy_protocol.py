@@ -17,9 +17,9 @@ import numpy as np
 
 import xgrad as namespace
 from xgrad.core.arguments import as_tensor
-from xgrad.core.lost_gradients import user_location
 from xgrad.core.tensor import Tensor
 from xgrad.support.trees import leaves, rebuild
+from xgrad.support.user_code import user_location
 
 
 def call_ufunc(

@@ -10,7 +10,7 @@ import numpy as np
 
 from xgrad.backend.recording import CaptureWarning
 from xgrad.capture.program import Program
-from xgrad.core.lost_gradients import warn_user
+from xgrad.support.user_code import warn_user
 from xgrad_numpy.codegen import Code, Slot
 from xgrad_numpy.lowering import Lowering
 

@@ -22,9 +22,9 @@ from xgrad.capture.recorder import Recorder
 from xgrad.capture.slots import Recording, Slots
 from xgrad.capture.state import State, foreign_states
 from xgrad.core.graph import Node
-from xgrad.core.lost_gradients import user_line, warn_user
 from xgrad.core.tensor import Tensor
 from xgrad.optim.optimizer import Optimizer
+from xgrad.support.user_code import user_line, warn_user
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -13,7 +13,7 @@ from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.backend.recording import recording
 from xgrad.backend.wrapping import BINARY, ArrayType, LazyNamespace, define_operators
-from xgrad.core.lost_gradients import LIBRARIES
+from xgrad.support.user_code import LIBRARIES
 
 _NO_OPTIONS: dict[str, Any] = {}
 

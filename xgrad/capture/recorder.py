@@ -14,8 +14,8 @@ from xgrad.capture.numbers import Number, SymbolicInt, is_symbolic, plain
 from xgrad.capture.program import Call, Storage, Value, leaves, map_leaves
 from xgrad.capture.proxies import Proxy, RecordingDevice, ScalarProxy, recording_device
 from xgrad.core.graph import clock
-from xgrad.core.lost_gradients import user_line
 from xgrad.support.scopes import Scope
+from xgrad.support.user_code import user_line
 
 #: Functions whose results have a shape that depends on values.
 _SHAPED_BY_VALUES = frozenset(

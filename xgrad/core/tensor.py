@@ -14,10 +14,10 @@ from xgrad.backend.recording import refuse
 from xgrad.core import providers
 from xgrad.core.dtypes import defaults
 from xgrad.core.graph import Edge, HookHandle, Leaf, Node, OutputEdge, RetainedGradient
-from xgrad.core.lost_gradients import user_location, warn_lost_gradient, warn_missing_gradient
 from xgrad.core.methods import Methods
 from xgrad.core.views import NO_OPTIONS, base_of, has_family, link
 from xgrad.support.hints import HintedTensor, shown
+from xgrad.support.user_code import user_location
 
 _API_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 _new: Any = object.__new__
@@ -239,7 +239,7 @@ class Tensor(Methods, HintedTensor):
         if leaf is None:
             holder = self._retained_gradient
             if holder is None and self._edge is not None:
-                warn_missing_gradient()
+                providers.module("lost_gradients").warn_missing_gradient()
         elif leaf.receiver is not None:
             leaf.receiver.expose()
         return None if holder is None else holder.grad
@@ -451,7 +451,7 @@ class Tensor(Methods, HintedTensor):
     def tolist(self) -> Any:
         """Return the values as nested lists of Python scalars."""
         if self._is_differentiated:
-            warn_lost_gradient("tolist")
+            providers.module("lost_gradients").warn_lost_gradient("tolist")
         return self._to_host().tolist()
 
     def item(self) -> Any:
@@ -464,7 +464,7 @@ class Tensor(Methods, HintedTensor):
         All conversions but `bool`, `int` and `format` lose its gradient.
         """
         if how in ("item", "float", "complex") and self._is_differentiated:
-            warn_lost_gradient(how)
+            providers.module("lost_gradients").warn_lost_gradient(how)
         host = self._to_host()
         if host.size != 1:
             raise ValueError(

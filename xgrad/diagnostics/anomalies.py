@@ -14,11 +14,11 @@ import numpy as np
 from xgrad.backend.device import Device, intercepting
 from xgrad.backend.recording import refuse
 from xgrad.core.graph import Edge
-from xgrad.core.lost_gradients import is_of_library, line_of, user_frame
 from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.diagnostics.interception import RuleInterceptor, WatchedRule
 from xgrad.support.scopes import Mode, Scope
+from xgrad.support.user_code import is_of_library, line_of, user_frame
 
 #: The number of results that are checked together where reading a value waits for the device.
 _GROUP = 64

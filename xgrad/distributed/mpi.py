@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend.device import Device
-from xgrad.core.lost_gradients import user_line
 from xgrad.distributed import supervision
 from xgrad.distributed.communicator import END_OF_PROCESS, ENDS, Communicator, RankError
 from xgrad.distributed.supervision import SIZES, launched
+from xgrad.support.user_code import user_line
 
 GRACE = 1.0  # seconds within which the other ranks have to end, too
 

@@ -14,11 +14,11 @@ from typing import Any
 from xgrad.backend.device import Device, intercepting
 from xgrad.backend.devices import device_of
 from xgrad.backend.recording import refuse
-from xgrad.core.lost_gradients import line_of, user_frame
 from xgrad.core.tensor import Tensor
 from xgrad.diagnostics.interception import RuleInterceptor, WatchedRule
 from xgrad.support.scopes import Scope
 from xgrad.support.units import duration, size
+from xgrad.support.user_code import line_of, user_frame
 
 FORWARD, BACKWARD = "forward", "backward"
 EARLIER = "before the profile"  # used in place of a line

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from xgrad.core.lost_gradients import warn_user
 from xgrad.nn.calls import CallableModule
 from xgrad.nn.parameter import Parameter
+from xgrad.support.user_code import warn_user
 
 
 def warn_of_unregistered(name: str, container: Any, seen: set[int]) -> None:

@@ -16,7 +16,6 @@ from xgrad.backend.recording import assign as write_to
 from xgrad.core.function import Function
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf, RetainedGradient, clock
-from xgrad.core.lost_gradients import user_location
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import (
     base_of,
@@ -33,6 +32,7 @@ from xgrad.ops.declare import call_op, derivative, diagonal_key
 from xgrad.ops.indexing import assign_to, assignment_operands, setitem
 from xgrad.ops.manipulation import reshape
 from xgrad.support.hints import shown
+from xgrad.support.user_code import user_location
 
 
 def _take_view(g: Any, xp: Any, view: Function, options: dict[str, Any]) -> Any:

@@ -19,12 +19,12 @@ def no_closed_form(g: Any) -> Any:
 
 
 def kernel(
-    *rules: Rule | None, highest: int = FLOATING
+    *rules: Rule | None, highest: int = FLOATING, autocast: str | None = None
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Tensor]]:
     """Declare an elementwise function, given a gradient rule for each parameter.
 
     A rule is None for a parameter of integers. `highest` is COMPLEX where SciPy's kernel takes
-    complex numbers.
+    complex numbers, and `autocast` is the attribute of `Op`.
     """
 
     def declare(forward: Callable[Concatenate[Any, P], Any]) -> Callable[P, Tensor]:
@@ -41,6 +41,7 @@ def kernel(
             broadcasts=True,
             scipy_promotion=True,
             upcast=True,
+            autocast=autocast,
         )(forward)
 
     return declare

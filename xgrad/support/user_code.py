@@ -1,76 +1,15 @@
-"""Warnings and errors with the line of the user's code: lost and missing gradients, NumPy's."""
+"""The line of the user's code that calls the library, and warnings at it, NumPy's included."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from contextvars import ContextVar
 from functools import lru_cache
 from types import FrameType
 from typing import Any
 
-from xgrad.core.grad_mode import grad_enabled
-from xgrad.support.scopes import Mode
-
 #: Packages whose code is not the user's. That of backends is added; generated code is of xgrad.
 LIBRARIES = {"xgrad", "xgrad_numpy", "numpy", "array_api_compat", "contextlib"}
-
-_warns: ContextVar[bool] = ContextVar("xgrad_warns_of_lost_gradients", default=False)
-
-
-class LostGradientWarning(UserWarning):
-    """A tensor with a gradient was converted to a number without one: see `warn_lost_gradients`."""
-
-
-class warn_lost_gradients(Mode[bool]):
-    """Warn where a tensor that needs a gradient becomes a number.
-
-    Use it in a ``with`` block or as a decorator of a function.
-
-    `float`, `complex`, ``.item()`` and ``.tolist()`` do so: the graph sees the number as a
-    constant. The `LostGradientWarning` names the line of code. There is no warning for `bool` and
-    `int`, which have derivative 0 wherever there is one, nor under `no_grad`. The setting belongs
-    to the thread or task that made it.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> import xgrad
-    >>> x = xgrad.ones(1, requires_grad=True)
-    >>> with warnings.catch_warnings(record=True) as caught, xgrad.warn_lost_gradients():
-    ...     warnings.simplefilter("always")
-    ...     2 * float(x)
-    2.0
-    >>> print(caught[0].message)
-    float: this tensor needs a gradient, which is lost: compute with the tensor itself,
-    or use .detach()
-    """
-
-    def __init__(self) -> None:
-        super().__init__(_warns, True)
-
-
-def warn_lost_gradient(how: str) -> None:
-    """Warn of a gradient lost by a conversion, within `warn_lost_gradients`."""
-    if _warns.get() and grad_enabled.get():
-        message = (
-            f"{how}: this tensor needs a gradient, which is lost: compute with the tensor itself,"
-            " or use .detach()"
-        )
-        warn_user(message, LostGradientWarning)
-
-
-def warn_missing_gradient() -> None:
-    """Warn that a computed tensor has no ``.grad``, unless a library inspects its attributes."""
-    if _package(sys._getframe(2).f_globals.get("__name__", "")) not in LIBRARIES | {
-        "inspect",
-        "pydoc",
-    }:
-        warn_user(
-            "grad: expected a leaf, got a computed tensor, which keeps no gradient: call"
-            " retain_grad() on it before the backward pass, or use xgrad.autograd.grad",
-            UserWarning,
-        )
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
@@ -96,7 +35,7 @@ class _NumpyWarnings:
         frame: FrameType | None = sys._getframe(1)
         if frame is not None and frame.f_code is warn_user.__code__:
             return False
-        while frame is not None and _package(frame.f_globals.get("__name__", "")) in _NUMERIC:
+        while frame is not None and package(frame.f_globals.get("__name__", "")) in _NUMERIC:
             frame = frame.f_back
         if frame is None or not is_of_library(frame):
             return False
@@ -135,10 +74,10 @@ def user_frame() -> tuple[FrameType, int]:
 
 def is_of_library(frame: FrameType) -> bool:
     """Return whether a frame runs code that is not the user's."""
-    return _package(frame.f_globals.get("__name__", "")) in LIBRARIES
+    return package(frame.f_globals.get("__name__", "")) in LIBRARIES
 
 
 @lru_cache
-def _package(module: str) -> str:
+def package(module: str) -> str:
     """Return the package of a module."""
     return module.partition(".")[0]
