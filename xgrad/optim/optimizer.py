@@ -1,4 +1,8 @@
-"""The base class of optimizers: groups of parameters, their state, and the step."""
+"""The base class of optimizers: groups of parameters, their options and their state.
+
+`step` packs parameters that are alike; each `flat.FlatParameters` then applies the update rule.
+`loading` reads a `state_dict`.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,9 @@ from typing import Any, ClassVar, NamedTuple
 from xgrad.backend.recording import refuse
 from xgrad.core.grad_mode import enable_grad
 from xgrad.core.tensor import Tensor
-from xgrad.ops import asarray, astype, zeros_like
+from xgrad.ops import zeros_like
 from xgrad.optim.flat import FlatParameters, State, Update
+from xgrad.optim.loading import read_state_dict
 from xgrad.optim.rules import check_ranges
 from xgrad.support.hints import shown
 
@@ -377,105 +382,13 @@ class Optimizer:
         >>> b.param_groups[0]["lr"]
         0.1
         """
-        title = f"{type(self).__name__}.load_state_dict"
-        if (
-            not isinstance(state_dict, Mapping)
-            or not {"state", "param_groups"} <= state_dict.keys()
-        ):
-            raise TypeError(
-                f"{title}: expected a mapping with 'state' and 'param_groups', as state_dict()"
-                " returns"
-            )
-        if not isinstance(state_dict["state"], Mapping) or not all(
-            isinstance(part, Mapping)
-            for part in (*state_dict["param_groups"], *state_dict["state"].values())
-        ):
-            raise TypeError(
-                f"{title}: expected mappings for the groups and for the state of each parameter"
-            )
-        if not all("params" in group for group in state_dict["param_groups"]):
-            raise ValueError(f"{title}: expected 'params' in every group")
-        groups, states = (
-            list(map(self._own_options, state_dict["param_groups"])),
-            state_dict["state"],
-        )
-        self._check_groups(title, groups)
-        numbers = [number for group in groups for number in group["params"]]
-        if unknown := sorted(set(states) - set(numbers)):
-            raise ValueError(
-                f"{title}: expected state of the parameters {numbers}, got that of {unknown}"
-            )
-        pairs = zip(numbers, [p for g in self.param_groups for p in g["params"]], strict=True)
-        state = {
-            p: self._loaded_state(title, number, p, states[number])
-            for number, p in pairs
-            if number in states
-        }
+        groups, state = read_state_dict(self, state_dict)
         former = self._packed
         self._unpacked_state, self._packed = state, {}
         for own, group in zip(self.param_groups, groups, strict=True):
             own.update({**group, "params": own["params"]})
             self._pack(own)
         del former  # kept until now, so that parameters stay in place
-
-    def _own_options(self, group: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a loaded group without the options that only PyTorch has.
-
-        They select an implementation, or are implied by the class.
-        """
-        implied = {"decoupled_weight_decay": getattr(self, "decoupled", None)}
-        return {
-            k: v
-            for k, v in group.items()
-            if k not in _IMPLEMENTATIONS and (k not in implied or v is not implied[k])
-        }
-
-    def _check_groups(self, title: str, groups: list[dict[str, Any]]) -> None:
-        """Raise a ValueError unless loaded groups match this optimizer.
-
-        The numbers of parameters and the options must be the same.
-        """
-        expected, got = ([len(g["params"]) for g in gs] for gs in (self.param_groups, groups))
-        if expected != got:
-            raise ValueError(
-                f"{title}: expected groups with these numbers of parameters: {expected}, got {got}"
-            )
-        for i, (own, group) in enumerate(zip(self.param_groups, groups, strict=True)):
-            if (group.keys() ^ own.keys()) - {"initial_lr"}:  # added by schedules
-                raise ValueError(
-                    f"{title}: expected the options {sorted(self.defaults)} in group {i}, got "
-                    f"{sorted(group.keys() - {'params'})}: is it that of another kind of optimizer?"
-                )
-            self.check(group)
-
-    def _loaded_state(self, title: str, number: Any, p: Tensor, values: Mapping[str, Any]) -> State:
-        """Return the loaded state of a parameter, with copies of arrays.
-
-        Raise a ValueError if an array has another shape, or a required value is missing.
-        """
-        state = State(p.device, p._data.dtype)
-        for key, value in values.items():
-            if value is None:
-                continue
-            if key in _NUMBERS:  # arrays in PyTorch
-                state[key] = value.item() if hasattr(value, "item") else value
-            elif not hasattr(value, "shape"):
-                state[key] = value
-            else:
-                value = asarray(
-                    value, device=None if isinstance(value, Tensor) else "cpu", copy=True
-                )
-                if value.shape != p.shape:
-                    raise ValueError(
-                        f"{title}: expected {key!r} of parameter {number} of shape {p.shape}, got"
-                        f" {value.shape}"
-                    )
-                state[key] = astype(value.detach().to(p.device), p.dtype)._data
-        if state and (missing := self.required_state - state.keys()):
-            raise ValueError(
-                f"{title}: expected {sorted(missing)} in the state of parameter {number}, got none"
-            )
-        return state
 
     def __repr__(self) -> str:
         groups = (
@@ -487,8 +400,6 @@ class Optimizer:
 
 
 _LEAF = attrgetter("_leaf")
-_IMPLEMENTATIONS = frozenset({"capturable", "differentiable", "foreach", "fused"})
-_NUMBERS = frozenset({"step", "mu_product"})  # in the state, by PyTorch's names
 
 
 class _PackedGroup(NamedTuple):
