@@ -21,8 +21,9 @@ import pytest
 import xgrad
 from helpers import check_error
 from xgrad import nn, optim, training
-from xgrad.cli.train import parser, settings
-from xgrad.cli.training import TrainingRun
+from xgrad.cli.settings import settings
+from xgrad.cli.train import parser
+from xgrad.cli.training_run import TrainingRun
 from xgrad.data import DataLoader, TensorDataset, digits
 from xgrad.training import EMA, Callback, EarlyStopping, JSONLines, Trainer
 

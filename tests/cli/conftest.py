@@ -10,7 +10,7 @@ import pytest
 
 import xgrad.cli
 from small_image_sets import install, put, small_files
-from xgrad.cli.training import TrainingRun
+from xgrad.cli.training_run import TrainingRun
 from xgrad.data import mirrors
 
 MNIST = Path(os.environ["XGRAD_DATA"]).resolve() if os.environ.get("XGRAD_DATA") else None

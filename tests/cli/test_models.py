@@ -13,7 +13,7 @@ import pytest
 import xgrad
 from helpers import host
 from xgrad.cli.models import IMAGE_MODELS, MODELS, make_model, shifted
-from xgrad.cli.training import SCHEDULES
+from xgrad.cli.settings import SCHEDULES
 
 SHORT = ("--epochs", "1", "--batch-size", "100", "--device", "cpu", "--quiet", "--out", "out")
 

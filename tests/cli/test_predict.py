@@ -24,7 +24,7 @@ def trained(tmp_path_factory):
     out = tmp_path_factory.mktemp("predict") / "out"
     options = ("--hidden", "32", "--epochs", "3", "--dropout", "0.1", "--device", "cpu", "--quiet")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("xgrad.cli.training.TrainingRun.draw", lambda self, trainer: None)
+        patch.setattr("xgrad.cli.training_run.TrainingRun.draw", lambda self, trainer: None)
         assert xgrad.cli.main(["train", "digits", *options, "--out", str(out)]) == 0
     return out
 

@@ -25,7 +25,7 @@ from xgrad.cli.report import figures
 def trained(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("xgrad.cli.training.TrainingRun.draw", lambda self, trainer: None)
+        patch.setattr("xgrad.cli.training_run.TrainingRun.draw", lambda self, trainer: None)
         for name, options in {
             "narrow": ("--hidden", "4"),
             "wide": ("--hidden", "16", "--optimizer", "sgd"),

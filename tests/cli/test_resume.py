@@ -19,7 +19,7 @@ import pytest
 import xgrad
 from xgrad.cli import main
 from xgrad.cli.checkpoints import Stopped, lock
-from xgrad.cli.training import TrainingRun
+from xgrad.cli.training_run import TrainingRun
 from xgrad.training import Trainer
 
 SMALL = (

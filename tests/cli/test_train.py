@@ -24,7 +24,7 @@ import xgrad
 from xgrad.backend import DeviceError
 from xgrad.cli import main, plots
 from xgrad.cli.models import make_model
-from xgrad.cli.training import PICTURES
+from xgrad.cli.training_run import PICTURES
 from xgrad.data import digits
 from xgrad.training import Trainer, callbacks
 
@@ -386,7 +386,7 @@ TINY = (
 def test_all_files_of_an_epoch_are_written_together_weights_first(run, monkeypatch):
     calls = []
     monkeypatch.setattr(
-        "xgrad.cli.training.write_together", lambda files: calls.append(dict(files))
+        "xgrad.cli.training_run.write_together", lambda files: calls.append(dict(files))
     )
     assert run(*FAST, "--out", "out").status == 0
     for number, files in enumerate(calls, 1):

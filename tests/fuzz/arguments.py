@@ -25,7 +25,7 @@ import xgrad.cli.info
 import xgrad.cli.parity
 import xgrad.cli.report
 from xgrad.cli import COMMANDS, main, train
-from xgrad.cli.training import TrainingRun
+from xgrad.cli.training_run import TrainingRun
 from xgrad.data import mirrors
 from xgrad.training import Trainer
 

@@ -16,9 +16,10 @@ from xgrad import nn
 from xgrad.backend.device import Device
 from xgrad.cli.arguments import Parser, UsageError, integer, nonempty_path
 from xgrad.cli.images import read_image
+from xgrad.cli.inference import Scaling, probabilities
 from xgrad.cli.models import MODELS, make_model
-from xgrad.cli.train import DATASETS, open_device
-from xgrad.cli.training import CONFIG, WEIGHTS, Scaling, probabilities
+from xgrad.cli.sources import DATASETS, open_device
+from xgrad.cli.training_run import CONFIG, WEIGHTS
 from xgrad.data import DataError, digits
 from xgrad.data.images import PUBLISHED
 from xgrad.support.files import read

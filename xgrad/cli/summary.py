@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import xgrad
 from xgrad.cli.arguments import Parser, UsageError, checked, integer, one_of, widths
 from xgrad.cli.models import MODELS, make_model
-from xgrad.cli.train import DATASETS, DEFAULTS
+from xgrad.cli.settings import DEFAULTS
+from xgrad.cli.sources import DATASETS
 from xgrad.data import digits
 from xgrad.data.catalog import SETS
 

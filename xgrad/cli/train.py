@@ -11,15 +11,11 @@ import time
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stderr, redirect_stdout
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from xgrad.amp import autocast
-from xgrad.backend import DeviceError
-from xgrad.backend.device import Device
 from xgrad.backend.threads import set_num_threads
 from xgrad.cli.arguments import (
     LARGEST,
@@ -33,55 +29,17 @@ from xgrad.cli.arguments import (
 )
 from xgrad.cli.checkpoints import FOLDER, Checkpoints, new_folder, run_folder
 from xgrad.cli.models import MODELS
-from xgrad.cli.training import FILES, SCHEDULES, Options, TrainingRun, note
-from xgrad.data import DataError, DataNotFoundError, TrainTestImages, digits
-from xgrad.data.catalog import SETS
+from xgrad.cli.settings import ACTIVATIONS, OPTIMIZERS, SCHEDULES, arguments, by_dataset, settings
+from xgrad.cli.sources import DATASETS, find_data, note, open_device
+from xgrad.cli.training_run import FILES, TrainingRun
 from xgrad.data.images import PUBLISHED
 from xgrad.distributed import Communicator, RankError, world
 from xgrad.distributed.supervision import supervise
 from xgrad.support.files import DISK_FULL
 
-#: Default options of the MLP by data set; the options of MNIST apply to all published data sets.
-#: Learning rate and weight decay are given by optimizer. The options of the digits were chosen by
-#: cross-validation within the training images.
-DEFAULTS: dict[str, dict[str, Any]] = {
-    "mnist": {
-        "hidden": (256, 128),
-        "optimizer": "adam",
-        "lr": {"sgd": 0.1, "adam": 4e-3, "adamw": 4e-3},
-        "weight_decay": {"sgd": 0.0, "adam": 0.0, "adamw": 0.01},
-        "schedule": "onecycle",
-        "shift": 0,
-        "batch_size": 256,
-        "epochs": 4,
-    },
-    "digits": {
-        "hidden": (512, 256),
-        "optimizer": "adamw",
-        "lr": {"sgd": 0.1, "adam": 3e-3, "adamw": 3e-3},
-        "weight_decay": {"sgd": 0.0, "adam": 0.0, "adamw": 0.5},
-        "schedule": "cosine",
-        "shift": 0,
-        "batch_size": 16,
-        "epochs": 30,
-    },
-}
-#: Default options of the other networks, which replace the MLP's; epochs on MNIST by network.
-IMAGE_DEFAULTS: dict[str, dict[str, Any]] = {
-    "mnist": {
-        "shift": 2,
-        "batch_size": 128,
-        "lr": {"sgd": 0.1, "adam": 3e-3, "adamw": 3e-3},
-        "epochs": {"lenet": 6, "cnn": 3, "mixer": 8, "vit": 8},
-    },
-    "digits": {"schedule": "onecycle", "shift": 1, "batch_size": 32, "epochs": 40},
-}
-DATASETS = ("digits", *PUBLISHED)
 #: Options that may be given for a resumed run.
 RESUMED = {"resume", "device", "data", "no_download", "threads", "capture", "quiet"}
 RESUMED |= {"checkpoint_every", "keep", "tensorboard", "distributed", "shard_state"}
-OPTIMIZERS = ("sgd", "adam", "adamw")
-ACTIVATIONS = ("relu", "sigmoid", "tanh")
 
 
 def parser() -> Parser:
@@ -228,26 +186,6 @@ def parser() -> Parser:
     return top
 
 
-def by_dataset(name: str) -> str:
-    """Return the default values of an option, for its help text."""
-
-    def text(value: Any) -> str:
-        if isinstance(value, dict):
-            return ", ".join(f"{item} for {key}" for key, item in value.items())
-        return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-    parts = []
-    for data, default in DEFAULTS.items():
-        values, other = default[name], IMAGE_DEFAULTS[data].get(name)
-        if other is not None and name != "lr":
-            values = {
-                "mlp": values,
-                **(other if isinstance(other, dict) else {"other networks": other}),
-            }
-        parts.append(f"{data} {text(values)}")
-    return "default: " + "; ".join(parts)
-
-
 def run(argv: Sequence[str]) -> int:
     """Train as specified by the arguments, and return the exit status."""
     top = parser()
@@ -376,121 +314,3 @@ def train(args: Namespace, state: dict[str, Any], ranks: Communicator | None) ->
         raise UsageError(
             f"--out: expected a folder that can be written to, got {training.out}: {error}"
         ) from error
-
-
-def arguments(options: dict[str, Any]) -> list[str]:
-    """Return the arguments that give the settings in a checkpoint."""
-    used = dict(options)
-    dataset = used.pop("dataset")
-    for name in ("hidden", "activation", "dropout") if used["model"] != "mlp" else ():
-        del used[name]
-    if used["optimizer"] != "sgd":
-        del used["momentum"]
-    for name in ("checkpoint_every", "ema", "validation", "patience"):
-        if not used[name]:
-            del used[name]
-    flags = [f"--{name}" for name in ("amp", "tensorboard") if used.pop(name)]
-    if dataset not in DATASETS:
-        raise ValueError(f"{dataset!r} is no data set")
-    if "hidden" in used:
-        used["hidden"] = ",".join(map(str, used["hidden"]))
-    return [
-        dataset,
-        *flags,
-        *(f"--{name.replace('_', '-')}={value}" for name, value in used.items()),
-    ]
-
-
-def open_device(name: str) -> Device:
-    """Return the device of a name, or the default device for ``auto``."""
-    try:
-        return Device("cuda" if name == "auto" else name)
-    except DeviceError as error:
-        if name == "auto":
-            return Device("cpu")
-        raise UsageError(
-            f"--device: expected auto or a device that can be used, got {name!r}: {error}"
-        ) from error
-
-
-def find_data(args: Namespace) -> TrainTestImages:
-    """Return the requested data set, or the digits if it is missing and a fallback is allowed."""
-    folder: str | None = getattr(args, "data", None)
-    if args.dataset == "digits":
-        if folder is not None:
-            raise UsageError(
-                "--data: expected mnist or another data set of files with it, got digits and"
-                f" {folder!r}"
-            )
-        return digits()
-    name = "mnist" if args.dataset == "auto" else args.dataset
-    title, load = SETS[name].title, PUBLISHED[name]
-    chosen = folder or os.environ.get("XGRAD_DATA")
-    automatic = args.dataset == "auto" and folder is None
-    reason = f"was not found in {chosen or 'the cache'}"
-    try:
-        try:
-            return load(folder, download=False)
-        except DataNotFoundError:
-            if automatic or args.no_download or chosen:
-                raise
-            size = SETS[name].megabytes
-            note(
-                f"{title} is not on this machine yet: downloading it ({size} MB) into the user's"
-                " cache"
-            )
-            reason = "could not be downloaded"
-            return load()
-    except (DataError, OSError) as error:
-        if not isinstance(error, DataNotFoundError) or not (automatic or hasattr(args, "fallback")):
-            raise UsageError(f"{error}; or `xgrad train digits`") from error
-    note(
-        f"{title} {reason}: training on the embedded 8x8 digits instead "
-        f"(for {title} set XGRAD_DATA to its folder, or download it with `xgrad train {name}`)"
-    )
-    return digits()
-
-
-def settings(args: Namespace, data: TrainTestImages, device: Device) -> Options:
-    """Return the settings of the training run: arguments, completed by defaults."""
-    chosen, model = vars(args), args.model
-    data_name = data.name if data.name in DEFAULTS else "mnist"
-    defaults = DEFAULTS[data_name] | (IMAGE_DEFAULTS[data_name] if model != "mlp" else {})
-    optimizer = chosen.get("optimizer", defaults["optimizer"])
-    if optimizer != "sgd" and "momentum" in chosen:
-        raise UsageError(f"--momentum: expected --optimizer sgd with it, got {optimizer}")
-    if model != "mlp" and (
-        extra := [name for name in ("hidden", "activation", "dropout") if name in chosen]
-    ):
-        raise UsageError(f"--{extra[0]}: expected --model mlp with it, got {model}")
-    if args.shard_state and (args.amp or not args.distributed):
-        raise UsageError("--shard-state: expected --distributed with it, and no --amp")
-    if args.amp:
-        try:
-            autocast(device)
-        except TypeError as error:
-            raise UsageError(f"--amp: {error}") from error
-    of_mlp = {
-        "hidden": defaults["hidden"] if model == "mlp" else (),
-        "activation": "relu",
-        "dropout": 0.0,
-    }
-    by_optimizer = {name: defaults[name][optimizer] for name in ("lr", "weight_decay")}
-    epochs = defaults["epochs"]
-    values = {**defaults, **by_optimizer, **of_mlp, "momentum": 0.0}
-    values["epochs"] = epochs[model] if isinstance(epochs, dict) else epochs
-    schedule = chosen.get("schedule", defaults["schedule"])
-    chooses = "patience" in chosen or schedule == "plateau"
-    values |= {"validation": len(data.train) // 12 if chooses else 0, "patience": 0, "ema": 0.0}
-    if chosen.get("validation", 0) >= len(data.train):
-        raise UsageError(
-            f"--validation: expected fewer than the {len(data.train)} training images, got"
-            f" {args.validation}"
-        )
-    side = min(data.train.images.shape[1:])
-    if chosen.get("shift", 0) >= side:
-        raise UsageError(
-            f"--shift: expected fewer pixels than the {side} of an image, got {args.shift}"
-        )
-    values |= {**chosen, "dataset": data.name, "device": str(device)}
-    return Options(**{field.name: values[field.name] for field in fields(Options)})

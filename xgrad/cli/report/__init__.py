@@ -20,10 +20,11 @@ import xgrad
 from xgrad.backend.device import Device
 from xgrad.cli import plots
 from xgrad.cli.arguments import Parser, UsageError, nonempty_path
+from xgrad.cli.inference import Scaling, probabilities
 from xgrad.cli.predict import load_model, read_config
 from xgrad.cli.report import figures
-from xgrad.cli.train import find_data
-from xgrad.cli.training import METRICS, TIMING, WEIGHTS, Scaling, probabilities
+from xgrad.cli.sources import find_data
+from xgrad.cli.training_run import METRICS, TIMING, WEIGHTS
 from xgrad.data import Split
 from xgrad.data.images import PUBLISHED
 from xgrad.parity.html_report import check_installed, render

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,14 @@ from xgrad import nn, optim
 from xgrad.backend.device import Device
 from xgrad.cli import plots
 from xgrad.cli.checkpoints import Checkpoints, Stopped, stop_signals
+from xgrad.cli.inference import Scaling, probabilities
 from xgrad.cli.info import blas, versions
 from xgrad.cli.models import make_model, shifted
-from xgrad.core.tensor import Tensor
+from xgrad.cli.settings import SCHEDULES, Options
+from xgrad.cli.sources import note
 from xgrad.data import DataLoader, Split, TensorDataset, TrainTestImages
 from xgrad.distributed import Communicator, DataParallel
 from xgrad.distributed.processes import fail
-from xgrad.optim import lr_scheduler
 from xgrad.serialization import serialized
 from xgrad.support.files import Content, json_lines, write, write_together
 from xgrad.training import EMA, Callback, EarlyStopping, Progress, TensorBoard, Trainer
@@ -40,102 +40,9 @@ WEIGHTS, CONFIG, METRICS, TIMING = (
 PICTURES = ("curves.png", "mistakes.png")
 FILES = (WEIGHTS, CONFIG, METRICS, TIMING, *PICTURES)
 
-WARM_UP = 0.25  # the fraction of the steps in which the learning rate of onecycle rises
-
-
-def one_cycle(optimizer: optim.Optimizer, steps: int) -> lr_scheduler.LRScheduler:
-    """Return a schedule that rises from 0 and falls to 0, unlike `OneCycleLR`."""
-
-    def factor(step: int) -> float:
-        done = step / steps
-        return math.sin(math.pi / 2 * min(done / WARM_UP, (1 - done) / (1 - WARM_UP))) ** 2
-
-    return lr_scheduler.LambdaLR(optimizer, factor)
-
-
-#: The learning rate schedules, given the number of steps of the run. They advance after each step,
-#: or after each epoch.
-SCHEDULES: dict[str, Callable[[optim.Optimizer, int], lr_scheduler.LRScheduler]] = {
-    "cosine": lr_scheduler.CosineAnnealingLR,
-    "constant": lambda optimizer, steps: lr_scheduler.LambdaLR(optimizer, lambda step: 1.0),
-    "linear": lambda optimizer, steps: lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps),
-    "step": lambda optimizer, steps: lr_scheduler.StepLR(optimizer, -(-steps // 3)),
-    "onecycle": one_cycle,
-    "plateau": lambda optimizer, steps: lr_scheduler.ReduceLROnPlateau(optimizer, patience=1),
-}
-
-
-@dataclass(frozen=True)
-class Options:
-    """Settings of a training run, defaults included."""
-
-    dataset: str
-    device: str
-    model: str
-    hidden: tuple[int, ...]
-    activation: str
-    dropout: float
-    optimizer: str
-    lr: float
-    momentum: float
-    weight_decay: float
-    schedule: str
-    shift: int
-    batch_size: int
-    epochs: int
-    amp: bool
-    ema: float  # decay of the average of the weights, 0 for none
-    validation: int  # number of training images that are held back, the last ones
-    patience: int  # epochs without a smaller validation loss, 0 for any number
-    seed: int
-
-
-def note(text: str) -> None:
-    """Print a remark on standard error, in one line."""
-    print(f"xgrad train: {text}", file=sys.stderr)
-
 
 class DivergedError(Exception):
     """A loss that is not finite; the arguments are its value and the kind of images."""
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """Standardization of grey values to mean 0 and standard deviation 1.
-
-    Mean and standard deviation are taken over the training images.
-    """
-
-    mean: float
-    std: float
-
-    @classmethod
-    def of(cls, split: Split) -> Scaling:
-        """Return the scaling of training images."""
-        flat = split.images.reshape(-1)
-        mean = int(flat.sum(dtype=np.int64)) / flat.size
-        # exact, and without a copy of the images
-        squares = int(np.einsum("i,i->", flat, flat, dtype=np.int64))
-        return cls(mean, math.sqrt(squares / flat.size - mean**2))
-
-    def __call__(self, images: np.ndarray, device: Device) -> Tensor:
-        """Return scaled images on a device, one row each."""
-        rows = images.reshape(len(images), math.prod(images.shape[1:])).astype(np.float32)
-        rows -= self.mean
-        rows /= self.std
-        return xgrad.asarray(rows, device=device)
-
-
-@xgrad.no_grad()
-def probabilities(model: nn.Module, images: Tensor) -> np.ndarray:
-    """Return the probabilities of all classes, of shape (images, classes)."""
-    model.eval()
-    batches = DataLoader(TensorDataset(images), batch_size=1000)
-    return (
-        xgrad.concat([nn.functional.softmax(model(rows), axis=1) for (rows,) in batches])
-        .cpu()
-        .numpy()
-    )
 
 
 class TrainingRun(Callback):
