@@ -244,6 +244,15 @@ def test_grad_of_a_computed_tensor_warns_at_the_line_of_the_user() -> None:
     inspect.getmembers(y)  # looks at each attribute, and does not warn
 
 
+def test_a_tensor_whose_hook_was_removed_has_no_gradient() -> None:
+    y = 3 * xgrad.ones(2, requires_grad=True)
+    y.register_hook(lambda g: None).remove()
+    with pytest.warns(UserWarning, match="keeps no gradient"):
+        assert y.grad is None
+    with pytest.raises(RuntimeError, match="expected a leaf"):
+        y.grad = xgrad.ones(2)
+
+
 def test_retain_grad_keeps_the_gradient_as_pytorch_does(device: str, torch: Any) -> None:
     def gradients(x: Any) -> list[Any]:
         y = x * 2

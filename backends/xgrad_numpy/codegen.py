@@ -19,7 +19,7 @@ _LITERALS = frozenset({bool, int, type(None)})
 
 
 @dataclass(slots=True, eq=False)
-class Slot:
+class ArraySlot:
     """An operand for an array or a number.
 
     A dynamic slot is a variable of the run, `early` if it is known before the first instruction. A
@@ -36,7 +36,7 @@ class Slot:
     array: Any = None
     example: Any = None
     new: bool = False
-    dependents: list[Slot] = field(default_factory=list)
+    dependents: list[ArraySlot] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -49,8 +49,8 @@ class Instruction:
     function: Callable[..., Any]
     operands: tuple[Any, ...]
     options: dict[str, Any]
-    result: Slot | tuple[Slot, ...] | None = None
-    slots: list[Slot] = field(init=False)  # slots among the operands
+    result: ArraySlot | tuple[ArraySlot, ...] | None = None
+    slots: list[ArraySlot] = field(init=False)  # slots among the operands
 
     def __post_init__(self) -> None:
         self.slots = slots_in(
@@ -58,7 +58,7 @@ class Instruction:
         )
 
     @property
-    def results(self) -> tuple[Slot, ...]:
+    def results(self) -> tuple[ArraySlot, ...]:
         """The slots of the result."""
         return (
             self.result if isinstance(self.result, tuple) else (self.result,) if self.result else ()
@@ -81,23 +81,23 @@ class Instruction:
 
 
 def _resolve(operand: Any) -> Any:
-    return operand.array if type(operand) is Slot else operand
+    return operand.array if type(operand) is ArraySlot else operand
 
 
 def array_of(operand: Any) -> Any:
     """Return the array of a slot, or its example; other operands are returned unchanged."""
     return (
         operand
-        if type(operand) is not Slot
+        if type(operand) is not ArraySlot
         else operand.example
         if operand.dynamic
         else operand.array
     )
 
 
-def slots_in(operands: Sequence[Any]) -> list[Slot]:
+def slots_in(operands: Sequence[Any]) -> list[ArraySlot]:
     """Return the slots among operands."""
-    return [operand for operand in leaves(operands) if type(operand) is Slot]
+    return [operand for operand in leaves(operands) if type(operand) is ArraySlot]
 
 
 class Code:
@@ -108,10 +108,10 @@ class Code:
 
     def __init__(
         self,
-        parameters: list[Slot],
+        parameters: list[ArraySlot],
         before: list[Instruction],
         after: list[Instruction],
-        outputs: list[Slot],
+        outputs: list[ArraySlot],
         on_error: Callable[[], Any] = lambda: None,
     ) -> None:
         consume = deque[Any](maxlen=0).extend
@@ -121,7 +121,7 @@ class Code:
         self.scope["on_error"] = on_error
         self._names: dict[int, tuple[str, Any]] = {}  # name and operand by id
         self._entries: dict[
-            Slot, list[tuple[list[Any], int, Instruction]]
+            ArraySlot, list[tuple[list[Any], int, Instruction]]
         ] = {}  # uses of static slots in loops
         self._last = {id(slot): id(x) for x in (*before, *after) for slot in (*x.slots, *x.results)}
         for slot in outputs:
@@ -151,7 +151,7 @@ class Code:
         )
         self.run: Callable[..., Any] = self.scope.pop("run")  # avoids a reference cycle
 
-    def update(self, slots: Iterable[Slot]) -> None:
+    def update(self, slots: Iterable[ArraySlot]) -> None:
         """Use the current arrays of static slots."""
         for slot in slots:
             if id(slot) in self._names:
@@ -215,7 +215,7 @@ class Code:
         if id(operand) not in self._names:
             name = f"x{len(self._names)}"
             self._names[id(operand)] = name, operand
-            if kind is not Slot or not operand.dynamic:
+            if kind is not ArraySlot or not operand.dynamic:
                 self.scope[name] = _resolve(operand)
         return self._names[id(operand)][0]
 

@@ -11,7 +11,7 @@ import numpy as np
 from xgrad.backend.recording import CaptureWarning
 from xgrad.capture.program import Program
 from xgrad.support.user_code import warn_user
-from xgrad_numpy.codegen import Code, Slot
+from xgrad_numpy.codegen import ArraySlot, Code
 from xgrad_numpy.lowering import Lowering
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Executor:
         ]
         for slot, array in changed:
             slot.array = array
-        pending, affected = [slot for slot, _ in changed], set[Slot]()
+        pending, affected = [slot for slot, _ in changed], set[ArraySlot]()
         while pending:
             new = set(pending.pop().dependents) - affected
             affected |= new

@@ -18,7 +18,7 @@ from xgrad_numpy.buffer_assignment import (
     copy_with_strides,
     has_layout,
 )
-from xgrad_numpy.codegen import Instruction, Slot
+from xgrad_numpy.codegen import ArraySlot, Instruction
 
 FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 KEYWORD_OUT = frozenset({np.maximum, np.minimum})  # these warn about a positional `out`
@@ -35,7 +35,7 @@ class InstructionWriter:
     NumPy scalars, and rows are in new memory: that takes less time.
     """
 
-    outputs: list[Slot]
+    outputs: list[ArraySlot]
 
     def __init__(self, program: Program, arrays: Sequence[np.ndarray], native: bool) -> None:
         self._program, self._constants, self._native = program, program.constants, native
@@ -43,14 +43,16 @@ class InstructionWriter:
         self.before, self.after = list[Instruction](), list[Instruction]()
         self._current = self.before
         self._at = 0  # index of the call that is being lowered
-        self._numbers = {number.text: Slot(dynamic=True, early=True) for number in program.numbers}
-        self._slots = {x.number: Slot(dynamic=True, early=True) for x in program.inputs}
+        self._numbers = {
+            number.text: ArraySlot(dynamic=True, early=True) for number in program.numbers
+        }
+        self._slots = {x.number: ArraySlot(dynamic=True, early=True) for x in program.inputs}
         if not any(x.storage.kind == "input" for call in program.calls for x in call.writes):
             for x in program.inputs:
                 self._slots[x.number].example = _example(x)
         self.parameters = [*self._slots.values(), *self._numbers.values()]
-        self.state = [self._slots.setdefault(x.number, Slot()) for x in program.state]
-        self.static: list[Slot] = []
+        self.state = [self._slots.setdefault(x.number, ArraySlot()) for x in program.state]
+        self.static: list[ArraySlot] = []
         self._arrays: dict[Any, np.ndarray] = {}  # 0-d arrays of numbers, and small constants
         self._facts = Analysis(program, arrays)
         self._buffers = BufferAssignment()
@@ -96,21 +98,21 @@ class InstructionWriter:
             self._early.append(Instruction(operator.setitem, (self._arrays[key], (), slot), {}))
         return self._arrays[key]
 
-    def add_static(self, find: Callable[[], Any], *sources: Slot) -> Slot:
+    def add_static(self, find: Callable[[], Any], *sources: ArraySlot) -> ArraySlot:
         """Return a new static slot that `find` computes from the arrays of other slots."""
-        slot = Slot(find=find, order=len(self.static))
+        slot = ArraySlot(find=find, order=len(self.static))
         for source in sources:
             source.dependents.append(slot)
         self.static.append(slot)
         return slot
 
-    def _pure(self, function: Callable[..., Any], *operands: Any, **options: Any) -> Slot:
+    def _pure(self, function: Callable[..., Any], *operands: Any, **options: Any) -> ArraySlot:
         """Return the slot of a view or of new memory, made as early as possible."""
         call = Instruction(function, operands, options)
         if call.slots and not any(slot.dynamic for slot in call.slots):
             return self.add_static(lambda: operator.call(*call.entry()), *call.slots)
         early = all(slot.early or not slot.dynamic for slot in call.slots)
-        call.result = Slot(dynamic=True, early=early)
+        call.result = ArraySlot(dynamic=True, early=early)
         (self._early if early else self._current).append(call)
         if any(slot.example is not None for slot in call.slots):  # the result is then a view
             call.result.example = call.example()
@@ -119,22 +121,22 @@ class InstructionWriter:
 
     def _view(self, x: Any, view: Callable[..., Any], *args: Any) -> Any:
         """Return a view of an operand."""
-        return self._pure(view, x, *args) if type(x) is Slot else view(x, *args)
+        return self._pure(view, x, *args) if type(x) is ArraySlot else view(x, *args)
 
-    def _buffer(self, value: Value) -> Slot:
+    def _buffer(self, value: Value) -> ArraySlot:
         offset, memory = self._buffers.allocate(value), self.memory
         shape, dtype, strides = value.shape, value.dtype, value.strides
         return self.add_static(
             lambda: np.ndarray(shape, dtype, memory.array, offset, strides), memory
         )
 
-    def _scratch(self, like: np.ndarray) -> Slot:
+    def _scratch(self, like: np.ndarray) -> ArraySlot:
         """Return a buffer that is used by this call only."""
         storage = Storage("temporary")
         self._facts.dying.setdefault(self._at, []).append(storage)
         return self._buffer(Value(-1, storage, like))
 
-    def _destination(self, value: Value, reuse: tuple[Any, ...] = ()) -> Slot:
+    def _destination(self, value: Value, reuse: tuple[Any, ...] = ()) -> ArraySlot:
         """Return memory for a result.
 
         It is the target of the result, new memory, the memory of a dying operand, or a buffer.
@@ -178,12 +180,12 @@ class InstructionWriter:
             not value.shape and [x.storage for x in self._program.outputs].count(value.storage) == 1
         )
 
-    def _output(self, value: Value) -> Slot:
+    def _output(self, value: Value) -> ArraySlot:
         x, kind = self._operand(value), value.storage.kind
-        if kind == "temporary" and type(x) is Slot and x.dynamic:
+        if kind == "temporary" and type(x) is ArraySlot and x.dynamic:
             return x
-        early = type(x) is not Slot or x.early or not (x.dynamic or kind == "temporary")
-        result = Slot(dynamic=True, early=early)
+        early = type(x) is not ArraySlot or x.early or not (x.dynamic or kind == "temporary")
+        result = ArraySlot(dynamic=True, early=early)
         copy = copy_with_strides if value.shape else np.ndarray.copy
         function = np.ndarray.view if kind in ("state", "input") else copy
         (self._early if early else self._current).append(Instruction(function, (x,), {}, result))
@@ -203,9 +205,9 @@ class InstructionWriter:
         self._current.append(Instruction(function, operands, {}, self._new(result)))
         return True
 
-    def _new(self, result: Value) -> Slot:
+    def _new(self, result: Value) -> ArraySlot:
         """Return the slot of a result in new memory."""
-        slot = self._slots.setdefault(result.number, Slot(dynamic=True))
+        slot = self._slots.setdefault(result.number, ArraySlot(dynamic=True))
         if not result.scalar:
             slot.example = _example(result)
         return slot
@@ -223,8 +225,8 @@ class InstructionWriter:
         Functions return views for arrays, and new arrays for scalars.
         """
         operand = self._leaf(arg)
-        if type(arg) is Value and arg.scalar and type(operand) is Slot and not operand.dynamic:
-            scalar = Slot(dynamic=True)
+        if type(arg) is Value and arg.scalar and type(operand) is ArraySlot and not operand.dynamic:
+            scalar = ArraySlot(dynamic=True)
             self._current.append(Instruction(operator.getitem, (operand, ()), {}, scalar))
             return scalar
         return operand

@@ -15,7 +15,7 @@ from xgrad.capture.numbers import Number, plain
 from xgrad.capture.program import Call, Program, Value
 from xgrad_numpy import functions, products, sums
 from xgrad_numpy.buffer_assignment import is_contiguous, is_dense
-from xgrad_numpy.codegen import Slot
+from xgrad_numpy.codegen import ArraySlot
 from xgrad_numpy.instruction_writer import FLOATS, KEYWORD_OUT, SMALL, InstructionWriter
 from xgrad_numpy.instructions import PUTMASK, check, check_bound, choose, take_elements, take_rows
 
@@ -240,7 +240,7 @@ class Lowering(InstructionWriter):
         shape = getattr(arg, "shape", ())
         # single numbers are fast in the other functions
         long = math.prod(shape) > 1 or function in KEYWORD_OUT
-        if type(operand) is not Slot:
+        if type(operand) is not ArraySlot:
             if not hasattr(operand, "dtype") and not _is_exact(operand, dtype):
                 return operand
             full = (

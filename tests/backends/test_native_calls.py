@@ -24,7 +24,7 @@ from xgrad import nn, optim
 from xgrad.backend.recording import run_array_code
 from xgrad.capture.program import Diverged
 from xgrad_numpy import functions
-from xgrad_numpy.codegen import Instruction, Slot
+from xgrad_numpy.codegen import ArraySlot, Instruction
 from xgrad_numpy.instructions import check_bound, take_elements, take_rows
 from xgrad_numpy.native import library, products, ways
 from xgrad_numpy.native.calls import (
@@ -62,8 +62,8 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     xgrad.set_num_threads(before)
 
 
-def static(array: np.ndarray) -> Slot:
-    return Slot(array=array)
+def static(array: np.ndarray) -> ArraySlot:
+    return ArraySlot(array=array)
 
 
 def execute(instructions: list[Instruction]) -> list[Any]:

@@ -30,7 +30,7 @@ from xgrad import nn, optim
 from xgrad.capture import CaptureWarning
 from xgrad.ops.normalization import _normalize
 from xgrad_numpy import executor, sums
-from xgrad_numpy.codegen import Instruction, Slot
+from xgrad_numpy.codegen import ArraySlot, Instruction
 from xgrad_numpy.instructions import PUTMASK, choose
 from xgrad_numpy.native import expressions, kernels, library, ways
 from xgrad_numpy.native.calls import Multiplication
@@ -79,8 +79,8 @@ FUNCTIONS = [
 ]
 
 
-def static(array: np.ndarray) -> Slot:
-    return Slot(array=array)
+def static(array: np.ndarray) -> ArraySlot:
+    return ArraySlot(array=array)
 
 
 def bits(x: np.ndarray) -> bytes:
@@ -292,7 +292,7 @@ def test_statements_of_overlapping_memory_are_not_executed_together() -> None:
 
 def test_views_of_buffers_keep_what_they_see() -> None:
     memory, x = np.zeros(16), np.arange(8.0)
-    first, second, view = static(memory[:8]), static(memory[8:]), Slot(dynamic=True)
+    first, second, view = static(memory[:8]), static(memory[8:]), ArraySlot(dynamic=True)
     calls = [
         Instruction(np.add, (static(x), static(x), first), {}),
         Instruction(np.multiply, (first, first, second), {}),
@@ -382,7 +382,7 @@ def test_results_that_nothing_reads_are_not_stored() -> None:
 
 
 def copied(
-    memory: np.ndarray, source: Slot, *between: Instruction
+    memory: np.ndarray, source: ArraySlot, *between: Instruction
 ) -> tuple[list[Any], list[Instruction]]:
     """Copy a row to the rows of a matrix in a buffer, to be read after other instructions.
 
@@ -423,7 +423,7 @@ def test_copies_of_inputs_are_read_after_a_write_to_the_state() -> None:
     """An input may be the state itself."""
     memory, state = np.zeros(64), np.zeros(8)
     example = np.arange(8.0)
-    given = Slot(dynamic=True, early=True, example=example)
+    given = ArraySlot(dynamic=True, early=True, example=example)
     to_state = Instruction(np.negative, (static(np.ones(8)), static(state)), {})
     to_buffer = Instruction(np.negative, (static(np.ones(8)), static(memory[48:56])), {})
     for write, reads_input in ((to_state, False), (to_buffer, True)):
@@ -433,7 +433,7 @@ def test_copies_of_inputs_are_read_after_a_write_to_the_state() -> None:
 
 def test_statements_that_write_to_the_state_read_copies_of_inputs() -> None:
     memory, state = np.zeros(64), np.zeros((2, 8))
-    row, given = static(memory[:8]), Slot(dynamic=True, early=True, example=np.arange(8.0))
+    row, given = static(memory[:8]), ArraySlot(dynamic=True, early=True, example=np.arange(8.0))
     calls = [
         Instruction(operator.setitem, (row, ..., given), {}),
         Instruction(np.multiply, (static(np.ones((2, 8))), row, static(state)), {}),
@@ -486,7 +486,9 @@ def test_operand_of_a_product_is_stored(dynamic: bool) -> None:
     calls = [
         Instruction(np.add, (static(x), static(x), first), {}),
         Instruction(np.multiply, (first, first, second), {}),
-        Instruction(np.matmul, (static(x), second, Slot(dynamic=True) if dynamic else out), {}),
+        Instruction(
+            np.matmul, (static(x), second, ArraySlot(dynamic=True) if dynamic else out), {}
+        ),
     ]
     (fused,) = fuse([calls], memory, [])
     assert [place.operand for nest in fused[0].parts for place in nest.stored] == [second]

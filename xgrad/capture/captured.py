@@ -20,7 +20,7 @@ from xgrad.capture.guards import structure_of
 from xgrad.capture.program import Diverged, Unusable
 from xgrad.capture.recorder import Recorder
 from xgrad.capture.slots import Recording, Slots
-from xgrad.capture.state import State, foreign_states
+from xgrad.capture.state import StepState, foreign_states
 from xgrad.core.graph import Node
 from xgrad.core.tensor import Tensor
 from xgrad.optim.optimizer import Optimizer
@@ -181,7 +181,7 @@ class Captured(Generic[P, R]):
 
         replays, slots = (
             self._replays,
-            Slots(State(self._step, call.others, self._extra_state), call.tensors),
+            Slots(StepState(self._step, call.others, self._extra_state), call.tensors),
         )
 
         def replay() -> tuple[Any, bool]:
@@ -251,7 +251,7 @@ class Captured(Generic[P, R]):
     def _prepared(self, call: Arguments) -> Recording | None:
         """Return the recording of a step that is about to run; None if the call is not recorded."""
         try:
-            state = State(self._step, call.others, self._extra_state)
+            state = StepState(self._step, call.others, self._extra_state)
         except Exception as error:  # raised by the user's own attributes or mappings
             self._refuse(
                 f"{self._line}: the state cannot be found: {type(error).__name__}: {error}"
@@ -357,7 +357,7 @@ class Captured(Generic[P, R]):
 
     def state(self) -> list[tuple[str, Any]]:
         """Return the tensors, modules, optimizers and generators found from the step, by name."""
-        return list(State(self._step, (), self._extra_state).named.values())
+        return list(StepState(self._step, (), self._extra_state).named.values())
 
     def program(self) -> str:
         """Return the programs as text."""

@@ -18,7 +18,7 @@ from xgrad.support.user_code import LIBRARIES
 _NO_OPTIONS: dict[str, Any] = {}
 
 
-def record(
+def record_call(
     function: Callable[..., Any],
     args: Any,
     options: Any = _NO_OPTIONS,
@@ -29,7 +29,7 @@ def record(
 
 
 def _recorded(function: Callable[..., Any], writes: tuple[int, ...] = ()) -> Callable[..., Any]:
-    return lambda *args, **options: record(function, args, options, writes)
+    return lambda *args, **options: record_call(function, args, options, writes)
 
 
 class Proxy(ArrayType):
@@ -70,7 +70,7 @@ class Proxy(ArrayType):
 
     @property
     def mT(self) -> Any:
-        return record(self.recorder.real.xp.matrix_transpose, (self,))
+        return record_call(self.recorder.real.xp.matrix_transpose, (self,))
 
     T = mT
 
@@ -78,10 +78,10 @@ class Proxy(ArrayType):
         return f"{type(self).__name__}({self.value})"
 
     def __getitem__(self, key: Any) -> Any:
-        return record(operator.getitem, (self, key))
+        return record_call(operator.getitem, (self, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        record(operator.setitem, (self, key, value), writes=(0,))
+        record_call(operator.setitem, (self, key, value), writes=(0,))
 
     def __array__(self, *to: Any, **_: Any) -> Any:
         return np.asarray(self.recorder.to_host(self.read()), *to)
@@ -125,14 +125,16 @@ class ScalarProxy(Proxy):
 
 def _record_in_place(function: Callable[..., Any], x: Proxy, y: Any) -> Any:
     if type(x) is ScalarProxy:  # NumPy scalars have no in-place operators
-        return record(_OUT_OF_PLACE[function], (x, y))
-    return record(function, (x, y), writes=(0,))
+        return record_call(_OUT_OF_PLACE[function], (x, y))
+    return record_call(function, (x, y), writes=(0,))
 
 
 _OUT_OF_PLACE = {
     getattr(operator, f"__i{name}__"): getattr(operator, f"__{name}__") for name in BINARY
 }
-define_operators(Proxy, lambda function, *operands: record(function, operands), _record_in_place)
+define_operators(
+    Proxy, lambda function, *operands: record_call(function, operands), _record_in_place
+)
 
 
 class RecordingNamespace(LazyNamespace):
@@ -191,7 +193,7 @@ class RecordingDevice(Device):
         A NumPy scalar becomes an array without axes, and a number a constant.
         """
         if isinstance(x, Proxy):
-            return record(self.real.as_array, (x,))
+            return record_call(self.real.as_array, (x,))
         recorder, array = recording.get(), self.real.as_array(x)
         # an array that the rule has from elsewhere
         if isinstance(x, (np.ndarray, self.real.array_type)):

@@ -11,7 +11,7 @@ from weakref import ref
 from xgrad.backend.devices import _default
 from xgrad.capture.program import Value
 from xgrad.capture.recorder import Recorder
-from xgrad.capture.state import State
+from xgrad.capture.state import StepState
 from xgrad.core.dtypes import default_dtype
 from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf
@@ -89,7 +89,7 @@ class Slot:
 class Slots:
     """The slots of a state and of arguments, in the order of their discovery."""
 
-    def __init__(self, state: State, arguments: Iterable[Tensor]) -> None:
+    def __init__(self, state: StepState, arguments: Iterable[Tensor]) -> None:
         self.all: list[Slot] = []
         self.flats: dict[int, FlatParameters] = {}  # packed parameters, by id
         # tensors with their leaves and names, by the id of the tensor
@@ -187,7 +187,12 @@ class Recording:
     """A step that is being recorded: its slots, its arguments and its result."""
 
     def __init__(
-        self, state: State, slots: Slots, recorder: Recorder, tensors: list[Tensor], structure: Any
+        self,
+        state: StepState,
+        slots: Slots,
+        recorder: Recorder,
+        tensors: list[Tensor],
+        structure: Any,
     ) -> None:
         self.state, self.slots, self.recorder = state, slots, recorder
         self.tensors, self.structure = tensors, structure  # the arguments'

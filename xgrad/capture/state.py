@@ -45,7 +45,7 @@ class Link(NamedTuple):
     leads_to: set[int]
 
 
-class State:
+class StepState:
     """The state of a function, `named` by id.
 
     It includes the links that lead to the state, and generators of other libraries. Each search

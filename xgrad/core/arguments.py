@@ -118,7 +118,7 @@ def front_axis(
 
 def as_number(op: str, name: str, value: Any) -> Any:
     """Return an argument that must be a real number; TypeError names the op and the argument."""
-    # the latter is slow
+    # the check of the class `Real` is slow
     if type(value) is not float and (isinstance(value, bool) or not isinstance(value, Real)):
         raise TypeError(f"{op}: expected a number for {name}, got {shown(value)}")
     return value

@@ -54,7 +54,7 @@ def run_backward(
         edge: g if create_graph else g._data for edge, g in gradients.items()
     }
     queue = sorted([(-edge.order, edge) for edge in gradients])
-    replaced: list[Edge] = []  # inputs of which no value is left: see `Function.replaces`
+    replaced: list[Edge] = []  # inputs of which no value is left: see `Op.replaces`
     # edges with a pending gradient in an array made here, that nothing else sees
     owned: set[Edge] = set()
     running = [True]  # emptied at the end: receivers lend arrays until then

@@ -132,7 +132,7 @@ def explain(
 
 
 def note_memory(error: Exception, device: Device | None) -> None:
-    """Add to an error what holds the memory of a device, if it is that this is used up."""
+    """Add to a MemoryError a note of what holds the memory of the device."""
     known = any(note.startswith("held on") for note in getattr(error, "__notes__", ()))
     if isinstance(error, MemoryError) and device is not None and not known:
         error.add_note(providers.module("memory").report(device))

@@ -114,8 +114,8 @@ class Node:
 
     `saved` is one tuple: the values for the rules, weak references to those of them that are
     constants, and an edge for each input, None where no gradient is needed. The backward pass frees
-    it. A node holds arrays and other nodes, never its own output, so a graph has no reference
-    cycle.
+    it. A node holds arrays and other nodes, never the tensor of its result, so a graph has no
+    reference cycle.
     """
 
     # One tuple and few slots: the garbage collector visits them all.

@@ -1,7 +1,7 @@
 """The base of `Tensor` with its operators and other methods that are ops.
 
 `xgrad.ops` defines them when it is loaded: ops are written in terms of tensors, so the core cannot
-name them. For type checkers and editors, ``methods.pyi`` declares them.
+import them. For type checkers and editors, ``methods.pyi`` declares them.
 """
 
 from __future__ import annotations

@@ -80,13 +80,14 @@ class Tensor(Methods, HintedTensor):
         "_views",
     )
 
-    # whether the graph ignores writes under no_grad() to tensors without gradient
+    # Whether a write to a tensor without gradient gives it another array; a `Parameter` keeps its
+    # own.
     _out_of_place_updates = True
     _data: Any
     _placement: Placement  # the device, and the dtype of the array
     _edge: Edge | None
     _saved_leaf: Leaf
-    # the base, function and options of a view; None for an element
+    # the base, function and options of a view; None if integers took one element, a copy
     _view: tuple[Any, Any, dict[str, Any]] | None
     _views: list[ref[Tensor]]
     _changed: int
@@ -272,7 +273,7 @@ class Tensor(Methods, HintedTensor):
     @property
     def _retained_gradient(self) -> RetainedGradient | None:
         hooks: Any = None if self._edge is None else self._edge.hooks
-        return hooks and hooks.get(RetainedGradient)  # type: ignore[no-any-return]
+        return hooks.get(RetainedGradient) if hooks else None
 
     def retain_grad(self) -> None:
         """Keep the gradients of this computed tensor in ``.grad``, as for leaves, after its hooks.

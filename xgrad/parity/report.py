@@ -23,7 +23,7 @@ from xgrad.parity.op_case import OpCase
 from xgrad.parity.reference import reference
 from xgrad.parity.seed_parity import SeededDraw
 from xgrad.parity.tolerance import CLASSES
-from xgrad.parity.training_parity import TrainingRun
+from xgrad.parity.training_parity import ParityRun
 from xgrad.support import trees
 
 SCHEMA = 1
@@ -48,7 +48,7 @@ class Report:
     absent: dict[str, str] = field(default_factory=dict)
     ops: list[Comparison] = field(default_factory=list)
     fused: list[FusedKernel] = field(default_factory=list)
-    training: list[TrainingRun] = field(default_factory=list)
+    training: list[ParityRun] = field(default_factory=list)
     baseline: dict[str, list[float]] = field(default_factory=dict)
     seeds: list[SeededDraw] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)

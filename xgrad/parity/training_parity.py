@@ -35,7 +35,7 @@ REASON = (
 
 
 @dataclass(frozen=True)
-class TrainingRun:
+class ParityRun:
     """A training run on a device, and its difference from the run on cpu.
 
     `loss_error` is the largest difference of the losses of a step, relative to the largest loss.
@@ -92,14 +92,14 @@ def train(device: Device, dtype: str, optimizer: str, steps: int = STEPS) -> _Ru
     return _Run(np.array(losses), weights.astype(np.float64), 1e6 * median(times))
 
 
-def compare_training(device: Device, dtype: str, optimizer: str, baseline: _Run) -> TrainingRun:
+def compare_training(device: Device, dtype: str, optimizer: str, baseline: _Run) -> ParityRun:
     """Compare a training run on a device with the run on cpu."""
     limit = 0.0 if device.type == "cpu" else LIMITS[dtype]
     try:
         run = isolated(train, device, dtype, optimizer, len(baseline.losses))
     except Exception as error:
         note = f"{type(error).__name__}: {error}"
-        return TrainingRun(
+        return ParityRun(
             str(device), dtype, optimizer, [], np.inf, np.inf, np.inf, limit, float("nan"), note
         )
     off = np.abs(run.losses - baseline.losses) / np.max(baseline.losses)
@@ -107,7 +107,7 @@ def compare_training(device: Device, dtype: str, optimizer: str, baseline: _Run)
     largest, last, final = (
         float(x) if np.isfinite(x) else np.inf for x in (np.max(off), off[-1], weights)
     )
-    return TrainingRun(
+    return ParityRun(
         str(device), dtype, optimizer, run.losses.tolist(), largest, last, final, limit, run.step
     )
 

@@ -17,7 +17,7 @@ import numpy as np
 from xgrad.capture.passes import optimize
 from xgrad.capture.program import Program, Value
 from xgrad.capture.recorder import Recorder
-from xgrad_numpy.codegen import Instruction, Slot
+from xgrad_numpy.codegen import ArraySlot, Instruction
 from xgrad_numpy.lowering import Lowering
 from xgrad_numpy.native import library
 from xgrad_numpy.native.calls import LoopCall
@@ -96,7 +96,7 @@ class Blocks:
         self,
         function: Any,
         places: Sequence[Place],
-        arrays: Sequence[Slot],
+        arrays: Sequence[ArraySlot],
         lowering: Lowering,
         runtime: Runtime,
     ) -> None:

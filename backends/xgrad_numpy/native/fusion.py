@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from xgrad.capture.program import leaves
-from xgrad_numpy.codegen import Instruction, Slot
+from xgrad_numpy.codegen import ArraySlot, Instruction
 from xgrad_numpy.native.calls import WRITE_LAST, NativeCall, call_of
 from xgrad_numpy.native.copy_propagation import propagate_copies
 from xgrad_numpy.native.places import Bounds, Place, array_in, distinct, is_within, overlap, without
@@ -49,7 +49,7 @@ class Run:
 
 
 def fuse(
-    parts: Sequence[Sequence[Instruction]], memory: np.ndarray, outputs: Sequence[Slot], *,
+    parts: Sequence[Sequence[Instruction]], memory: np.ndarray, outputs: Sequence[ArraySlot], *,
     products: bool = False, least: int = _LARGE,
 ) -> list[list[Any]]:  # fmt: skip
     """Return the parts of a program, with runs in place of the instructions that C executes.

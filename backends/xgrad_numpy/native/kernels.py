@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xgrad_numpy.codegen import Code, Instruction, Slot
+from xgrad_numpy.codegen import ArraySlot, Code, Instruction
 from xgrad_numpy.instructions import end_replay, end_replay_of_unaligned, require_indices
 from xgrad_numpy.lowering import Lowering
 from xgrad_numpy.native import library
@@ -107,11 +107,11 @@ class Kernels:
         for part in (before, after):
             # Once, after all that may end the replay, and before anything is written: if warnings
             # are errors, the step then runs eagerly, and raises the error itself.
-            raised = Slot(dynamic=True)
+            raised = ArraySlot(dynamic=True)
             part += [Instruction(take, (), {}, raised), Instruction(warn_of, (raised,), {})]
         return Code(lowering.parameters, before, after, lowering.outputs, on_error=take)
 
-    def _multiplied_inputs(self) -> tuple[Slot, ...]:
+    def _multiplied_inputs(self) -> tuple[ArraySlot, ...]:
         """Return the inputs, and views of them, that `numpy.matmul` would multiply."""
         parts = [y for part in self._fused for x in part if type(x) is Run for y in x.parts]
         products = [
@@ -130,12 +130,12 @@ class Kernels:
         """
         places = x.places
         operands = [place.operand for place in places]
-        slots = [x for x in operands if type(x) is Slot and not x.dynamic]
+        slots = [x for x in operands if type(x) is ArraySlot and not x.dynamic]
         table = self._lowering.add_static(lambda: _Table(operands), *slots)
         table.array = table.find()
         function = compiled[x.name]
         function.restype = ctypes.c_int32 if x.may_fail else None
-        result = Slot(dynamic=True) if x.may_fail else None
+        result = ArraySlot(dynamic=True) if x.may_fail else None
         call = [Instruction(function, (table,), {}, result)]
         if x.may_fail:
             call.append(Instruction(failed, (result,), {}))
@@ -189,8 +189,8 @@ class _Table:
     """
 
     def __init__(self, operands: list[Any]) -> None:
-        arrays = [x.array if type(x) is Slot else x for x in operands]  # None for inputs
-        self._constants = [x for x in operands if type(x) is not Slot]
+        arrays = [x.array if type(x) is ArraySlot else x for x in operands]  # None for inputs
+        self._constants = [x for x in operands if type(x) is not ArraySlot]
         self.copies: dict[
             int, Any
         ] = {}  # copies of arrays that are not aligned, or have other strides

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from xgrad_numpy.codegen import Slot, array_of
+from xgrad_numpy.codegen import ArraySlot, array_of
 
 Bounds = tuple[int, int]  # addresses of the first byte of an array, and after the last one
 
@@ -31,12 +31,12 @@ class Place:
     @property
     def moves(self) -> bool:
         """Whether it is in other memory in each replay: an input, or a result in new memory."""
-        return type(self.operand) is Slot and self.operand.dynamic
+        return type(self.operand) is ArraySlot and self.operand.dynamic
 
     @property
     def is_new(self) -> bool:
         """Whether it is in memory that the run allocates for a result, and no input shares."""
-        return type(self.operand) is Slot and self.operand.new
+        return type(self.operand) is ArraySlot and self.operand.new
 
     def is_same(self, other: Place) -> bool:
         """Return whether both are the same memory for each element; dtypes may differ."""
