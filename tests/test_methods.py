@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ OWN = [
     name
     for name, method in METHODS.items()
     if getattr(method, "__module__", "") in (methods.__name__, torch_methods.__name__)
-    and method.__name__ != "<lambda>"
+    and not name.startswith("__")
 ]
 
 
@@ -70,3 +71,35 @@ def test_declarations_of_ops_have_their_inputs() -> None:
         if op is not None:
             parameters = [a.arg for a in DECLARED[name].args.posonlyargs]
             assert parameters == ["self", *op.inputs[1:]], name
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_bound_methods_are_pickled_by_their_names(name: str) -> None:
+    if isinstance(METHODS[name], property):
+        return
+    x = xgrad.asarray([1.0, 2.0])
+    copied = pickle.loads(pickle.dumps(getattr(x, name)))
+    assert copied.__func__ is METHODS[name] and (copied.__self__.numpy() == x.numpy()).all()
+
+
+def test_methods_call_the_methods_of_a_subclass() -> None:
+    calls: list[str] = []
+
+    class Logged(xgrad.Tensor):
+        def to(self, device: Any = None, *, dtype: Any = None) -> xgrad.Tensor:
+            calls.append("to")
+            return super().to(device, dtype=dtype)
+
+        def contiguous(self) -> xgrad.Tensor:
+            calls.append("contiguous")
+            return super().contiguous()
+
+    x = Logged([[1.0, 2.0]])
+    for method in (x.cpu, x.float, x.ravel, x.double):
+        method()
+    x.to_device("cpu")
+    assert calls == ["to", "to", "contiguous", "to", "to"]
+
+
+def test_public_names_are_listed_once() -> None:
+    assert len(xgrad.__all__) == len(set(xgrad.__all__))

@@ -52,10 +52,13 @@ from xgrad.core.tensor import Tensor as tensor  # isort: skip
 
 _providers.register(
     autograd=autograd,
+    differences="xgrad.ops.differences",
     dlpack="xgrad.ops.dlpack",
     functions="xgrad",
     lost_gradients="xgrad.diagnostics.lost_gradients",
     memory="xgrad.diagnostics.memory",
+    nn_ops="xgrad.ops.nn",
+    norms="xgrad.ops.norms",
     numpy_protocol="xgrad.numpy_protocol",
     recomputation="xgrad.transforms.recomputation",
     standard_2024_12="xgrad.standard_2024_12",
@@ -176,7 +179,6 @@ __all__ = [
     "Device",
     "DeviceError",
     "Function",
-    "LostGradientWarning",
     "Tensor",
     "__array_api_version__",
     "__version__",
@@ -224,7 +226,6 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
-    "warn_lost_gradients",
 ]
 __all__ += [name for names in _FUNCTIONS.values() for name in names]
 __all__ += ops.STANDARD

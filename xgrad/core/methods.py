@@ -6,7 +6,7 @@ import them. For type checkers and editors, ``methods.pyi`` declares them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -15,6 +15,12 @@ class Methods:
 
     __slots__ = ()
     __hash__ = object.__hash__  # by identity, though `==` compares elements
+
+
+def named(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Give a function the name of the method that it is, by which bound methods are pickled."""
+    method.__name__ = method.__qualname__ = name
+    return method
 
 
 def define_methods(kind: type, methods: Mapping[str, Any]) -> None:

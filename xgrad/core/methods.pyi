@@ -1,6 +1,6 @@
 """Declarations of the methods that are ops, for type checkers and editors: see `methods.py`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from xgrad.backend.device import Device
@@ -8,6 +8,9 @@ from xgrad.core.tensor import Tensor
 
 Axis = int | tuple[int, ...] | None
 Dim = int | tuple[int, ...] | None
+
+def named(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Give a function the name of the method that it is, by which bound methods are pickled."""
 
 def define_methods(kind: type, methods: Mapping[str, Any]) -> None:
     """Give a class methods, by their names."""
@@ -55,8 +58,8 @@ class Methods:
     def __ixor__(self, other: Any, /) -> Tensor: ...
     def __ilshift__(self, other: Any, /) -> Tensor: ...
     def __irshift__(self, other: Any, /) -> Tensor: ...
-    def __eq__(self, other: object) -> Any: ...
-    def __ne__(self, other: object) -> Any: ...
+    def __eq__(self, other: object) -> Tensor: ...  # type: ignore[override]
+    def __ne__(self, other: object) -> Tensor: ...  # type: ignore[override]
     def __lt__(self, x2: Any, /) -> Tensor: ...
     def __le__(self, x2: Any, /) -> Tensor: ...
     def __gt__(self, x2: Any, /) -> Tensor: ...
@@ -240,7 +243,7 @@ class Methods:
         """Return the matrix product."""
     def absolute(self, /) -> Tensor:
         """Return the absolute value; the derivative at 0 is 0."""
-    def bitwise_not(self, /) -> Tensor:
+    def bitwise_not(self) -> Tensor:
         """Invert every bit; for bools, return the logical NOT."""
     def neg(self, /) -> Tensor:
         """Negate each element."""
@@ -248,7 +251,7 @@ class Methods:
         """Divide `x1` by `x2`."""
     def true_divide(self, x2: Any, /) -> Tensor:
         """Divide `x1` by `x2`."""
-    def eq(self, x2: Any, /) -> Tensor:
+    def eq(self, other: Any, /) -> Tensor:
         """Return whether elements are equal."""
     def ge(self, x2: Any, /) -> Tensor:
         """Return whether `x1` is greater than or equal to `x2`."""

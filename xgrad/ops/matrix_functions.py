@@ -8,6 +8,7 @@ import numpy as np
 
 from xgrad import ops
 from xgrad.core.tensor import Tensor
+from xgrad.ops import linalg
 from xgrad.ops.matrix_products import as_square_matrices, identity
 
 
@@ -55,7 +56,7 @@ def expm(x: Tensor, /) -> Tensor:
         factor *= (degree - k + 1) / (k * (2 * degree - k + 1))
         power = x @ power
         top, bottom = top + factor * power, bottom + (-1) ** k * factor * power
-    out = xp.linalg.solve(bottom, top)
+    out = linalg.solve(bottom, top)
     for i in range(int(xp.max(halvings))):
         root = xp.where(halvings > i, out, 0)  # finished ones could overflow
         out = xp.where(halvings > i, root @ root, out)
@@ -107,11 +108,11 @@ def sqrtm(x: Tensor, /) -> Tensor:
     for _ in range(64):
         last = distance < converged
         try:
-            inverse = xp.linalg.inv(rest)
+            inverse = linalg.inv(rest)
         except np.linalg.LinAlgError:
             break
         if distance > 0.01:  # until the convergence is quadratic
-            scale = xp.exp(xp.linalg.slogdet(rest.detach())[1] / -x.shape[-1])[..., None, None]
+            scale = xp.exp(linalg.slogdet(rest.detach())[1] / -x.shape[-1])[..., None, None]
             x, rest, inverse = x * xp.sqrt(scale), rest * scale, inverse / scale
         x = (x + x @ inverse) / 2
         rest = unit / 2 + (rest + inverse) / 4

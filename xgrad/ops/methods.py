@@ -12,6 +12,7 @@ from typing import Any
 
 from xgrad.backend.device import Device
 from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.methods import named
 from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise, indexing, joining, manipulation, searching, statistical, writing
 from xgrad.ops.matrix_products import matmul
@@ -23,32 +24,67 @@ Axis = int | tuple[int, ...] | None
 Method = Callable[..., Any]
 
 
-def _reflected(op: Any) -> Method:
+def _reflected(name: str, op: Any) -> Method:
     """Return a binary op with its operands exchanged.
 
     The first operand is a number, for which there is no fast path.
     """
-    return lambda self, other: op.function(other, self)
+
+    def method(self: Tensor, other: Any) -> Any:
+        return op.function(other, self)
+
+    return named(method, f"__r{name}__")
 
 
-def _in_place(op: Any) -> Method:
+def _in_place(name: str, op: Any) -> Method:
     """Return a binary op as an operator in place."""
-    return lambda self, other: writing.update(self, op, other)
+
+    def method(self: Tensor, other: Any) -> Tensor:
+        return writing.update(self, op, other)
+
+    return named(method, f"__i{name}__")
 
 
-def _equal(self: Tensor, other: object) -> Any:
-    return NotImplemented if other is None else elementwise.equal(self, other)
+# Operators of ops that are no methods under their own names.
 
 
-def _not_equal(self: Tensor, other: object) -> Any:
-    return NotImplemented if other is None else elementwise.not_equal(self, other)
+def __getitem__(self: Tensor, key: Any) -> Tensor:
+    return indexing.getitem(self, key)
 
 
-def _items(self: Tensor) -> Iterator[Tensor]:
+def __setitem__(self: Tensor, key: Any, value: Any) -> None:
+    writing.write(self, key, value)
+
+
+def __iter__(self: Tensor) -> Iterator[Tensor]:
     if self.ndim == 1 or (self._edge is not None and grad_enabled.get() and self.ndim):
         # one gradient for all rows, not one of full size for each
         return iter(joining.unstack(self))
     return (self[i, ...] if self.ndim > 1 else self[i] for i in range(len(self)))
+
+
+def __eq__(self: Tensor, other: object) -> Tensor:
+    return NotImplemented if other is None else elementwise.equal(self, other)
+
+
+def __ne__(self: Tensor, other: object) -> Tensor:
+    return NotImplemented if other is None else elementwise.not_equal(self, other)
+
+
+def __pos__(self: Tensor) -> Tensor:
+    return elementwise.positive(self)
+
+
+def __invert__(self: Tensor) -> Tensor:
+    return elementwise.bitwise_invert(self)
+
+
+def __lshift__(self: Tensor, other: Any) -> Tensor:
+    return elementwise.bitwise_left_shift(self, other)
+
+
+def __rshift__(self: Tensor, other: Any) -> Tensor:
+    return elementwise.bitwise_right_shift(self, other)
 
 
 def _transpose(self: Tensor) -> Tensor:
@@ -75,12 +111,12 @@ def to_device(self: Tensor, device: str | Device, /, *, stream: Any = None) -> T
     """Return this tensor on another device: the standard's name for `to`."""
     if stream is not None:
         raise ValueError(f"to_device: expected stream=None, got {shown(stream)}")
-    return to(self, device)
+    return self.to(device)
 
 
 def cpu(self: Tensor) -> Tensor:
     """Return this tensor on the CPU."""
-    return to(self, "cpu")
+    return self.to("cpu")
 
 
 def astype(self: Tensor, dtype: Any) -> Tensor:
@@ -121,51 +157,69 @@ def mean(self: Tensor, axis: Axis = None, keepdims: bool = False, **more: Any) -
 
 def prod(self: Tensor, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
     """Return the product over axes, or over all: see `xgrad.prod`."""
-    return statistical.prod(self, axis=axis, keepdims=keepdims, **more)
+    if more:
+        return statistical.prod(self, axis=axis, keepdims=keepdims, **more)
+    return statistical.prod(self, axis=axis, keepdims=keepdims)
 
 
 def max(self: Tensor, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
     """Return the maximum over axes, or over all: see `xgrad.max`."""
-    return statistical.max(self, axis=axis, keepdims=keepdims, **more)
+    if more:
+        return statistical.max(self, axis=axis, keepdims=keepdims, **more)
+    return statistical.max(self, axis=axis, keepdims=keepdims)
 
 
 def min(self: Tensor, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
     """Return the minimum over axes, or over all: see `xgrad.min`."""
-    return statistical.min(self, axis=axis, keepdims=keepdims, **more)
+    if more:
+        return statistical.min(self, axis=axis, keepdims=keepdims, **more)
+    return statistical.min(self, axis=axis, keepdims=keepdims)
 
 
 def any(self: Tensor, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
     """Return whether any element over axes, or of all, is nonzero: see `xgrad.any`."""
-    return statistical.any(self, axis=axis, keepdims=keepdims, **more)
+    if more:
+        return statistical.any(self, axis=axis, keepdims=keepdims, **more)
+    return statistical.any(self, axis=axis, keepdims=keepdims)
 
 
 def all(self: Tensor, axis: Axis = None, keepdims: bool = False, **more: Any) -> Tensor:
     """Return whether all elements over axes, or all, are nonzero: see `xgrad.all`."""
-    return statistical.all(self, axis=axis, keepdims=keepdims, **more)
+    if more:
+        return statistical.all(self, axis=axis, keepdims=keepdims, **more)
+    return statistical.all(self, axis=axis, keepdims=keepdims)
 
 
 def argmax(self: Tensor, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor:
     """Return the index of the maximum along an axis, or of all: see `xgrad.argmax`."""
-    return searching.argmax(self, axis=axis, keepdims=keepdims, **more)
+    if more:
+        return searching.argmax(self, axis=axis, keepdims=keepdims, **more)
+    return searching.argmax(self, axis=axis, keepdims=keepdims)
 
 
 def argmin(self: Tensor, axis: int | None = None, keepdims: bool = False, **more: Any) -> Tensor:
     """Return the index of the minimum along an axis, or of all: see `xgrad.argmin`."""
-    return searching.argmin(self, axis=axis, keepdims=keepdims, **more)
+    if more:
+        return searching.argmin(self, axis=axis, keepdims=keepdims, **more)
+    return searching.argmin(self, axis=axis, keepdims=keepdims)
 
 
 def var(
     self: Tensor, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any
 ) -> Tensor:
     """Return the variance over axes, or over all: see `xgrad.var`."""
-    return statistical.var(self, axis=axis, correction=correction, keepdims=keepdims, **more)
+    if more:
+        return statistical.var(self, axis=axis, correction=correction, keepdims=keepdims, **more)
+    return statistical.var(self, axis=axis, correction=correction, keepdims=keepdims)
 
 
 def std(
     self: Tensor, axis: Axis = None, correction: float = 0, keepdims: bool = False, **more: Any
 ) -> Tensor:
     """Return the standard deviation over axes, or over all: see `xgrad.std`."""
-    return statistical.std(self, axis=axis, correction=correction, keepdims=keepdims, **more)
+    if more:
+        return statistical.std(self, axis=axis, correction=correction, keepdims=keepdims, **more)
+    return statistical.std(self, axis=axis, correction=correction, keepdims=keepdims)
 
 
 #: Ops of two operands by the names of their operators, which also have a reflected form and one in
@@ -188,21 +242,23 @@ _OPERATORS = {
 
 METHODS: dict[str, Any] = {
     **{f"__{name}__": op for name, op in _OPERATORS.items()},
-    **{f"__r{name}__": _reflected(op) for name, op in _OPERATORS.items()},
-    **{f"__i{name}__": _in_place(op) for name, op in _OPERATORS.items()},
-    "__eq__": _equal,
-    "__ne__": _not_equal,
+    **{f"__r{name}__": _reflected(name, op) for name, op in _OPERATORS.items()},
+    **{f"__i{name}__": _in_place(name, op) for name, op in _OPERATORS.items()},
+    "__lshift__": __lshift__,
+    "__rshift__": __rshift__,
+    "__eq__": __eq__,
+    "__ne__": __ne__,
     "__lt__": elementwise.less,
     "__le__": elementwise.less_equal,
     "__gt__": elementwise.greater,
     "__ge__": elementwise.greater_equal,
     "__neg__": elementwise.negative,
-    "__pos__": elementwise.positive,
+    "__pos__": __pos__,
     "__abs__": elementwise.abs,
-    "__invert__": elementwise.bitwise_invert,
-    "__getitem__": indexing.getitem,
-    "__setitem__": writing.write,
-    "__iter__": _items,
+    "__invert__": __invert__,
+    "__getitem__": __getitem__,
+    "__setitem__": __setitem__,
+    "__iter__": __iter__,
     "T": property(_transpose),
     "mT": property(_transpose_of_each),
     **{

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xgrad.core import dtypes
+from xgrad.core import dtypes, providers
 from xgrad.core.arguments import check_tensor, front_axis
+from xgrad.core.methods import named
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import layout
 from xgrad.ops import (
@@ -36,6 +37,16 @@ def _assign(x: Tensor, value: Any, key: Any = ...) -> Tensor:
 def _shape(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a shape given as numbers or as one sequence."""
     return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+
+
+def bitwise_not(self: Tensor) -> Tensor:
+    """Invert every bit; for bools, return the logical NOT."""
+    return elementwise.bitwise_invert(self)
+
+
+def eq(self: Tensor, other: Any, /) -> Tensor:
+    """Return whether elements are equal."""
+    return elementwise.equal(self, other)
 
 
 def rsqrt(self: Tensor) -> Tensor:
@@ -105,9 +116,10 @@ def diff(
     self: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
 ) -> Tensor:
     """Return the differences of neighbours along an axis, `n` times: see `xgrad.diff`."""
-    from xgrad.ops import differences  # not at the top: loaded at the first use
-
-    return differences.diff(self, axis=dim, n=n, prepend=prepend, append=append)
+    out: Tensor = providers.module("differences").diff(
+        self, axis=dim, n=n, prepend=prepend, append=append
+    )
+    return out
 
 
 def flip(self: Tensor, dims: Any, *more: int) -> Tensor:
@@ -122,9 +134,8 @@ def index_select(self: Tensor, dim: int, index: Any) -> Tensor:
 
 def log_softmax(self: Tensor, dim: int) -> Tensor:
     """Return the logarithm of `softmax` along an axis."""
-    from xgrad.ops import nn  # not at the top: loaded at the first use
-
-    return nn.log_softmax(self, axis=dim)
+    out: Tensor = providers.module("nn_ops").log_softmax(self, axis=dim)
+    return out
 
 
 def logsumexp(self: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
@@ -134,9 +145,10 @@ def logsumexp(self: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
 
 def norm(self: Tensor, p: Any = 2, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Return the vector norm over axes, or of all elements: see `xgrad.linalg.vector_norm`."""
-    from xgrad.ops import norms  # not at the top: loaded at the first use
-
-    return norms.vector_norm(self, axis=dim, keepdims=keepdim, ord=2 if p == "fro" else p)
+    out: Tensor = providers.module("norms").vector_norm(
+        self, axis=dim, keepdims=keepdim, ord=2 if p == "fro" else p
+    )
+    return out
 
 
 def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
@@ -151,9 +163,8 @@ def roll(self: Tensor, shifts: Any, dims: Dim = None) -> Tensor:
 
 def softmax(self: Tensor, dim: int) -> Tensor:
     """Return exponentials divided by their sum along an axis."""
-    from xgrad.ops import nn  # not at the top: loaded at the first use
-
-    return nn.softmax(self, axis=dim)
+    out: Tensor = providers.module("nn_ops").softmax(self, axis=dim)
+    return out
 
 
 def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
@@ -193,7 +204,7 @@ def permute(self: Tensor, dims: Any, *more: int) -> Tensor:
 
 def ravel(self: Tensor) -> Tensor:
     """Return the elements as a vector, in row order."""
-    return manipulation.reshape(contiguous(self), (-1,))
+    return manipulation.reshape(self.contiguous(), (-1,))
 
 
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
@@ -284,7 +295,7 @@ def clone(self: Tensor) -> Tensor:
 def contiguous(self: Tensor) -> Tensor:
     """Return this tensor, or a copy in row order if it is a view in another order."""
     in_order = not getattr(self, "_view", None) or layout(self).flags.c_contiguous
-    return self if in_order else clone(self)
+    return self if in_order else self.clone()
 
 
 def cuda(self: Tensor, device: Any = None) -> Tensor:
@@ -500,11 +511,9 @@ _OPS = (
 METHODS: dict[str, Callable[..., Any]] = {
     **{op.__name__: op for op in _OPS},
     "absolute": elementwise.abs,
-    "bitwise_not": elementwise.bitwise_invert,
     "neg": elementwise.negative,
     "div": elementwise.divide,
     "true_divide": elementwise.divide,
-    "eq": elementwise.equal,
     "ge": elementwise.greater_equal,
     "gt": elementwise.greater,
     "le": elementwise.less_equal,
@@ -517,6 +526,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     **{
         method.__name__: method
         for method in (
+            bitwise_not,
+            eq,
             rsqrt,
             clamp,
             masked_fill,
@@ -590,9 +601,9 @@ METHODS: dict[str, Callable[..., Any]] = {
     "divide_": div_,
     "multiply_": mul_,
     "subtract_": sub_,
-    "bool": to_bool,
-    "double": to_double,
-    "float": to_float,
-    "int": to_int,
-    "long": to_long,
+    "bool": named(to_bool, "bool"),
+    "double": named(to_double, "double"),
+    "float": named(to_float, "float"),
+    "int": named(to_int, "int"),
+    "long": named(to_long, "long"),
 }
