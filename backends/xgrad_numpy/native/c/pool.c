@@ -13,8 +13,9 @@
  *              -> takes ranges -> leaves
  *
  * A helper that sleeps begins some 50 us late. So it polls for longer than Python needs between
- * two kernels of eager mode, some 0.3 ms. All but the first 10 us of these it gives its core to
- * any other thread that wants to run.
+ * two kernels of eager mode. Where other threads want its core, polling would take its share of
+ * the core from the next task: they interrupt it, which it sees by the clock, and for some tasks
+ * it then polls for a short time.
  *
  * Besides the task they share only `state`: the number of the task, whether it is open, how many
  * helpers may enter, and how many have entered and not left.
@@ -23,6 +24,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <time.h>
 
 #if defined(__SSE2__)
 #define PAUSE() _mm_pause()
@@ -32,7 +34,12 @@
 #define PAUSE() ((void)0)
 #endif
 
-enum { MOST_HELPERS = 63, LOOKS = 1000, YIELDING_LOOKS = 1000, BUSY_LOOKS = 10000 };
+enum { MOST_HELPERS = 63, BUSY_LOOKS = 10000 };
+
+/* How long a helper polls, in ns, in general and after an interruption; how many looks it takes
+ * between readings of the clock, and the time between readings that shows an interruption; the
+ * number of tasks after an interruption for which it polls for the short time. */
+enum { LONG_WAIT = 300000, SHORT_WAIT = 13000, LOOKS = 32, INTERRUPTION = 500000, TASKS = 1000 };
 
 static struct {
     range_function function;
@@ -95,15 +102,30 @@ static void take_ranges(int first) {
     working = 0;
 }
 
+static int64_t now_in_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Poll for a task after the one that was seen; return whether there is one. */
+static int poll_for_task(uint64_t seen) {
+    static _Thread_local int cautious; /* number of tasks for which it polls for the short time */
+    const int64_t begin = now_in_ns(), patience = cautious ? SHORT_WAIT : LONG_WAIT;
+    if (cautious) cautious--;
+    for (int64_t before = begin, now;; before = now) {
+        for (int i = 0; i < LOOKS; i++) {
+            if (NUMBER(atomic_load(&state)) != seen) return 1;
+            PAUSE();
+        }
+        now = now_in_ns();
+        if (now - before > INTERRUPTION) cautious = TASKS;
+        if (now - before > INTERRUPTION || now - begin > patience) return 0;
+    }
+}
+
 static void wait_for_task(uint64_t seen) {
-    for (int i = 0; i < LOOKS; i++) {
-        if (NUMBER(atomic_load(&state)) != seen) return;
-        PAUSE();
-    }
-    for (int i = 0; i < YIELDING_LOOKS; i++) {
-        if (NUMBER(atomic_load(&state)) != seen) return;
-        sched_yield();
-    }
+    if (poll_for_task(seen)) return;
     pthread_mutex_lock(&bed);
     atomic_fetch_add(&asleep, 1);
     while (NUMBER(atomic_load(&state)) == seen) pthread_cond_wait(&wake, &bed);
