@@ -52,10 +52,11 @@ def test_every_method_is_defined_and_declared_once() -> None:
 @pytest.mark.parametrize("name", OWN)
 def test_declarations_have_the_parameters_of_the_methods(name: str) -> None:
     source = ast.parse(inspect.getsource(METHODS[name])).body[0]
+    declared = DECLARED[name]
     assert isinstance(source, ast.FunctionDef)
-    declared = ast.unparse(DECLARED[name].args)
-    assert declared == ast.unparse(source.args).replace("self: Tensor", "self")
-    assert ast.unparse(DECLARED[name].returns) == ast.unparse(source.returns)  # type: ignore[arg-type]
+    assert ast.unparse(declared.args) == ast.unparse(source.args).replace("self: Tensor", "self")
+    assert declared.returns is not None and source.returns is not None
+    assert ast.unparse(declared.returns) == ast.unparse(source.returns)
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if not name.startswith("__")])

@@ -193,7 +193,7 @@ def test_state_that_does_not_match_is_refused_and_changes_nothing():
         (
             good | {"state": {7: {}}},
             ValueError,
-            r"expected state of the parameters \[0, 1, 2\], got that of \[7\]",
+            r"expected state of the parameters \[0, 1, 2\], got state of \[7\]",
         ),
         (
             good | {"state": {0: {"exp_avg": xgrad.ones(2)}}},

@@ -70,7 +70,7 @@ def test_state_of_another_kind_is_refused(torch):
     _, optimizer = started(xgrad, "Adam")
     check_error(
         "o.load_state_dict(state)",
-        "ValueError: Adam.load_state_dict: expected the options … is it that of another kind of"
+        "ValueError: Adam.load_state_dict: expected the options … is it from another kind of"
         " optimizer?",
         o=optimizer,
         state=reference.state_dict(),

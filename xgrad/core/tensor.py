@@ -401,9 +401,10 @@ class Tensor(Methods, HintedTensor):
             link(self, view, None, NO_OPTIONS)
             return view
         _, function, options = self._view
+        values: Tensor = base.data
         if function is None:
-            return base.data  # type: ignore[no-any-return]
-        link(base.data, view, function, options)  # to the base, which outlives this tensor
+            return values
+        link(values, view, function, options)  # to the base, which outlives this tensor
         return view
 
     @data.setter

@@ -45,7 +45,7 @@ def _in_place(name: str, op: Any) -> Method:
     return named(method, f"__i{name}__")
 
 
-# Operators of ops that are no methods under their own names.
+# Operators whose ops are not methods under their own names.
 
 
 def __getitem__(self: Tensor, key: Any) -> Tensor:

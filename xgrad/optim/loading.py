@@ -41,7 +41,7 @@ def read_state_dict(
     numbers = [number for group in groups for number in group["params"]]
     if unknown := sorted(set(states) - set(numbers)):
         raise ValueError(
-            f"{title}: expected state of the parameters {numbers}, got that of {unknown}"
+            f"{title}: expected state of the parameters {numbers}, got state of {unknown}"
         )
     pairs = zip(numbers, [p for g in optimizer.param_groups for p in g["params"]], strict=True)
     state = {
@@ -79,7 +79,7 @@ def _check_groups(optimizer: Any, title: str, groups: list[dict[str, Any]]) -> N
         if (group.keys() ^ own.keys()) - {"initial_lr"}:  # added by schedules
             raise ValueError(
                 f"{title}: expected the options {sorted(optimizer.defaults)} in group {i}, got "
-                f"{sorted(group.keys() - {'params'})}: is it that of another kind of optimizer?"
+                f"{sorted(group.keys() - {'params'})}: is it from another kind of optimizer?"
             )
         optimizer.check(group)
 
