@@ -39,7 +39,13 @@ enum { MOST_HELPERS = 63, BUSY_LOOKS = 10000 };
 /* How long a helper polls, in ns, in general and after an interruption; how many looks it takes
  * between readings of the clock, and the time between readings that shows an interruption; the
  * number of tasks after an interruption for which it polls for the short time. */
-enum { LONG_WAIT = 300000, SHORT_WAIT = 13000, LOOKS = 32, INTERRUPTION = 500000, TASKS = 1000 };
+enum {
+    LONG_WAIT = 300000,
+    SHORT_WAIT = 13000,
+    LOOKS = 32,
+    INTERRUPTION = 500000,
+    CAUTIOUS_TASKS = 1000,
+};
 
 static struct {
     range_function function;
@@ -119,7 +125,7 @@ static int poll_for_task(uint64_t seen) {
             PAUSE();
         }
         now = now_in_ns();
-        if (now - before > INTERRUPTION) cautious = TASKS;
+        if (now - before > INTERRUPTION) cautious = CAUTIOUS_TASKS;
         if (now - before > INTERRUPTION || now - begin > patience) return 0;
     }
 }
