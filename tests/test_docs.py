@@ -170,6 +170,29 @@ def test_external_links_of_documents_are_well_formed() -> None:
     ), links
 
 
+def test_sources_that_documents_include_are_there() -> None:
+    """What a page shows of a source is found by its lines: the build of the site needs each."""
+    included = re.compile(r"```\{literalinclude\} /(\S+)\n(.*?)```", re.DOTALL)
+    checked = 0
+    for page in (ROOT / "docs").rglob("*.md"):
+        for path, options in included.findall(page.read_text(encoding="utf-8")):
+            source = (ROOT / path).read_text(encoding="utf-8")
+            where = f"{page.relative_to(ROOT)}, {path}"
+            for name, text in re.findall(r"^:([\w-]+): (.*)$", options, re.MULTILINE):
+                if name in ("start-at", "end-before"):
+                    text = text.strip('"')
+                    _, found, source = source.partition(text)
+                    assert found, f"{where}: no line has {text!r} ({name})"
+                elif name == "pyobject":
+                    function = text.rpartition(".")[2]
+                    pattern = rf"^ *(def|class) {function}\b"
+                    assert re.search(pattern, source, re.MULTILINE), f"{where}: no {text}"
+                else:
+                    assert name == "dedent", f"{where}: a test for {name} is missing"
+            checked += 1
+    assert checked > 10
+
+
 def test_pictures_of_documents_exist() -> None:
     """The build of the site fails for results that are saved without their plot."""
     documents = [
