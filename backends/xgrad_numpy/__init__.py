@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -97,8 +98,10 @@ def _members(names: dict[Any, str]) -> dict[str, Any]:
 def _lazy(module: str, name: str) -> Callable[..., Any]:
     """Return a kernel whose module is loaded at its first call, because it imports ops."""
 
+    load = cache(lambda: getattr(import_module(f"xgrad_numpy.{module}"), name))
+
     def kernel(*inputs: Any, **options: Any) -> Any:
-        return getattr(import_module(f"xgrad_numpy.{module}"), name)(*inputs, **options)
+        return load()(*inputs, **options)
 
     kernel.__name__ = name
     return kernel

@@ -115,9 +115,8 @@ class Multiplication(NativeCall):
 
     def has_bits_of_numpy(self, runtime: Runtime) -> bool:
         """Return whether the runtime computes NumPy's bits; choose the way to compute them."""
-        arrays = [
-            place.array for place in self.places
-        ]  # slots may get other arrays before the next call
+        # slots may get other arrays before the next call
+        arrays = [place.array for place in self.places]
         way = with_bits_of_numpy(self.product, self.instruction.function, arrays, runtime)
         self.way = way or self.product
         return way is not None

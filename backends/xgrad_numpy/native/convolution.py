@@ -21,10 +21,10 @@ from xgrad_numpy.native.windows import (
     TYPES,
     StepsStruct,
     WindowStruct,
-    addresses,
     contiguous,
     function,
     steps,
+    table,
     with_adjacent_columns,
 )  # fmt: skip
 
@@ -81,9 +81,9 @@ def correlate(x: Any, weight: Any, bias: Any, plane: Plane) -> Any:
         return None
     out = np.empty((plane.out[0], len(weight), x.shape[2], plane.out[1]), x.dtype)
     scratch = _scratch(call, x.dtype)
-    first, *rest = addresses(x, weight, out, scratch)
-    shift = None if bias is None else addresses(bias := contiguous(bias))[0]
-    warn_of(function("correlate", x.dtype)(call.struct, first, rest[0], shift, *rest[1:]))
+    biases = () if bias is None else (contiguous(bias),)
+    arrays = table(x, weight, out, scratch, *biases)
+    warn_of(function("correlate", x.dtype)(call.struct, arrays, len(biases)))
     return out
 
 
@@ -97,7 +97,7 @@ def weight_gradient(x: Any, g: Any, plane: Plane) -> Any:
         (plane.out[0], plane.kernel[0] * x.shape[1] * plane.kernel[1], g.shape[1]), x.dtype
     )
     scratch = _scratch(call, x.dtype)
-    warn_of(function("weight_gradient", x.dtype)(call.struct, *addresses(x, g, out, scratch)))
+    warn_of(function("weight_gradient", x.dtype)(call.struct, table(x, g, out, scratch)))
     return out[0].copy()  # a view would keep the products of all rows alive
 
 
@@ -109,15 +109,13 @@ def scatter(g: Any, weight: Any, plane: Plane, size: Pair) -> Any:
     if call is None:
         return None
     out, scratch = np.empty(shape, g.dtype), _scratch(call, g.dtype)
-    warn_of(function("scatter", g.dtype)(call.struct, *addresses(g, weight, out, scratch)))
+    warn_of(function("scatter", g.dtype)(call.struct, table(g, weight, out, scratch)))
     return out
 
 
 def _scratch(call: _Call, dtype: Any) -> Any:
-    """Return scratch memory that starts at a cache line."""
-    memory = np.empty(call.scratch + _LINE // dtype.itemsize, dtype)
-    start = -memory.__array_interface__["data"][0] % _LINE // dtype.itemsize
-    return memory[start : start + call.scratch]
+    """Return scratch memory, with a cache line more than is used, to start at a whole one."""
+    return np.empty(call.scratch + _LINE // dtype.itemsize, dtype)
 
 
 def _prepared(
@@ -153,10 +151,8 @@ def _call(
     """Return the argument of a kernel for an input of a shape; C adds the arrays."""
     height, channels, images, width = shape
     (high, wide), (down, right), (top, left), dilation, (rows, columns) = plane
-    inner, plain = (
-        high * channels * wide,
-        (wide, right, top, left, columns) == (1, 1, 0, 0, width) and is_contiguous,
-    )
+    inner = high * channels * wide
+    plain = (wide, right, top, left, columns) == (1, 1, 0, 0, width) and is_contiguous
     under = (rows - 1) * down + high  # rows under the kernels of all rows of the output
     direct = name != "scatter" and plain and under <= height
     lengths = outputs, inner, images * columns
@@ -185,10 +181,8 @@ def _call(
     struct = _Convolution(height, width, channels, images, top, left)
     struct.down = WindowStruct(high, down, dilation[0], rows)
     struct.right = WindowStruct(wide, right, dilation[1], columns)
-    struct.input, struct.product = (
-        steps(strides, dtype.itemsize),
-        replace(product, stacks=1, count=1).struct(),
-    )
+    struct.input = steps(strides, dtype.itemsize)
+    struct.product = replace(product, stacks=1, count=1).struct()
     struct.together, struct.direct, struct.pitch = together, direct, pitch
     if name == "scatter":
         struct.scratch = rows * inner * together * columns

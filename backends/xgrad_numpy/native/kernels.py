@@ -191,9 +191,8 @@ class _Table:
     def __init__(self, operands: list[Any]) -> None:
         arrays = [x.array if type(x) is ArraySlot else x for x in operands]  # None for inputs
         self._constants = [x for x in operands if type(x) is not ArraySlot]
-        self.copies: dict[
-            int, Any
-        ] = {}  # copies of arrays that are not aligned, or have other strides
+        # copies of arrays that are not aligned, or have other strides
+        self.copies: dict[int, Any] = {}
         addresses = [None if x is None else x.__array_interface__["data"][0] for x in arrays]
         self._as_parameter_ = (ctypes.c_void_p * len(addresses))(*addresses)
 

@@ -69,10 +69,8 @@ def _has_bits(loop: Loop, function: np.ufunc, dtype: Any) -> bool:
     right, out = function(*inputs), np.empty(37, dtype)
     arrays = [*inputs, out]
     pointers = (ctypes.c_void_p * len(arrays))(*[x.ctypes.data for x in arrays])
-    size, steps = (
-        ctypes.c_ssize_t(37),
-        (ctypes.c_ssize_t * len(arrays))(*[dtype.itemsize] * len(arrays)),
-    )
+    size = ctypes.c_ssize_t(37)
+    steps = (ctypes.c_ssize_t * len(arrays))(*[dtype.itemsize] * len(arrays))
     _KIND(loop.function)(pointers, ctypes.addressof(size), steps, loop.data)
     return bool(out.tobytes() == right.tobytes())
 

@@ -15,9 +15,9 @@ from xgrad_numpy.native.windows import (
     TYPES,
     StepsStruct,
     WindowStruct,
-    addresses,
     function,
     steps,
+    table,
     with_adjacent_columns,
 )
 
@@ -59,9 +59,8 @@ def pool(x: Any, window: Window) -> Any:
         return None
     if out.size:
         x = with_adjacent_columns(x)
-        function("pool", x.dtype)(
-            _struct(window, x.shape, x.strides, None, out.strides), *addresses(x, out)
-        )
+        struct = _struct(window, x.shape, x.strides, None, out.strides)
+        function("pool", x.dtype)(struct, table(x, out))
     return out
 
 
@@ -76,7 +75,7 @@ def spread(grad: Any, x: Any, window: Window) -> Any:
     # two for each row, see pooling.c
     rows = np.empty(0 if pairs else 2 * out[..., 0].size * window.out[1], x.dtype)
     struct = _struct(window, x.shape, x.strides, grad.strides, out.strides)
-    defined = function("spread", x.dtype)(struct, *addresses(x, grad, out, rows))
+    defined = function("spread", x.dtype)(struct, table(x, grad, out, rows))
     return out if defined else None
 
 

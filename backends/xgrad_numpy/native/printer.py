@@ -164,9 +164,8 @@ class _Body:
 
     def __init__(self, nest: Nest, places: Sequence[Place], strides: Sequence[int]) -> None:
         self._places, self._strides = places, strides
-        self._values: dict[
-            int, tuple[str, Any]
-        ] = {}  # variable with the value, and its dtype, by place
+        # variable with the value, and its dtype, by place
+        self._values: dict[int, tuple[str, Any]] = {}
         self._written = {self._index(statement.out) for statement in nest.statements}
         self.constant, self.lines, self.used = list[str](), list[str](), set[int]()
         stored = [self._index(place) for place in nest.stored]

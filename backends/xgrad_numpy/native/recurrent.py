@@ -125,19 +125,15 @@ def lstm_steps(
     runtime = _runtime((x, weight, h, c), shapes, dtype)
     if runtime is None:
         return False
-    exp, tanh, product = (
-        loop_of(np.exp, dtype),
-        loop_of(np.tanh, dtype),
-        _product(batch, n, 4 * n, dtype),
-    )
+    exp = loop_of(np.exp, dtype)
+    tanh = loop_of(np.tanh, dtype)
+    product = _product(batch, n, 4 * n, dtype)
     way = _way(product, steps, runtime)
     if exp is None or tanh is None or way is None:
         return False
     x, weight, h, c = _contiguous_rows(x), _contiguous(weight), _contiguous(h), _contiguous(c)
-    scratch, panels = (
-        np.empty((2, batch, 4 * n), dtype),
-        np.empty(weight.size if way.product.most else 0, dtype),
-    )
+    scratch = np.empty((2, batch, 4 * n), dtype)
+    panels = np.empty(weight.size if way.product.most else 0, dtype)
     _call(
         runtime,
         "lstm_steps",
@@ -181,10 +177,8 @@ def lstm_gradient(
         return False
     g_states, weight, c = _contiguous_rows(g_states), _contiguous(weight), _contiguous(c)
     cells, gates = _contiguous(cells), _contiguous(gates)
-    scratch, panels = (
-        np.empty(state, dtype),
-        np.empty(weight.size if way.product.most else 0, dtype),
-    )
+    scratch = np.empty(state, dtype)
+    panels = np.empty(weight.size if way.product.most else 0, dtype)
     _call(
         runtime,
         "lstm_gradient",
@@ -213,19 +207,15 @@ def gru_steps(
     )
     if runtime is None:
         return False
-    exp, tanh, product = (
-        loop_of(np.exp, dtype),
-        loop_of(np.tanh, dtype),
-        _product(batch, n, 3 * n, dtype),
-    )
+    exp = loop_of(np.exp, dtype)
+    tanh = loop_of(np.tanh, dtype)
+    product = _product(batch, n, 3 * n, dtype)
     way = _way(product, steps, runtime)
     if exp is None or tanh is None or way is None:
         return False
     x, weight, h, bias = _contiguous_rows(x), _contiguous(weight), _contiguous(h), _contiguous(bias)
-    scratch, panels = (
-        np.empty((2, batch, 3 * n), dtype),
-        np.empty(weight.size if way.product.most else 0, dtype),
-    )
+    scratch = np.empty((2, batch, 3 * n), dtype)
+    panels = np.empty(weight.size if way.product.most else 0, dtype)
     _call(
         runtime,
         "gru_steps",
@@ -269,10 +259,8 @@ def gru_gradient(
         return False
     g, weight, h = _contiguous_rows(g), _contiguous(weight), _contiguous(h)
     states, gates = _contiguous(states), _contiguous(gates)
-    scratch, panels = (
-        np.empty(state, dtype),
-        np.empty(weight.size if way.product.most else 0, dtype),
-    )
+    scratch = np.empty(state, dtype)
+    panels = np.empty(weight.size if way.product.most else 0, dtype)
     _call(
         runtime, "gru_gradient", _GRUGradient, way.product, steps, reverse, way.rows, *_strides(g),
         *map(_address, (g, weight, h, states, gates, of_input, of_state, dh, scratch, panels)),

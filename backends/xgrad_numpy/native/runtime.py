@@ -58,10 +58,8 @@ def source_of(name: str) -> str:
 
 def _typed(dtype: np.dtype[Any]) -> str:
     """Return the sources for a type, with NumPy's rule for the maximum of zeros, if it has one."""
-    real, name = (
-        MEMORY_TYPES[dtype],
-        "isgreaterequal" if chooses_first(np.maximum, dtype) else "isgreater",
-    )
+    real = MEMORY_TYPES[dtype]
+    name = "isgreaterequal" if chooses_first(np.maximum, dtype) else "isgreater"
     macros = {
         "REAL": real,
         "BITS": f"int{8 * dtype.itemsize}_t",

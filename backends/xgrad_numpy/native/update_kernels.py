@@ -44,9 +44,8 @@ class _Kind:
         self.numbers = [i for i, kind in enumerate(types) if kind in _NUMBERS]
         self.flags = [i for i, kind in enumerate(types) if kind is bool]
         self.updates: list[CompiledUpdate] = []
-        self.tried = set[
-            Any
-        ]()  # flags, and which numbers are 0 or 1, for which compilation was started
+        # flags, and which numbers are 0 or 1, for which compilation was started
+        self.tried = set[Any]()
 
 
 def update(name: str, args: Sequence[Any]) -> tuple[bool, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xgrad_numpy.native.runtime import loaded_runtime
+from xgrad_numpy.native.runtime import loaded_runtime, tables_of
 
 #: C types as they appear in the names of functions.
 TYPES = {np.dtype("float32"): "float", np.dtype("float64"): "double"}
@@ -33,16 +33,13 @@ def steps(strides: tuple[int, ...], item: int) -> StepsStruct:
 def function(name: str, dtype: Any) -> Any:
     """Return a function of the runtime for a dtype; the runtime must be loaded."""
     runtime: Any = loaded_runtime()
-    return runtime.functions[f"{name}_{TYPES[dtype]}"]
+    return getattr(runtime.functions, f"{name}_{TYPES[dtype]}")  # which keeps it, unlike [...]
 
 
-def addresses(*arrays: Any) -> list[ctypes.c_void_p]:
-    """Return the addresses of the first elements of arrays, as arguments of the runtime.
-
-    The runtime must be loaded.
-    """
-    runtime: Any = loaded_runtime()
-    return [ctypes.c_void_p(address) for address in runtime.addresses(*arrays)]
+def table(*arrays: Any) -> Any:
+    """Return arrays as an argument of the runtime."""
+    objects, _ = tables_of(len(arrays))
+    return objects(*arrays)
 
 
 def with_adjacent_columns(x: Any) -> Any:

@@ -87,17 +87,19 @@ static void NAME(correlate_blocks)(void *argument, int64_t begin, int64_t end) {
     return_part(p, part);
 }
 
-/* Correlate rows with a weight of shape (out, kernel height · in · kernel width), and add a bias
- * unless it is NULL.
+/* Correlate rows with a weight of shape (out, kernel height · in · kernel width), and add a bias if
+ * there is one. The arrays are the rows, the weight, the result, scratch memory, and the bias.
  *
  * Like the functions below, it returns the floating-point exceptions.
  */
-int NAME(correlate)(const struct convolution *argument, const REAL *x, const REAL *weight,
-                    const REAL *bias, REAL *result, REAL *scratch) {
+int NAME(correlate)(const struct convolution *argument, struct array *const *arrays,
+                    int32_t has_bias) {
     struct convolution p = *argument;
     struct progress progress = {all_parts(p.threads), 0};
     p.progress = &progress;
-    p.x = x, p.y = weight, p.bias = bias, p.result = result, p.rows = scratch;
+    p.x = arrays[0]->data, p.y = arrays[1]->data, p.result = arrays[2]->data;
+    p.rows = whole_lines(arrays[3]);
+    p.bias = has_bias ? arrays[4]->data : NULL;
     if (!p.product.most) begin_products();
     parallel_on(p.threads, NAME(correlate_blocks), &p,
                 (p.down.out + p.block - 1) / p.block * (p.images / p.together), 1);
@@ -142,14 +144,15 @@ static void NAME(add_rows)(void *argument, int64_t begin, int64_t end) {
 /* Compute the gradient for the weight, of shape (kernel height · in · kernel width, out), from rows
  * of gradients.
  *
- * The result has a matrix for each row of the output; the first becomes the gradient.
+ * The arrays are the rows, the gradients, the result, and scratch memory. The result has a matrix
+ * for each row of the output; the first becomes the gradient.
  */
-int NAME(weight_gradient)(const struct convolution *argument, const REAL *x, const REAL *g,
-                          REAL *result, REAL *scratch) {
+int NAME(weight_gradient)(const struct convolution *argument, struct array *const *arrays) {
     struct convolution p = *argument;
     struct progress progress = {all_parts(p.threads), 0};
     p.progress = &progress;
-    p.x = x, p.y = g, p.result = result, p.rows = scratch;
+    p.x = arrays[0]->data, p.y = arrays[1]->data, p.result = arrays[2]->data;
+    p.rows = whole_lines(arrays[3]);
     if (!p.product.most) begin_products();
     parallel_on(p.threads, NAME(weight_rows), &p, p.down.out, p.block);
     if (!p.product.most) end_products();
@@ -235,14 +238,14 @@ static void NAME(scatter_parts)(void *argument, int64_t begin, int64_t end) {
     return_part(&p, part);
 }
 
-/* Compute the transpose of a correlation, for rows of gradients and the same weight. The products
- * are in scratch memory. */
-int NAME(scatter)(const struct convolution *argument, const REAL *g, const REAL *weight,
-                  REAL *result, REAL *scratch) {
+/* Compute the transpose of a correlation. The arrays are the rows of gradients, the same weight,
+ * the result, and scratch memory, which has the products. */
+int NAME(scatter)(const struct convolution *argument, struct array *const *arrays) {
     struct convolution p = *argument;
     struct progress progress = {all_parts(p.threads), 0};
     p.progress = &progress;
-    p.x = g, p.y = weight, p.result = result, p.rows = scratch;
+    p.x = arrays[0]->data, p.y = arrays[1]->data, p.result = arrays[2]->data;
+    p.rows = whole_lines(arrays[3]);
     if (!p.product.most) begin_products();
     parallel_on(p.threads, NAME(scatter_parts), &p, p.images / p.together, 1);
     if (!p.product.most) end_products();

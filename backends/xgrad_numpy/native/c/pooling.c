@@ -94,10 +94,10 @@ static void NAME(pool_rows)(void *argument, int64_t begin, int64_t end) {
     }
 }
 
-void NAME(pool)(const struct pooling *argument, const REAL *x, REAL *result) {
+void NAME(pool)(const struct pooling *argument, struct array *const *arrays) {
     struct pooling p = *argument;
     const int64_t work = p.images * p.right.out * p.down.kernel * p.right.kernel;
-    p.x = x, p.result = result;
+    p.x = arrays[0]->data, p.result = arrays[1]->data;
     parallel(NAME(pool_rows), &p, p.down.out * p.channels, 1 + (1 << 16) / work);
 }
 
@@ -261,11 +261,12 @@ static void NAME(spread_lanes)(void *argument, int64_t begin, int64_t end) {
     }
 }
 
-/* Write the gradient; return whether it is defined. */
-int NAME(spread)(const struct pooling *argument, const REAL *x, const REAL *g, REAL *result,
-                 REAL *rows) {
+/* Write the gradient; return whether it is defined. The arrays are the rows, the gradient of the
+ * result, the gradient for the rows, and scratch memory. */
+int NAME(spread)(const struct pooling *argument, struct array *const *arrays) {
     struct pooling p = *argument;
-    p.x = x, p.g = g, p.result = result, p.rows = rows;
+    p.x = arrays[0]->data, p.g = arrays[1]->data, p.result = arrays[2]->data;
+    p.rows = arrays[3]->data;
     if (NAME(is_pairs)(&p))
         parallel(NAME(spread_rows), &p, p.down.out * p.channels,
                  1 + (1 << 14) / (p.images * p.right.out));

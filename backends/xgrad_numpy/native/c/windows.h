@@ -1,5 +1,10 @@
 /* Arguments of pooling and convolution. Arrays have the shape (height, channels, images, width),
- * with adjacent columns. */
+ * with adjacent columns. The functions that Python calls have them as a table of NumPy's arrays. */
+
+/* Return the first whole cache line of scratch memory, which has one line more than is used. */
+static inline void *whole_lines(const struct array *x) {
+    return (void *)(((uintptr_t)x->data + 63) / 64 * 64);
+}
 
 struct window {
     int64_t kernel, stride, dilation, out; /* along one axis; `out` is the number of windows */
