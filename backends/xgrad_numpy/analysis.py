@@ -30,45 +30,47 @@ class Analysis:
             self.read_only.update([x.number for x in call.results if x.storage in views])
             for x in call.reads:
                 self.readers.setdefault(x.number, []).append(call)
-        self.last_reads = {
-            x.number: i for i, call in enumerate(calls) for x in call.reads
-        }  # indices of the last calls that read each value
-        self.makers = {
-            x.number: i for i, call in enumerate(calls) for x in call.results
-        }  # indices of the calls that make each value
+        # indices of the last calls that read each value
+        self.last_reads = {x.number: i for i, call in enumerate(calls) for x in call.reads}
+        # indices of the calls that make each value
+        self.makers = {x.number: i for i, call in enumerate(calls) for x in call.results}
         self.escaping = {x.storage for x in program.outputs}
-        ends = {
+        last_uses = {
             x.storage: i
             for i, call in enumerate(calls)
             for x in (*call.reads, *call.results, *call.writes)
         }
-        # index of the last call that uses each storage
-        self.ends = ends | dict.fromkeys(self.escaping, len(calls))
-        self.dying: dict[int, list[Storage]] = {}  # the inverse of `ends`
-        for storage, end in self.ends.items():
-            self.dying.setdefault(end, []).append(storage)
-        self.targets: dict[
-            int, Value
-        ] = {}  # targets of copies, by value: a copy is its only use, so it is computed there
+        # index of the last call that uses each storage; outputs are used after all calls
+        self._last_uses = last_uses | dict.fromkeys(self.escaping, len(calls))
+        self._used_last: dict[int, list[Storage]] = {}  # the same, by call; with ones kept longer
+        for storage, at in self._last_uses.items():
+            self._used_last.setdefault(at, []).append(storage)
+        # targets of copies, by value: a copy is its only use, so it is computed there
+        self.targets: dict[int, Value] = {}
         extents = {x.number: byte_bounds(y) for x, y in zip(program.state, arrays, strict=True)}
         self._find_targets(extents, {x.storage: (0, math.inf) for x in program.state})
 
+    def dies_at(self, storage: Storage, at: int) -> bool:
+        """Return whether nothing uses a storage after a call, given by its index."""
+        return self._last_uses[storage] == at
+
+    def dying(self, at: int) -> list[Storage]:
+        """Return the storages that nothing uses after a call."""
+        return [x for x in self._used_last.get(at, ()) if self.dies_at(x, at)]
+
     def keep(self, storage: Storage, until: int) -> None:
         """Keep a storage alive at least until a call."""
-        end = self.ends[storage]
-        if end < until:
-            self.dying[end].remove(storage)
-            self.dying.setdefault(until, []).append(storage)
-            self.ends[storage] = until
+        if self._last_uses.get(storage, -1) < until:
+            self._last_uses[storage] = until
+            self._used_last.setdefault(until, []).append(storage)
 
     def _find_targets(self, extents: dict[int, Any], shared: dict[Storage, Any]) -> None:
         """Find values to compute directly in the arrays of the state that they are copied to.
 
         Nothing may access that memory between the computation and the copy.
         """
-        accesses: list[
-            tuple[float, float, float]
-        ] = []  # indices of calls, with extents of memory that they read or write
+        # indices of calls, with extents of memory that they read or write
+        accesses: list[tuple[float, float, float]] = []
         copies: list[tuple[int, int, Value, Value]] = []
         first = 0  # index of the call after the last check
         for i, call in enumerate(self._calls):

@@ -26,9 +26,8 @@ class BufferAssignment:
 
     def __init__(self) -> None:
         self.nbytes = 0
-        self._live: dict[
-            Storage, tuple[int, int]
-        ] = {}  # offset, and bytes of the value it was allocated for
+        # offset, and bytes of the value it was allocated for
+        self._live: dict[Storage, tuple[int, int]] = {}
         self._free: list[tuple[int, int]] = []  # starts and ends, sorted
 
     def allocate(self, value: Value) -> int:

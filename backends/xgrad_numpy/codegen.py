@@ -120,9 +120,8 @@ class Code:
         )
         self.scope["on_error"] = on_error
         self._names: dict[int, tuple[str, Any]] = {}  # name and operand by id
-        self._entries: dict[
-            ArraySlot, list[tuple[list[Any], int, Instruction]]
-        ] = {}  # uses of static slots in loops
+        # uses of static slots in loops
+        self._entries: dict[ArraySlot, list[tuple[list[Any], int, Instruction]]] = {}
         self._last = {id(slot): id(x) for x in (*before, *after) for slot in (*x.slots, *x.results)}
         for slot in outputs:
             self._last.pop(id(slot), None)

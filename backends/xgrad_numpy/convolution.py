@@ -182,10 +182,8 @@ def _shifted_together(x: Any, plane: Plane) -> Any:
     first, last = _not_padding(plane, height)
     out = np.empty((_rows(plane), channels, plane.kernel[1], images, width), x.dtype)
     out[:first] = out[last:] = 0
-    inside, x = (
-        out[first:last],
-        x.reshape(height, channels, images * width)[first - top : last - top],
-    )
+    inside = out[first:last]
+    x = x.reshape(height, channels, images * width)[first - top : last - top]
     in_one_row = inside.reshape(*inside.shape[:3], images * width)
     for i in range(plane.kernel[1]):
         shift = i * plane.dilation[1] - left

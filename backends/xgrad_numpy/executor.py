@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,10 +34,8 @@ class Executor:
     run: Callable[..., Any]
 
     def __init__(self, program: Program, native: bool | None = None) -> None:
-        self._program, self._native = (
-            program,
-            False if os.environ.get("XGRAD_NATIVE") == "0" else native,
-        )
+        self._program = program
+        self._native = False if os.environ.get("XGRAD_NATIVE") == "0" else native
         self._lowering: Lowering | None = None
         self._code: Code | None = None
         self._kernels: Kernels | None = None
@@ -50,37 +49,33 @@ class Executor:
         The first call lowers the program, because the result depends on overlaps between the
         arrays.
         """
-        if self._lowering is None:
-            self._lowering = Lowering(self._program, arrays, native=self._native is not False)
         lowering = self._lowering
-        changed = [
-            (slot, array)
-            for slot, array in zip(lowering.state, arrays, strict=True)
-            if slot.array is not array
-        ]
-        for slot, array in changed:
-            slot.array = array
-        pending, affected = [slot for slot, _ in changed], set[ArraySlot]()
-        while pending:
-            new = set(pending.pop().dependents) - affected
-            affected |= new
-            pending += new
-        for slot in (
-            lowering.static if self._code is None else sorted(affected, key=lambda slot: slot.order)
-        ):
-            slot.array = slot.find()
+        if lowering is None:
+            native = self._native is not False
+            lowering = self._lowering = Lowering(self._program, arrays, native=native)
+        changed: list[ArraySlot] = []
+        for slot, array in zip(lowering.state, arrays, strict=True):
+            if slot.array is not array:
+                slot.array = array
+                changed.append(slot)
         if self._code is None:
-            self._code = code = Code(
-                lowering.parameters, lowering.before, lowering.after, lowering.outputs
-            )
-            self.run, self.nbytes = code.run, lowering.nbytes
-            if self._native is not False:
-                self.run = self._interpret
-                if self._native:
-                    self._compile()
-                    self._wait()
+            for slot in lowering.static:
+                slot.array = slot.find()
+            self._start(lowering)
         else:
-            self._code.update([*[slot for slot, _ in changed], *affected])
+            dependents = _dependents(changed)
+            for slot in dependents:
+                slot.array = slot.find()
+            self._code.update([*changed, *dependents])
+
+    def _start(self, lowering: Lowering) -> None:
+        """Make the code that runs the instructions, and compile kernels if `native` is True."""
+        self._code = Code(lowering.parameters, lowering.before, lowering.after, lowering.outputs)
+        self.run = self._code.run if self._native is False else self._interpret
+        self.nbytes = lowering.nbytes
+        if self._native:
+            self._compile()
+            self._wait()
 
     def release(self) -> None:
         """Drop all arrays; the next `link` lowers the program again."""
@@ -151,3 +146,14 @@ class Executor:
             self._code = kernels.code(library)
             self._count_threads, self._threads = kernels.count_threads, kernels.threads
             self.run = self._run_kernels
+
+
+def _dependents(slots: Sequence[ArraySlot]) -> list[ArraySlot]:
+    """Return the slots whose arrays are computed from these, each after those that it needs."""
+    pending = list(slots)
+    found: set[ArraySlot] = set()
+    while pending:
+        new = set(pending.pop().dependents) - found
+        found |= new
+        pending += new
+    return sorted(found, key=attrgetter("order"))

@@ -33,6 +33,9 @@ class InstructionWriter:
     others. `parameters` are inputs and numbers; `static` are the static slots outside the state, in
     the order of their dependencies. Unless kernels in C are to follow (`native`), single floats are
     NumPy scalars, and rows are in new memory: that takes less time.
+
+    The calls are lowered in order, and `_at` is the index of the current one. What dies there gives
+    its memory to a result (`_destination`), or back to the buffers after the call (`_release`).
     """
 
     outputs: list[ArraySlot]
@@ -42,7 +45,7 @@ class InstructionWriter:
         self._early: list[Instruction] = []  # views of inputs, and numbers stored in arrays
         self.before, self.after = list[Instruction](), list[Instruction]()
         self._current = self.before
-        self._at = 0  # index of the call that is being lowered
+        self._at = 0
         self._numbers = {
             number.text: ArraySlot(dynamic=True, early=True) for number in program.numbers
         }
@@ -61,7 +64,7 @@ class InstructionWriter:
 
     def _release(self) -> None:
         """Release the buffers that nothing needs after the current call."""
-        for storage in self._facts.dying.pop(self._at, ()):
+        for storage in self._facts.dying(self._at):
             self._buffers.release(storage)
 
     def _finish(self) -> None:
@@ -133,7 +136,7 @@ class InstructionWriter:
     def _scratch(self, like: np.ndarray) -> ArraySlot:
         """Return a buffer that is used by this call only."""
         storage = Storage("temporary")
-        self._facts.dying.setdefault(self._at, []).append(storage)
+        self._facts.keep(storage, self._at)
         return self._buffer(Value(-1, storage, like))
 
     def _destination(self, value: Value, reuse: tuple[Any, ...] = ()) -> ArraySlot:
@@ -159,9 +162,9 @@ class InstructionWriter:
             slot.example, slot.new = _example(value), True
         else:
             for old in reuse:
-                dying = has_layout(old, value) and self._facts.ends[old.storage] == self._at
                 if (
-                    dying
+                    has_layout(old, value)
+                    and self._facts.dies_at(old.storage, self._at)
                     and old.number not in self._facts.read_only
                     and self._buffers.transfer(old, value)
                 ):

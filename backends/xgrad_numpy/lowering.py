@@ -53,13 +53,12 @@ class Lowering(InstructionWriter):
 
     def __init__(self, program: Program, arrays: Sequence[np.ndarray], native: bool = True) -> None:
         super().__init__(program, arrays, native)
-        self._extremes: dict[
-            int, tuple[Any, bool]
-        ] = {}  # extremes of integers: the array, and whether it is the largest
-        self._bounds: dict[
-            int, tuple[Any, bool, Any, int]
-        ] = {}  # the same, a comparison, and a number
-        for self._at, call in enumerate(program.calls):
+        # extremes of integers: the array, and whether it is the largest
+        self._extremes: dict[int, tuple[Any, bool]] = {}
+        # the same, a comparison, and a number
+        self._bounds: dict[int, tuple[Any, bool, Any, int]] = {}
+        for at, call in enumerate(program.calls):
+            self._at = at
             self._lower(call)
             self._release()
         self._finish()
@@ -304,10 +303,8 @@ class Lowering(InstructionWriter):
             return False
         out = self._destination(result)
         if flat:
-            left, out = (
-                self._view(left, np.reshape, (-1, x.shape[-1])),
-                self._view(out, np.reshape, (-1, y.shape[1])),
-            )
+            left = self._view(left, np.reshape, (-1, x.shape[-1]))
+            out = self._view(out, np.reshape, (-1, y.shape[1]))
         self._emit(np.ndarray.dot if dot else np.matmul, left, right, out)
         return True
 
@@ -326,10 +323,8 @@ class Lowering(InstructionWriter):
             out = self._view(self._destination(result), np.reshape, -1)
             self._emit(sums.sum_rows, self._view(self._operand(x), np.reshape, shape), out)
             return True
-        rows, ones = (
-            self._view(self._operand(x), np.reshape, shape),
-            self._constant(np.ones(shape[side]), x.dtype),
-        )
+        rows = self._view(self._operand(x), np.reshape, shape)
+        ones = self._constant(np.ones(shape[side]), x.dtype)
         out = self._view(self._destination(result), np.reshape, -1)
         self._emit(np.ndarray.dot, rows if side else self._view(rows, np.transpose), ones, out)
         return True
@@ -384,11 +379,9 @@ class Lowering(InstructionWriter):
 
     def _join(self, call: Call, result: Value) -> bool:
         """Copy each array to its part of the joined result."""
-        parts, axis, stacked = (
-            call.args[0],
-            call.options.get("axis", 0),
-            call.function is functions.stack,
-        )
+        parts = call.args[0]
+        axis = call.options.get("axis", 0)
+        stacked = call.function is functions.stack
         if (
             type(axis) is not int
             or len(call.args) != 1

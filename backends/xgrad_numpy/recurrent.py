@@ -72,11 +72,9 @@ def lstm_gradient(
 ) -> tuple[Array, Array, Array]:
     """Return the gradients of the projected input, the first hidden state and the first cell."""
     steps, batch, n = cells.shape
-    gradient, dh, dc = (
-        np.empty((steps, batch, 4 * n), cells.dtype),
-        np.zeros_like(g_cell, order="C"),
-        g_cell.copy(),
-    )
+    gradient = np.empty((steps, batch, 4 * n), cells.dtype)
+    dh = np.zeros_like(g_cell, order="C")
+    dc = g_cell.copy()
     weight, by_gate = np.ascontiguousarray(weight), _by_gate(gradient)
     if native.lstm_gradient(g_states, weight, c, cells, gates, gradient, dh, dc, reverse):
         return gradient, dh, dc
