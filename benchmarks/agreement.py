@@ -109,10 +109,8 @@ def _add(device: xgrad.Device, key: Any, x: Any, values: Any) -> Any:
 
 def transfers(device: xgrad.Device) -> Iterator[Check]:
     """Yield transfers of arrays of all layouts to the device and back."""
-    grid, large = (
-        np.arange(12, dtype=np.float32).reshape(3, 4),
-        np.arange(300_000.0).reshape(300, 1000),
-    )
+    grid = np.arange(12, dtype=np.float32).reshape(3, 4)
+    large = np.arange(300_000.0).reshape(300, 1000)
     frozen = grid.copy()
     frozen.flags.writeable = False
     cases = {

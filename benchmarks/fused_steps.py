@@ -75,11 +75,9 @@ def main() -> None:
 
 def measured(device: Any, sizes: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the figures of a model for each kind of step."""
-    right, values, figures = (
-        after_five(models_xgrad.trained(dtype="float32", device="cpu", **sizes)),
-        {},
-        {},
-    )
+    right = after_five(models_xgrad.trained(dtype="float32", device="cpu", **sizes))
+    values = {}
+    figures = {}
     for kind, options in KINDS.items():
         step, model = models_xgrad.trained(dtype="float32", device=str(device), **sizes)
         call: Any = xgrad.capture(step, **options) if options else step

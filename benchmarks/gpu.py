@@ -111,10 +111,8 @@ def launches(
 
 def transfers(result: Result, options: Options, peers: Mapping[str, str]) -> None:
     """Measure transfers."""
-    sizes, times = (
-        {f"{size >> 10} KiB": size for size in (BYTES[:1] if options.quick else BYTES)},
-        Cells(),
-    )
+    sizes = {f"{size >> 10} KiB": size for size in (BYTES[:1] if options.quick else BYTES)}
+    times = Cells()
     cases = {name: {"size": size, "device": options.device} for name, size in sizes.items()}
     try:
         timed(result, peers, cases, options, None, times)

@@ -52,13 +52,11 @@ class Reporter:
     def __init__(
         self, device: str, share: int, shares: int, done: Sequence[str], write: Callable[[str], Any]
     ) -> None:
-        self.device, self.share, self.shares, self.done, self._write = (
-            device,
-            share,
-            shares,
-            set(done),
-            write,
-        )
+        self.device = device
+        self.share = share
+        self.shares = shares
+        self.done = set(done)
+        self._write = write
 
     def write(self, **event: Any) -> None:
         self._write(json.dumps(event, default=float) + "\n")
@@ -289,7 +287,7 @@ def _train(device: str, mode: str) -> Figures:
             runs[each] = {**metrics, **timing}
     got, right = runs[device]["test_accuracy"], runs["cpu"]["test_accuracy"]
     assert abs(got - right) <= 0.01, (
-        f"test accuracy: expected that of cpu, {right}, within 0.01, got {got}"
+        f"test accuracy: expected cpu's, {right}, within 0.01, got {got}"
     )
     return runs[device]
 

@@ -50,11 +50,9 @@ class Options:
     def filled(self, *, threads: int = 2, repeats: int = 9, seconds: float = 0.1) -> Options:
         """Return the options, completed by defaults."""
         repeats, seconds = (2, 0.001) if self.quick else (repeats, seconds)
-        threads, repeats, seconds = (
-            self.threads or threads,
-            self.repeats or repeats,
-            self.seconds or seconds,
-        )
+        threads = self.threads or threads
+        repeats = self.repeats or repeats
+        seconds = self.seconds or seconds
         return replace(self, threads=threads, repeats=repeats, seconds=seconds)
 
     def of_peer(self, peer: str) -> Options:

@@ -215,10 +215,8 @@ def _logarithmic(axes: Any, name: str) -> None:
 def write(result: Result, folder: Path) -> str:
     """Write NAME.json, NAME.md and NAME.svg, and return a message about the files."""
     folder.mkdir(parents=True, exist_ok=True)
-    name, plotted = (
-        result.name,
-        [table for table in result.tables if table.plot and table.columns()],
-    )
+    name = result.name
+    plotted = [table for table in result.tables if table.plot and table.columns()]
     message = f"written: {name}.json, {name}.md"
     if plotted:
         try:

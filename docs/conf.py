@@ -36,6 +36,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "graph_directive",
     "reference",
+    "replacements_directive",
 ]
 
 myst_heading_anchors = 4

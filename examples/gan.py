@@ -24,10 +24,8 @@ parser.add_argument("--plot", metavar="FILE", help="draw the points, by Matplotl
 options = parser.parse_args()
 
 BATCH, NOISE, SPREAD = 256, 8, 0.1
-REAL, FAKE = (
-    xgrad.ones((BATCH, 1), device=options.device),
-    xgrad.zeros((BATCH, 1), device=options.device),
-)
+REAL = xgrad.ones((BATCH, 1), device=options.device)
+FAKE = xgrad.zeros((BATCH, 1), device=options.device)
 angles = 2 * math.pi * np.arange(8, dtype=np.float32) / 8
 centers = xgrad.asarray(np.stack([np.cos(angles), np.sin(angles)], axis=1), device=options.device)
 

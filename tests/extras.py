@@ -41,9 +41,8 @@ def check(extras: str, wheel: Path, folder: Path) -> tuple[int, str]:
     environment = folder / f"extras-{extras or 'none'}"
     venv.create(environment, with_pip=True, symlinks=sys.platform != "win32")
     python = environment / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    env = {
-        name: text for name, text in os.environ.items() if name != "PYTHONPATH"
-    }  # may contain the source
+    # may contain the source
+    env = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
     script = shutil.copy(ROOT / "tests" / "installed.py", environment)
     commands = [
         [*PIP, "install", f"{wheel}[{extras}]" if extras else str(wheel)],

@@ -247,10 +247,8 @@ def test_scale_follows_pytorch(torch):
         "cpu", init_scale=16.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2
     )
     p, q = xgrad.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
-    optimizer, reference = (
-        optim.SGD([p], 0.1, momentum=0.9),
-        torch.optim.SGD([q], 0.1, momentum=0.9),
-    )
+    optimizer = optim.SGD([p], 0.1, momentum=0.9)
+    reference = torch.optim.SGD([q], 0.1, momentum=0.9)
     for bad in (True, False, False, False, True, True, False, False, False, False):
         factor = float("inf") if bad else 1.0
         optimizer.zero_grad()

@@ -334,10 +334,8 @@ def test_gradient_that_arrives_with_nan_is_named() -> None:
 
 
 def test_infinities_of_a_mask_are_intended_but_no_nan(device: str) -> None:
-    x, keep = (
-        leaf([[1.0, 2.0], [3.0, 4.0]], device=device),
-        on(device, [[True, False], [True, True]]),
-    )
+    x = leaf([[1.0, 2.0], [3.0, 4.0]], device=device)
+    keep = on(device, [[True, False], [True, True]])
 
     def attention(keep: Tensor) -> None:
         scores = x + xgrad.where(keep, xgrad.zeros_like(x), -inf)

@@ -122,11 +122,9 @@ def test_asarray_shares_or_copies_as_asked() -> None:
     x[0] = 5
     assert copied.tolist() == [1, 1]
     buffer = array.array("d", [1.0, 2.0])
-    shared, copied, owned = (
-        xgrad.asarray(buffer, copy=False),
-        xgrad.asarray(buffer, copy=True),
-        Tensor(buffer),
-    )
+    shared = xgrad.asarray(buffer, copy=False)
+    copied = xgrad.asarray(buffer, copy=True)
+    owned = Tensor(buffer)
     buffer[0] = 5.0
     assert (shared.tolist(), copied.tolist(), owned.tolist()) == ([5, 2], [1, 2], [1, 2])
 

@@ -87,11 +87,9 @@ def test_imported_memory_is_never_written_to(read_only: bool) -> None:
         pytest.skip("NumPy 2.0 gives no read-only memory away")
     source = np.arange(1.0, 4.0)
     source.flags.writeable = not read_only
-    x, y, p = (
-        xgrad.from_dlpack(source),
-        xgrad.from_dlpack(source),
-        xgrad.from_dlpack(source).requires_grad_(),
-    )
+    x = xgrad.from_dlpack(source)
+    y = xgrad.from_dlpack(source)
+    p = xgrad.from_dlpack(source).requires_grad_()
     x[0] = 5
     y += 1
     y *= y

@@ -53,10 +53,8 @@ def test_elementwise_ops_agree_with_float64_of_rounded_inputs(op: OpCase, device
     "other", "bool uint8 int64 float16 float32 float64 complex64 complex128".split()
 )
 def test_float16_promotes_like_a_float_of_16_bits(other: str, device: str) -> None:
-    x, y = (
-        xgrad.ones(2, dtype=xgrad.float16, device=device),
-        xgrad.ones(2, dtype=other, device=device),
-    )
+    x = xgrad.ones(2, dtype=xgrad.float16, device=device)
+    y = xgrad.ones(2, dtype=other, device=device)
     expected = other if np.dtype(other).kind in "fc" else "float16"
     assert (x + y).dtype == (y * x).dtype == xgrad.result_type(x, y) == expected
     assert (x + 1).dtype == (x * 1.5).dtype == (2 / x).dtype == (x**True).dtype == xgrad.float16
@@ -181,10 +179,8 @@ def test_attention_in_products_of_float16_agrees_with_float64(
 def test_model_of_float16_trains(device: str) -> None:
     xgrad.manual_seed(0)
     model = nn.Linear(3, 1, device=device).to(dtype=xgrad.float16)
-    optimizer, x = (
-        xgrad.optim.SGD(model.parameters(), lr=0.1),
-        xgrad.ones((4, 3), dtype="float16", device=device),
-    )
+    optimizer = xgrad.optim.SGD(model.parameters(), lr=0.1)
+    x = xgrad.ones((4, 3), dtype="float16", device=device)
     for _ in range(20):
         optimizer.zero_grad()
         loss = (model(x) ** 2).mean()

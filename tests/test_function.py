@@ -6,6 +6,7 @@ Derivatives are compared with finite differences, and fast paths with the slow p
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 import traceback
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+import numpy as np
 import pytest
 
 import xgrad
@@ -20,6 +22,7 @@ from helpers import check_error, function, leaf64
 from xgrad import Function, Tensor
 from xgrad.core.dtypes import FLOATING
 from xgrad.ops.declare import make_callable
+from xgrad.ops.elementwise import arithmetic
 from xgrad.testing import gradcheck, gradgradcheck
 
 
@@ -338,3 +341,56 @@ def test_fast_path_with_options_has_the_dtypes_of_the_slow_path() -> None:
         with xgrad.no_grad():
             assert not xgrad.sum(x, axis=0).requires_grad
         assert str(xgrad.sum(x, axis=0).grad_fn.name) == "sum"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64"])
+def test_fast_path_of_several_inputs_is_like_the_slow_path(dtype: str, device: str) -> None:
+    """Calls with tensors that need gradients or not, None, and numbers, in changing order."""
+    if device == "strict" and dtype == "float16":
+        pytest.skip("array-api-strict has no float16")
+
+    def tensor(*shape: int, other: str = dtype) -> Tensor:
+        values = np.arange(math.prod(shape)).reshape(shape) + 1
+        x = xgrad.asarray(values.astype(other), device=device)
+        return x.requires_grad_() if other != "int64" else x
+
+    x, weight, bias = tensor(2, 3), tensor(4, 3), tensor(4)
+    wide = tensor(4, other="float64")
+    linear, clip = xgrad.ops.linear, arithmetic._clip
+    calls: list[tuple[Any, tuple[Any, ...]]] = [
+        (linear, (x, weight, bias)),
+        (linear, (x, weight, None)),
+        (linear, (x.detach(), weight, bias.detach())),
+        (linear, (x, weight, wide)),
+        (clip, (x, tensor(3), None)),
+        (clip, (x, 2, 5)),
+        (clip, (x, None, 3)),
+        (clip, (x, 1.5, 4.5)),
+        (clip, (x, tensor(3), tensor(2, 1))),
+        (clip, (x, True, 3)),
+    ]
+    for _ in range(3):
+        for op, inputs in calls:
+            slow, out = op.function(*inputs), op(*inputs)
+            assert (out.dtype, out.tolist()) == (slow.dtype, slow.tolist())
+            leaves = [t for t in inputs if isinstance(t, Tensor) and t.requires_grad]
+            assert out.requires_grad == slow.requires_grad == bool(leaves)
+            if leaves:
+                expected = xgrad.autograd.grad(slow.sum(), leaves)
+                gradients = xgrad.autograd.grad(out.sum(), leaves)
+                assert [g.tolist() for g in gradients] == [g.tolist() for g in expected]
+            with xgrad.no_grad():
+                assert not op(*inputs).requires_grad
+
+
+def test_linear_and_clip_take_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, weight = xgrad.ones((2, 3), requires_grad=True), xgrad.ones((4, 3))
+    calls = [
+        lambda: xgrad.ops.linear(x, weight, None),
+        lambda: xgrad.clip(x, 0.5, weight[0]),
+        lambda: xgrad.clip(x, None, 2.0),
+    ]
+    expected = [call().tolist() for call in calls]  # the first calls fill the cache
+    monkeypatch.setattr(Function, "__call__", None)
+    results = [call() for call in calls]
+    assert [y.tolist() for y in results] == expected and all(y.requires_grad for y in results)

@@ -13,11 +13,9 @@ import pytest
 
 import xgrad
 from helpers import check_error, function
-from xgrad.support.hints import ATTRIBUTES
-from xgrad.support.replacements import OF_MODULES
+from xgrad.support.hints import NAMES
 
-REPLACEMENTS = {**OF_MODULES, "Tensor": ATTRIBUTES}
-HINTS = [(owner, name) for owner, names in REPLACEMENTS.items() for name in names]
+HINTS = [(owner, name) for owner, names in NAMES.items() for name in names]
 
 
 def message(owner: str, name: str) -> str:
@@ -30,7 +28,7 @@ def message(owner: str, name: str) -> str:
 
 @pytest.mark.parametrize(("owner", "name"), HINTS)
 def test_hint_names_what_exists(owner: str, name: str) -> None:
-    hint = REPLACEMENTS[owner][name]
+    hint = NAMES[owner][name]
     assert message(owner, name).endswith(f"has no attribute {name!r}: write {hint}")
     for path in re.findall(r"\bxgrad((?:\.\w+)+)", hint):
         attrgetter(path[1:])(xgrad)

@@ -133,14 +133,10 @@ def test_padded_maximum_of_minus_infinity_has_its_gradient_at_an_element(
         "float32"
     )
     name = f"max_pool{len(shape) - 2}d"
-    x, y = (
-        xgrad.asarray(values, device=device).requires_grad_(),
-        torch.tensor(values, requires_grad=True),
-    )
-    got, want = (
-        getattr(nn.functional, name)(x, **options),
-        getattr(torch.nn.functional, name)(y, **options),
-    )
+    x = xgrad.asarray(values, device=device).requires_grad_()
+    y = torch.tensor(values, requires_grad=True)
+    got = getattr(nn.functional, name)(x, **options)
+    want = getattr(torch.nn.functional, name)(y, **options)
     weights = np.arange(1, 1 + math.prod(want.shape), dtype="float32").reshape(want.shape)
     out = xgrad.asarray(weights, device=device).requires_grad_()
     (first,) = grad(got, x, out, create_graph=True)

@@ -106,11 +106,9 @@ def check(
 def test_second_derivatives_agree_with_differences_and_between_devices(
     op: OpCase, device: str
 ) -> None:
-    samples, target, cpu = (
-        [*op.samples, *op.complex_samples()],
-        usable(device, op),
-        xgrad.Device("cpu"),
-    )
+    samples = [*op.samples, *op.complex_samples()]
+    target = usable(device, op)
+    cpu = xgrad.Device("cpu")
     if target is cpu:
         return check(gradgradcheck, op, samples, device)
     for (

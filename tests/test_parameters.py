@@ -16,9 +16,9 @@ import xgrad
 from helpers import function
 from xgrad.core.backward_spec import reads
 from xgrad.core.signatures import LazySignature, parameters
-from xgrad.ops import nn, sets, tensor_conversion
+from xgrad.ops import sets, softmaxes, tensor_conversion
 
-MODULES = (xgrad.ops, nn, tensor_conversion, sets, xgrad.fft, xgrad.linalg, xgrad.special)
+MODULES = (xgrad.ops, softmaxes, tensor_conversion, sets, xgrad.fft, xgrad.linalg, xgrad.special)
 
 
 def declared() -> dict[str, Any]:

@@ -86,10 +86,8 @@ def test_arrays_promote_by_the_tables(name: str, dtypes: list[str], device: str)
     for (one, other), promoted in PROMOTED.items():
         if {one, other} <= set(dtypes) and has(device, one, other, promoted):
             for shape in ((2,), ()):  # PyTorch's own arrays of 0 dimensions promote nothing
-                x1, x2 = (
-                    xgrad.ones(2, dtype=one, device=device),
-                    xgrad.ones(shape, dtype=other, device=device),
-                )
+                x1 = xgrad.ones(2, dtype=one, device=device)
+                x2 = xgrad.ones(shape, dtype=other, device=device)
                 for fn in spellings(name):
                     assert fn(x1, x2).dtype == ("bool" if name in TO_BOOL else promoted), (
                         one,
@@ -262,10 +260,8 @@ def test_tables_are_those_of_array_api_strict() -> None:
 
 def test_nextafter_has_the_values_of_numpy(device: str) -> None:
     for dtype in FLOATS:
-        values, towards = (
-            np.array([0.0, 1, -1, 5, np.inf, np.nan], dtype),
-            np.array([1.0, 2, -2, 5, 0, 1], dtype),
-        )
+        values = np.array([0.0, 1, -1, 5, np.inf, np.nan], dtype)
+        towards = np.array([1.0, 2, -2, 5, 0, 1], dtype)
         if device == "cuda":
             values[0], towards[0] = 2, 3  # for a GPU has no denormals of float32
         got = xgrad.nextafter(

@@ -280,9 +280,8 @@ def test_integers_and_orders_are_equally_likely(stats):
 def test_draws_are_independent():
     n, generators = 100_000, [Generator(0), Generator(0), Generator(1)]
     generators[1].rand(1)
-    series = [
-        g.randn(n, dtype="float64").numpy() for g in generators
-    ]  # calls 0 and 1, and another seed
+    # calls 0 and 1, and another seed
+    series = [g.randn(n, dtype="float64").numpy() for g in generators]
     pairs = [*itertools.combinations(series, 2), *[(x[k:], x[:-k]) for x in series for k in (1, 2)]]
     for a, b in pairs:
         assert abs(np.corrcoef(a, b)[0, 1]) < 4 / n**0.5

@@ -330,10 +330,8 @@ def test_nonzero_of_a_0d_tensor_is_refused(device: str) -> None:
 
 def test_devices_are_not_mixed() -> None:
     pytest.importorskip("array_api_strict")
-    here, there = (
-        xgrad.ones(2, dtype=xgrad.int64),
-        xgrad.ones(2, dtype=xgrad.int64, device="strict"),
-    )
+    here = xgrad.ones(2, dtype=xgrad.int64)
+    there = xgrad.ones(2, dtype=xgrad.int64, device="strict")
     for call in (
         xgrad.broadcast_arrays,
         xgrad.searchsorted,

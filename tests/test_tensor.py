@@ -234,11 +234,9 @@ def test_integer_results_have_no_history() -> None:
 
 
 def test_updates_under_no_grad_change_leaves_in_place() -> None:
-    x, frozen, later = (
-        leaf(),
-        xgrad.nn.Parameter([1.0, 2.0], requires_grad=False),
-        leaf().requires_grad_(False),
-    )
+    x = leaf()
+    frozen = xgrad.nn.Parameter([1.0, 2.0], requires_grad=False)
+    later = leaf().requires_grad_(False)
     with xgrad.no_grad():
         for p in (x, frozen, copy.deepcopy(frozen), later):
             same = p
@@ -585,11 +583,9 @@ def test_scalars_on_either_side_promote_neither_results_nor_gradients(device: st
 
 
 def test_choices_and_joints_of_float32_and_integers_are_float32(device: str) -> None:
-    f, i, c = (
-        Tensor([1.0], device=device),
-        Tensor([1], device=device),
-        Tensor([True], device=device),
-    )
+    f = Tensor([1.0], device=device)
+    i = Tensor([1], device=device)
+    c = Tensor([True], device=device)
     for out in (
         xgrad.where(c, f, i),
         xgrad.where(c, i, 1.5),

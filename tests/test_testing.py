@@ -139,10 +139,8 @@ def test_inputs_in_containers_are_checked(fast_mode: bool) -> None:
 
 
 def test_broken_rule_is_found_and_named(fast_mode: bool, device: str) -> None:
-    x, y = (
-        random_leaf(2, 2, device=device),
-        Tensor([[2.0]], dtype=xgrad.float64, device=device, requires_grad=True),
-    )
+    x = random_leaf(2, 2, device=device)
+    y = Tensor([[2.0]], dtype=xgrad.float64, device=device, requires_grad=True)
     message = (
         r"gradcheck: the derivative of result\['b'\]\[0\]\(0, 0\) by inputs\[1\]\(0, 0\) is 24 by"
         r" backward, "

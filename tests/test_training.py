@@ -266,9 +266,8 @@ def test_fit_after_an_exception_continues_to_the_same_bits(
     def made() -> Trainer:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(nn.functional, "mse_loss", failing("loss", nn.functional.mse_loss))
-            metrics = {
-                "error": failing("metric", METRICS["error"])
-            }  # the sixth batch is one of the validation
+            # the sixth batch is one of the validation
+            metrics = {"error": failing("metric", METRICS["error"])}
             return trainer(
                 callbacks=[hook("on_batch_end", failing("callback", lambda t: None))],
                 metrics=metrics,

@@ -55,10 +55,8 @@ def test_derivatives_of_a_quadratic_form_are_exact(device: str) -> None:
 
 def test_vjp_is_the_transpose_of_jvp(device: str) -> None:
     x, y = on(device, uniform(3, 2)), on(device, uniform(2, seed=1))
-    u, v = (
-        on(device, uniform(3, seed=2)),
-        (on(device, uniform(3, 2, seed=3)), on(device, uniform(2, seed=4))),
-    )
+    u = on(device, uniform(3, seed=2))
+    v = (on(device, uniform(3, 2, seed=3)), on(device, uniform(2, seed=4)))
 
     def f(x: Tensor, y: Tensor) -> Tensor:
         return xgrad.exp(xgrad.divide(x, y)).sum(axis=1) * y[0]

@@ -178,10 +178,8 @@ def test_pullback_is_mapped_over_cotangents(device: str) -> None:
 
     The graph is from outside of the vmap, and the gradients are of its batch.
     """
-    x, w = (
-        Tensor([1.0, 3.0, 2.0], device=device),
-        Tensor([1.0, 2.0, 5.0], device=device, requires_grad=True),
-    )
+    x = Tensor([1.0, 3.0, 2.0], device=device)
+    w = Tensor([1.0, 2.0, 5.0], device=device, requires_grad=True)
 
     def f(x: Tensor) -> Tensor:
         return xgrad.sin(xgrad.sort(x)) * xgrad.max(x) + xgrad.autograd.checkpoint(

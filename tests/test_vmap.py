@@ -349,11 +349,9 @@ def test_captured_step() -> None:
 
 
 def test_keys(device: str) -> None:
-    x, rows, columns = (
-        on(device, uniform(3, 4, 5, 6)),
-        on(device, [[0, 1], [2, 3], [1, 1]]),
-        on(device, [1, 0]),
-    )
+    x = on(device, uniform(3, 4, 5, 6))
+    rows = on(device, [[0, 1], [2, 3], [1, 1]])
+    columns = on(device, [1, 0])
     keys: list[Callable[[Any, Any], Any]] = [
         lambda i, j: 1,
         lambda i, j: (slice(1, 3), None, -1),
@@ -750,10 +748,8 @@ def test_parameters_and_gradients_from_outside_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("momentum", [0.1, None])
 def test_batch_normalization_in_training_is_refused_before_it_changes(momentum: Any) -> None:
-    layer, x = (
-        nn.BatchNorm1d(3, momentum=momentum),
-        xgrad.asarray(uniform(4, 5, 3).astype(np.float32)),
-    )
+    layer = nn.BatchNorm1d(3, momentum=momentum)
+    x = xgrad.asarray(uniform(4, 5, 3).astype(np.float32))
     before = state(*layer.buffers())
     with pytest.raises(RuntimeError, match=r"call eval\(\) of layers with running statistics"):
         vmap(layer)(x)

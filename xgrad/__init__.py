@@ -32,7 +32,7 @@ from xgrad.core.dtypes import (
     uint64,
 )
 from xgrad.core.function import Function
-from xgrad.core.grad_mode import enable_grad, is_grad_enabled, no_grad
+from xgrad.core.modes import enable_grad, is_grad_enabled, no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops.creation import *
 from xgrad.ops.dtype_functions import *
@@ -57,10 +57,11 @@ _providers.register(
     functions="xgrad",
     lost_gradients="xgrad.diagnostics.lost_gradients",
     memory="xgrad.diagnostics.memory",
-    nn_ops="xgrad.ops.nn",
     norms="xgrad.ops.norms",
     numpy_protocol="xgrad.numpy_protocol",
+    precision="xgrad.ops.precision",
     recomputation="xgrad.transforms.recomputation",
+    softmaxes="xgrad.ops.softmaxes",
     standard_2024_12="xgrad.standard_2024_12",
     writing=ops.writing,
 )

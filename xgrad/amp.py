@@ -20,7 +20,7 @@ import numpy as np
 
 from xgrad.backend.device import Device
 from xgrad.core.dtypes import float16
-from xgrad.core.precision import autocast_dtypes, autocast_mode
+from xgrad.core.modes import autocast_dtypes, autocast_mode
 from xgrad.optim.grad_scaler import GradScaler
 from xgrad.support import hints
 from xgrad.support.hints import shown

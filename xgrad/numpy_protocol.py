@@ -34,11 +34,9 @@ def call_ufunc(
                 f"{name}: expected no out=, since an array of NumPy has no gradient: for array +="
                 " tensor write array = array + tensor, or array += tensor.detach().numpy()"
             )
-        counterpart, inputs, named = (
-            _find(ufunc.__name__ if method == "outer" else name),
-            args,
-            options,
-        )
+        counterpart = _find(ufunc.__name__ if method == "outer" else name)
+        inputs = args
+        named = options
         if method == "outer":
             a, b = args
             inputs = (namespace.reshape(a, (*a.shape, *[1] * np.ndim(b))) if np.ndim(a) else a, b)

@@ -10,7 +10,7 @@ from typing import Any
 
 from xgrad.backend import DeviceError
 from xgrad.backend.device import Device
-from xgrad.core.grad_mode import no_grad
+from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.nn.module import Module
 from xgrad.support import trees

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xgrad import autograd
-from xgrad.core.grad_mode import enable_grad, no_grad
+from xgrad.core.modes import enable_grad, no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray
 from xgrad.support import hints

@@ -206,10 +206,8 @@ class CupyBackend(Backend):
         all_pools = [self._cp.get_default_memory_pool(), *pools()]
         with self.devices[index]:  # the pools report for the current device
             free, total = self.devices[index].mem_info
-            used, reserved = (
-                sum([x.used_bytes() for x in all_pools]),
-                sum([x.total_bytes() for x in all_pools]),
-            )
+            used = sum([x.used_bytes() for x in all_pools])
+            reserved = sum([x.total_bytes() for x in all_pools])
         return {"used": used, "reserved": reserved, "free": free, "total": total}
 
 

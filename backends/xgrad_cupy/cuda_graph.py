@@ -52,9 +52,8 @@ class Executor:
 
     _arrays: list[Any]  # arrays of the state
     _inputs: list[tuple[Any, int]]  # copies that the graph reads: see `_zeros_like`
-    _views: list[
-        tuple[int, Value, Any]
-    ]  # outputs that are views: of the state (with the array) or of inputs
+    # outputs that are views: of the state (with the array) or of inputs
+    _views: list[tuple[int, Value, Any]]
     _new: list[int]  # indices of the other outputs
     _plans: list[Any]  # plans of Fourier transforms
 
@@ -206,10 +205,8 @@ class Executor:
 
         Results are copied, because the next run overwrites them.
         """
-        owners, state = (
-            {id(owner_of(x)) for x, _ in self._inputs},
-            {id(owner_of(x)) for x in self._arrays},
-        )
+        owners = {id(owner_of(x)) for x, _ in self._inputs}
+        state = {id(owner_of(x)) for x in self._arrays}
         for i, (value, array) in enumerate(zip(self._program.outputs, outputs, strict=True)):
             if id(owner_of(array)) in owners:
                 self._interpreter.view(value, inputs)  # raises if it cannot be made
@@ -308,11 +305,9 @@ class Numbers:
     """
 
     def __init__(self, cp: Any, operands: list[NumberOperand]) -> None:
-        self._operands, self._nbytes, self.arrays = (
-            operands,
-            _WIDTH * len(operands),
-            dict[NumberOperand, Any](),
-        )
+        self._operands = operands
+        self._nbytes = _WIDTH * len(operands)
+        self.arrays = dict[NumberOperand, Any]()
         if not operands:
             return
         offsets = [(x, _WIDTH * i) for i, x in enumerate(operands)]

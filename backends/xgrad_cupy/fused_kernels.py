@@ -221,10 +221,8 @@ class Kernels:
         arrays = g, self._moved(input, axis, -1), target, scale[0], scale[1]
         g, x, target, maxima, sums = map(cp.ascontiguousarray, arrays)
         result = cp.empty(x.shape, x.dtype)
-        each, count = (
-            np.int32(reduction == "none"),
-            np.int64(target.size if reduction == "mean" else 1),
-        )
+        each = np.int32(reduction == "none")
+        count = np.int64(target.size if reduction == "mean" else 1)
         args = g, each, x, target, maxima, sums, result, np.float64(label_smoothing), count
         self._launch("cross_entropy_gradient", x, target.dtype, args, classes)
         return self._moved(result, -1, axis)

@@ -151,10 +151,8 @@ class TorchBackend(Backend):
     def memory(self, index: int) -> dict[str, int]:
         if self.devices[index].type != "cuda":
             return {}
-        used, reserved = (
-            self._cuda.memory_allocated(index - 1),
-            self._cuda.memory_reserved(index - 1),
-        )
+        used = self._cuda.memory_allocated(index - 1)
+        reserved = self._cuda.memory_reserved(index - 1)
         free, total = self._cuda.mem_get_info(index - 1)
         return {"used": used, "reserved": reserved, "free": free, "total": total}
 

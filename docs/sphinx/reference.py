@@ -25,7 +25,7 @@ STANDARD = "https://data-apis.org/array-api/2025.12/API_specification/generated/
 #: default all.
 PAGES = [
     ("xgrad", "Tensors", "core.tensor ops.tensor_conversion ops.dlpack"),
-    ("xgrad", "Gradients", "core.grad_mode diagnostics.lost_gradients core.function"),
+    ("xgrad", "Gradients", "core.modes diagnostics.lost_gradients core.function"),
     ("xgrad", "Transforms", "transforms"),
     ("xgrad", "Captured steps", "capture"),
     ("xgrad", "Graphs, profiles and memory", "inspection diagnostics.memory"),

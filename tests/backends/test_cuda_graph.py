@@ -319,10 +319,8 @@ def test_moments_updated_in_place_and_then_replaced_equal_eager(graphs: Device) 
     runs = []
     for capture in (lambda step: step, xgrad.capture):
         p = xgrad.ones(4, device=graphs, requires_grad=True)
-        optimizer, scaler = (
-            optim.Adam([p], lr=0.1),
-            xgrad.amp.GradScaler(graphs, init_scale=4.0, growth_interval=2),
-        )
+        optimizer = optim.Adam([p], lr=0.1)
+        scaler = xgrad.amp.GradScaler(graphs, init_scale=4.0, growth_interval=2)
 
         @capture
         def step(

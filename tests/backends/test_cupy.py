@@ -231,11 +231,9 @@ def test_stacks_are_multiplied_without_copies_and_with_the_bits_of_a_graph(
 
 def test_matmul_writes_to_out(cuda: xgrad.Device) -> None:
     """As a derivative rule does for the gradient buffer of an optimizer."""
-    a, b, out = (
-        cuda.xp.reshape(cuda.xp.arange(6.0), (2, 3)),
-        cuda.xp.ones((3, 4)),
-        cuda.xp.empty((4, 2)).T,
-    )
+    a = cuda.xp.reshape(cuda.xp.arange(6.0), (2, 3))
+    b = cuda.xp.ones((3, 4))
+    out = cuda.xp.empty((4, 2)).T
     assert matmul_into(cuda.xp, a, b, out) is out
     assert out.tolist() == [[3.0] * 4, [12.0] * 4]
 

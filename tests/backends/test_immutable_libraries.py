@@ -89,10 +89,8 @@ def test_inspection_reports_the_dtypes_that_arrays_can_have(name: str) -> None:
         device = xgrad.Device(name)
     except xgrad.DeviceError as error:
         pytest.skip(str(error))
-    info, all_names = (
-        xgrad.__array_namespace_info__(),
-        xgrad.__array_namespace_info__().dtypes(device="cpu"),
-    )
+    info = xgrad.__array_namespace_info__()
+    all_names = xgrad.__array_namespace_info__().dtypes(device="cpu")
     assert device in info.devices()
     listed = info.dtypes(device=device)
     assert {"bool", "int64", "float32", "float64"} <= {*listed} <= {*all_names}

@@ -498,10 +498,8 @@ def test_panels_without_memory_have_the_same_bits(
     ]
     cases = itertools.product((False, True), (10, 70), ranges, (False, True))
     for transposed, columns, (row_ranges, column_ranges), keeps_zeros in cases:
-        x, y = (
-            rng.standard_normal((20, 900)).astype(dtype),
-            rng.standard_normal((900, columns)).astype(dtype),
-        )
+        x = rng.standard_normal((20, 900)).astype(dtype)
+        y = rng.standard_normal((900, columns)).astype(dtype)
         # underflow
         x[1], y[:, 1] = (-np.finfo(dtype).smallest_subnormal, np.finfo(dtype).smallest_subnormal)
         x, y = (LAYOUTS["transposed"](x), LAYOUTS["transposed"](y)) if transposed else (x, y)

@@ -50,10 +50,8 @@ def compiler() -> None:
     skip_without_compiler()
 
 
-FLOATS, INTEGERS = (
-    [0.0, -0.0, 1.0, -1.5, 3e-38, 1e-42, 1e30, -1e30, np.inf, -np.inf, np.nan],
-    [0, 1, -1, 7, 2**31 - 1, -(2**31)],
-)
+FLOATS = [0.0, -0.0, 1.0, -1.5, 3e-38, 1e-42, 1e30, -1e30, np.inf, -np.inf, np.nan]
+INTEGERS = [0, 1, -1, 7, 2**31 - 1, -(2**31)]
 VALUES: dict[str, list[Any]] = {
     "float32": FLOATS,
     "float64": [*FLOATS, 5e-324, 1e308],
@@ -388,11 +386,9 @@ def copied(
 
     Return the statements that are executed, and the instructions.
     """
-    row, matrix, out = (
-        static(memory[:8]),
-        static(memory[8:24].reshape(2, 8)),
-        static(memory[24:40].reshape(2, 8)),
-    )
+    row = static(memory[:8])
+    matrix = static(memory[8:24].reshape(2, 8))
+    out = static(memory[24:40].reshape(2, 8))
     calls = [
         Instruction(operator.setitem, (row, ..., source), {}),
         *between,
@@ -624,10 +620,8 @@ def test_training_follows_numbers_and_parameters_that_move(make: Any) -> None:
         run_step = step if native is None else xgrad.capture(step, native=True)
         rng = np.random.default_rng(0)
         for i in range(12):
-            x, y = (
-                xgrad.asarray(rng.normal(size=(5, 6)).astype("f4")),
-                xgrad.asarray(rng.integers(0, 3, 5)),
-            )
+            x = xgrad.asarray(rng.normal(size=(5, 6)).astype("f4"))
+            y = xgrad.asarray(rng.integers(0, 3, 5))
             run_step(x, y)
             if i == 5:
                 optimizer.param_groups[0]["lr"] = 0.003

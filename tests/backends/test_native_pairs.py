@@ -79,10 +79,8 @@ def paired_orders(
 
 def operands(rows: int, inner: int, columns: int) -> tuple[Any, Any, Any]:
     rng = np.random.default_rng(rows)
-    first, second = (
-        rng.standard_normal((rows, inner), "f4"),
-        rng.standard_normal((inner, columns), "f4"),
-    )
+    first = rng.standard_normal((rows, inner), "f4")
+    second = rng.standard_normal((inner, columns), "f4")
     return first, second, np.empty((rows, columns), "f4")
 
 

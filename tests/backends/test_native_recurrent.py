@@ -235,11 +235,9 @@ def test_arguments_that_share_memory_are_left_as_they_are(
     wide = 32 if layer == "LSTM" else 24
     numbers = np.random.default_rng(0).standard_normal(4 * 6 * wide).astype("f4")
     before = numbers.copy()
-    x, weight, state = (
-        numbers.reshape(4, 6, wide),
-        numbers[: 8 * wide].reshape(wide, 8),
-        numbers[:48].reshape(6, 8),
-    )
+    x = numbers.reshape(4, 6, wide)
+    weight = numbers[: 8 * wide].reshape(wide, 8)
+    state = numbers[:48].reshape(6, 8)
     more = state if layer == "LSTM" else numbers[:wide] if layer == "GRU with a bias" else None
     forward = x, weight, state, more
     made = compared.check(steps_of(layer), *forward, False)

@@ -50,20 +50,16 @@ def layout(x: np.ndarray, rng: random.Random) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(200))
 def test_convolutions_are_those_of_the_generic_rules(seed):
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
-    sliding, groups, images = (
-        window(rng, 5, 4),
-        rng.choice([1, 1, 2]),
-        rng.randint(0 if seed % 20 == 0 else 1, 3),
-    )
+    sliding = window(rng, 5, 4)
+    groups = rng.choice([1, 1, 2])
+    images = rng.randint(0 if seed % 20 == 0 else 1, 3)
     channels, outputs = groups * rng.randint(1, 3), groups * rng.randint(1, 3)
     x, g = [
         layout(numbers.normal(size=(images, n, *lengths)), rng)
         for n, lengths in ((channels, sliding.size), (outputs, sliding.out))
     ]
-    w, bias = (
-        numbers.normal(size=(outputs, channels // groups, *sliding.kernel)),
-        numbers.normal(size=outputs),
-    )
+    w = numbers.normal(size=(outputs, channels // groups, *sliding.kernel))
+    bias = numbers.normal(size=outputs)
     for op, inputs in (
         (convolution.convolution, (x, w, bias)),
         (convolution.convolution, (x, w)),
@@ -96,10 +92,8 @@ def test_operand_repeated_along_inner_axes_gives_the_same_bits(monkeypatch, layo
 
 def test_gradients_of_large_weights_are_added_row_by_row(monkeypatch):
     monkeypatch.setattr("xgrad_numpy.convolution._MANY", 1)
-    numbers, sliding = (
-        np.random.default_rng(0),
-        Window((5, 4), (3, 2), (2, 1), ((1, 1), (0, 1)), (1, 1)),
-    )
+    numbers = np.random.default_rng(0)
+    sliding = Window((5, 4), (3, 2), (2, 1), ((1, 1), (0, 1)), (1, 1))
     x, g = numbers.normal(size=(2, 4, 5, 4)), numbers.normal(size=(2, 6, *sliding.out))
     result, expected = run(convolution.convolution_weight, x, g, window=sliding, groups=2)
     np.testing.assert_allclose(result, expected, 1e-9, 1e-9)

@@ -213,11 +213,9 @@ def test_row_that_is_added_to_a_shared_product_has_the_bits_of_numpy(
     shape: tuple[int, int, int], dtype: str
 ) -> None:
     rows, inner, columns = shape
-    rng, multiply_add, shared = (
-        np.random.default_rng(0),
-        Device("cpu").xp.kernels["multiply_add"],
-        0,
-    )
+    rng = np.random.default_rng(0)
+    multiply_add = Device("cpu").xp.kernels["multiply_add"]
+    shared = 0
     x, y = (rng.standard_normal(n).astype(dtype) for n in ((rows, inner), (columns, inner)))
     row = rng.standard_normal((columns, 2)).astype(dtype)
     row[0] = np.inf, -0.0
@@ -300,10 +298,8 @@ def test_the_threshold_follows_the_threads() -> None:
 
 @pytest.mark.usefixtures("two_threads")
 def test_products_that_share_memory_and_errors_are_those_of_numpy() -> None:
-    x, xp = (
-        np.random.default_rng(0).standard_normal((200, 200)).astype(np.float32),
-        Device("cpu").xp,
-    )
+    x = np.random.default_rng(0).standard_normal((200, 200)).astype(np.float32)
+    xp = Device("cpu").xp
     square = x.dot(x.T)
     for _ in range(eager_products._WARM + 2):
         assert xp.matmul(x, x.T).tobytes() == square.tobytes()

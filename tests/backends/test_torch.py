@@ -192,10 +192,8 @@ def test_op_and_its_derivatives_stay_on_their_device(op: OpCase, elsewhere: xgra
 
 def test_model_trains_on_another_device(elsewhere: xgrad.Device) -> None:
     model = xgrad.nn.MLP([3, 4, 2]).to(elsewhere)
-    images, labels = (
-        xgrad.random.rand((5, 3), device=elsewhere),
-        xgrad.zeros(5, dtype="int64", device=elsewhere),
-    )
+    images = xgrad.random.rand((5, 3), device=elsewhere)
+    labels = xgrad.zeros(5, dtype="int64", device=elsewhere)
     for kind in (xgrad.optim.SGD, xgrad.optim.Adam):
         optimizer = kind(model.parameters(), lr=0.1)
         for _ in range(2):

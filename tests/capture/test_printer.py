@@ -146,10 +146,8 @@ def test_numbers_of_several_optimizers_have_full_names() -> None:
         first.step()
         second.step()
 
-    text, rates = (
-        listing(step, times=4),
-        [f"{name}.param_groups[0]['lr']" for name in ("first", "second")],
-    )
+    text = listing(step, times=4)
+    rates = [f"{name}.param_groups[0]['lr']" for name in ("first", "second")]
     assert f" = {rates[0]} * grads" in text and f" = {rates[1]} * grads1" in text
 
 

@@ -179,16 +179,12 @@ def test_replay_takes_at_most_the_memory_of_the_eager_step(
     """Only NumPy computes: compiled rules and updates of eager mode need no temporaries."""
     monkeypatch.setattr(update_kernels, "update", lambda *_: (False, None))
     monkeypatch.setattr(rule_kernels, "loaded_runtime", lambda: None)
-    rows, layers = (
-        NETWORKS[widths],
-        [m for n, k in itertools.pairwise(widths) for m in (nn.Linear(n, k), nn.ReLU())],
-    )
+    rows = NETWORKS[widths]
+    layers = [m for n, k in itertools.pairwise(widths) for m in (nn.Linear(n, k), nn.ReLU())]
     model = nn.Sequential(*layers[:-1])
     step = twins.training_step(model, make(model.parameters(), lr=0.1))
-    captured, data = (
-        xgrad.capture(step),
-        (array(rows, widths[0]), xgrad.zeros(rows, dtype=xgrad.int64)),
-    )
+    captured = xgrad.capture(step)
+    data = (array(rows, widths[0]), xgrad.zeros(rows, dtype=xgrad.int64))
     for run in (step, captured, captured, captured):
         run(*data)
     tracemalloc.start(1)

@@ -94,10 +94,8 @@ class Run:
             event = self.chance.choice(EVENTS)
             events.append(event)
             take_turns_in_threads(i // 10)
-            p, (x, y) = (
-                self.chance.choice(self.params),
-                batch(i % 7, self.chance.choice([6, 6, 6, 3])),
-            )
+            p = self.chance.choice(self.params)
+            (x, y) = batch(i % 7, self.chance.choice([6, 6, 6, 3]))
             yield (
                 self.calls[event](x, y) if event in self.calls else getattr(self, event)(p, x, y, i)
             )

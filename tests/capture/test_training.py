@@ -132,10 +132,8 @@ def test_groups_of_several_buffers_are_replayed(name: str, freeze: bool) -> None
 def test_two_optimizers_in_one_step_are_replayed(capture: Capture) -> Iterator[Any]:
     xgrad.manual_seed(1)
     maker, judge = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 5)), nn.MLP([5, 4, 1])
-    first, second = (
-        optim.Adam(maker.parameters(), lr=0.01),
-        optim.SGD(judge.parameters(), lr=0.05, momentum=0.5),
-    )
+    first = optim.Adam(maker.parameters(), lr=0.01)
+    second = optim.SGD(judge.parameters(), lr=0.05, momentum=0.5)
 
     judged = twins.training_step(
         judge,

@@ -142,10 +142,8 @@ def test_unusable_devices_and_missing_packages_are_reported(run, monkeypatch):
 
 
 def test_cuda_and_memory_are_reported(run, monkeypatch):
-    versions, memory = (
-        {"cupy": "14.2.0", "cuda_runtime": "13.2", "cuda_driver": "13.0"},
-        {"used": 512, "total": 8 << 30},
-    )
+    versions = {"cupy": "14.2.0", "cuda_runtime": "13.2", "cuda_driver": "13.0"}
+    memory = {"used": 512, "total": 8 << 30}
     gpu = SimpleNamespace(versions=lambda: versions, tf32=True)
     monkeypatch.setattr(
         info, "open_backend", lambda kind: gpu if kind == "cuda" else open_backend(kind)

@@ -317,10 +317,8 @@ def test_validation_loss_chooses_the_weights_and_ends_the_run(run, tmp_path):
     assert weights[0] == weights[1]
     model = make_model("mlp", (8, 8), 10, (16,), "relu", 0.0)
     model.load_state_dict(xgrad.load(tmp_path / "out" / "weights.safetensors"))
-    train, held = (
-        digits().train.images[:-200].astype(float),
-        digits().train.images[-200:].reshape(200, 64),
-    )
+    train = digits().train.images[:-200].astype(float)
+    held = digits().train.images[-200:].reshape(200, 64)
     logits = (
         model(xgrad.asarray((held - train.mean()) / train.std(), dtype="float32")).detach().numpy()
     )

@@ -55,10 +55,8 @@ def training(
         )
         x, y = rng.standard_normal((8, 30)).astype(np.float32), rng.integers(0, 10, 8)
     else:
-        model, sizes = (
-            QUICK[name]["model"],
-            {key: n for key, n in QUICK[name].items() if key != "model"},
-        )
+        model = QUICK[name]["model"]
+        sizes = {key: n for key, n in QUICK[name].items() if key != "model"}
         data = problem(model, **sizes)
         module = MODELS[model](**sizes)
         module.load_state_dict(

@@ -34,9 +34,8 @@ ORDERS = 4  # of derivatives in all, at most
 
 Function = Callable[[Any], Any]
 Body = Callable[["Library", list[Any]], Any]
-Slopes = Callable[
-    [Function, np.ndarray], np.ndarray
-]  # the Jacobian of a function at an argument, by differences
+# the Jacobian of a function at an argument, by differences
+Slopes = Callable[[Function, np.ndarray], np.ndarray]
 
 
 class GradientTimes(xgrad.Function):
@@ -617,9 +616,8 @@ class Transform:
     `orders` is the number of orders of derivatives that it takes.
     """
 
-    apply: Callable[
-        [Library, Function, Any, Any], Any
-    ]  # of a function, the weights of results, and the argument
+    # of a function, the weights of results, and the argument
+    apply: Callable[[Library, Function, Any, Any], Any]
     reference: Callable[[Slopes, Function, np.ndarray, np.ndarray], np.ndarray]
     orders: int = 1
 

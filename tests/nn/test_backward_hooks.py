@@ -210,10 +210,8 @@ WRONG_COUNT = (
     ],
 )
 def test_invalid_hooks_and_gradients_are_refused(layer, call, expected):
-    module, x = (
-        nn.Linear(2, 1) if layer == "Linear" else nn.Tanh(),
-        xgrad.ones(2, requires_grad=layer == "Tanh"),
-    )
+    module = nn.Linear(2, 1) if layer == "Linear" else nn.Tanh()
+    x = xgrad.ones(2, requires_grad=layer == "Tanh")
     register = module.register_full_backward_hook
 
     def backward(new):

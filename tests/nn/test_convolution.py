@@ -102,10 +102,8 @@ def test_initial_weights_are_distributed_as_those_of_pytorch(torch):
         ("Conv1d", (32, 64, 5), {}),
         ("ConvTranspose2d", (32, 16, 3), {"groups": 2}),
     ):
-        ours, theirs = (
-            getattr(nn, kind)(*args, **options),
-            getattr(torch.nn, kind)(*args, **options),
-        )
+        ours = getattr(nn, kind)(*args, **options)
+        theirs = getattr(torch.nn, kind)(*args, **options)
         for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
             x, y = host(p), q.detach().numpy()
             assert x.shape == y.shape

@@ -501,12 +501,10 @@ def test_module_appended_to_an_attribute_warns():
 
 def test_containers_of_registered_modules_do_not_warn():
     net = Net()
-    net.both, net.tied, net.numbers, net.empty = (
-        (net.head, net.body),
-        {"w": net.head.weight},
-        [1, 2.0],
-        [],
-    )
+    net.both = (net.head, net.body)
+    net.tied = {"w": net.head.weight}
+    net.numbers = [1, 2.0]
+    net.empty = []
     net.deep = [net.body[0]]
     net.layers = [nn.Linear(2, 2), nn.ReLU()]
     net.chain = nn.Sequential(*net.layers)

@@ -55,10 +55,8 @@ def check_predictions(library: Any, one: Any, other: Any) -> None:
     """Check that a model of xgrad and one of PyTorch agree on the digits, in evaluation mode."""
     images = (digits().test.images[:, None] / 16).astype(np.float32)
     with xgrad.no_grad(), library.no_grad():
-        ours, theirs = (
-            host(one.eval()(xgrad.asarray(images))),
-            other.eval()(library.tensor(images)).numpy(),
-        )
+        ours = host(one.eval()(xgrad.asarray(images)))
+        theirs = other.eval()(library.tensor(images)).numpy()
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
     assert (ours.std(axis=0) > 1e-2).all()  # the images differ
     np.testing.assert_array_equal(ours.argmax(axis=1), theirs.argmax(axis=1))

@@ -122,11 +122,9 @@ def lion(
     p: np.ndarray, g: np.ndarray, state: dict[str, Any], options: dict[str, Any]
 ) -> np.ndarray:
     """Return the parameter after a step: Algorithm 2 of the paper."""
-    lr, (beta1, beta2), decay = (
-        options["lr"],
-        options.get("betas", (0.9, 0.99)),
-        options.get("weight_decay", 0.0),
-    )
+    lr = options["lr"]
+    (beta1, beta2) = options.get("betas", (0.9, 0.99))
+    decay = options.get("weight_decay", 0.0)
     g, m = (-g if options.get("maximize") else g), state.get("m", 0.0)
     update = np.sign(beta1 * m + (1 - beta1) * g)
     state["m"] = beta2 * m + (1 - beta2) * g
@@ -153,11 +151,9 @@ class Reference:
     """An optimizer of PyTorch's tensors by a rule in NumPy."""
 
     def __init__(self, torch: Any, rule: Any, groups: list[dict[str, Any]], **options: Any) -> None:
-        self.torch, self.rule, self.param_groups = (
-            torch,
-            rule,
-            [{**options, **group} for group in groups],
-        )
+        self.torch = torch
+        self.rule = rule
+        self.param_groups = [{**options, **group} for group in groups]
         self.state: dict[Any, Any] = {}
 
     def step(self) -> None:

@@ -417,10 +417,8 @@ def test_hyperparameter_of_another_type_is_refused_by_name(kind, arguments):
 
 def test_group_added_after_the_schedule_takes_factors_or_is_refused():
     optimizer, _ = started(xgrad, "ConstantLR")
-    factors, rates = (
-        lr_scheduler.ExponentialLR(optimizer, 0.5),
-        lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0),
-    )
+    factors = lr_scheduler.ExponentialLR(optimizer, 0.5)
+    rates = lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0)
     optimizer.add_param_group({"params": [xgrad.ones(2)], "lr": 0.2})
     factors.step()
     assert factors.get_last_lr()[2] == 0.1

@@ -268,11 +268,9 @@ def test_groups_have_their_own_options():
 
 
 def test_parameters_without_a_gradient_are_not_updated():
-    a, b, frozen = (
-        xgrad.ones(2, requires_grad=True),
-        xgrad.ones(2, requires_grad=True),
-        xgrad.ones(2),
-    )
+    a = xgrad.ones(2, requires_grad=True)
+    b = xgrad.ones(2, requires_grad=True)
+    frozen = xgrad.ones(2)
     for optimizer in (SGD([a, b, frozen], 0.1, weight_decay=1.0), AdamW([a, b, frozen])):
         a.grad = xgrad.ones(2)
         optimizer.step()

@@ -44,10 +44,8 @@ def test_averages_of_a_training_run_are_those_of_pytorch(
     expected = torch.optim.swa_utils.AveragedModel(
         reference, avg_fn=average, use_buffers=use_buffers
     )
-    optimizer, other = (
-        optim.SGD(model.parameters(), lr=0.5),
-        torch.optim.SGD(reference.parameters(), lr=0.5),
-    )
+    optimizer = optim.SGD(model.parameters(), lr=0.5)
+    other = torch.optim.SGD(reference.parameters(), lr=0.5)
     for x in np.random.default_rng(0).normal(size=(5, 8, 3)):
         optimizer.zero_grad()
         other.zero_grad()

@@ -42,10 +42,8 @@ def test_table_has_each_kind_of_finding_of_one_op(table):
         ("sin", "wrong", "float64 value"),
     }
     assert kinds["sin", "refused", None]["reason"] == "ValueError: no axes"
-    rounding, wrong = (
-        kinds["sin", "rounding", "float64 value"],
-        kinds["sin", "wrong", "float64 value"],
-    )
+    rounding = kinds["sin", "rounding", "float64 value"]
+    wrong = kinds["sin", "wrong", "float64 value"]
     assert rounding["limit"] == 4 and 200 < rounding["error"] < 2000
     assert (wrong["input"], wrong["got"], wrong["expected"]) == ("x = [inf]", "1.0", "nan")
     value, gradient = table["errors"]["sin"]["strict"]

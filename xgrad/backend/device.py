@@ -123,10 +123,8 @@ class Device:
         device.xp.kernels = backend.kernels  # for `overridable`
         device.floats = tuple(backend.dtype(t) for t in ("float32", "float64"))
         device.as_array = backend.array_converter(index)
-        device.device_context, device.native = (
-            backend.device_context(index),
-            backend.native_device(index),
-        )
+        device.device_context = backend.device_context(index)
+        device.native = backend.native_device(index)
         device.placements = Placements(device)
         return device
 

@@ -70,13 +70,11 @@ class Captured(Generic[P, R]):
         native: bool | None = None,
     ) -> None:
         update_wrapper(self, step)
-        self._step, self._extra_state, self._limit, self._verify, self._native = (
-            step,
-            state,
-            limit,
-            verify,
-            native,
-        )
+        self._step = step
+        self._extra_state = state
+        self._limit = limit
+        self._verify = verify
+        self._native = native
         self._lock = RLock()  # a call may lead to another one in the same thread
         self._is_called = False
         self._programs: OrderedDict[int, CachedProgram] = OrderedDict()  # least recently used first
@@ -179,10 +177,8 @@ class Captured(Generic[P, R]):
             return self._replayed(call)
         from xgrad.capture.verification import verified  # loaded only if needed
 
-        replays, slots = (
-            self._replays,
-            Slots(StepState(self._step, call.others, self._extra_state), call.tensors),
-        )
+        replays = self._replays
+        slots = Slots(StepState(self._step, call.others, self._extra_state), call.tensors)
 
         def replay() -> tuple[Any, bool]:
             return self._replayed(call), self._replays > replays

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from xgrad.capture.numbers import Number, plain
 from xgrad.capture.program import Unusable, Value
 from xgrad.capture.slots import Recording, Slot
+from xgrad.core.changes import mark_changed
 from xgrad.core.graph import Leaf, Node, clock
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.core.views import base_of, has_family, link, taken_by
@@ -109,21 +110,16 @@ class Effects:
             value = recording.recorder.value_of(part.buffer._data)
             if value is not None and value.storage in storages:
                 self._exposed.append(part)
-        # Tensors and leaves that the step changed, each with the attribute that records the time of
-        # the change, and whether views have to be updated. Objects that differ from call to call
-        # have places; the others are listed directly, by attribute, for speed.
-        stamps = [
-            (self._place(x), x, key, self._is_in_place(x, key))
-            for x, key in recording.changed_values()
+        # Tensors that the step changed, with their places: where a replay finds the ones that
+        # differ from call to call. Views of those that changed in place are updated, too.
+        marked = [(self._place(x), x) for x in recording.marked()]
+        self._marked_arguments = [
+            (place, self._is_in_place(x)) for place, x in marked if place is not x
         ]
-        self._stamps = [
-            (place, key, in_place) for place, x, key, in_place in stamps if place is not x
-        ]
-        own = [(x, key, in_place) for place, x, key, in_place in stamps if place is x]
-        self._written = [x for x, key, _ in own if key == "_changed"]
-        self._changed = [x for x, key, _ in own if key == "changed"]
+        self._marked = [x for place, x in marked if place is x]
         # Guards ensure that the leaves of these tensors stay the same.
-        self._updated = [(x, x._leaf) for x, _, in_place in own if in_place]
+        self._written = [(x, x._leaf) for x in self._marked if self._is_in_place(x)]
+        self._updated = recording.updated()
         del self._recording, self._places, self._packed
 
     # A replay
@@ -157,8 +153,8 @@ class Effects:
             module.training = mode
         for buffer in self._exposed:
             buffer.exposed = True
-        if self._stamps or self._written or self._changed:
-            self._stamp(args)
+        if self._marked or self._marked_arguments or self._updated:
+            self._mark(args)
         return self.result(args, made)
 
     def make(self, outputs: Sequence[Any], args: Sequence[Any]) -> list[Tensor]:
@@ -184,19 +180,18 @@ class Effects:
             return _find(self._results[0], args, made)
         return trees.rebuild(self._tree, [_find(x, args, made) for x in self._results])
 
-    def _stamp(self, args: Sequence[Any]) -> None:
-        """Mark tensors and leaves as changed, and update views of tensors that changed in place."""
+    def _mark(self, args: Sequence[Any]) -> None:
+        """Mark tensors as changed, and update views of those that changed in place."""
         when = clock.change()
-        for x in self._written:
-            x._changed = when
-        for x in self._changed:
-            x.changed = when
-        for x, leaf in self._updated:
+        mark_changed(self._marked, when)
+        for flat in self._updated:
+            flat.changed = when
+        for x, leaf in self._written:
             if leaf.viewed:
                 refresh(x)
-        for place, key, is_in_place in self._stamps:
+        for place, is_in_place in self._marked_arguments:
             x = _find(place, args, ())
-            setattr(x, key, when)
+            mark_changed((x,), when)
             if is_in_place and x._leaf.viewed:
                 refresh(x)
 
@@ -205,9 +200,9 @@ class Effects:
     def _place(self, x: Any) -> Any:
         return self._places.get(id(x), x)
 
-    def _is_in_place(self, x: Any, key: str) -> bool:
+    def _is_in_place(self, x: Tensor) -> bool:
         is_new = (id(x), "_data") in self._recording.changed
-        return key == "_changed" and not is_new and getattr(x, "_leaf", None) is not None
+        return not is_new and x._leaf is not None
 
     def _described(self, x: Any) -> Any:
         """Return a tensor as its value in the program, and all else as it is."""

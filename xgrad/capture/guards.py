@@ -91,12 +91,10 @@ class _Guards:
     def __init__(
         self, writer: CheckWriter, recording: Recording, program: Program, returned: set[int]
     ) -> None:
-        self.writer, self.guard, self.recording, self.program = (
-            writer,
-            writer.guard,
-            recording,
-            program,
-        )
+        self.writer = writer
+        self.guard = writer.guard
+        self.recording = recording
+        self.program = program
         self.uses = {x.number for x in (*program.inputs, *program.state)}
         slots = recording.slots
         self.numbers = {
@@ -199,7 +197,7 @@ class _Guards:
 
     def shared_memory(self) -> None:
         """Guard which tensors share memory with the ones that the step writes to, and how."""
-        if not (self.written or self.recording.changed_values()):
+        if not (self.written or self.recording.marked() or self.recording.updated()):
             return
         placements = {id(x): id(x) for x in self.tensors_held if id(x) not in self.own}
         for x in self.written:

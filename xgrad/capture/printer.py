@@ -100,10 +100,8 @@ class _Printer:
         """Return a call with the dtypes and shapes of its results, and its line."""
         if call.check is not None:
             return f"check {self.text(call.args[0])} is {call.check}", call.line
-        names, shared = (
-            ", ".join(map(self.text, call.results)),
-            {value.storage for value in call.reads},
-        )
+        names = ", ".join(map(self.text, call.results))
+        shared = {value.storage for value in call.reads}
         kinds = [
             f"{_type(value)}{' view' if value.storage in shared else ''}" for value in call.results
         ]

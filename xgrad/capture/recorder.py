@@ -37,11 +37,9 @@ class Recorder(Interceptor):
     """
 
     def __init__(self, real: Device, line: str) -> None:
-        self.real, self.device_within, self._array_type = (
-            real,
-            recording_device(real),
-            real.array_type,
-        )
+        self.real = real
+        self.device_within = recording_device(real)
+        self._array_type = real.array_type
         self._line = line  # the first line of the step
         self.calls: list[Call] = []
         # arrays made from Python values, by the number of their value

@@ -13,9 +13,8 @@ from xgrad.capture.program import Value
 from xgrad.capture.recorder import Recorder
 from xgrad.capture.state import StepState
 from xgrad.core.dtypes import default_dtype
-from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf
-from xgrad.core.precision import autocast_dtypes
+from xgrad.core.modes import autocast_dtypes, grad_enabled
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of, family_of, has_family
 from xgrad.nn.module import Module
@@ -150,10 +149,8 @@ class Slots:
             return
         self.flats[id(flat)] = flat
         mark = "" if len(self.flats) == 1 else str(len(self.flats) - 1)
-        whole, gradients = (
-            {"params": flat.buffer, "grads": flat.gradients.buffer, **flat.arrays},
-            flat.gradients,
-        )
+        whole = {"params": flat.buffer, "grads": flat.gradients.buffer, **flat.arrays}
+        gradients = flat.gradients
         for name, tensor in whole.items():
             self._tensor(tensor, f"{name}{mark}")
         for i in filter(flat.packs, range(len(flat.params))):
@@ -219,9 +216,9 @@ class Recording:
         owners = [x for _, x in (*state.of(Module), *state.of(Optimizer))]
         self._attributes = [(x, dict(vars(x))) for x in owners]
         self._packings = [(x, _packing(x)) for _, x in state.of(Optimizer)]
-        stamps = [(slot.owner, "_changed") for slot in slots.all if slot.kind == "array"]
-        stamps += [(x, "changed") for x in (*leaves, *slots.flats.values())]
-        self._stamps = [(x, key, getattr(x, key, 0)) for x, key in stamps]
+        tensors = [slot.owner for slot in slots.all if slot.kind == "array"]
+        self._times = [(x, getattr(x, "_changed", 0)) for x in tensors]
+        self._update_times = [(flat, flat.changed) for flat in slots.flats.values()]
 
     def is_identified(self, tensor: Tensor) -> bool:
         """Return whether an argument has to be the same tensor in each call.
@@ -294,12 +291,13 @@ class Recording:
         """Return whether optimizers pack parameters and moments as they did before the step."""
         return all(_packing(x) == before for x, before in self._packings)
 
-    def changed_values(self) -> list[tuple[Any, str]]:
-        """Return changed tensors, leaves and packed parameters, each with its time attribute.
+    def marked(self) -> list[Tensor]:
+        """Return the tensors that the step marked as changed: see `mark_changed`."""
+        return [x for x, before in self._times if getattr(x, "_changed", 0) != before]
 
-        The attribute records the time of the last change.
-        """
-        return [(x, key) for x, key, before in self._stamps if getattr(x, key, 0) != before]
+    def updated(self) -> list[FlatParameters]:
+        """Return the packed parameters that the step updated."""
+        return [flat for flat, before in self._update_times if flat.changed != before]
 
 
 def _packing(optimizer: Any) -> Any:

@@ -59,7 +59,7 @@ def verified(slots: Slots, replay: Callable[[], tuple[Any, bool]], step: Callabl
     for name, value in _values(slots, result).items():
         if name not in replayed or not _same(replayed[name], value):
             raise CaptureError(
-                f"capture: verify: {name} of the replay differs from that of the eager step:"
+                f"capture: verify: {name} of the replay differs from the eager step's:"
                 f" {_difference(replayed.get(name), value)}: what differs from call to call is to"
                 " be a tensor of the state, or an argument, and a write of library code is to be"
                 " array code; step.program() shows what is replayed"

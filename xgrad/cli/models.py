@@ -56,10 +56,8 @@ class MixerBlock(nn.Module):
     def __init__(self, patches: int, width: int) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.tokens, self.channels = (
-            nn.MLP([patches, 2 * width, patches]),
-            nn.MLP([width, 2 * width, width]),
-        )
+        self.tokens = nn.MLP([patches, 2 * width, patches])
+        self.channels = nn.MLP([width, 2 * width, width])
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.tokens(self.norm1(x).mT).mT
@@ -166,10 +164,8 @@ def shifted(rows: Tensor, shape: Shape, most: int, background: float) -> Tensor:
     widths = ((0, 0), (most, most), (most, most))
     images = xgrad.pad(rows.reshape((-1, *shape)), widths, constant_values=background)
     start = xgrad.random.randint(0, 2 * most + 1, (2, len(rows), 1), device=device)
-    y, x = (
-        start[0, ...] + xgrad.arange(height, device=device),
-        start[1, ...] + xgrad.arange(width, device=device),
-    )
+    y = start[0, ...] + xgrad.arange(height, device=device)
+    x = start[1, ...] + xgrad.arange(width, device=device)
     index = y[:, :, None] * (width + 2 * most) + x[:, None, :]
     return xgrad.take_along_axis(
         images.reshape((len(rows), -1)), index.reshape((len(rows), -1)), axis=1

@@ -33,7 +33,7 @@ def run(argv: Sequence[str]) -> int:
         "--hidden",
         type=layers,
         metavar="N,N",
-        help="mlp: widths of the hidden layers (default: those of train)",
+        help="mlp: widths of the hidden layers (default: as in train)",
     )
     add(
         "--batch-size",

@@ -278,10 +278,8 @@ def train(args: Namespace, state: dict[str, Any], ranks: Communicator | None) ->
         raise UsageError(
             f"--hidden: expected widths that fit into memory, got {options.hidden}: {error}"
         ) from error
-    training.checkpoint_every, training.keep = (
-        getattr(args, "checkpoint_every", 0),
-        getattr(args, "keep", 3),
-    )
+    training.checkpoint_every = getattr(args, "checkpoint_every", 0)
+    training.keep = getattr(args, "keep", 3)
     if resumes := bool(state):
         try:
             training.load_state_dict_of(trainer, state)

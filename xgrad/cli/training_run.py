@@ -31,12 +31,10 @@ from xgrad.serialization import serialized
 from xgrad.support.files import Content, json_lines, write, write_together
 from xgrad.training import EMA, Callback, EarlyStopping, Progress, TensorBoard, Trainer
 
-WEIGHTS, CONFIG, METRICS, TIMING = (
-    "weights.safetensors",
-    "config.json",
-    "metrics.jsonl",
-    "timing.jsonl",
-)
+WEIGHTS = "weights.safetensors"
+CONFIG = "config.json"
+METRICS = "metrics.jsonl"
+TIMING = "timing.jsonl"
 PICTURES = ("curves.png", "mistakes.png")
 FILES = (WEIGHTS, CONFIG, METRICS, TIMING, *PICTURES)
 
@@ -68,13 +66,11 @@ class TrainingRun(Callback):
     ) -> None:
         # Of several processes, one writes the files.
         self.ranks, self.writes = ranks, ranks is None or ranks.rank == 0
-        self.options, self.data, self.device, self.out, self.quiet = (
-            options,
-            data,
-            device,
-            out,
-            quiet,
-        )
+        self.options = options
+        self.data = data
+        self.device = device
+        self.out = out
+        self.quiet = quiet
         count = len(data.train) - options.validation
         train, held = (
             Split(data.train.images[part], data.train.labels[part])
@@ -165,7 +161,7 @@ class TrainingRun(Callback):
                 trainer.fit(self.options.epochs)
                 if trainer.should_stop:
                     best = self.stopping.best_epoch(trainer.history)
-                    self.say(f"no smaller validation loss than that of epoch {best}: ended")
+                    self.say(f"no smaller validation loss since epoch {best}: ended")
                 accuracy = self.finish(trainer)
                 self.draw(trainer)
             except Stopped as stopped:
@@ -255,7 +251,7 @@ class TrainingRun(Callback):
             for part in (trainer.eval_model.state_dict(), self.stopping.best_weights)
         )
         if best != (shapes if trainer.history and self.options.validation else {}):
-            raise ValueError("the weights of the best epoch are those of another network")
+            raise ValueError("the weights of the best epoch belong to another network")
 
     def headline(self, trainer: Trainer) -> str:
         """Return a summary of data, network and device."""

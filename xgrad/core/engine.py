@@ -11,9 +11,10 @@ from typing import Any
 from xgrad.backend.device import Placement, intercepting
 from xgrad.backend.recording import active_recorder, as_arrays, recording, run_array_code
 from xgrad.core import providers
+from xgrad.core.changes import check_unchanged
 from xgrad.core.dtypes import is_complex
-from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Edge, Leaf, Node, OutputEdge, clock
+from xgrad.core.modes import grad_enabled
 from xgrad.core.op import Rule
 from xgrad.core.tensor import Tensor, from_placement
 
@@ -42,9 +43,8 @@ def run_backward(
     needed: set[Edge] = set()
     oldest = 0
     if wanted is not None:
-        oldest = min(
-            (edge.order for edge in wanted), default=0
-        )  # older edges depend on no wanted one
+        # older edges depend on no wanted one
+        oldest = min((edge.order for edge in wanted), default=0)
         needed = _reachable(wanted, gradients, oldest)
     # rules may then write where an optimizer keeps the gradient
     accumulates = wanted is None and not create_graph
@@ -92,7 +92,7 @@ def run_backward(
                 pending[parent][node.index] = g
                 continue
             if clock.last_change > node.order:
-                providers.module("errors").check_unchanged(node)
+                check_unchanged(node)
             if node.placement.device is not device:
                 device = node.placement.device
                 previous, context = context, None

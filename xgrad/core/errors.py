@@ -15,7 +15,6 @@ from xgrad.backend.device import Device
 from xgrad.core import providers
 from xgrad.core.arguments import axis_error
 from xgrad.core.dtypes import SCALARS
-from xgrad.core.graph import Leaf, Node, updated
 from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor
 from xgrad.support.hints import shown
@@ -43,11 +42,10 @@ def on_one_device(op: Op, inputs: Sequence[Any]) -> Sequence[Any]:
     )
 
 
-#: Ops that take a tuple of axes for `axis`.
-_SEVERAL_AXES = frozenset(
-    "all any count_nonzero expand_dims flip log_softmax logsumexp max mean min prod roll softmax"
-    " squeeze std sum var vector_norm".split()
-)
+def _takes_several_axes(op: Op, name: str) -> bool:
+    """Return whether an option that names axes may be a tuple: its annotation in the rule says."""
+    annotation = op.forward.__annotations__.get(name, "int")
+    return str(annotation) not in ("int", "int | None")
 
 
 def _wrong_axis(
@@ -64,22 +62,22 @@ def _wrong_axis(
         not x.shape or op.name in ("cross", "vecdot")
     ):
         return None  # the op itself says that it requires axes, or one of both inputs
-    of, view = op.named(inputs)[0][0], op.name
+    of, view = op.named(inputs)[0][0], op
     if op.name == "put":  # with the options of a view
-        view, options = options["view"].name, options["options"]
+        view, options = options["view"], options["options"]
     for name in ("axis", "axes"):
         if (axis := options.get(name)) is not None:
-            several = name == "axes" or view in _SEVERAL_AXES
+            several = _takes_several_axes(view, name)
             axes = axis if several and isinstance(axis, (tuple, list)) else (axis,)
-            added = {"stack": 1, "expand_dims": len(axes)}.get(view, 0)
+            added = {"stack": 1, "expand_dims": len(axes)}.get(view.name, 0)
             if (wrong := axis_error(op.name, name, axis, x.shape, added, several, of)) is not None:
                 return wrong
-            if view == "permute_dims" and len(axes) != x.ndim:
+            if view.name == "permute_dims" and len(axes) != x.ndim:
                 return ValueError(
                     f"{op.name}: expected axes of length {x.ndim} for {of} of shape {x.shape}, got"
                     f" {shown(axis)}"
                 )
-            if view == "squeeze" and any(x.shape[a] != 1 for a in axes):
+            if view.name == "squeeze" and any(x.shape[a] != 1 for a in axes):
                 return ValueError(
                     f"{op.name}: expected axes of length 1, got axis {shown(axis)} of {of} of shape"
                     f" {x.shape}"
@@ -136,63 +134,3 @@ def note_memory(error: Exception, device: Device | None) -> None:
     known = any(note.startswith("held on") for note in getattr(error, "__notes__", ()))
     if isinstance(error, MemoryError) and device is not None and not known:
         error.add_note(providers.module("memory").report(device))
-
-
-def check_unchanged(node: Node) -> None:
-    """Raise RuntimeError if a value that a node saved has since been changed in its tensor."""
-    spec, names, edges, saved = node.spec, list(node.inputs), node.edges, node.saved or ()
-    for edge in edges:
-        if type(edge) is Leaf and edge.moved > node.order:
-            raise RuntimeError(
-                f"backward: {node.name} was applied to a leaf that has since been given shape"
-                f" {tuple(edge.shape)} on {edge.placement.device} through .data: change it after"
-                " the backward pass"
-            )
-    used = (
-        range(len(edges))
-        if "all" in spec.saved_roles
-        else [role for role in spec.saved_roles if type(role) is int]
-    )
-    stale = [names[i] for i in used if (edge := edges[i]) is not None and edge.changed > node.order]
-    for i, constant in zip(spec.constants, saved[len(spec.saved_roles) : spec.first], strict=True):
-        if constant is not None and getattr(constant(), "_changed", 0) > node.order:
-            stale.append(names[i])
-    if "out" in spec.saved_roles and node.changed > node.order:
-        stale.append("result")
-    stale = stale or _in_updated_memory(node, names)
-    if stale:
-        described = ", ".join(f"{name!r} ({_origin(node, name)})" for name in stale)
-        raise RuntimeError(
-            f"backward: {node.name} needs the value that its {described} had, but it was changed"
-            " through .data, under no_grad() or by an optimizer: change it after the backward"
-            " pass, or work on a copy"
-        )
-
-
-def _in_updated_memory(node: Node, names: list[str]) -> list[str]:
-    """Return the names of saved values in the memory of parameters that were updated since.
-
-    They are views of parameters that nothing else holds, and values that were detached from them.
-    """
-    device, stale = node.placement.device, []
-    alive = [flat for reference in updated.valuerefs() if (flat := reference()) is not None]
-    flats = [flat for flat in alive if flat.changed > node.order and flat.device is device]
-    if not flats:
-        return []
-    for role, value in zip(node.spec.saved_roles, node.saved or (), strict=False):
-        arrays = value if isinstance(value, (tuple, list)) else (value,)
-        for i, array in enumerate(arrays):
-            if type(array) is device.array_type and any(
-                device.backend.shares_memory(flat.buffer._data, array) for flat in flats
-            ):
-                stale.append(
-                    "result" if role in ("out", "residual") else names[i if role == "all" else role]
-                )
-    return stale
-
-
-def _origin(node: Node, name: str) -> str:
-    edge = node if name == "result" else node.inputs[name]
-    if edge is None:
-        return "a constant"
-    return f"{'a leaf' if type(edge) is Leaf else 'from ' + edge.name} of shape {tuple(edge.shape)}"

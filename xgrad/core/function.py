@@ -14,15 +14,14 @@ from xgrad.core import providers
 from xgrad.core.arguments import to_tensors
 from xgrad.core.backward_spec import BackwardSpec, outputs, reads
 from xgrad.core.dtypes import SCALARS
-from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import MultiOutputNode, Node, record
 from xgrad.core.methods import Methods
+from xgrad.core.modes import autocast_dtypes, grad_enabled
 from xgrad.core.op import Op, Rule
-from xgrad.core.precision import are_half, autocast_dtypes, call_in_float32, cast_inputs
 from xgrad.core.promotion import are_bools, promote
 from xgrad.core.tensor import from_placement
 from xgrad.core.views import is_view, link
-from xgrad.support import hints
+from xgrad.support.hints import FUNCTION_FORM
 
 
 class Function(Op):
@@ -83,7 +82,7 @@ class Function(Op):
         super().__init_subclass__(**options)
         code = getattr(getattr(cls, "forward", None), "__code__", None)
         if code is not None and code.co_varnames[:1] == ("ctx",):
-            form = hints.FUNCTION.format(name=cls.__name__)
+            form = FUNCTION_FORM.format(name=cls.__name__)
             raise TypeError(
                 f"{cls.__name__}: expected forward(xp, ...), got forward(ctx, ...): write{form}"
             )
@@ -91,7 +90,7 @@ class Function(Op):
     @classmethod
     def apply(cls, *inputs: Any) -> Any:
         """Raise TypeError: xgrad calls functions as instances, not by PyTorch's ``apply``."""
-        form = hints.FUNCTION.format(name=cls.__name__)
+        form = FUNCTION_FORM.format(name=cls.__name__)
         raise TypeError(f"{cls.__name__}: expected a call of an instance, got .apply: write{form}")
 
     def __init__(self, **options: Any) -> None:
@@ -136,7 +135,8 @@ class Function(Op):
         if options or self.options or (len(inputs) != len(self.inputs) and not self.variadic):
             inputs, options = self.bind(inputs, options)
         if self.autocast and (dtypes := autocast_dtypes.get()) is not None:
-            inputs = cast_inputs(inputs, dtypes, self.autocast == "narrow")
+            narrow = self.autocast == "narrow"
+            inputs = providers.module("precision").cast_inputs(inputs, dtypes, narrow)
         device = dtype = residual = recorder = None
         mixed, mask, bit, raws, edges, exempt = False, 0, 1, [], [], self._undecisive
         for x in inputs:
@@ -178,10 +178,10 @@ class Function(Op):
                 raise TypeError(
                     f"{self.name}: expected numbers, got bools: {self.instead_for_bools}"
                 )
-            if self.upcast and are_half(inputs) and not (mixed and self.scipy_promotion):
-                fast = device.root.backend.fast_float16 or autocast_dtypes.get() is not None
-                if not (self.autocast == "narrow" and fast):
-                    return call_in_float32(self, inputs, options)
+            if self.upcast:
+                precision = providers.module("precision")
+                if precision.computes_in_float32(self, inputs, device, mixed):
+                    return precision.call_in_float32(self, inputs, options)
             raws = promote(
                 self, raws, device, tuple([i for i in range(len(raws)) if self._exempt >> i & 1])
             )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from threading import RLock
 from typing import Any, TypeVar
-from weakref import WeakValueDictionary, ref
+from weakref import ref
 
 from xgrad.backend.device import Placement
 
@@ -29,10 +29,6 @@ class Clock:
 
 
 clock = Clock()
-
-#: Packed parameters by id, which updates change in place: each has a `buffer`, its `device`, and
-#: the time when it was `changed`.
-updated: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
 class GradientReceiver:
@@ -94,8 +90,8 @@ class Leaf:
     def __repr__(self) -> str:
         return f"<leaf {self.shape}>"
 
-    def change(self, shape: tuple[int, ...], placement: Placement, when: int) -> None:
-        """Note a new value of the tensor.
+    def accept(self, shape: tuple[int, ...], placement: Placement, when: int) -> None:
+        """Take the shape and placement of a new value of the tensor, given at some time.
 
         The gradient moves to another device or dtype with it; a new shape drops the gradient.
         """
@@ -106,7 +102,7 @@ class Leaf:
             if shape != self.shape or placement.device is not self.placement.device:
                 self.moved = when
             self.grad, self.receiver = grad, None
-        self.shape, self.placement, self.changed = shape, placement, when
+        self.shape, self.placement = shape, placement
 
 
 class Node:
@@ -153,14 +149,13 @@ class Node:
         )
         return f"<{self.name} {self.shape}: {inputs or 'freed'}>"
 
-    def change(self, shape: tuple[int, ...], placement: Placement, when: int) -> None:
-        """Note the time of a new value of the result."""
+    def accept(self, shape: tuple[int, ...], placement: Placement, when: int) -> None:
+        """Raise ValueError if a new value of the result has another shape or placement."""
         if shape != self.shape or placement is not self.placement:
             raise ValueError(
                 f"data: expected shape {tuple(self.shape)}, {self.placement} for a computed tensor,"
                 f" got {tuple(shape)}, {placement}: use .detach()"
             )
-        self.changed = when
 
 
 def record(node: N, spec: Any, saved: tuple[Any, ...], shape: Any, placement: Placement) -> N:
@@ -209,11 +204,6 @@ class OutputEdge(Node):
     def inputs(self) -> dict[str, Edge | None]:
         """The nodes and leaves behind the op's inputs, by name."""
         return self.saved[0].inputs
-
-    def change(self, shape: tuple[int, ...], placement: Placement, when: int) -> None:
-        """Note the time of a new value of this result."""
-        super().change(shape, placement, when)
-        self.saved[0].changed = when
 
 
 Edge = Node | Leaf

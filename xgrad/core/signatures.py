@@ -13,7 +13,7 @@ Parameters = tuple[tuple[str, ...], tuple[str, ...], dict[str, Any], bool]
 
 
 def parameters(function: Callable[..., Any]) -> Parameters:
-    """Return the parameters of a function, those of its `__signature__` if it has one."""
+    """Return the parameters of a function, from its `__signature__` if it has one."""
     if not inspect.isfunction(function) or vars(function):
         each = inspect.signature(function).parameters.values()
         positional = tuple([p.name for p in each if p.kind <= p.VAR_POSITIONAL])
@@ -21,15 +21,11 @@ def parameters(function: Callable[..., Any]) -> Parameters:
         defaults = {p.name: p.default for p in each if p.default is not p.empty}
         return positional, keywords, defaults, any(p.kind == p.VAR_POSITIONAL for p in each)
     code, last = function.__code__, function.__defaults__ or ()
-    names, count, end = (
-        code.co_varnames,
-        code.co_argcount,
-        code.co_argcount + code.co_kwonlyargcount,
-    )
-    variadic, rest = (
-        bool(code.co_flags & inspect.CO_VARARGS),
-        bool(code.co_flags & inspect.CO_VARKEYWORDS),
-    )
+    names = code.co_varnames
+    count = code.co_argcount
+    end = code.co_argcount + code.co_kwonlyargcount
+    variadic = bool(code.co_flags & inspect.CO_VARARGS)
+    rest = bool(code.co_flags & inspect.CO_VARKEYWORDS)
     defaults = dict(zip(names[count - len(last) : count], last, strict=True)) | (
         function.__kwdefaults__ or {}
     )

@@ -108,9 +108,8 @@ class Check(NamedTuple):
     op: Op
     place: str  # what the result is of the op, such as "the gradient of x"
     line: str
-    sources: list[
-        tuple[str, Any]
-    ]  # what it was computed from: arguments, or the gradient of the op's result
+    # what it was computed from: arguments, or the gradient of the op's result
+    sources: list[tuple[str, Any]]
     edge: Edge | None = None  # that the result is the gradient of
 
 

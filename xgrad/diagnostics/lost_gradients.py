@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextvars import ContextVar
 
-from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.modes import grad_enabled
 from xgrad.support.scopes import Mode
 from xgrad.support.user_code import LIBRARIES, package, warn_user
 

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from xgrad.backend.recording import refuse
-from xgrad.core.grad_mode import no_grad
+from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.distributed.communicator import Communicator, RankError
 from xgrad.nn.module import Module
@@ -122,12 +122,10 @@ class DataParallel:
         communicator: Communicator,
         shard_state: bool = False,
     ) -> None:
-        self.model, self.optimizer, self.communicator, self.sharded = (
-            model,
-            optimizer,
-            communicator,
-            shard_state,
-        )
+        self.model = model
+        self.optimizer = optimizer
+        self.communicator = communicator
+        self.sharded = shard_state
         communicator.broadcast(model, optimizer)
         if shard_state:
             if not optimizer.elementwise:

@@ -121,12 +121,10 @@ class Profile(RuleInterceptor):
     """
 
     def __init__(self) -> None:
-        self.outer, self.events, self.seconds, self.own = (
-            intercepting.get(),
-            list[Event](),
-            0.0,
-            0.0,
-        )
+        self.outer = intercepting.get()
+        self.events = list[Event]()
+        self.seconds = 0.0
+        self.own = 0.0
         self._running: list[Event] = []
         self._start = perf_counter()
 

@@ -540,10 +540,8 @@ class PReLU(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.num_parameters, self.init = (
-            positive_int("PReLU", "num_parameters", num_parameters),
-            init,
-        )
+        self.num_parameters = positive_int("PReLU", "num_parameters", num_parameters)
+        self.init = init
         self.weight = Parameter(empty(self.num_parameters, device=device, dtype=dtype))
         self.reset_parameters()
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from xgrad.backend.device import Device
 from xgrad.core.arguments import as_tensor
-from xgrad.core.precision import is_cast
 from xgrad.core.tensor import Tensor
 from xgrad.nn import init
 from xgrad.nn.checks import of_dtype_of, positive_int
@@ -17,6 +16,7 @@ from xgrad.nn.parameter import Parameter
 from xgrad.ops import empty, expand_dims, eye, mean, permute_dims, reshape, squeeze, unstack
 from xgrad.ops.attention import additive_mask
 from xgrad.ops.dropout import check_probability
+from xgrad.ops.precision import is_cast
 
 
 class MultiheadAttention(Module):

@@ -7,7 +7,7 @@ from typing import Any
 
 from xgrad.backend.recording import as_arrays
 from xgrad.core.function import Function
-from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.modes import grad_enabled
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.support.hints import shown
 from xgrad.support.user_code import warn_user

@@ -6,8 +6,8 @@ from numbers import Integral
 from typing import Any
 
 from xgrad.core.arguments import as_tensor
-from xgrad.core.precision import is_cast
 from xgrad.core.tensor import Tensor
+from xgrad.ops.precision import is_cast
 from xgrad.support.hints import shown
 
 

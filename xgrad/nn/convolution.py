@@ -58,10 +58,8 @@ class _Convolution(Module):
                     f"{name}: expected {argument} divisible by groups, {groups}, got {channels}"
                 )
         self.kernel_size = lengths(name, "kernel_size", kernel_size, ndim)
-        self.stride, self.dilation = (
-            lengths(name, "stride", stride, ndim),
-            lengths(name, "dilation", dilation, ndim),
-        )
+        self.stride = lengths(name, "stride", stride, ndim)
+        self.dilation = lengths(name, "dilation", dilation, ndim)
         self.padding = (
             padding if isinstance(padding, str) else lengths(name, "padding", padding, ndim, 0)
         )

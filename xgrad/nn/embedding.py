@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xgrad.backend.device import Device
-from xgrad.core.grad_mode import no_grad
+from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.nn import init
 from xgrad.nn.checks import positive_int

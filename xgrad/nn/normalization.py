@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from xgrad.backend.device import Device
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import int64
-from xgrad.core.grad_mode import no_grad
+from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.nn import init
 from xgrad.nn.checks import of_dtype_of, positive_int

@@ -46,12 +46,10 @@ class _Layers(RecurrentWeights):
                 f"{layer}: dropout acts between layers, and there is only one: raise num_layers",
                 stacklevel=2,
             )
-        self.bias, self.batch_first, self.dropout, self.bidirectional = (
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-        )
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = dropout
+        self.bidirectional = bidirectional
         for k in range(num_layers):
             for suffix in self._suffixes(k):
                 self._add_weights(

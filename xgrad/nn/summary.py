@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from xgrad.core.grad_mode import no_grad
+from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import base_of
 from xgrad.nn.calls import CallableModule
@@ -102,10 +102,8 @@ def summarize(model: CallableModule, inputs: tuple[Any, ...], options: dict[str,
         _count_state(module, rows[id(module)], counted)
 
     def note_output(module: CallableModule, args: Any, output: Any) -> None:
-        row, tensors = (
-            rows[id(module)],
-            [x for _, x in trees.leaves(output) if isinstance(x, Tensor)],
-        )
+        row = rows[id(module)]
+        tensors = [x for _, x in trees.leaves(output) if isinstance(x, Tensor)]
         row.calls += 1
         row.outputs = [x.shape for x in tensors]
         for x in tensors:

@@ -11,7 +11,7 @@ from typing import Any
 from xgrad.backend.recording import assign, run_array_code
 from xgrad.core.arguments import check_tensor, check_tensors
 from xgrad.core.dtypes import float16, float32
-from xgrad.core.grad_mode import no_grad
+from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.nn.functional_call import functional_call
 from xgrad.ops import (

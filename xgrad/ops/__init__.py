@@ -12,13 +12,14 @@ from xgrad.ops.indexing import getitem, index_add, scatter, setitem
 from xgrad.ops.joining import *
 from xgrad.ops.manipulation import *
 from xgrad.ops.matrix_products import *
+from xgrad.ops.matrix_products import linear
 from xgrad.ops.searching import *
 from xgrad.ops.statistical import *
 from xgrad.ops.tensor_conversion import *
 from xgrad.support import hints
 
 if TYPE_CHECKING:
-    from xgrad.ops.nn import linear, log_softmax, softmax
+    from xgrad.ops.softmaxes import log_softmax, softmax
 
 put = writing.put
 _core.define_methods(_core.Methods, {**torch_methods.METHODS, **methods.METHODS})
@@ -33,4 +34,4 @@ STANDARD = [
     if callable(value) and name[0] != "_" and name not in __all__
 ]
 __all__ += STANDARD
-hints.install(__name__, lazy="xgrad.ops.nn")
+hints.install(__name__, lazy="xgrad.ops.softmaxes")

@@ -11,7 +11,6 @@ from xgrad.backend.overridable import overridable
 from xgrad.backend.recording import run_array_code
 from xgrad.core.arguments import as_int, as_number, as_tensor, is_below, is_not_negative
 from xgrad.core.dtypes import FLOATING, int64
-from xgrad.core.precision import upcast, widened
 from xgrad.core.tensor import Tensor
 from xgrad.ops.creation import arange, ones_like
 from xgrad.ops.declare import derivative
@@ -20,8 +19,9 @@ from xgrad.ops.embedding import check_numbers
 from xgrad.ops.indexing import take, take_along_axis
 from xgrad.ops.loss_reductions import check_options, check_reduction, reduce_losses, reduced
 from xgrad.ops.manipulation import expand_dims, reshape, squeeze
-from xgrad.ops.nn import log_softmax, softmax
+from xgrad.ops.precision import upcast, widened
 from xgrad.ops.searching import where
+from xgrad.ops.softmaxes import log_softmax, softmax
 from xgrad.ops.statistical import mean, sum
 from xgrad.ops.tensor_conversion import astype
 
@@ -100,10 +100,8 @@ def _plain(input: Tensor, target: Tensor, reduction: str, label_smoothing: float
     """
     raw, shape, placement = target._data, input._data.shape, target._placement
     device, signed = placement.device, placement.kind == "i"
-    checked, last = (
-        device.backend.asynchronous or 0 in raw.shape,
-        shape[0 if len(shape) == 1 else 1] - 1,
-    )
+    checked = device.backend.asynchronous or 0 in raw.shape
+    last = shape[0 if len(shape) == 1 else 1] - 1
     with device.active():
         # Negative classes would count from the end; unsigned ones may wrap around in int64.
         if signed:

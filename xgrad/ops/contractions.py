@@ -175,10 +175,8 @@ def _diagonals(x: Tensor, term: str, sizes: dict[str, int]) -> Labelled:
     """Take the diagonals of axes that share a letter, and drop axes of length 1 that broadcast."""
     while repeated := [letter for letter in term if term.count(letter) > 1]:
         pair = term.index(repeated[0]), term.rindex(repeated[0])
-        x, term = (
-            diagonal(manipulation.moveaxis(x, pair, (-2, -1))),
-            _drop_letters(term, pair) + repeated[0],
-        )
+        x = diagonal(manipulation.moveaxis(x, pair, (-2, -1)))
+        term = _drop_letters(term, pair) + repeated[0]
     dropped = tuple([i for i, letter in enumerate(term) if x.shape[i] == 1 != sizes[letter]])
     return manipulation.squeeze(x, axis=dropped) if dropped else x, _drop_letters(term, dropped)
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING
-from xgrad.core.precision import is_cast
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.padding import pad as pad_axes
+from xgrad.ops.precision import is_cast
 from xgrad.ops.windows import AXES, Lengths, Pairs, Window, batched, lengths, pad
 from xgrad.support.hints import shown
 
@@ -195,10 +195,8 @@ def convolve(
     """
     input, of_batch = batched(name, input, ndim)
     weight, bias = _checked(name, input, weight, bias, ndim, groups, transposed=False)
-    stride, dilation = (
-        lengths(name, "stride", stride, ndim),
-        lengths(name, "dilation", dilation, ndim),
-    )
+    stride = lengths(name, "stride", stride, ndim)
+    dilation = lengths(name, "dilation", dilation, ndim)
     kernel = weight.shape[2:]
     span = tuple([d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)])
     pairs = _pairs(name, padding, span, stride)
@@ -232,10 +230,8 @@ def convolve_transposed(
     """
     input, of_batch = batched(name, input, ndim)
     weight, bias = _checked(name, input, weight, bias, ndim, groups, transposed=True)
-    stride, dilation = (
-        lengths(name, "stride", stride, ndim),
-        lengths(name, "dilation", dilation, ndim),
-    )
+    stride = lengths(name, "stride", stride, ndim)
+    dilation = lengths(name, "dilation", dilation, ndim)
     before = lengths(name, "padding", padding, ndim, 0)
     more = lengths(name, "output_padding", output_padding, ndim, 0)
     if any(m >= max(s, d) for m, s, d in zip(more, stride, dilation, strict=True)):

@@ -14,7 +14,7 @@ from xgrad.backend.recording import run_array_code
 from xgrad.core import providers
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, INTEGER, KINDS, defaults, get_default_dtype
-from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.modes import grad_enabled
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.core.views import unlink
 from xgrad.ops.declare import derivative

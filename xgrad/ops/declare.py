@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec
 
 from xgrad.core.arguments import front_axis
 from xgrad.core.dtypes import COMPLEX, INTEGER, SCALARS
-from xgrad.core.fast_paths import binary_fast_path, unary_fast_path
+from xgrad.core.fast_paths import binary_fast_path, nary_fast_path, unary_fast_path
 from xgrad.core.function import Function
 from xgrad.core.op import Rule
 from xgrad.core.signatures import LazySignature
@@ -88,21 +88,29 @@ def elementwise(
 
 def make_callable(function: Function, doc: str | None, module: str) -> Callable[..., Tensor]:
     """Return the public callable of a function, with its name, signature and documentation."""
-    f, count = function, len(function.inputs)
-    one = count == 1 and "dtype" not in f.positional
-    two = count == 2 and f.lowest is not None and not f.options
-    call: Any
-    if (all(f.rules) if one else two and all(f.rules) == any(f.rules)) and not (
-        f.joint_backward or f.residual or f.cross_device
-    ):
-        call = binary_fast_path(function) if two else unary_fast_path(function)
-    else:
-        call = lambda *inputs, **options: function(*inputs, **options)  # noqa: E731
-    function.public = call
+    function.public = call = _path_of(function)
     call.__name__ = call.__qualname__ = function.name
     call.__doc__, call.__module__ = doc, module
     call.__signature__, call.function = LazySignature(function), function
     return call  # type: ignore[no-any-return]
+
+
+def _path_of(function: Function) -> Any:
+    """Return the fast path of a function, or its general call if it has none."""
+    count, rules = len(function.inputs), function.rules
+    is_plain = not (function.joint_backward or function.residual or function.cross_device)
+    promotes_alone = function.lowest is not None and not function.options
+    if is_plain and count == 1 and all(rules) and "dtype" not in function.positional:
+        return unary_fast_path(function)
+    if is_plain and count == 2 and promotes_alone and all(rules) == any(rules):
+        return binary_fast_path(function)
+    if is_plain and count > 2 and promotes_alone and all(rules) and not function.views:
+        return nary_fast_path(function)
+
+    def call_function(*inputs: Any, **options: Any) -> Any:
+        return function(*inputs, **options)
+
+    return call_function
 
 
 def call_op(op: Any, xp: Any, *inputs: Any, **options: Any) -> Any:

@@ -50,10 +50,8 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     x = as_tensor("diagonal", "x", x)
     if x.ndim < 2:
         raise ValueError(f"diagonal: expected x with two axes or more, got shape {x.shape}")
-    rows, columns = (
-        front_axis("diagonal", x, axis1, "axis1"),
-        front_axis("diagonal", x, axis2, "axis2"),
-    )
+    rows = front_axis("diagonal", x, axis1, "axis1")
+    columns = front_axis("diagonal", x, axis2, "axis2")
     if rows == columns:
         raise ValueError(
             f"diagonal: expected two different axes, got axis1 {axis1} and axis2 {axis2}"

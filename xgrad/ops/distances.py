@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from xgrad.core.arguments import as_number, as_tensor, front_axis
-from xgrad.core.precision import upcast, widened
 from xgrad.core.tensor import Tensor
 from xgrad.ops.elementwise import clip
 from xgrad.ops.manipulation import broadcast_arrays
 from xgrad.ops.norms import vector_norm
+from xgrad.ops.precision import upcast, widened
 from xgrad.ops.statistical import sum
 from xgrad.support.hints import explained
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from xgrad.backend.device import Device
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING, is_complex
-from xgrad.core.grad_mode import grad_enabled
+from xgrad.core.modes import grad_enabled
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
 from xgrad.ops.matrix_products import adjoint, check_square, identity

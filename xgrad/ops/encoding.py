@@ -57,10 +57,8 @@ def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1
     x = as_tensor("one_hot", "x", x)
     if x.dtype.kind not in "iu":
         raise TypeError(f"one_hot: expected x of integers, got {x.dtype}: use .astype(int64)")
-    num_classes, axis = (
-        as_int("one_hot", "num_classes", num_classes),
-        front_axis("one_hot", x, axis, added=1),
-    )
+    num_classes = as_int("one_hot", "num_classes", num_classes)
+    axis = front_axis("one_hot", x, axis, added=1)
     if num_classes < 0:
         raise ValueError(f"one_hot: expected num_classes of 0 or more, got {num_classes}")
     # The range of uint8 may be too short for the classes.

@@ -6,11 +6,11 @@ import math
 
 from xgrad.backend.recording import check_true
 from xgrad.core.arguments import as_tensor
-from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
 from xgrad.ops.elementwise import clip, exp, log, square
 from xgrad.ops.loss_reductions import check_options, loss_inputs, reduce_losses
 from xgrad.ops.manipulation import expand_dims
+from xgrad.ops.precision import upcast
 from xgrad.ops.searching import where
 from xgrad.ops.statistical import all
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from xgrad import ops
 from xgrad.core.arguments import as_int, as_number, as_tensor
-from xgrad.core.precision import widened
 from xgrad.core.tensor import Tensor
+from xgrad.ops.precision import widened
 from xgrad.support.hints import shown
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from xgrad.backend.recording import check_true
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import FLOATING
-from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
 from xgrad.ops import creation, elementwise, entropy, searching, statistical
 from xgrad.ops.declare import derivative
@@ -20,6 +19,7 @@ from xgrad.ops.loss_reductions import (
     reduce_losses,
     reduced,
 )
+from xgrad.ops.precision import upcast
 
 
 def _mse_rule(g: Any, xp: Any, a: Any, b: Any, reduction: str) -> Any:

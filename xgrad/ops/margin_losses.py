@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from xgrad.core.arguments import as_tensor
-from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
 from xgrad.ops.distances import cosine_similarity, pairwise_distance
 from xgrad.ops.elementwise import clip, minimum, softplus
 from xgrad.ops.loss_reductions import check_options, loss_inputs, reduce_losses
 from xgrad.ops.losses import binary_cross_entropy_with_logits
+from xgrad.ops.precision import upcast
 from xgrad.ops.searching import where
 from xgrad.ops.statistical import mean
 
@@ -237,10 +237,8 @@ def triplet_margin_loss(
     anchor, positive, negative = loss_inputs(
         op, reduction, anchor=anchor, positive=positive, negative=negative
     )
-    near, far = (
-        pairwise_distance(anchor, positive, p, eps),
-        pairwise_distance(anchor, negative, p, eps),
-    )
+    near = pairwise_distance(anchor, positive, p, eps)
+    far = pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = minimum(far, pairwise_distance(positive, negative, p, eps))
     return reduce_losses(clip(margin + near - far, 0), reduction)

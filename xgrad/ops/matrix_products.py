@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
 
+from xgrad.backend.overridable import overridable
 from xgrad.core import providers
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import INTEGER, get_default_dtype, is_complex
@@ -145,6 +147,81 @@ def matmul(xp: Any, x1: Any, x2: Any, /) -> Any:
     Tensor([3., 7.])
     """
     return xp.matmul(x1, x2)
+
+
+def _rows(xp: Any, x: Any) -> Any:
+    """Flatten all axes but the last into one."""
+    return x if len(x.shape) == 2 else xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
+
+
+def _linear_weight(g: Any, xp: Any, input: Any, into: Any) -> Any:
+    # Computed transposed, so that its memory is laid out as (in, out): optimizers keep weights like
+    # this, because BLAS is fastest with it.
+    x, g = (input, g) if len(input.shape) == 2 else (_rows(xp, input), _rows(xp, g))
+    x = xp.matrix_transpose(x)
+    if into is None or into.dtype != x.dtype or into.dtype != g.dtype:
+        return xp.matrix_transpose(xp.matmul(x, g))
+    xp.matmul(x, g, out=xp.matrix_transpose(into))
+    return into
+
+
+def _linear_bias(g: Any, xp: Any) -> Any:
+    return xp.sum(g, axis=tuple(range(len(g.shape) - 1)))
+
+
+@overridable
+def _multiply_add(xp: Any, x: Any, y: Any, added: Any) -> Any:
+    """Return ``x @ y + added``."""
+    out = xp.matmul(x, y)
+    if added.dtype != out.dtype:
+        return out + added
+    out += added
+    return out
+
+
+@derivative(
+    lambda g, xp, weight: xp.matmul(g, weight),
+    _linear_weight,
+    _linear_bias,
+    lowest=INTEGER,
+    autocast="narrow",
+)
+def linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+    """Return ``input @ weight.T + bias``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (..., in).
+    weight : Tensor
+        Of shape (out, in).
+    bias : Tensor, optional
+        Of shape (out,).
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., out).
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.functional.linear(xgrad.ones((2, 3)), xgrad.ones((4, 3))).shape
+    (2, 4)
+    """
+    shape, rows = weight.shape, input.shape
+    if len(shape) != 2 or rows[-1:] != shape[1:]:
+        raise ValueError("expected input of shape (..., in) and weight of shape (out, in)")
+    if bias is not None and bias.shape != shape[:1]:
+        raise ValueError("expected weight of shape (out, in) and bias of shape (out,)")
+    x, y = _rows(xp, input), xp.matrix_transpose(weight)
+    out = xp.matmul(x, y) if bias is None else _multiply_add(xp, x, y, bias)
+    return out if len(rows) == 2 else xp.reshape(out, (*rows[:-1], shape[0]))
 
 
 def _summed_axes(

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from xgrad.backend.device import Device
-from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.methods import named
+from xgrad.core.modes import grad_enabled
 from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise, indexing, joining, manipulation, searching, statistical, writing
 from xgrad.ops.matrix_products import matmul

@@ -13,12 +13,12 @@ import numpy as np
 from xgrad.backend.overridable import overridable
 from xgrad.core.arguments import as_int, as_number, as_tensor, check_tensor
 from xgrad.core.dtypes import FLOATING
-from xgrad.core.grad_mode import no_grad
-from xgrad.core.precision import widened
+from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops.declare import derivative
 from xgrad.ops.elementwise import sqrt
 from xgrad.ops.manipulation import reshape
+from xgrad.ops.precision import widened
 from xgrad.ops.statistical import mean
 from xgrad.ops.tensor_conversion import astype
 from xgrad.support.hints import shown
@@ -237,11 +237,9 @@ def _over_last(
     if not x.size:
         return _affine(+x, weight, bias)  # type: ignore[no-any-return]
     if len(shape) > 1:  # flattened into one axis
-        x, weight, bias = (
-            reshape(x, (-1, count)),
-            _reshaped(weight, (count,)),
-            _reshaped(bias, (count,)),
-        )
+        x = reshape(x, (-1, count))
+        weight = _reshaped(weight, (count,))
+        bias = _reshaped(bias, (count,))
     eps = float(np.finfo(x.dtype).eps) if eps is None else eps
     out: Tensor = _run(_normalize, x, weight, bias, axes=(x.ndim - 1,), eps=eps, centered=centered)
     return reshape(out, full) if len(shape) > 1 else out

@@ -7,11 +7,11 @@ from numbers import Real
 from typing import Any, Literal
 
 from xgrad.core.dtypes import FLOATING
-from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
 from xgrad.ops import decompositions, elementwise, statistical
 from xgrad.ops.declare import Axis, count, derivative, restore_axes
 from xgrad.ops.matrix_products import as_floating
+from xgrad.ops.precision import upcast
 from xgrad.support.hints import explained, shown
 
 

@@ -9,12 +9,12 @@ from functools import reduce
 from typing import Any
 
 from xgrad.core.dtypes import FLOATING
-from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
 from xgrad.ops.creation import ones
 from xgrad.ops.declare import call_op, derivative
 from xgrad.ops.indexing import take
 from xgrad.ops.joining import concat
+from xgrad.ops.precision import upcast
 from xgrad.ops.statistical import mean
 from xgrad.ops.tensor_conversion import asarray
 from xgrad.ops.windows import Lengths, Window, batched, lengths, pad
@@ -125,10 +125,8 @@ def _window(
     size = input.shape[2:]
     kernel = lengths(name, "kernel_size", kernel_size, len(size))
     strides = kernel if stride is None else lengths(name, "stride", stride, len(size))
-    before, dilations = (
-        lengths(name, "padding", padding, len(size), 0),
-        lengths(name, "dilation", dilation, len(size)),
-    )
+    before = lengths(name, "padding", padding, len(size), 0)
+    dilations = lengths(name, "dilation", dilation, len(size))
     window = Window(size, kernel, strides, tuple([(p, p) for p in before]), dilations)
     if any(2 * p > n for p, n in zip(before, window.span, strict=True)):
         raise ValueError(

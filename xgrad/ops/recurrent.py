@@ -55,11 +55,9 @@ def _lstm_steps(xp: Any, x: Any, weight: Any, h: Any, c: Any, reverse: bool) -> 
     states, cells, gates = [], [], []
     for t in _times(x, reverse):
         z = x[t, ...] + h @ weight
-        both, g, o = (
-            _logistic(xp, z[:, : 2 * n]),
-            xp.tanh(z[:, 2 * n : 3 * n]),
-            _logistic(xp, z[:, 3 * n :]),
-        )
+        both = _logistic(xp, z[:, : 2 * n])
+        g = xp.tanh(z[:, 2 * n : 3 * n])
+        o = _logistic(xp, z[:, 3 * n :])
         c = both[:, n:] * c + both[:, :n] * g
         h = o * xp.tanh(c)
         states.append(h)

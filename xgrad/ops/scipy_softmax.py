@@ -10,9 +10,9 @@ from xgrad import ops
 from xgrad.backend import DeviceError
 from xgrad.core.arguments import as_tensor
 from xgrad.core.dtypes import SCALARS, get_default_dtype
-from xgrad.core.precision import upcast
 from xgrad.core.tensor import Tensor
-from xgrad.ops import nn, statistical
+from xgrad.ops import softmaxes, statistical
+from xgrad.ops.precision import upcast
 from xgrad.support.hints import explained
 
 Axis = int | tuple[int, ...] | None
@@ -45,7 +45,7 @@ def softmax(x: Tensor, axis: Axis = None) -> Tensor:
     Tensor([[0.5, 0.5],
             [0.5, 0.5]])
     """
-    return nn.softmax(x, axis=axis)
+    return softmaxes.softmax(x, axis=axis)
 
 
 @explained
@@ -74,7 +74,7 @@ def log_softmax(x: Tensor, axis: Axis = None) -> Tensor:
     >>> special.log_softmax(asarray([0.0, 1e4]))
     Tensor([-10000.,      0.])
     """
-    return nn.log_softmax(x, axis=axis)
+    return softmaxes.log_softmax(x, axis=axis)
 
 
 @upcast

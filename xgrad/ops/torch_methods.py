@@ -134,7 +134,7 @@ def index_select(self: Tensor, dim: int, index: Any) -> Tensor:
 
 def log_softmax(self: Tensor, dim: int) -> Tensor:
     """Return the logarithm of `softmax` along an axis."""
-    out: Tensor = providers.module("nn_ops").log_softmax(self, axis=dim)
+    out: Tensor = providers.module("softmaxes").log_softmax(self, axis=dim)
     return out
 
 
@@ -163,7 +163,7 @@ def roll(self: Tensor, shifts: Any, dims: Dim = None) -> Tensor:
 
 def softmax(self: Tensor, dim: int) -> Tensor:
     """Return exponentials divided by their sum along an axis."""
-    out: Tensor = providers.module("nn_ops").softmax(self, axis=dim)
+    out: Tensor = providers.module("softmaxes").softmax(self, axis=dim)
     return out
 
 
@@ -265,10 +265,8 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Return this tensor with the axes from `start_dim` to `end_dim` as one."""
     if not self.ndim:
         return manipulation.reshape(self, (1,))
-    start, end = (
-        front_axis("flatten", self, start_dim, "start_dim"),
-        front_axis("flatten", self, end_dim, "end_dim"),
-    )
+    start = front_axis("flatten", self, start_dim, "start_dim")
+    end = front_axis("flatten", self, end_dim, "end_dim")
     if start > end:
         got = f"{start_dim} and {end_dim} for x of shape {self.shape}"
         raise ValueError(f"flatten: expected a start_dim up to end_dim, got {got}")

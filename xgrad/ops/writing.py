@@ -13,9 +13,10 @@ import numpy as np
 
 from xgrad.backend.recording import active_recorder, run_array_code
 from xgrad.backend.recording import assign as write_to
+from xgrad.core.changes import mark_changed
 from xgrad.core.function import Function
-from xgrad.core.grad_mode import grad_enabled
 from xgrad.core.graph import Leaf, RetainedGradient, clock
+from xgrad.core.modes import grad_enabled
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import (
     base_of,
@@ -405,9 +406,8 @@ def _rebind(x: Tensor, new: Tensor, hidden: bool) -> None:
             and new._edge is not None
             and RetainedGradient in edge.hooks
         ):
-            new._edge.hooks = {
-                RetainedGradient: edge.hooks[RetainedGradient]
-            }  # retained for the new value from now on
+            # retained for the new value from now on
+            new._edge.hooks = {RetainedGradient: edge.hooks[RetainedGradient]}
             del edge.hooks[RetainedGradient]
     if new._placement.device.backend.lazy:
         new._placement.device.backend.wrote(new._data)
@@ -425,12 +425,13 @@ def replace(x: Tensor, raw: Any, placement: Any) -> None:
     """
     edge, when, device = x._edge or x._leaf, clock.change(), x._placement.device
     if edge is not None:
-        edge.change(raw.shape, placement, when)  # may raise an error
+        edge.accept(raw.shape, placement, when)  # may raise an error
         if type(edge) is Leaf and edge.receiver is not None:
             raw = edge.receiver.write(raw)  # the buffer in which an optimizer updates it
     if device.level:
         raw = device.rewritten(x._data, raw)
-    x._data, x._placement, x._changed = raw, placement, when
+    x._data, x._placement = raw, placement
+    mark_changed((x,), when)
 
 
 def move(x: Tensor, raw: Any) -> None:

@@ -85,12 +85,10 @@ class Adam(Optimizer):
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of all parameters."""
-        lr, eps, decay, (beta1, beta2) = (
-            options["lr"],
-            options["eps"],
-            options["weight_decay"],
-            options["betas"],
-        )
+        lr = options["lr"]
+        eps = options["eps"]
+        decay = options["weight_decay"]
+        (beta1, beta2) = options["betas"]
         if not state:
             state["step"] = 0
             state["exp_avg"], state["exp_avg_sq"] = xp.zeros_like(p), xp.zeros_like(p)

@@ -83,11 +83,9 @@ class Adamax(Optimizer):
         """Return the next value of all parameters."""
         beta1, beta2 = options["betas"]
         if not state:
-            state["step"], state["exp_avg"], state["exp_inf"] = (
-                0,
-                xp.zeros_like(p),
-                xp.zeros_like(p),
-            )
+            state["step"] = 0
+            state["exp_avg"] = xp.zeros_like(p)
+            state["exp_inf"] = xp.zeros_like(p)
         state["step"] += 1
         g = penalized(p, g, options)
         m = state["exp_avg"]

@@ -15,7 +15,8 @@ from typing import Any
 from xgrad.backend.device import Device
 from xgrad.backend.devices import transfer
 from xgrad.backend.recording import active_recorder, assign, run_array_code
-from xgrad.core.graph import clock, updated
+from xgrad.core.changes import mark_changed, updated
+from xgrad.core.graph import clock
 from xgrad.core.tensor import Tensor, from_array, from_placement
 from xgrad.ops import astype
 from xgrad.ops.writing import move, refresh
@@ -250,11 +251,9 @@ class FlatParameters:
             self.gather_parameters()
             viewed = self._note_change()
             try:
-                numbers, given, recorder = (
-                    plain_numbers(self.numbers),
-                    plain_numbers(options),
-                    active_recorder(),
-                )
+                numbers = plain_numbers(self.numbers)
+                given = plain_numbers(options)
+                recorder = active_recorder()
                 if recorder is not None:
                     numbers = recorder.update_numbers(self.numbers, numbers)
                     given = recorder.update_numbers(options, given)
@@ -402,13 +401,9 @@ class FlatParameters:
 
     def _note_change(self) -> list[Tensor]:
         """Record that the parameters change, and return the ones that may have views to refresh."""
-        viewed, when = [], clock.change()
-        self.changed = when
-        for param, leaf in zip(self.params, self.leaves, strict=True):
-            param._changed = leaf.changed = when
-            if leaf.viewed:
-                viewed.append(param)
-        return viewed
+        self.changed = when = clock.change()
+        mark_changed(self.params, when)
+        return [x for x, leaf in zip(self.params, self.leaves, strict=True) if leaf.viewed]
 
 
 def _assign(device: Device, x: Any, value: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from xgrad.backend.device import Device
 from xgrad.core.dtypes import float16, float32, int32
-from xgrad.core.grad_mode import no_grad
+from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.nn.utils import Gradients
 from xgrad.ops import all, full, isfinite, logical_not, logical_or, where, zeros
@@ -184,14 +184,10 @@ class GradScaler:
         if not self._enabled:
             return
         check_state("GradScaler.load_state_dict", state_dict, self.state_dict())
-        self._scale[...], self._growth_tracker[...] = (
-            state_dict["scale"],
-            state_dict["_growth_tracker"],
-        )
-        self._growth_factor, self._backoff_factor = (
-            state_dict["growth_factor"],
-            state_dict["backoff_factor"],
-        )
+        self._scale[...] = state_dict["scale"]
+        self._growth_tracker[...] = state_dict["_growth_tracker"]
+        self._growth_factor = state_dict["growth_factor"]
+        self._backoff_factor = state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from xgrad.backend.recording import refuse
 from xgrad.core.arguments import as_tensor
-from xgrad.core.grad_mode import enable_grad, no_grad
+from xgrad.core.modes import enable_grad, no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.nn.utils import parameters_to_vector, vector_to_parameters
 from xgrad.ops import abs, asarray, astype, max, sum, vecdot, zeros_like
@@ -165,10 +165,8 @@ class LBFGS(Optimizer):
                     break
                 x, before = self._vector(), value
                 if options["line_search_fn"]:
-                    at, start = (
-                        partial(self._point, closure, x, direction),
-                        Point(0.0, value, gradient, slope),
-                    )
+                    at = partial(self._point, closure, x, direction)
+                    start = Point(0.0, value, gradient, slope)
                     left = options["max_eval"] - evaluations
                     (t, value, gradient, _), count = strong_wolfe(
                         at, start, t, size, _LINE_TOLERANCE, left

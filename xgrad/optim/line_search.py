@@ -59,10 +59,8 @@ def strong_wolfe(
         t, margin = _cubic_minimum(low, high, (left, right)), 0.1 * (right - left)
         near_end = min(right - t, t - left) < margin
         if near_end and (stalled or t >= right or t <= left):
-            t, near_end = (
-                (right - margin if abs(t - right) < abs(t - left) else left + margin),
-                False,
-            )
+            t = right - margin if abs(t - right) < abs(t - left) else left + margin
+            near_end = False
         stalled = near_end
         point = evaluate(t)
         count += 1

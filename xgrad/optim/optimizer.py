@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from xgrad.backend.recording import refuse
-from xgrad.core.grad_mode import enable_grad
+from xgrad.core.modes import enable_grad
 from xgrad.core.tensor import Tensor
 from xgrad.ops import zeros_like
 from xgrad.optim.flat import FlatParameters, State, Update

@@ -202,10 +202,8 @@ def compare_fused(device: Device, dtype: str) -> list[FusedKernel]:
 def compare_kernel(what: str, device: Device, dtype: str) -> FusedKernel:
     """Compare a kernel of a device, by the name of its case, with its generic rule."""
     case = KERNEL_CASES[what]
-    kernel, rule = (
-        device.backend.kernels[case.kernel],
-        case.generic or OVERRIDABLE[case.kernel].generic,
-    )
+    kernel = device.backend.kernels[case.kernel]
+    rule = case.generic or OVERRIDABLE[case.kernel].generic
     try:
         with device.active():
             expected = _run(partial(rule, device.xp), case, device, dtype)

@@ -222,10 +222,8 @@ def _each(
 
     The results are arrays of the dtype of `x`.
     """
-    call, matrix = (
-        getattr(_mpmath(), function) if isinstance(function, str) else function,
-        _mpmath().matrix,
-    )
+    call = getattr(_mpmath(), function) if isinstance(function, str) else function
+    matrix = _mpmath().matrix
 
     def array(result: Any) -> np.ndarray:
         if not isinstance(result, matrix):

@@ -136,10 +136,8 @@ def _skipped(report: Report) -> Iterator[str]:
 def _fused(report: Report, verbose: bool) -> Iterator[str]:
     for device in dict.fromkeys(kernel.device for kernel in report.fused):
         kernels = [kernel for kernel in report.fused if kernel.device == device]
-        passed, exact = (
-            sum(kernel.passed for kernel in kernels),
-            sum(not kernel.error for kernel in kernels),
-        )
+        passed = sum(kernel.passed for kernel in kernels)
+        exact = sum(not kernel.error for kernel in kernels)
         yield (
             f"fused kernels on {device}: {passed} of {len(kernels)} match the generic rules,"
             f" {exact} bit-identical"

@@ -52,10 +52,8 @@ def distance(
         wrong = np.where(got == want, 0.0, np.inf)
         return wrong, wrong
     with np.errstate(all="ignore"):
-        wanted, wide = (
-            want.astype(dtype),
-            want.astype(np.clongdouble if dtype.kind == "c" else np.longdouble),
-        )
+        wanted = want.astype(dtype)
+        wide = want.astype(np.clongdouble if dtype.kind == "c" else np.longdouble)
         finite = np.isfinite(got) & np.isfinite(wanted)
         error = np.abs(got.astype(wide.dtype) - wide)
         magnitude = np.abs(wide) + extra

@@ -269,10 +269,8 @@ class Generator:
         xp, (rows, n) = providers.module("functions"), weights.shape
         bits = 62 - (rows * n).bit_length()
         parts = xp.astype(weights / xp.max(weights, axis=-1, keepdims=True) * 2.0**bits, int64)
-        totals, ends = (
-            xp.sum(parts, axis=-1, keepdims=True),
-            xp.cumulative_sum(xp.reshape(parts, (rows * n,))),
-        )
+        totals = xp.sum(parts, axis=-1, keepdims=True)
+        ends = xp.cumulative_sum(xp.reshape(parts, (rows * n,)))
         draws = xp.astype(
             self._uniform((rows, count), float64, 1.0, 0.0, weights.device, False) * totals, int64
         )

@@ -1,6 +1,9 @@
-"""Replacements for PyTorch and NumPy names, keywords and calls that xgrad lacks.
+"""Errors for names, keywords and calls of other libraries: they say what to write instead.
 
-Missing packages are also reported here.
+One table has the names; the page for users of PyTorch shows it, too. Names that Python or a search
+finds have no entry: misspellings, and names of another module or of a tensor (`suggestions`). The
+names of PyTorch that tensors do have are in `ops/torch_methods.py`. Missing packages are also
+reported here.
 """
 
 from __future__ import annotations
@@ -14,54 +17,196 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Expressions to write for names that a tensor lacks. Names that a module lacks are in
-#: `replacements`.
-ATTRIBUTES = {
-    "addmm": "x + a @ b",
-    "argwhere": "xgrad.nonzero(x)",
-    "broadcast_to": "x.expand(*shape)",
-    "byte": "x.astype(xgrad.uint8)",
-    "clamp_max": "x.clamp(max=limit)",
-    "clamp_min": "x.clamp(min=limit)",
-    "concat": "xgrad.concat([x, y])",
-    "conjugate": "x.conj()",
-    "copy": "x.clone()",
-    "cumulative_prod": "x.cumprod(dim)",
-    "cumulative_sum": "x.cumsum(dim)",
-    "det": "xgrad.linalg.det(x)",
-    "detach_": "x = x.detach()",
-    "equal": "(x == y).all()",
-    "erf": "xgrad.special.erf(x)",
-    "expand_dims": "x.unsqueeze(dim)",
-    "fill": "x.fill_(value)",
-    "get_device": "x.device",
-    "imag": "xgrad.imag(x)",
-    "index_add": "xgrad.ops.index_add",
-    "index_add_": "x = xgrad.ops.index_add(...)",
-    "inverse": "xgrad.linalg.inv(x)",
-    "is_cuda": "x.device.type == 'cuda'",
-    "lgamma": "xgrad.special.gammaln(x)",
-    "masked_select": "x[mask]",
-    "matrix_transpose": "x.mT",
-    "mv": "x @ v",
-    "nbytes": "x.size * x.element_size()",
-    "ndimension": "x.ndim",
-    "nelement": "x.size",
-    "nonzero": "xgrad.nonzero(x), which returns an index for each axis",
-    "normal_": "xgrad.nn.init.normal_(x)",
-    "permute_dims": "x.permute(*dims)",
-    "ptp": "x.max() - x.min()",
-    "real": "xgrad.real(x)",
-    "repeat": "x.tile(*dims) for PyTorch's, xgrad.repeat(x, repeats) for NumPy's",
-    "short": "x.astype(xgrad.int16)",
-    "sort": "xgrad.sort(x), and xgrad.argsort(x) for the indices",
-    "split": "slices of x, or x.unbind(dim)",
-    "take": "xgrad.take(x, indices, axis=axis)",
-    "take_along_dim": "xgrad.take_along_axis(x, indices, axis=dim)",
-    "trace": "xgrad.linalg.trace(x)",
-    "type": "x.astype(dtype), or x.dtype",
-    "uniform_": "xgrad.nn.init.uniform_(x)",
-    "unique": "xgrad.unique_values(x)",
+#: Expressions to write for names that a tensor, xgrad or one of its modules lacks, by owner.
+NAMES: dict[str, dict[str, str]] = {
+    "Tensor": {
+        "addmm": "x + a @ b",
+        "argwhere": "xgrad.nonzero(x)",
+        "broadcast_to": "x.expand(*shape)",
+        "byte": "x.astype(xgrad.uint8)",
+        "clamp_max": "x.clamp(max=limit)",
+        "clamp_min": "x.clamp(min=limit)",
+        "concat": "xgrad.concat([x, y])",
+        "conjugate": "x.conj()",
+        "copy": "x.clone()",
+        "cumulative_prod": "x.cumprod(dim)",
+        "cumulative_sum": "x.cumsum(dim)",
+        "det": "xgrad.linalg.det(x)",
+        "detach_": "x = x.detach()",
+        "equal": "(x == y).all()",
+        "erf": "xgrad.special.erf(x)",
+        "expand_dims": "x.unsqueeze(dim)",
+        "fill": "x.fill_(value)",
+        "get_device": "x.device",
+        "imag": "xgrad.imag(x)",
+        "index_add": "xgrad.ops.index_add",
+        "index_add_": "x = xgrad.ops.index_add(...)",
+        "inverse": "xgrad.linalg.inv(x)",
+        "is_cuda": "x.device.type == 'cuda'",
+        "lgamma": "xgrad.special.gammaln(x)",
+        "masked_select": "x[mask]",
+        "matrix_transpose": "x.mT",
+        "mv": "x @ v",
+        "nbytes": "x.size * x.element_size()",
+        "ndimension": "x.ndim",
+        "nelement": "x.size",
+        "nonzero": "xgrad.nonzero(x), which returns an index for each axis",
+        "normal_": "xgrad.nn.init.normal_(x)",
+        "permute_dims": "x.permute(*dims)",
+        "ptp": "x.max() - x.min()",
+        "real": "xgrad.real(x)",
+        "repeat": "x.tile(*dims) for PyTorch's, xgrad.repeat(x, repeats) for NumPy's",
+        "short": "x.astype(xgrad.int16)",
+        "sort": "xgrad.sort(x), and xgrad.argsort(x) for the indices",
+        "split": "slices of x, or x.unbind(dim)",
+        "take": "xgrad.take(x, indices, axis=axis)",
+        "take_along_dim": "xgrad.take_along_axis(x, indices, axis=dim)",
+        "trace": "xgrad.linalg.trace(x)",
+        "type": "x.astype(dtype), or x.dtype",
+        "uniform_": "xgrad.nn.init.uniform_(x)",
+        "unique": "xgrad.unique_values(x)",
+    },
+    "xgrad": {
+        "FloatTensor": "xgrad.tensor(data, dtype=xgrad.float32)",
+        "LongTensor": "xgrad.tensor(data, dtype=xgrad.int64)",
+        "absolute": "xgrad.abs",
+        "amax": "xgrad.max",
+        "amin": "xgrad.min",
+        "arccos": "xgrad.acos",
+        "arccosh": "xgrad.acosh",
+        "arcsin": "xgrad.asin",
+        "arcsinh": "xgrad.asinh",
+        "arctan": "xgrad.atan",
+        "arctan2": "xgrad.atan2",
+        "arctanh": "xgrad.atanh",
+        "argwhere": "xgrad.nonzero",
+        "around": "xgrad.round",
+        "array": "xgrad.asarray",
+        "array_equal": "xgrad.all(x1 == x2)",
+        "as_tensor": "xgrad.asarray",
+        "asanyarray": "xgrad.asarray",
+        "ascontiguousarray": "xgrad.asarray",
+        "average": "xgrad.mean",
+        "bitwise_not": "xgrad.bitwise_invert",
+        "bmm": "xgrad.matmul",
+        "bool_": "xgrad.bool",
+        "byte": "xgrad.uint8",
+        "cat": "xgrad.concat",
+        "cdouble": "xgrad.complex128",
+        "cfloat": "xgrad.complex64",
+        "clamp": "xgrad.clip",
+        "column_stack": "xgrad.stack(arrays, axis=1) or xgrad.concat(arrays, axis=1)",
+        "compile": "xgrad.capture",
+        "concatenate": "xgrad.concat",
+        "conjugate": "xgrad.conj",
+        "copy": "xgrad.asarray(x, copy=True), or x.clone()",
+        "cuda": "xgrad.devices(), which lists the devices that can be used",
+        "cumprod": "xgrad.cumulative_prod",
+        "cumsum": "xgrad.cumulative_sum",
+        "div": "xgrad.divide",
+        "dot": "xgrad.matmul",
+        "double": "xgrad.float64",
+        "dsmm": "xgrad.matmul",
+        "eq": "xgrad.equal",
+        "fabs": "xgrad.abs",
+        "fix": "xgrad.trunc",
+        "flatnonzero": "xgrad.nonzero(xgrad.reshape(x, (-1,)))",
+        "flatten": "xgrad.reshape(x, (-1,)), or x.flatten()",
+        "fliplr": "xgrad.flip(x, axis=1)",
+        "flipud": "xgrad.flip(x, axis=0)",
+        "float": "xgrad.float32",
+        "float_power": "xgrad.pow",
+        "from_numpy": "xgrad.asarray",
+        "func": "xgrad.grad, xgrad.vjp, xgrad.jvp, xgrad.jacobian or xgrad.hessian",
+        "gather": "xgrad.take_along_axis(x, indices, axis=axis)",
+        "ge": "xgrad.greater_equal",
+        "ger": "xgrad.linalg.outer",
+        "get_rng_state": "xgrad.random.get_state",
+        "gt": "xgrad.greater",
+        "hstack": "xgrad.concat(arrays, axis=1)",
+        "identity": "xgrad.eye",
+        "igamma": "xgrad.special.gammainc",
+        "igammac": "xgrad.special.gammaincc",
+        "index_select": "xgrad.take(x, indices, axis=axis)",
+        "inference_mode": "xgrad.no_grad",
+        "inner": "xgrad.vecdot",
+        "int": "xgrad.int32",
+        "int_": "xgrad.int64",
+        "intp": "xgrad.int64",
+        "inverse": "xgrad.linalg.inv",
+        "invert": "xgrad.bitwise_invert",
+        "is_tensor": "isinstance(x, xgrad.Tensor)",
+        "jit": "xgrad.capture",
+        "le": "xgrad.less_equal",
+        "left_shift": "xgrad.bitwise_left_shift",
+        "lgamma": "xgrad.special.gammaln",
+        "logdet": "xgrad.linalg.slogdet",
+        "long": "xgrad.int64",
+        "lt": "xgrad.less",
+        "masked_select": "x[mask]",
+        "mgrid": "xgrad.meshgrid",
+        "mm": "xgrad.matmul",
+        "mod": "xgrad.remainder",
+        "movedim": "xgrad.moveaxis",
+        "mul": "xgrad.multiply",
+        "mv": "xgrad.matmul",
+        "mvlgamma": "xgrad.special.multigammaln",
+        "ndarray": "xgrad.Tensor",
+        "ne": "xgrad.not_equal",
+        "neg": "xgrad.negative",
+        "numel": "x.size",
+        "permute": "xgrad.permute_dims",
+        "pinverse": "xgrad.linalg.pinv",
+        "power": "xgrad.pow",
+        "promote_types": "xgrad.result_type",
+        "rand_like": "xgrad.random.rand(x.shape)",
+        "randn_like": "xgrad.random.randn(x.shape)",
+        "range": "xgrad.arange",
+        "ravel": "xgrad.reshape(x, (-1,)), or x.ravel()",
+        "repeat_interleave": "xgrad.repeat",
+        "right_shift": "xgrad.bitwise_right_shift",
+        "rint": "xgrad.round",
+        "row_stack": "xgrad.concat(arrays, axis=0)",
+        "seed": "xgrad.manual_seed",
+        "set_default_device": "xgrad.default_device, a context manager",
+        "set_grad_enabled": "xgrad.no_grad or xgrad.enable_grad, context managers",
+        "set_rng_state": "xgrad.random.set_state",
+        "sgn": "xgrad.sign",
+        "short": "xgrad.int16",
+        "single": "xgrad.float32",
+        "sub": "xgrad.subtract",
+        "t": "xgrad.matrix_transpose",
+        "take_along_dim": "xgrad.take_along_axis",
+        "transpose": "xgrad.permute_dims, or xgrad.matrix_transpose",
+        "true_divide": "xgrad.divide",
+        "unbind": "xgrad.unstack",
+        "unique": "xgrad.unique_values",
+        "unsqueeze": "xgrad.expand_dims",
+        "utils": (
+            "xgrad.data for torch.utils.data, or xgrad.autograd.checkpoint for"
+            " torch.utils.checkpoint"
+        ),
+        "vdot": "xgrad.vecdot",
+        "vstack": "xgrad.concat(arrays, axis=0)",
+    },
+    "xgrad.autograd": {
+        "Variable": "xgrad.tensor(data, requires_grad=True)",
+        "functional": (
+            "xgrad.jacobian(f)(x), xgrad.hessian(f)(x), xgrad.vjp(f, x) or xgrad.jvp(f, (x,),"
+            " (tangent,))"
+        ),
+    },
+    "xgrad.random": {
+        "default_rng": "xgrad.random.Generator",
+        "get_rng_state": "xgrad.random.get_state",
+        "integers": "xgrad.random.randint",
+        "normal_": "xgrad.nn.init.normal_",
+        "permutation": "xgrad.random.randperm",
+        "random": "xgrad.random.rand",
+        "seed": "xgrad.manual_seed",
+        "set_rng_state": "xgrad.random.set_state",
+        "standard_normal": "xgrad.random.randn",
+    },
 }
 
 #: Keywords of PyTorch and NumPy, with their counterparts in xgrad.
@@ -76,7 +221,7 @@ KEYWORDS = {
 
 #: The form of a function with a custom derivative, which replaces PyTorch's ``forward(ctx, x)`` and
 #: ``F.apply(x)``.
-FUNCTION = """
+FUNCTION_FORM = """
     def forward(xp, x): return x * x
     def backward(xp, g, x): return 2 * g * x  # the names of parameters select what is saved for it
 and call an instance, f = {name}(); f(x)"""
@@ -93,10 +238,12 @@ class MissingNameError(AttributeError):
 
     def __str__(self) -> str:
         owner, name = self.args
-        if owner == "Tensor":
-            return f"'Tensor' object has no attribute {name!r}: write {ATTRIBUTES[name]}"
-        instead = import_module("xgrad.support.replacements").instead(owner, name)
-        return f"module {owner!r} has no attribute {name!r}{instead}"
+        what = "'Tensor' object" if owner == "Tensor" else f"module {owner!r}"
+        if (expression := NAMES.get(owner, {}).get(name)) is not None:
+            advice = f": write {expression}"
+        else:
+            advice = import_module("xgrad.support.suggestions").suggestion(owner, name)
+        return f"{what} has no attribute {name!r}{advice}"
 
 
 class _Missing:
@@ -125,7 +272,7 @@ class HintedTensor(metaclass=_TensorType):
     """Last base class of `Tensor`, which raises errors with replacements for missing attributes."""
 
     __slots__ = ()
-    locals().update({name: _Missing(name) for name in ATTRIBUTES})
+    locals().update({name: _Missing(name) for name in NAMES["Tensor"]})
 
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if hasattr(type(self), name)]

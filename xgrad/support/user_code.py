@@ -43,8 +43,8 @@ class _NumpyWarnings:
         return True
 
 
-# Any `match` method will do. The filter stands before those of the command line, and after those
-# that are set later.
+# Any `match` method will do. The filter stands before the filters of the command line, and after
+# those that are set later.
 _filters: Any = warnings.filters
 _filters.insert(0, ("ignore", _NumpyWarnings(), RuntimeWarning, None, 0))
 

@@ -179,10 +179,8 @@ class TensorBoard(Callback):
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._writer, self.folder = (
-            import_optional("tensorboardX", "tensorboard").SummaryWriter,
-            folder,
-        )
+        self._writer = import_optional("tensorboardX", "tensorboard").SummaryWriter
+        self.folder = folder
 
     def on_fit_start(self, trainer: Trainer) -> None:
         # the file name must differ from the file of an earlier `fit`
@@ -220,10 +218,8 @@ class Progress(Callback):
     """
 
     def __init__(self, unit: str = "samples") -> None:
-        self.unit, self.options = (
-            unit,
-            {"leave": False, "dynamic_ncols": True, "mininterval": 0, "miniters": 1},
-        )
+        self.unit = unit
+        self.options = {"leave": False, "dynamic_ncols": True, "mininterval": 0, "miniters": 1}
         self.bar: Any = None
 
     def on_epoch_start(self, trainer: Trainer) -> None:

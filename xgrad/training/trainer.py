@@ -12,7 +12,7 @@ from xgrad import ops, random
 from xgrad.amp import GradScaler, autocast
 from xgrad.capture import capture as captured
 from xgrad.core.dtypes import float64
-from xgrad.core.grad_mode import no_grad
+from xgrad.core.modes import no_grad
 from xgrad.core.tensor import Tensor
 from xgrad.data.loader import DataLoader, continued_after_errors
 from xgrad.distributed import Communicator, DataParallel
@@ -167,11 +167,9 @@ class Trainer:
         self.ranks = parallel.communicator if parallel else Communicator()
         self.model = self.eval_model = model
         self.optimizer, self.scheduler, self.callbacks = optimizer, scheduler, callbacks
-        self.train_loader, self.validation_loader, self.capture = (
-            train_loader,
-            validation_loader,
-            capture,
-        )
+        self.train_loader = train_loader
+        self.validation_loader = validation_loader
+        self.capture = capture
         self.device = device = next(model.parameters()).device
         self.scaler = scaler = GradScaler(device, enabled=amp)
         functions = dict(metrics or {})
@@ -275,10 +273,8 @@ class Trainer:
             validation = (
                 {} if self.validation_loader is None else self.evaluate(self.validation_loader)
             )
-            epoch, is_captured = (
-                len(self.history) + 1,
-                getattr(self.captured, "refusal", "") is None,
-            )
+            epoch = len(self.history) + 1
+            is_captured = getattr(self.captured, "refusal", "") is None
             times = {
                 "train_seconds": trained - resumed,
                 "validation_seconds": time.perf_counter() - trained,
@@ -302,10 +298,8 @@ class Trainer:
         self.eval_model.eval()
         totals, count = self._zeros(), 0
         for inputs, targets in islice(loader, self.ranks.rank, None, self.ranks.size):
-            totals, count = (
-                self.eval_step(self.eval_model, inputs, targets, *totals),
-                count + len(targets),
-            )
+            totals = self.eval_step(self.eval_model, inputs, targets, *totals)
+            count = count + len(targets)
         return self.means(*self.ranks.sums(totals, count, "Trainer.evaluate"))
 
     def means(self, totals: Totals, count: int) -> dict[str, float]:
@@ -344,11 +338,9 @@ class Trainer:
         load_or_restore("Trainer.load_state_dict", self._load, state, self.state_dict())
 
     def _load(self, state: Mapping[str, Any]) -> None:
-        position, history, timing = (
-            dict(state["position"]),
-            list(state["history"]),
-            list(state["timing"]),
-        )
+        position = dict(state["position"])
+        history = list(state["history"])
+        timing = list(state["timing"])
         totals = tuple(x.to(self.device, dtype=float64) for x in state["totals"])
         if [x.shape for x in totals] != [()] * len(self.names) or any(
             tuple(line) != self.columns for line in history
@@ -380,12 +372,10 @@ class Trainer:
         for name, callback in callbacks.items():
             callback.load_state_dict(state["callbacks"][name])
         self.train_loader.load_state_dict(state["loader"])
-        self.steps, self.seconds, self.history, self.timing = (
-            position["steps"],
-            position["seconds"],
-            history,
-            timing,
-        )
+        self.steps = position["steps"]
+        self.seconds = position["seconds"]
+        self.history = history
+        self.timing = timing
         # Rank 0 has the sums of all ranks.
         self.totals, self.samples = (
             (self._zeros(), 0) if self.ranks.rank else (totals, position["samples"])

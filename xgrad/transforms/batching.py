@@ -24,7 +24,7 @@ from xgrad.backend.recording import as_arrays, check_true
 from xgrad.backend.wrapping import ArrayType, LazyNamespace, define_operators
 from xgrad.core import providers
 from xgrad.core.function import Function
-from xgrad.core.grad_mode import enable_grad, is_grad_enabled, no_grad
+from xgrad.core.modes import enable_grad, is_grad_enabled, no_grad
 from xgrad.core.tensor import Tensor, from_array, from_placement
 from xgrad.ops import asarray, broadcast_to, index_add, moveaxis
 from xgrad.support.scopes import Scope
@@ -211,10 +211,8 @@ def call(name: str, function: Callable[..., Any], *args: Any, **options: Any) ->
                 " from the function"
             )
     if levels > 1:  # rules got indexing keys from a graph around the call
-        args, options = (
-            _in_batch(batch, args),
-            dict(zip(options, _in_batch(batch, [*options.values()]), strict=True)),
-        )
+        args = _in_batch(batch, args)
+        options = dict(zip(options, _in_batch(batch, [*options.values()]), strict=True))
         arrays = [*operands(args), *operands(options.values())]
     batched, mode = any(x.batched for x in arrays), intercepting.get()
     try:
@@ -389,11 +387,9 @@ class BatchingDevice(Device):
     def _make(cls, level: int, root: Device) -> BatchingDevice:
         self = object.__new__(cls)
         self.level, self.root, self.type, self.index = level, root, root.type, root.index
-        self.backend, self.array_type, self.floats = (
-            BatchingBackend(self),
-            BatchedArray,
-            root.floats,
-        )
+        self.backend = BatchingBackend(self)
+        self.array_type = BatchedArray
+        self.floats = root.floats
         self.xp = BatchingNamespace(self, root.xp, providers.module("functions"))
         self.device_context, self.native = None, None
         self.placements = Placements(self)

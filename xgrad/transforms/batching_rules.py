@@ -272,10 +272,8 @@ def _as_matrix(x: Any, rows: list[int], columns: list[int]) -> Tensor:
 
     Each of the two combines several axes.
     """
-    lead, shape = (
-        tuple(range(x.batched)),
-        [math.prod([x.shape[a] for a in part]) for part in (rows, columns)],
-    )
+    lead = tuple(range(x.batched))
+    shape = [math.prod([x.shape[a] for a in part]) for part in (rows, columns)]
     moved = xp.permute_dims(x.tensor, (*lead, *[a + len(lead) for a in rows + columns]))
     return xp.reshape(moved, (*moved.shape[: len(lead)], *shape))
 

@@ -12,8 +12,8 @@ from xgrad.backend.device import batching
 from xgrad.core.backward_spec import BackwardSpec
 from xgrad.core.dtypes import SCALARS
 from xgrad.core.function import Function
-from xgrad.core.grad_mode import enable_grad, is_grad_enabled
 from xgrad.core.graph import Edge, Leaf, Node, clock, record
+from xgrad.core.modes import enable_grad, is_grad_enabled
 from xgrad.core.tensor import Tensor, from_placement
 from xgrad.ops import asarray, eye, ones_like, reshape, stack, zeros, zeros_like
 from xgrad.support.hints import shown
@@ -237,10 +237,8 @@ class TransformCall:
 
     def check_real(self, path: str, out: Tensor) -> None:
         if out.dtype.kind != "f":
-            at, hint = (
-                f" at {path}" if path else "",
-                "take real and imag apart" if out.dtype.kind == "c" else "cast it",
-            )
+            at = f" at {path}" if path else ""
+            hint = "take real and imag apart" if out.dtype.kind == "c" else "cast it"
             raise TypeError(
                 f"{self.title}: expected a real floating result of the function{at}, got"
                 f" {out.dtype}: {hint}"

@@ -9,9 +9,8 @@ from xgrad.backend.device import Device, batching
 from xgrad.backend.recording import as_arrays, broadcast_number, run_array_code
 from xgrad.core.engine import run_backward
 from xgrad.core.function import Function
-from xgrad.core.grad_mode import is_grad_enabled
 from xgrad.core.graph import Edge
-from xgrad.core.precision import autocast_dtypes
+from xgrad.core.modes import autocast_dtypes, is_grad_enabled
 from xgrad.core.tensor import Tensor, from_array, from_placement
 from xgrad.random.generator import replaying
 from xgrad.support.scopes import Scope
@@ -72,12 +71,10 @@ class _Segment:
     edges: list[Edge]  # of tensors that it uses besides its arguments
 
     def __init__(self, title: str, fn: OfTensors, tensors: list[Tensor]) -> None:
-        self.title, self.fn, self.dtypes, self.batch = (
-            title,
-            fn,
-            autocast_dtypes.get(),
-            batching.get(),
-        )
+        self.title = title
+        self.fn = fn
+        self.dtypes = autocast_dtypes.get()
+        self.batch = batching.get()
         self.others = [None if x.dtype.kind in "fc" else x for x in tensors]
 
     def run(self, floating: list[Tensor]) -> TransformCall:

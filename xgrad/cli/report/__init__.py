@@ -178,10 +178,8 @@ def read(name: str, folder: Path, color: str, data: str | None) -> Run:
         raise UsageError(
             f"expected a network for images and classes of {config['dataset']} in {folder}"
         )
-    result.split, result.predicted = (
-        images.test,
-        probabilities(model, scaling(images.test.images, device)),
-    )
+    result.split = images.test
+    result.predicted = probabilities(model, scaling(images.test.images, device))
     return result
 
 

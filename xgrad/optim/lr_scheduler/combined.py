@@ -28,7 +28,7 @@ class _Combined(LRScheduler):
                 )
             if scheduler.optimizer is not optimizer:
                 raise ValueError(
-                    f"{name}: expected schedulers of one optimizer, got that of another at {i}"
+                    f"{name}: expected schedulers of one optimizer, got another optimizer at {i}"
                 )
         super().__init__(optimizer)
 

@@ -109,10 +109,8 @@ class StepLR(Multiplied):
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
-        self.step_size, self.gamma = (
-            count("StepLR", "step_size", step_size, 1),
-            number("StepLR", "gamma", gamma),
-        )
+        self.step_size = count("StepLR", "step_size", step_size, 1)
+        self.gamma = number("StepLR", "gamma", gamma)
         super().__init__(optimizer, last_epoch)
 
     def ratio(self, epoch: int) -> float:

@@ -103,10 +103,8 @@ class OneCycleLR(LRScheduler):
                 "OneCycleLR: expected anneal_strategy 'cos' or 'linear', got"
                 f" {shown(anneal_strategy)}"
             )
-        rise, self.anneal_strategy = (
-            fraction("OneCycleLR", "pct_start", pct_start) * total_steps,
-            anneal_strategy,
-        )
+        rise = fraction("OneCycleLR", "pct_start", pct_start) * total_steps
+        self.anneal_strategy = anneal_strategy
         highs = numbers("OneCycleLR", "max_lr", max_lr, optimizer)
         low_momenta = numbers("OneCycleLR", "base_momentum", base_momentum, optimizer)
         high_momenta = numbers("OneCycleLR", "max_momentum", max_momentum, optimizer)

@@ -75,16 +75,12 @@ class ReduceLROnPlateau(LRScheduler):
             )
         self.mode, self.factor, self.threshold_mode = mode, factor, threshold_mode
         self.threshold, self.eps = number(name, "threshold", threshold), number(name, "eps", eps)
-        self.patience, self.cooldown = (
-            count(name, "patience", patience),
-            count(name, "cooldown", cooldown),
-        )
+        self.patience = count(name, "patience", patience)
+        self.cooldown = count(name, "cooldown", cooldown)
         self.min_lrs = numbers(name, "min_lr", min_lr, optimizer)
-        self.best, self.num_bad_epochs, self.cooldown_counter = (
-            math.inf if mode == "min" else -math.inf,
-            0,
-            0,
-        )
+        self.best = math.inf if mode == "min" else -math.inf
+        self.num_bad_epochs = 0
+        self.cooldown_counter = 0
         super().__init__(optimizer)
 
     def get_lr(self) -> list[float]:

@@ -98,10 +98,8 @@ def device_summary(report: Report, device: str) -> Iterator[str]:
     """Yield the results of one device, a line for each part."""
     pairs = [(op, error) for op in report.ops for error in op.cells if error.device == device]
     if pairs:
-        skipped, failed = (
-            sum(device in op.skipped for op in report.ops),
-            sum(not error.passed for _, error in pairs),
-        )
+        skipped = sum(device in op.skipped for op in report.ops)
+        failed = sum(not error.passed for _, error in pairs)
         yield f"{len(report.ops) - skipped} op cases compared" + (
             f", {skipped} skipped" * bool(skipped)
         )

@@ -9,27 +9,17 @@ step has the bits of the eager one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
-from functools import cache, wraps
+from functools import wraps
 from typing import Any, TypeVar
 
+from xgrad.backend.device import Device
 from xgrad.core import providers
 from xgrad.core.dtypes import float16, float32, standard
+from xgrad.core.function import Function
+from xgrad.core.modes import autocast_dtypes
 from xgrad.core.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-#: The dtype of matrix products by type of device, in this thread or task; None without any.
-autocast_dtypes: ContextVar[Mapping[str, Any] | None] = ContextVar("xgrad_autocast", default=None)
-
-
-@cache
-def autocast_mode(types: frozenset[tuple[str, Any]]) -> Mapping[str, Any] | None:
-    """Return a value of `autocast_dtypes`.
-
-    Equal settings have the same object, since captured steps compare it.
-    """
-    return dict(types) or None
 
 
 def cast_inputs(
@@ -102,6 +92,21 @@ def _is_autocast(values: Sequence[Any]) -> bool:
     return dtypes is not None and any(
         x.device.type in dtypes for x in values if hasattr(x, "_placement")
     )
+
+
+def computes_in_float32(
+    function: Function, inputs: Sequence[Any], device: Device, mixed: bool
+) -> bool:
+    """Return whether an op declared `upcast` computes these inputs in float32.
+
+    They are then of float16 alone, and `mixed` if there are numbers of several kinds among them.
+    Matrix products stay in float16 where they are fast, or where `autocast` asks for it.
+    """
+    if not are_half(inputs) or (mixed and function.scipy_promotion):
+        return False
+    if function.autocast != "narrow":
+        return True
+    return not device.root.backend.fast_float16 and autocast_dtypes.get() is None
 
 
 def are_half(values: Sequence[Any]) -> bool:

@@ -1,14 +1,21 @@
-"""Whether ops are recorded, in this thread or task."""
+"""The modes of a thread or task: whether ops are recorded, and the dtypes of autocast.
+
+`xgrad.amp.autocast` sets the latter; `ops/precision.py` has what it does to the inputs of ops.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from functools import cache
 from typing import Any, Self
 
 from xgrad.support.scopes import Mode
 
 grad_enabled: ContextVar[bool] = ContextVar("xgrad_grad_enabled", default=True)
+
+#: The dtype of matrix products by type of device; None without any.
+autocast_dtypes: ContextVar[Mapping[str, Any] | None] = ContextVar("xgrad_autocast", default=None)
 
 
 class _GradMode(Mode[bool]):
@@ -62,3 +69,12 @@ def is_grad_enabled() -> bool:
     True
     """
     return grad_enabled.get()
+
+
+@cache
+def autocast_mode(types: frozenset[tuple[str, Any]]) -> Mapping[str, Any] | None:
+    """Return a value of `autocast_dtypes`.
+
+    Equal settings have the same object, since captured steps compare it.
+    """
+    return dict(types) or None

@@ -1,0 +1,79 @@
+"""Softmax and its logarithm, with derivatives in closed form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xgrad.backend.overridable import overridable
+from xgrad.core.dtypes import FLOATING
+from xgrad.ops.declare import derivative
+
+Axis = int | tuple[int, ...] | None
+
+
+@overridable
+def _softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
+    return out * (g - xp.sum(g * out, axis=axis, keepdims=True))
+
+
+@derivative(_softmax_gradient, lowest=FLOATING, highest=FLOATING, autocast="wide", upcast=True)
+def softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
+    """Return exponentials, scaled to a sum of 1 along axes, without overflow.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape with at least one axis, which may be empty.
+    axis : int, tuple of int or None, default -1
+        The axes along which the result sums to 1.
+
+    Returns
+    -------
+    Tensor
+        Same shape as `x`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.functional.softmax(xgrad.asarray([1e4, 1e4]))
+    Tensor([0.5, 0.5])
+    """
+    if 0 in x.shape:
+        return x - xp.sum(x, axis=axis, keepdims=True)  # empty; an invalid axis raises
+    e = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
+    return e / xp.sum(e, axis=axis, keepdims=True)
+
+
+@overridable
+def _log_softmax_gradient(xp: Any, g: Any, out: Any, axis: Axis) -> Any:
+    return g - xp.exp(out) * xp.sum(g, axis=axis, keepdims=True)
+
+
+@derivative(_log_softmax_gradient, lowest=FLOATING, highest=FLOATING, autocast="wide", upcast=True)
+def log_softmax(xp: Any, x: Any, /, *, axis: Axis = -1) -> Any:
+    """Return the logarithm of `softmax`, without overflow or loss of small probabilities.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape with at least one axis, which may be empty.
+    axis : int, tuple of int or None, default -1
+        The axes along which probabilities sum to 1.
+
+    Returns
+    -------
+    Tensor
+        Same shape as `x`. Infinity gives NaN, and finite elements beside it give minus infinity, as
+        in SciPy.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.nn.functional.log_softmax(xgrad.asarray([0.0, 1e4]))
+    Tensor([-10000.,      0.])
+    """
+    if 0 in x.shape:
+        return x - xp.sum(x, axis=axis, keepdims=True)  # empty; an invalid axis raises
+    top = xp.max(x, axis=axis, keepdims=True)
+    x = x - xp.where(xp.isfinite(top), top, 0)  # inf - inf would make everything NaN
+    return x - xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=True))
