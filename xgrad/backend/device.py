@@ -11,7 +11,8 @@ from xgrad.backend import Backend, DeviceError
 from xgrad.backend.registry import PlugInErrors, device_count, open_backend
 from xgrad.support.hints import shown
 
-#: The `Interceptor` of op calls in this thread or task, such as a recorder or anomaly detection.
+#: The `Interceptor` of op calls in this thread or task, such as anomaly detection. A captured step
+#: sets one, too, beside its recorder, so that ops look for a recorder only then.
 intercepting: ContextVar[Interceptor | None] = ContextVar("xgrad_intercepting", default=None)
 #: The innermost call of `vmap` in this thread or task: see `xgrad.transforms.batching`.
 batching: ContextVar[Any] = ContextVar("xgrad_batching", default=None)

@@ -1,4 +1,13 @@
-"""Values that recorded calls save for backward, and their use in derivative rules."""
+"""Values that recorded calls save for backward, and their use in derivative rules.
+
+The names of a rule's parameters say what is saved for it. They become the source of two kinds of
+functions, which are compiled once for each op and set of inputs that need a gradient. For
+``multiply(x1, x2)``, where x1 is a constant, the rule of x2 is ``lambda g, x1: g * x1``. Then
+
+- ``save`` is ``lambda out, raws, inputs, options, residual, edges: (raws[0], weak(inputs[0]),
+  edges[0], edges[1])``;
+- the call of the rule is ``lambda g, xp, saved, into: rule(g, saved[0])``.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +27,10 @@ _ATTRIBUTES = ("shape", "device")
 
 
 def reads(op: Op, rule: Rule) -> dict[str, str]:
-    """Return a rule's parameters, each with the form of its argument; TypeError for an unknown one.
+    """Return a rule's parameters, each with a template of its argument in the source of a call.
 
-    The form is ``"{}"``, or ``"name={}"`` for a parameter that takes no positional argument.
+    It is ``"{}"``, or ``"name={}"`` for a parameter that takes no positional argument. TypeError is
+    raised for a name that neither the op nor the engine knows.
     """
     positional, keywords, *_ = parameters(rule)
     names = dict.fromkeys(positional, "{}") | {name: f"{name}={{}}" for name in keywords}
@@ -36,19 +46,27 @@ def reads(op: Op, rule: Rule) -> dict[str, str]:
 class BackwardSpec:
     """The saved values of a node and the rules it runs, for one set of inputs with gradients.
 
-    - ``save(out, raws, inputs, options, residual, edges)`` returns the saved tuple of a call: see
-      `Node`.
-    - `first` is the index of the first edge in it.
+    - ``save(out, raws, inputs, options, residual, edges)`` returns the saved tuple of a call. It
+      has the values for the rules, one for each of `saved_roles`; weak references to the inputs
+      among them that are `constants`; and, from `first_edge` on, an edge or None for each input.
     - ``vjp_calls`` has for each wanted input the index of its edge, a callable ``(g, xp, saved,
       into)`` that runs its rule, and whether the rule can write to `into`; if `joint_backward`,
       there is one rule for all inputs.
     - Where the result is complex and the op holomorphic, each rule gets the conjugate of the
       gradient, and its result is conjugated: see `Function`.
     - `saved_roles` has the origin of each value: the number of an input, "all" inputs, "out",
-      "residual", or None. `constants` are the inputs among them that need no gradient.
+      "residual", or None. `constants` are the inputs among them that need no gradient, by number.
     """
 
-    __slots__ = ("constants", "first", "joint_backward", "op", "save", "saved_roles", "vjp_calls")
+    __slots__ = (
+        "constants",
+        "first_edge",
+        "joint_backward",
+        "op",
+        "save",
+        "saved_roles",
+        "vjp_calls",
+    )
 
     def __init__(self, op: Op, wanted: Sequence[bool], conjugates: bool = False) -> None:
         self.op, self.joint_backward = op, op.joint_backward
@@ -70,21 +88,24 @@ class BackwardSpec:
         self.constants = [
             role for role in self.saved_roles if type(role) is int and not wanted[role]
         ]
-        self.first = len(values) + len(self.constants)
+        self.first_edge = len(values) + len(self.constants)
         self.save = _saver(op, values, self.constants)
         sources = {name: f"saved[{i}]" for i, name in enumerate(values)}
-        form = "rule({})"
+        call = "rule({})"
         if conjugates:
-            sources, form = sources | {"g": "conj(xp, g)", "into": "None"}, "conj(xp, rule({}))"
+            sources |= {"g": "conj(xp, g)", "into": "None"}
+            call = "conj(xp, rule({}))"
         self.vjp_calls = []
         for i, rule, names in calls:
-            arguments = [how.format(sources.get(name, name)) for name, how in names.items()]
-            code = form.format(", ".join(arguments))
+            arguments = [
+                template.format(sources.get(name, name)) for name, template in names.items()
+            ]
+            code = call.format(", ".join(arguments))
             run = _compiled("g, xp, saved, into", code, rule=rule, conj=_conj)
-            self.vjp_calls.append((self.first + i, run, "into" in names and not conjugates))
+            self.vjp_calls.append((self.first_edge + i, run, "into" in names and not conjugates))
 
     def tensors(self, node: Node) -> list[Any]:
-        """Return a node's saved values for a recorded pass: arrays as tensors, with their edges."""
+        """Return a node's saved values for `create_graph`: arrays as tensors, with their edges."""
         return [
             _as_tensor(node, role, value)
             for role, value in zip(self.saved_roles, node.saved or (), strict=False)

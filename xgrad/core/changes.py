@@ -1,9 +1,13 @@
 """Changes of values that the graph may have saved: who marks them, and who reads the marks.
 
 A node saves values for its rules. Afterwards ``.data``, writes under `no_grad`, optimizers and
-replays of captured steps may change the tensors that had these values. Each of them calls
-`mark_changed`. A backward pass calls `check_unchanged` for each node that is older than the last
-change: nothing else reads the marks.
+replays of captured steps may change the tensors that had these values. Each of them takes a time
+from `Clock.change`, and calls `mark_changed`. A backward pass calls `check_unchanged` for each node
+that is older than the last change.
+
+The marks are ``_changed`` of tensors and `changed` of their edges, both by `mark_changed`; `moved`
+of leaves, by `Leaf.accept`; and `changed` of packed parameters, by their updates and by replays.
+Captured steps compare marks before and after a step, to replay its changes.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from xgrad.core.graph import Leaf, Node, OutputEdge
 
-Tensor = Any  # from `tensor`, which imports no module of changes
+Tensor = Any  # a `tensor.Tensor`: that module is above this one
 
 #: Packed parameters by id, which updates change in place: each has a `buffer`, its `device`, and
 #: the time when it was `changed`.
@@ -52,7 +56,9 @@ def check_unchanged(node: Node) -> None:
         else [role for role in spec.saved_roles if type(role) is int]
     )
     stale = [names[i] for i in used if (edge := edges[i]) is not None and edge.changed > node.order]
-    for i, constant in zip(spec.constants, saved[len(spec.saved_roles) : spec.first], strict=True):
+    for i, constant in zip(
+        spec.constants, saved[len(spec.saved_roles) : spec.first_edge], strict=True
+    ):
         if constant is not None and getattr(constant(), "_changed", 0) > node.order:
             stale.append(names[i])
     if "out" in spec.saved_roles and node.changed > node.order:

@@ -53,12 +53,15 @@ def run_backward(
     pending: dict[Edge, Any] = {
         edge: g if create_graph else g._data for edge, g in gradients.items()
     }
+    # a heap; orders are unique, so that edges are never compared
     queue = sorted([(-edge.order, edge) for edge in gradients])
     replaced: list[Edge] = []  # inputs of which no value is left: see `Op.replaces`
     # edges with a pending gradient in an array made here, that nothing else sees
     owned: set[Edge] = set()
-    running = [True]  # emptied at the end: receivers lend arrays until then
-    grad_before, device = grad_enabled.get(), None
+    # emptied at the end of the pass: a receiver lends its array to one pass at a time
+    running = [True]
+    grad_before = grad_enabled.get()
+    device = None  # the device of the last node, in whose context the rules run
     context: Any = None
     try:
         grad_enabled.set(create_graph)
@@ -236,7 +239,7 @@ def _split_joint_gradients(node: Node, results: Any) -> list[tuple[int, Rule, bo
             f"{node.name}: backward returned {got}: expected an array or None for each of"
             f" {len(edges)}"
         )
-    indexed = enumerate(zip(edges, results, strict=True), node.spec.first)
+    indexed = enumerate(zip(edges, results, strict=True), node.spec.first_edge)
     return [
         (i, lambda *_, result=r: result, False)
         for i, (edge, r) in indexed
@@ -308,7 +311,7 @@ def _tensor(node: Edge, g: Any) -> Tensor:
 
 def _accumulate(leaves: list[tuple[Leaf, Any]]) -> None:
     """Add gradients to the ``.grad`` of leaves."""
-    recorder = recording.get()
+    recorder = recording.get()  # also after a refusal: gradients may be proxies from before
     with _lock:  # two threads may have gradients of one leaf
         for leaf, g in leaves:
             if recorder is not None:

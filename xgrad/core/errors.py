@@ -1,6 +1,6 @@
 """Errors that name the op and its arguments: what was expected, what was got, and what to do.
 
-The module is loaded at the first error: see `providers`.
+The module is loaded at the first error, or call with tensors of several devices: see `providers`.
 """
 
 from __future__ import annotations

@@ -4,6 +4,10 @@ They are the calls of one tensor, of two or more with one placement, and of a te
 `Function.__call__` without its general cases, with the same results. Other calls, and errors of
 kernels, take the slow path. One path for any number of inputs would make an addition 7 % slower:
 the paths of one and of two inputs are unrolled.
+
+A call that leaves a fast path runs its kernel again. So what is found out after the kernel, such as
+another dtype, must be rare. Within a `vmap`, whose interceptor sees all calls, there are no fast
+paths.
 """
 
 from __future__ import annotations
@@ -18,13 +22,14 @@ from xgrad.core.tensor import from_placement
 from xgrad.core.views import is_view, link
 
 _numbers = clock.numbers
-_recording = grad_enabled.get
+_records = grad_enabled.get
 _intercepting = intercepting.get
 _new = object.__new__
 _casting = autocast_dtypes.get
 
 
-_NONE: Any = {1: None, 2: None, 3: None}  # specs of ops without rules, which are not recorded
+#: In place of the specs of ops without rules, which are not recorded.
+_NO_SPECS: Any = {1: None, 2: None, 3: None}
 
 
 def unary_fast_path(function: Any) -> Callable[..., Any]:
@@ -53,7 +58,7 @@ def unary_fast_path(function: Any) -> Callable[..., Any]:
             out = kernel(a, **options) if options else kernel(a)
             if out.dtype is not placement.dtype:
                 raise LookupError
-            spec = None if edge is None or not _recording() else specs[1]
+            spec = None if edge is None or not _records() else specs[1]
         except Exception:
             pass  # the slow path meets the error again, and explains it
         else:
@@ -64,7 +69,9 @@ def unary_fast_path(function: Any) -> Callable[..., Any]:
             if spec is not None:
                 result._edge = node = Node()
                 node.saved = (
-                    spec.save(out, (a,), (x,), options, None, (edge,)) if spec.first else (edge,)
+                    spec.save(out, (a,), (x,), options, None, (edge,))
+                    if spec.first_edge
+                    else (edge,)
                 )
                 node.spec, node.shape, node.placement = spec, out.shape, placement
                 node.order, node.hooks, node.changed = next(_numbers), None, 0
@@ -100,7 +107,7 @@ def binary_fast_path(function: Any) -> Callable[..., Any]:
                 if x2._placement is not placement:
                     raise LookupError
                 out = kernel(a, b)
-            if (e1 is None and e2 is None) or not _recording():
+            if (e1 is None and e2 is None) or not _records():
                 spec = None
             else:
                 spec = specs[1 if e2 is None else 2 if e1 is None else 3]
@@ -110,13 +117,13 @@ def binary_fast_path(function: Any) -> Callable[..., Any]:
             result = _new(tensor)
             if type(out) is not array_type:
                 out = placement.device.as_array(out)
-            made = placement if specs is not _NONE else placement.device.placements[dtype]
+            made = placement if specs is not _NO_SPECS else placement.device.placements[dtype]
             result._data, result._placement, result._edge = out, made, None
             if spec is not None:
                 result._edge = node = Node()
                 node.saved = (
                     spec.save(out, (a, b), (x1, x2), None, None, (e1, e2))
-                    if spec.first
+                    if spec.first_edge
                     else (e1, e2)
                 )
                 node.spec, node.shape, node.placement = spec, out.shape, placement
@@ -158,7 +165,7 @@ def nary_fast_path(function: Any) -> Callable[..., Any]:
             out = kernel(*arrays)
             if out.dtype is not placement.dtype:
                 raise LookupError
-            spec = specs[mask] if mask and _recording() else None
+            spec = specs[mask] if mask and _records() else None
         except Exception:
             pass
         else:
@@ -179,8 +186,7 @@ def _slow_path(
     """Call a function, and add an entry to the cache if the next call may take the fast path.
 
     It may if the result has the placement of the inputs, or, for an op without rules, if no
-    promotion precedes it. Entries contain no placement, since capture replaces placements of a
-    trace in any tuple.
+    promotion precedes it.
     """
     result = function(*inputs, **options)
     placement: Any = getattr(inputs[0], "_placement", None) if inputs else None
@@ -200,7 +206,7 @@ def _slow_path(
         and not (function.upcast and placement.half)
         and all(getattr(x, "_placement", placement) is placement for x in inputs)
     ):
-        specs = function.specs[placement.complex and function.holomorphic] if rules else _NONE
+        specs = function.specs[placement.complex and function.holomorphic] if rules else _NO_SPECS
         cache[placement] = (
             function.kernel(device, not placement.complex),
             specs,

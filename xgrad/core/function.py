@@ -223,7 +223,8 @@ class Function(Op):
             node = record(
                 MultiOutputNode(), spec, saved, [part.shape for part in out], placements[0]
             )
-            node.outputs, node.placements = [lambda: None] * len(out), placements
+            node.outputs = [lambda: None] * len(out)  # dead references: edges are made on demand
+            node.placements = placements
             return outputs(node, out)
         placement = device.placements[out.dtype]
         if not mask or not placement.floating or not grad_enabled.get():

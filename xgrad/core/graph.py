@@ -1,4 +1,8 @@
-"""The recorded graph: nodes, leaves, and the clock that orders recordings and changes."""
+"""The recorded graph: nodes, leaves, and the clock that orders recordings and changes.
+
+An `Edge` is named by what it leads to: the edge of a tensor, or of the input of an op, is the node
+that computed the value, or the leaf that stands for the tensor of a user.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ class Clock:
         self._lock = RLock()  # a signal handler may change a value, too
 
     def change(self) -> int:
-        """Return the number of a change of a value behind the graph's back."""
+        """Take and return a number for a change of a value that the graph does not record."""
         with self._lock:  # else a thread could replace a later change by its own
             number = self.last_change = next(self.numbers)
         return number
@@ -60,7 +64,11 @@ class GradientReceiver:
 
 
 class Leaf:
-    """The end of the graph at a tensor of the user: it holds the gradient, never the tensor."""
+    """The end of the graph at a tensor of the user: it holds the gradient, never the tensor.
+
+    `changed` is the time of the last change of the value, and `moved` of its last change of shape
+    or device, 0 without one: see `changes`.
+    """
 
     __slots__ = (
         "changed",
@@ -110,8 +118,9 @@ class Node:
 
     `saved` is one tuple: the values for the rules, weak references to those of them that are
     constants, and an edge for each input, None where no gradient is needed. The backward pass frees
-    it. A node holds arrays and other nodes, never the tensor of its result, so a graph has no
-    reference cycle.
+    it; `BackwardSpec` describes the layout. A node holds arrays and other nodes, never the tensor
+    of its result, so a graph has no reference cycle. `changed` is the time of the last change of
+    the result, 0 without one: see `changes`.
     """
 
     # One tuple and few slots: the garbage collector visits them all.
@@ -128,7 +137,7 @@ class Node:
     @property
     def edges(self) -> tuple[Edge | None, ...]:
         """The edges of the inputs, none once the node was freed."""
-        return () if self.saved is None else self.saved[self.spec.first :]
+        return () if self.saved is None else self.saved[self.spec.first_edge :]
 
     @property
     def name(self) -> str:
@@ -159,7 +168,7 @@ class Node:
 
 
 def record(node: N, spec: Any, saved: tuple[Any, ...], shape: Any, placement: Placement) -> N:
-    """Fill in a new node."""
+    """Fill in a new node. The fast paths of one and two inputs do the same, inline."""
     node.spec, node.saved, node.shape, node.placement = spec, saved, shape, placement
     node.order, node.hooks, node.changed = next(clock.numbers), None, 0
     return node
@@ -184,7 +193,10 @@ class MultiOutputNode(Node):
 
 
 class OutputEdge(Node):
-    """One result of a `MultiOutputNode`: it passes on its gradient to the node."""
+    """One result of a `MultiOutputNode`: it passes on its gradient to the node.
+
+    The node is all that it saves, although its `spec` is the node's.
+    """
 
     __slots__ = ("__weakref__", "index")
     saved: tuple[MultiOutputNode]

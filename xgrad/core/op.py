@@ -40,8 +40,8 @@ class Op:
     highest = COMPLEX
     #: Whether integer arrays promote floating ones beside them, as in SciPy: see `promote`.
     scipy_promotion = False
-    #: In `xgrad.amp.autocast`: "narrow", computed in float16, or "wide", in float32. The ops that
-    #: lose most in float16 are wide, as in PyTorch.
+    #: In `xgrad.amp.autocast`: "narrow", computed in the dtype of the mode, or "wide", in float32.
+    #: The ops that lose most in float16 are wide, as in PyTorch.
     autocast: str | None = None
     #: Whether float16 is computed in float32, and the results rounded: for sums, squares and
     #: powers. A "narrow" op stays in float16 where products of it are fast.
@@ -56,7 +56,7 @@ class Op:
     views: Views = False
 
     # Rules
-    #: The name in rules of a second value that `forward` returns, None in a recorded pass.
+    #: The name in rules of a second value that `forward` returns; it is None under `create_graph`.
     residual = ""
     #: Whether the rules of complex results need conjugates on the way in and out.
     holomorphic = True
@@ -101,16 +101,16 @@ class Op:
         defaults = {**defaults, **presets}
         self.defaults = {n: defaults[n] for n in self.options if n in defaults}
         self._names = frozenset(self.options)
-        # Bit masks of inputs: those with a rule; those of any kind, such as indices and conditions,
-        # which are not promoted; and those that have no part in the choice of a dtype.
+        # Bit masks of inputs: with a rule; without one, such as indices and conditions, which are
+        # not promoted, unless no input has a rule; and without a part in the choice of a dtype.
         self._differentiable = (
             -1 if self.joint_backward else sum(1 << i for i, rule in enumerate(rules) if rule)
         )
         self._exempt = ~self._differentiable if any(rules) else 0
         self._undecisive = 0 if self.scipy_promotion else self._exempt
         self._kernels: dict[Any, Callable[..., Any]] = {}  # by device
-        # `BackwardSpec`s by a bit mask of the inputs that need a gradient, for real results and for
-        # complex ones
+        # `BackwardSpec`s by a bit mask of the inputs that need a gradient, without conjugates and
+        # with them, which complex results of holomorphic ops need
         self.specs: tuple[dict[int, Any], dict[int, Any]] = {}, {}
 
     @cached_property

@@ -30,7 +30,7 @@ def promote(op: Op, raws: list[Any], device: Device, exempt: tuple[int, ...] = (
 
     The standard leaves arrays of different kinds undefined. Here the kind is the highest of the
     operands, at least ``op.lowest``: bools become integers, integers floats, reals complex. The
-    dtype is that of the operands of the highest kind, or the default one where those are Python
+    dtype comes from the operands of the highest kind, or is the default one if these are Python
     scalars, so float32 stays float32 on every device; floats that become complex keep their
     precision. Inputs at `exempt`, for example indices and conditions, have no part in it. With
     ``op.scipy_promotion``, arrays of all kinds decide, by NumPy's table, in which float32 and int64
@@ -70,7 +70,7 @@ def _casts(
     what: tuple[Any, ...],
     exempt: tuple[int, ...],
     lowest: int,
-    of_all_kinds: bool,
+    scipy_promotion: bool,
     default: tuple[np.dtype, ...],
 ) -> tuple[int, Any]:
     """Return the highest kind of some dtypes and types, and the casts that follow from it.
@@ -88,7 +88,7 @@ def _casts(
         *[KINDS[t.kind] for t in dtypes.values()],
     )
     decisive = [t for t in dtypes.values() if KINDS[t.kind] in (highest, FLOATING)]
-    if of_all_kinds:
+    if scipy_promotion:
         every = [backend.numpy_dtype(t) for t in what if not (t in SCALARS or t is NoneType)]
         decisive = every if any(KINDS[t.kind] >= FLOATING for t in every) else []
     target = np.result_type(*decisive or [default[highest]], *[complex64] * (highest == COMPLEX))

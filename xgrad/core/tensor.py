@@ -87,7 +87,8 @@ class Tensor(Methods, HintedTensor):
     _placement: Placement  # the device, and the dtype of the array
     _edge: Edge | None
     _saved_leaf: Leaf
-    # the base, function and options of a view; None if integers took one element, a copy
+    # the base, function and options of a view; None for a copy that looks like a view, such as the
+    # one element that integers take
     _view: tuple[Any, Any, dict[str, Any]] | None
     _views: list[ref[Tensor]]
     _changed: int
@@ -261,14 +262,11 @@ class Tensor(Methods, HintedTensor):
 
     @property
     def _leaf(self) -> Leaf | None:
+        """The leaf of this tensor, also while it requires no gradient; None for a computed one."""
         edge = self._edge
-        return (
-            getattr(self, "_saved_leaf", None)
-            if edge is None
-            else edge
-            if type(edge) is Leaf
-            else None
-        )
+        if edge is None:
+            return getattr(self, "_saved_leaf", None)
+        return edge if type(edge) is Leaf else None
 
     @property
     def _retained_gradient(self) -> RetainedGradient | None:
@@ -360,17 +358,10 @@ class Tensor(Methods, HintedTensor):
 
         Of a leaf that requires a gradient, such as a parameter, it is the view that `data` is, as
         in PyTorch: it follows updates of optimizers and writes, and writes to it change the leaf.
-        Later writes to other tensors do not change it. In a `vmap`, or a `jacfwd`, the values are
-        constants of all transforms around it.
+        Of any other tensor the result is independent: later writes do not change it. In a `vmap`,
+        or a `jacfwd`, the values are constants of all transforms around it.
         """
-        edge = self._edge
-        if type(edge) is Leaf:
-            if edge.is_view:
-                return self.data
-            view = self._without_history()
-            link(self, view, None, NO_OPTIONS)
-            return view
-        return self._without_history()
+        return self.data if type(self._edge) is Leaf else self._without_history()
 
     def _without_history(self) -> Tensor:
         """Return the same values without history, as a tensor that is no view of this one."""

@@ -1,7 +1,7 @@
 """Links between tensors and their views: a write to one reaches the others.
 
-A view holds its base, and the function and options that took it; a base has weak references to its
-views.
+A view holds its base, and the function and options that took it. A view that ``.data`` or `detach`
+returns has no function, and holds its base weakly. A base has weak references to its views.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class WatchedSpec(BackwardSpec):
     def __init__(self, node: Node, line: str) -> None:
         for name in BackwardSpec.__slots__:
             setattr(self, name, getattr(node.spec, name))
-        watched = partial(WatchedRule, self.op, line, node.placement.device, self.first)
+        watched = partial(WatchedRule, self.op, line, node.placement.device, self.first_edge)
         self.vjp_calls = [
             (i, partial(_run_rule, watched(i, rule)), writes) for i, rule, writes in self.vjp_calls
         ]

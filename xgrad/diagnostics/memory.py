@@ -87,7 +87,7 @@ def _arrays(device: Device) -> Iterator[tuple[str, Any]]:
                 gradients = [x.grad, x.receiver and x.receiver.gradients.buffer]
                 found = [("gradients", g._data) for g in gradients if g is not None]
             elif issubclass(kind, Node) and x.saved is not None:
-                parts = x.saved[: x.spec.first]
+                parts = x.saved[: x.spec.first_edge]
                 flattened = [
                     y
                     for part in parts
