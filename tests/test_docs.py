@@ -171,7 +171,7 @@ def test_external_links_of_documents_are_well_formed() -> None:
 
 
 def test_sources_that_documents_include_are_there() -> None:
-    """What a page shows of a source is found by its lines: the build of the site needs each."""
+    """Pages include parts of sources by their first and last lines, which must exist there."""
     included = re.compile(r"```\{literalinclude\} /(\S+)\n(.*?)```", re.DOTALL)
     checked = 0
     for page in (ROOT / "docs").rglob("*.md"):

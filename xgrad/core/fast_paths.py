@@ -112,7 +112,7 @@ def binary_fast_path(function: Any) -> Callable[..., Any]:
             else:
                 spec = specs[1 if e2 is None else 2 if e1 is None else 3]
         except Exception:
-            pass
+            pass  # as above
         else:
             result = _new(tensor)
             if type(out) is not array_type:
@@ -167,7 +167,7 @@ def nary_fast_path(function: Any) -> Callable[..., Any]:
                 raise LookupError
             spec = specs[mask] if mask and _records() else None
         except Exception:
-            pass
+            pass  # as above
         else:
             if type(out) is not array_type:
                 out = placement.device.as_array(out)
