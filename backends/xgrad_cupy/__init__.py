@@ -36,6 +36,11 @@ from xgrad.backend import Backend, DeviceError
 from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad_cupy.cublas import CurrentCublas, supports
 from xgrad_cupy.fused_kernels import Kernels
+from xgrad_cupy.kernels.attention import Attention
+from xgrad_cupy.kernels.convolution import Convolution
+from xgrad_cupy.kernels.gelu import GELU
+from xgrad_cupy.kernels.recurrent import Recurrent
+from xgrad_cupy.kernels.sums import sum_of
 from xgrad_cupy.matmul import Products
 from xgrad_cupy.pools import pools
 
@@ -63,6 +68,7 @@ class CupyBackend(Backend):
     fast_float16 = True
     executor = "xgrad_cupy.cuda_graph"
     communicator = "xgrad_cupy.nccl"
+    rule_kernels = frozenset(GELU) | {"cross_entropy_gradient"}
 
     def __init__(self) -> None:
         self._cp, count = _open_cupy()
@@ -72,6 +78,7 @@ class CupyBackend(Backend):
         self.xp = namespace(self._cp)
         self.xp.index_add = self.index_add
         self.xp.special = CupySpecial(self)
+        self.xp.fused = fused_functions(self._cp)
         self._fused = Kernels(self._cp, self.xp)
         self.kernels = self._fused.table()
 
@@ -298,9 +305,23 @@ def namespace(cp: Any) -> SimpleNamespace:
     own.sign = cp.sign  # compat's synchronizes
     own.clip = lambda x, /, min=None, max=None: x.clip(min, max)  # compat's synchronizes
     own.matmul, own.vecdot = _matmul_of(cp), _vecdot
+    own.sum = sum_of(cp, compat.sum)
     own.cumulative_sum = partial(_scan, cp.cumsum, compat.cumulative_sum)
     own.cumulative_prod = partial(_scan, cp.cumprod, compat.cumulative_prod)
     return own
+
+
+def fused_functions(cp: Any) -> SimpleNamespace:
+    """Return the functions of arrays by one launch that composed kernels call."""
+    parts: list[Any] = [Attention(cp), Recurrent(cp), Convolution(cp)]
+    return SimpleNamespace(
+        **{
+            name: getattr(part, name)
+            for part in parts
+            for name in dir(part)
+            if not name.startswith("_")
+        }
+    )
 
 
 def _with_geev_hint(solve: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -25,12 +25,15 @@ from typing import Any
 
 import numpy as np
 
+from xgrad.backend.device import Device
 from xgrad.backend.ownership import owner_of
 from xgrad.capture.program import Call, Program, Unusable, Value
 from xgrad_cupy import cublas, takes_tf32
-from xgrad_cupy.fused_programs import copy_all, fusion
+from xgrad_cupy.fused_programs import fusion
 from xgrad_cupy.interpreter import Interpreter, NumberOperand
+from xgrad_cupy.kernels.copies import copy_all
 from xgrad_cupy.matmul import Products
+from xgrad_cupy.placement import place
 from xgrad_cupy.pools import new_pool, retire
 
 _BUFFERS = 8  # number of runs whose copies of numbers may be pending
@@ -73,6 +76,7 @@ class Executor:
         self._cp: Any = import_module("cupy")
         fused = native is not False and os.environ.get("XGRAD_NATIVE") != "0"
         self._interpreter = Interpreter(program, fusion(self._cp) if fused else None)
+        self._fused = self._interpreter.calls if fused else []
         self._program = program
         self._device = self._cp.cuda.Device()  # the current one
         self._links = self._runs = self.nbytes = 0
@@ -118,6 +122,7 @@ class Executor:
     def _capture(self, arrays: list[Any]) -> None:
         cp, program, pool = self._cp, self._program, new_pool(self._cp)
         self._pool, self._arrays, self._tf32 = pool, arrays, takes_tf32(cp)
+        self._place(arrays)
         stream = self._stream = cp.cuda.Stream(non_blocking=True)
         self._device.synchronize()  # the stream does not wait for others
         with stream:
@@ -138,6 +143,25 @@ class Executor:
         stream.synchronize()
         self._classify_outputs(outputs, inputs)
         self.nbytes = int(pool.total_bytes())
+
+    def _place(self, arrays: list[Any]) -> None:
+        """Let sums write to the parts of the state that they are copied to."""
+        if not self._fused:
+            return
+        ranges = {
+            value: (x.data.ptr + begin, x.data.ptr + end)
+            for value, x in zip(self._program.state, arrays, strict=True)
+            for begin, end in [_extent(x.shape, x.strides, x.itemsize)]
+        }
+
+        def overlap(x: Value, y: Value) -> bool:
+            if x not in ranges or y not in ranges:
+                return True
+            return bool(ranges[x][0] < ranges[y][1] and ranges[y][0] < ranges[x][1])
+
+        functions = [Device("cuda").backend.xp.sum]
+        calls = place(self._fused, functions, self._program.outputs, overlap)
+        self._interpreter.take(calls)
 
     def _handle(self, stream: Any) -> cublas.Cublas:
         """Return the cuBLAS handle of the device, set to a stream and a workspace of the graph."""

@@ -275,25 +275,53 @@ extern "C" __global__ void log_softmax_gradient(
     EACH result[k] = g[k] - exp(out[k]) * total;
 }
 
-extern "C" __global__ void cross_entropy(
-    const T *x, const I *target, T *losses, T *scale, double smoothing,
-    long long rows, long long length
+// The loss of a row, which thread 0 of the row gets
+__device__ T cross_entropy_of(
+    const T *x, long long wanted, T *scale, T *sum, double smoothing, long long length
 ) {
-    ROW
-    x += row * length;
     T largest = largest_of(x, length), total = total_of_exp(x, largest, length), mean = 0;
     if (smoothing != 0) {
         EACH mean += x[k] - largest;
         mean = reduce<Total>(mean) / (T)length;
     }
-    if (threadIdx.x != 0) return;
-    // out of bounds, it wraps around, as indices do in CuPy
-    long long wanted = (long long)target[row] % length;
+    if (threadIdx.x != 0) return 0;
+    wanted %= length;  // out of bounds, it wraps around, as indices do in CuPy
     T logs = log(total), loss = logs - (x[wanted < 0 ? wanted + length : wanted] - largest);
     if (smoothing != 0) loss = loss * (T)(1 - smoothing) + (T)smoothing * (logs - mean);
-    losses[row] = loss;
-    scale[row] = largest;
-    scale[rows + row] = total;
+    *scale = largest;
+    *sum = total;
+    return loss;
+}
+
+extern "C" __global__ void cross_entropy(
+    const T *x, const I *target, T *losses, T *scale, double smoothing,
+    long long rows, long long length
+) {
+    ROW
+    T loss = cross_entropy_of(
+        x + row * length, (long long)target[row], scale + row, scale + rows + row, smoothing, length
+    );
+    if (threadIdx.x == 0) losses[row] = loss;
+}
+
+// The sum of the losses of few rows, divided: one block with a warp for each row in turn
+extern "C" __global__ void cross_entropy_total(
+    const T *x, const I *target, T *loss, T *scale, double smoothing, T divisor,
+    long long rows, long long length
+) {
+    __shared__ T sums[32];
+    T sum = 0;
+    for (long long row = threadIdx.y; row < rows; row += blockDim.y)
+        sum += cross_entropy_of(
+            x + row * length, (long long)target[row], scale + row, scale + rows + row, smoothing,
+            length
+        );
+    if (threadIdx.x == 0) sums[threadIdx.y] = sum;
+    __syncthreads();
+    if (threadIdx.x != 0 || threadIdx.y != 0) return;
+    sum = 0;
+    for (int k = 0; k < (int)blockDim.y; ++k) sum += sums[k];
+    *loss = sum / divisor;
 }
 
 // `g` has a gradient for each row, or one for all.

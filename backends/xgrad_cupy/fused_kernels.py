@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.backend.overridable import OVERRIDABLE
+from xgrad.backend.overridable import OVERRIDABLE, ComposedKernel
 from xgrad.ops import floor_divide, log_softmax, remainder, sigmoid, softmax, softplus
 from xgrad.ops.class_losses import _cross_entropy
 from xgrad.ops.dropout import _dropout, dropout_scale
@@ -27,10 +27,16 @@ from xgrad.ops.elementwise.arithmetic import _floor_quotient
 from xgrad.optim.adam import adam_step  # this import makes it overridable
 from xgrad.optim.sgd import sgd_step
 from xgrad_cupy import cuda_source
+from xgrad_cupy.kernels import attention, convolution, recurrent
+from xgrad_cupy.kernels.gelu import gelu_kernels
+from xgrad_cupy.kernels.normalization import Normalization
+from xgrad_cupy.kernels.pooling import Pooling
+from xgrad_cupy.kernels.sums import Sums
 
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 _WARP, _WARPS = 32, 8  # threads of a warp, and warps of a block
 _WARP_LENGTH = 1024  # rows up to this length belong to a warp
+_ONE_BLOCK = 1 << 14  # elements of rows that one block handles in the time of a launch
 _HUGE_LENGTH, _FEW_ROWS = 1 << 16, 64
 _RANDOM_THREADS = 128  # threads of a block, in kernels on random bits
 _EXACT = ("--fmad=false",)  # each operation is rounded, as in the generic rules: same bits
@@ -49,12 +55,14 @@ class Kernels:
             for name, parts in cuda_source.ELEMENTWISE.items()
         }
         self._raw = cache(self._compile)
+        self._total = Sums(cp, "const T *x, T divisor, ", ["x[at] / divisor"])
 
     def table(self) -> Mapping[str, Callable[..., Any]]:
         """Return the kernels by the names of the rules that they replace.
 
         ``Backend.kernels`` describes the table.
         """
+        more = self._others()
         ops: Any = (
             sigmoid,
             floor_divide,
@@ -83,7 +91,35 @@ class Kernels:
             for name in generic
             if name in kernels
         }
-        return table | {"uniform": self.uniform}
+        return table | more | {"uniform": self.uniform}
+
+    def _others(self) -> dict[str, Callable[..., Any]]:
+        cp, xp = self._cp, self._xp
+        norms, pools = Normalization(cp), Pooling(cp, xp)
+        own: dict[str, Any] = {
+            "standardize": norms.standardize,
+            "normalization_gradient": norms.gradient,
+        }
+        table: dict[str, Any] = {
+            name: self._for_floats(kernel, OVERRIDABLE[name].generic)
+            for name, kernel in (own | gelu_kernels(cp)).items()
+        }
+        table |= {
+            name: getattr(pools, name)
+            for name in ("maximum_pool", "maximum_pool_gradient", "sum_pool", "sum_pool_gradient")
+        }
+        composed: dict[str, Any] = {
+            "attention_values": attention.values,
+            "attention_gradient": attention.gradient,
+            "lstm_steps": recurrent.lstm_steps,
+            "lstm_gradient": recurrent.lstm_gradient,
+            "gru_steps": recurrent.gru_steps,
+            "gru_gradient": recurrent.gru_gradient,
+            "convolution": convolution.convolution,
+            "convolution_input": convolution.convolution_input,
+            "convolution_weight": convolution.convolution_weight,
+        }
+        return table | {name: ComposedKernel(xp, function) for name, function in composed.items()}
 
     def _for_floats(
         self, kernel: Callable[..., Any], generic: Callable[..., Any]
@@ -202,13 +238,21 @@ class Kernels:
         if _underuses_gpu(target.size, classes):
             return NotImplemented
         x = cp.ascontiguousarray(self._moved(input, axis, -1))
-        losses, scale = cp.empty(target.shape, x.dtype), cp.empty((2, target.size), x.dtype)
-        args = x, cp.ascontiguousarray(target), losses, scale, np.float64(label_smoothing)
+        scale = cp.empty((2, target.size), x.dtype)
+        parts = scale.reshape(2, *input.shape[:axis], 1, *input.shape[axis + 1 :])
+        target, smoothing = cp.ascontiguousarray(target), np.float64(label_smoothing)
+        divisor = x.dtype.type(target.size if reduction == "mean" else 1)
+        if reduction != "none" and 0 < x.size <= _ONE_BLOCK and classes <= _WARP_LENGTH:
+            loss, rows = cp.empty((), x.dtype), (np.int64(target.size), np.int64(classes))
+            kernel = self._raw("cross_entropy_total", x.dtype.name, target.dtype.name)
+            kernel((1,), (_WARP, _WARP), (x, target, loss, scale, smoothing, divisor, *rows))
+            return loss, parts
+        losses = cp.empty(target.shape, x.dtype)
+        args = x, target, losses, scale, smoothing
         self._launch("cross_entropy", x, target.dtype, args, classes)
-        loss = (
-            losses.mean() if reduction == "mean" else losses.sum() if reduction == "sum" else losses
-        )
-        return loss, scale.reshape(2, *input.shape[:axis], 1, *input.shape[axis + 1 :])
+        if reduction == "none":
+            return losses, parts
+        return self._total((losses, divisor), x.dtype, (1, 1, target.size)).reshape(()), parts
 
     def cross_entropy_gradient(
         self, g: Any, input: Any, target: Any, reduction: str, label_smoothing: float, scale: Any

@@ -39,9 +39,11 @@ class Interpreter:
         for call in program.calls:
             if call.check is not None:
                 raise Unusable("a value is checked, which would wait for the GPU", call.line)
-        self.calls: Sequence[Call] = (
-            program.calls if fuse is None else fuse(program, self._with_operands)
-        )
+        self.take(program.calls if fuse is None else fuse(program, self._with_operands))
+
+    def take(self, calls: Sequence[Call]) -> None:
+        """Replace the calls by others with the same results."""
+        self.calls = calls
         self._arguments = [self._with_operands(call) for call in self.calls]
         everything = leaves([(*args, *options.values()) for args, options in self._arguments])
         self.operands = list(dict.fromkeys([x for x in everything if type(x) is NumberOperand]))
@@ -152,7 +154,9 @@ def _number_dtype(call: Call, number: Number) -> Any:
     """
     if call.name == "random_bits":
         return np.dtype(np.uint64)
-    fused = getattr(call.function, "__module__", "") == "xgrad_cupy.fused_kernels"
+    fused = getattr(call.function, "__module__", "").startswith("xgrad_cupy.")
+    if fused and type(number.value) is int:  # seeds and numbers of calls
+        return np.dtype(np.uint64)
     if fused and call.reads[0].dtype in (np.float32, np.float64):
         return np.dtype(np.float64)
     operands = [

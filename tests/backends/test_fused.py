@@ -20,7 +20,7 @@ import xgrad
 from reference_philox import stream
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE, overridable
-from xgrad.ops import class_losses, dropout, elementwise, softmaxes
+from xgrad.ops import class_losses, convolution, dropout, elementwise, pooling, softmaxes
 from xgrad.ops.dropout import dropout_mask
 from xgrad.parity.cases import find
 from xgrad.parity.fused_parity import KERNEL_CASES, KernelCase, compare_fused
@@ -110,7 +110,15 @@ def generic(name: str, *args: Any, **options: Any) -> Any:
 def test_every_kernel_replaces_an_op_or_an_overridable_function(cuda: Device) -> None:
     ops = {
         x.function.name
-        for module in (class_losses, softmaxes, dropout, elementwise, elementwise.arithmetic)
+        for module in (
+            class_losses,
+            convolution,
+            dropout,
+            elementwise,
+            elementwise.arithmetic,
+            pooling,
+            softmaxes,
+        )
         for x in vars(module).values()
         if hasattr(x, "function")
     }

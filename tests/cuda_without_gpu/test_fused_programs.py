@@ -34,12 +34,12 @@ from xgrad_cupy.cuda_source import C_TYPES
 
 #: Launches of kernels in a captured step of each model: fused, and one for each call.
 LAUNCHES = {
-    "MLP": (21, 23),
-    "LSTM": (58, 173),
-    "transformer encoder": (83, 114),
-    "GPT": (176, 320),
-    "LeNet": (82, 134),
-    "ResNet": (278, 494),
+    "MLP": (19, 27),
+    "LSTM": (42, 48),
+    "transformer encoder": (50, 59),
+    "GPT": (98, 178),
+    "LeNet": (44, 52),
+    "ResNet": (158, 251),
 }
 
 

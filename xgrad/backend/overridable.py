@@ -22,6 +22,29 @@ class Overridable:
         self.generic, self.changes = generic, changes
 
 
+class ComposedKernel:
+    """A kernel that calls array functions, such as matrix products, and other kernels.
+
+    An entry of a backend's `kernels`. A captured step records each of these calls, whereas it
+    records any other kernel as one call.
+
+    Parameters
+    ----------
+    xp : namespace
+        The backend's array functions.
+    function : callable
+        A function of a namespace, then the arguments of the rule that the kernel replaces.
+    """
+
+    __slots__ = ("_xp", "function")
+
+    def __init__(self, xp: Any, function: Callable[..., Any]) -> None:
+        self._xp, self.function = xp, function
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.function(self._xp, *args, **options)
+
+
 #: All overridable functions, by name.
 OVERRIDABLE: dict[str, Overridable] = {}
 

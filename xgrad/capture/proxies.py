@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend.device import Device
-from xgrad.backend.overridable import OVERRIDABLE
+from xgrad.backend.overridable import OVERRIDABLE, ComposedKernel
 from xgrad.backend.recording import recording
 from xgrad.backend.wrapping import BINARY, ArrayType, LazyNamespace, define_operators
 from xgrad.support.user_code import LIBRARIES
@@ -153,8 +153,13 @@ class RecordingBackend:
 
     def __init__(self, real: Any) -> None:
         self.real, self.kernels = real, dict[str, Any]()
+        # `overridable` looks for kernels in the namespace
+        self.xp = RecordingNamespace(real.xp, kernels=self.kernels)
         for name in real.kernels.keys() - real.rule_kernels:
             kernel = real.kernels[name]
+            if isinstance(kernel, ComposedKernel):
+                self.kernels[name] = ComposedKernel(self.xp, kernel.function)
+                continue
             part = OVERRIDABLE.get(name)
             parameters = part.generic.__code__.co_varnames[1:] if part else ()
             self.kernels[name] = _recorded(
@@ -208,8 +213,7 @@ def recording_device(real: Device) -> RecordingDevice:
     vars(self).update(
         vars(real), real=real, root=self, backend=RecordingBackend(real.backend), array_type=Proxy
     )
-    # `overridable` looks for kernels in the namespace
-    self.xp = RecordingNamespace(real.xp, kernels=self.backend.kernels)
+    self.xp = self.backend.xp
     del self.as_array
     LIBRARIES.add(type(real.backend).__module__.partition(".")[0])
     return self

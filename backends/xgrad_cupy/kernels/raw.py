@@ -1,0 +1,57 @@
+"""Raw CUDA kernels: compiled by CuPy at their first launch, for the dtype of their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from xgrad_cupy.kernels.c_types import C_TYPES
+
+#: Dtypes of elements that kernels support.
+FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
+THREADS = 256  # in a block
+_INT_SIZES = 1 << 31
+
+
+class RawKernels:
+    """The kernels of one source, for CuPy, the module `cp`.
+
+    The source names the type of elements `T`, and the type of sizes and indices `Index`.
+    """
+
+    def __init__(self, cp: Any, source: str) -> None:
+        self._cp, self._source = cp, source
+        self._kernel: Callable[[str, str, str], Any] = cache(self._compiled)
+
+    def _compiled(self, name: str, dtype: str, index: str) -> Any:
+        types = f"typedef {C_TYPES[dtype]} T;\ntypedef {C_TYPES[index]} Index;\n"
+        return self._cp.RawKernel(types + self._source, name)
+
+    def launch(
+        self,
+        name: str,
+        dtype: Any,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        args: tuple[Any, ...],
+        *,
+        largest: int = 0,
+    ) -> None:
+        """Launch a kernel for elements of a dtype.
+
+        Arguments are arrays, None for a null pointer, NumPy's scalars, and sizes as ints, of the
+        type `Index`. That is int64 if a size, or `largest`, the number of elements of the largest
+        array, exceeds the range of int32, in which divisions are faster.
+        """
+        sizes = [x for x in args if type(x) is int]
+        index = np.int32 if max(largest, *sizes, 0) < _INT_SIZES else np.int64
+        kernel = self._kernel(name, dtype.name, index.__name__)
+        kernel(grid, block, tuple([index(x) if type(x) is int else x for x in args]))
+
+
+def blocks_for(count: int, threads: int = THREADS) -> tuple[int, ...]:
+    """Return a grid of blocks with a thread for each of `count` elements."""
+    return (-(-count // threads),)
