@@ -39,7 +39,7 @@ size_t extent(int rows, int columns, int lead) { return columns ? (size_t)(colum
 // A stack of products; in a capture only with a workspace, which the graph then keeps
 template <typename T, typename S> int gemm(
     Handle *handle, Shape s, const void *alpha, const void *a, int64_t step_a, const void *b, int64_t step_b,
-    const void *beta, void *c, int64_t step_c, int count
+    const void *beta, void *c, int64_t step_c, int count, const char *name = __builtin_FUNCTION()
 ) {
     int capturing = 0;
     if (cudaStreamIsCapturing(handle->stream, &capturing) || (capturing && !handle->workspace)) return not_initialized;
@@ -57,7 +57,7 @@ template <typename T, typename S> int gemm(
         for (int i = 0; i < count; ++i)
             multiply<T, S>(s, later ? *(const S *)alpha : first, (const T *)a + i * step_a, (const T *)b + i * step_b,
                            later ? *(const S *)beta : second, (T *)c + i * step_c);
-    });
+    }, name);
 }
 
 struct BFloat16 {
@@ -77,10 +77,10 @@ struct BFloat16 {
 
 int typed_gemm(
     Handle *handle, Shape s, const void *alpha, const void *a, int type_a, int64_t step_a, const void *b, int type_b,
-    int64_t step_b, const void *beta, void *c, int type_c, int64_t step_c, int count
+    int64_t step_b, const void *beta, void *c, int type_c, int64_t step_c, int count, const char *name = __builtin_FUNCTION()
 ) {
     if (type_a != type_b || type_a != type_c) return invalid_value;
-    auto call = [=](auto function) { return function(handle, s, alpha, a, step_a, b, step_b, beta, c, step_c, count); };
+    auto call = [=](auto function) { return function(handle, s, alpha, a, step_a, b, step_b, beta, c, step_c, count, name); };
     switch (type_a) {  // cudaDataType_t
         case 0: return call(gemm<float, float>);
         case 1: return call(gemm<double, double>);
@@ -93,17 +93,18 @@ int typed_gemm(
 }
 
 // A result on the host is there when the call returns.
-template <typename T> int dot(Handle *handle, int n, const T *x, int step_x, const T *y, int step_y, T *out, bool conj) {
+template <typename T> int dot(Handle *handle, int n, const T *x, int step_x, const T *y, int step_y, T *out, bool conj, const char *name = __builtin_FUNCTION()) {
     int status = queue(handle, [=] {
         T sum = 0;
         for (int64_t i = 0; i < n; ++i) sum += (conj ? conjugate(x[i * step_x]) : x[i * step_x]) * y[i * step_y];
         *out = sum;
-    });
+    }, name);
     return status || handle->pointers_on_device || !cudaStreamSynchronize(handle->stream) ? status : (int)execution_failed;
 }
 
 template <typename T> int gemv(
-    Handle *handle, int op, int m, int n, const T *alpha, const T *a, int lda, const T *x, int step_x, const T *beta, T *y, int step_y
+    Handle *handle, int op, int m, int n, const T *alpha, const T *a, int lda, const T *x, int step_x, const T *beta, T *y, int step_y,
+    const char *name = __builtin_FUNCTION()
 ) {
     T first = *alpha, second = *beta;
     return queue(handle, [=] {
@@ -114,7 +115,7 @@ template <typename T> int gemv(
             T &target = y[(int64_t)i * step_y];
             target = first * sum + (second == T(0) ? T(0) : second * target);
         }
-    });
+    }, name);
 }
 
 // Solve op(a) @ x = alpha * b in place, for triangular a; from the right, x @ op(a) = alpha * b

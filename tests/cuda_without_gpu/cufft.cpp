@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "driver.h"
@@ -24,6 +25,7 @@ struct Plan {
     int type, batch;
     Layout in, out;
     void *stream, *work;
+    std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // until the plan is destroyed
 };
 
 std::map<int, std::shared_ptr<Plan>> plans;
@@ -102,11 +104,12 @@ template <typename T> void execute(const Plan &plan, const T *source, T *target,
     }
 }
 
-template <typename T> int run(int handle, void *in, void *out, int sign) {
+template <typename T> int run(const char *name, int handle, void *in, void *out, int sign) {
     auto found = plans.find(handle);
     if (found == plans.end()) return invalid_plan;
     auto plan = found->second;
-    return cuda_host_submit(plan->stream, new Work([=] {
+    return cuda_host_submit(name, plan->stream, new Work([=] {
+        if (!*plan->alive) return cuda_host_fail((name + std::string(" uses a plan that was destroyed")).c_str());
         if (plan->work) memset(plan->work, 0xEE, work_size);  // shows if its memory is in use for something else
         execute<T>(*plan, (const T *)in, (T *)out, sign);
     })) ? execution_failed : ok;
@@ -119,7 +122,14 @@ API int cufftCreate(int *handle) {
     plans[*handle = ++last] = std::make_shared<Plan>();
     return ok;
 }
-API int cufftDestroy(int handle) { return plans.erase(handle) ? ok : invalid_plan; }
+API int cufftDestroy(int handle) {
+    auto found = plans.find(handle);
+    if (found == plans.end()) return invalid_plan;
+    cuda_host_finish();
+    *found->second->alive = false;
+    plans.erase(found);
+    return ok;
+}
 API int cufftGetVersion(int *version) { *version = 12100; return ok; }
 API int cufftSetAutoAllocation(int, int) { return ok; }
 API int cufftSetStream(int handle, void *stream) {
@@ -143,6 +153,7 @@ API int cufftMakePlanMany(
     };
     Plan plan{whole, type, batch, layout(in, in_step, in_batch, type == c2r || type == z2d ? half : whole),
               layout(out, out_step, out_batch, type == r2c || type == d2z ? half : whole), nullptr, nullptr};
+    plan.alive = plans[handle]->alive;
     *plans[handle] = plan;
     *size = work_size;
     return ok;
@@ -150,9 +161,9 @@ API int cufftMakePlanMany(
 API int cufftMakePlan1d(int handle, int n, int type, int batch, size_t *size) {
     return cufftMakePlanMany(handle, 1, &n, nullptr, 1, 0, nullptr, 1, 0, type, batch, size);
 }
-API int cufftExecC2C(int plan, void *in, void *out, int sign) { return run<float>(plan, in, out, sign); }
-API int cufftExecZ2Z(int plan, void *in, void *out, int sign) { return run<double>(plan, in, out, sign); }
-API int cufftExecR2C(int plan, void *in, void *out) { return run<float>(plan, in, out, -1); }
-API int cufftExecD2Z(int plan, void *in, void *out) { return run<double>(plan, in, out, -1); }
-API int cufftExecC2R(int plan, void *in, void *out) { return run<float>(plan, in, out, 1); }
-API int cufftExecZ2D(int plan, void *in, void *out) { return run<double>(plan, in, out, 1); }
+API int cufftExecC2C(int plan, void *in, void *out, int sign) { return run<float>(__func__, plan, in, out, sign); }
+API int cufftExecZ2Z(int plan, void *in, void *out, int sign) { return run<double>(__func__, plan, in, out, sign); }
+API int cufftExecR2C(int plan, void *in, void *out) { return run<float>(__func__, plan, in, out, -1); }
+API int cufftExecD2Z(int plan, void *in, void *out) { return run<double>(__func__, plan, in, out, -1); }
+API int cufftExecC2R(int plan, void *in, void *out) { return run<float>(__func__, plan, in, out, 1); }
+API int cufftExecZ2D(int plan, void *in, void *out) { return run<double>(__func__, plan, in, out, 1); }

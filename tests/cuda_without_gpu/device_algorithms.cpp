@@ -80,7 +80,9 @@ template <typename T> int best(int op, const T *x, int size) {
     return found;
 }
 
-template <typename Function> void queue(void *stream, Function function) { cuda_host_submit(stream, new Work(function)); }
+template <typename Function> void queue(void *stream, Function function, const char *name = __builtin_FUNCTION()) {
+    cuda_host_submit(name, stream, new Work(function));
+}
 
 ptrdiff_t product(const std::vector<ptrdiff_t> &shape) {
     return std::accumulate(shape.begin(), shape.end(), (ptrdiff_t)1, std::multiplies<ptrdiff_t>());

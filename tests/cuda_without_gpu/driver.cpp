@@ -2,6 +2,7 @@
 //
 // Work is queued, and done when something waits for it: a stream that nobody waits for has not begun. Streams that are
 // made as non-blocking run apart, the others with the default stream. What CUDA refuses is refused with its status.
+// All launches are counted by name, and memory that was freed cannot be accessed: counters.py reads what tests need.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -23,16 +24,23 @@
 
 #include "blocks.h"
 #include "driver.h"
+#include "freed.h"
 
 namespace {
 
 std::recursive_mutex lock;
 using Guard = std::lock_guard<std::recursive_mutex>;
 
-struct Graph { std::vector<Work> nodes; };
+// Calls of one name: launched on a stream, recorded in a capture, launched by a graph
+struct Calls { long launched = 0, captured = 0, replayed = 0; };
+using Named = std::pair<const std::string, Calls>;
+
+struct Node { Named *named; Work work; };  // events and waits have no name
+
+struct Graph { std::vector<Node> nodes; };
 
 struct Stream {
-    std::deque<Work> queue;
+    std::deque<Node> queue;
     long submitted = 0, done = 0;
     bool invalid = false;
     std::unique_ptr<Graph> capture;
@@ -52,29 +60,43 @@ const int sms = 16;
 Stream legacy;
 std::set<Stream *> streams;           // non-blocking
 std::set<Stream *> blocking;          // names of the legacy stream
+std::set<Stream *> per_thread;        // default streams of threads, which wait for the legacy stream and it for them
 std::map<char *, size_t> memory, pinned;
 size_t used = 0;
 cudaError_t failed = cudaSuccess;     // of a kernel, and then for good
 cudaError_t last = cudaSuccess;
 // Counters for tests: kernels run, allocations, launches of graphs
 struct Counters { long kernels, allocations, graphs; } counters;
+std::map<std::string, Calls> calls;
+std::deque<std::string> grids;        // of the last launches of kernels
+const size_t most_grids = 10000;
 
 size_t capacity = (size_t)8 << 30;  // which tests change
 
 cudaError_t error(cudaError_t status) { return status == cudaSuccess ? status : (last = status); }
 
 Stream *find(void *handle) {
-    if (handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread) return &legacy;
+    if (handle == nullptr || handle == cudaStreamLegacy) return &legacy;
+    if (handle == cudaStreamPerThread) {
+        static thread_local Stream *own = nullptr;
+        if (!own) per_thread.insert(own = new Stream);
+        return own;
+    }
     auto stream = (Stream *)handle;
     if (blocking.count(stream)) return stream->capture ? stream : &legacy;
     return streams.count(stream) ? stream : nullptr;
 }
 
+void perform(const Node &node) {
+    if (node.named) running = node.named->first.c_str();  // for the message about memory that was freed
+    node.work();
+}
+
 cudaError_t run(Stream *stream, long position) {
     while (stream->done < position && !stream->queue.empty()) {
-        Work work = std::move(stream->queue.front());
+        Node node = std::move(stream->queue.front());
         stream->queue.pop_front();
-        work();
+        perform(node);
         ++stream->done;
     }
     return failed;
@@ -82,22 +104,39 @@ cudaError_t run(Stream *stream, long position) {
 
 cudaError_t run(Stream *stream) { return run(stream, stream->submitted); }
 
-cudaError_t submit(Stream *stream, Work work) {
+Named *count(const std::string &name, bool capturing) {
+    auto &named = *calls.try_emplace(name).first;
+    ++(capturing ? named.second.captured : named.second.launched);
+    return &named;
+}
+
+void push(Stream *stream, Node node) {
+    stream->queue.push_back(std::move(node));
+    ++stream->submitted;
+}
+
+// Queue work, or add it to the graph that the stream captures; work with a name is counted.
+cudaError_t submit(Stream *stream, const char *name, Work work) {
     if (!stream) return cudaErrorInvalidResourceHandle;
     if (failed) return failed;
+    if (stream->invalid && stream->capture) return cudaErrorStreamCaptureInvalidated;
+    Node node{name ? count(name, stream->capture != nullptr) : nullptr, std::move(work)};
     if (stream->capture) {
-        if (stream->invalid) return cudaErrorStreamCaptureInvalidated;
-        stream->capture->nodes.push_back(std::move(work));
+        stream->capture->nodes.push_back(std::move(node));
         return cudaSuccess;
     }
-    stream->queue.push_back(std::move(work));
-    ++stream->submitted;
+    for (Stream *other : per_thread) {  // all that was queued before on the legacy stream, or on those of the threads
+        Stream *before = stream == &legacy ? other : stream == other ? &legacy : nullptr;
+        if (before) push(stream, {nullptr, [before, position = before->submitted] { run(before, position); }});
+    }
+    push(stream, std::move(node));
     return stream->submitted - stream->done > longest_queue ? run(stream) : cudaSuccess;
 }
 
 // The streams in the reverse of the order of their addresses, so that missing waits between them show.
 cudaError_t run_all() {
     for (auto stream = streams.rbegin(); stream != streams.rend(); ++stream) run(*stream);
+    for (auto stream : per_thread) run(stream);
     return run(&legacy);
 }
 
@@ -114,6 +153,13 @@ bool within(const std::map<char *, size_t> &blocks, const void *address, size_t 
     return (char *)address + size <= start + length;
 }
 
+// Whether the thread that calls captures, in which nothing may be freed that the capture uses
+bool captures() {
+    for (auto set : {&streams, &blocking})
+        for (auto stream : *set) if (stream->capture && stream->capturer == std::this_thread::get_id()) return true;
+    return false;
+}
+
 bool owns(const void *address, size_t size) { return size == 0 || within(memory, address, size); }
 
 cudaError_t copy(void *target, const void *source, size_t size, cudaMemcpyKind kind, void *handle) {
@@ -125,11 +171,12 @@ cudaError_t copy(void *target, const void *source, size_t size, cudaMemcpyKind k
     if ((!to && !owns(target, size)) || (!from && !owns(source, size))) return error(cudaErrorInvalidValue);
     bool paged = (to && !within(pinned, target, size)) || (from && !within(pinned, source, size));
     if (paged && stream->capture) return refuse_capture(stream);
+    const char *name = to ? "copy to host" : from ? "copy from host" : "copy on device";
     if (paged && from) {  // staged, as CUDA does
         auto staged = std::make_shared<std::string>((const char *)source, size);
-        return error(submit(stream, [=] { memcpy(target, staged->data(), size); }));
+        return error(submit(stream, name, [=] { memcpy(target, staged->data(), size); }));
     }
-    auto status = submit(stream, [=] { memmove(target, source, size); });
+    auto status = submit(stream, name, [=] { memmove(target, source, size); });
     return error(paged && !status ? run(stream) : status);
 }
 
@@ -140,8 +187,10 @@ cudaError_t copy(void *target, const void *source, size_t size, cudaMemcpyKind k
 cudaError_t cudaMalloc(void **address, size_t size) {
     Guard guard(lock);
     ++counters.allocations;
+    count("cudaMalloc", captures());
     if (used + size > capacity) return error(cudaErrorMemoryAllocation);
-    *address = memalign(512, size ? size : 1);
+    *address = allocate(size);
+    if (!*address) return error(cudaErrorMemoryAllocation);
     memset(*address, 0xEE, size);
     memory[(char *)*address] = size;
     used += size;
@@ -152,11 +201,11 @@ cudaError_t cudaFree(void *address) {
     if (!address) return cudaSuccess;
     auto block = memory.find((char *)address);
     if (block == memory.end()) return error(cudaErrorInvalidValue);
+    count("cudaFree", captures());
     run_all();
     used -= block->second;
-    memset(address, 0xEE, block->second);
+    protect(address, block->second);
     memory.erase(block);
-    free(address);
     return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void **address, size_t size, unsigned) {
@@ -202,7 +251,7 @@ cudaError_t cudaMemcpyPeerAsync(void *target, int, const void *source, int, size
 cudaError_t cudaMemsetAsync(void *address, int value, size_t size, cudaStream_t stream) {
     Guard guard(lock);
     if (!owns(address, size)) return error(cudaErrorInvalidValue);
-    return error(submit(find(stream), [=] { memset(address, value, size); }));
+    return error(submit(find(stream), "memset", [=] { memset(address, value, size); }));
 }
 cudaError_t cudaMemset(void *address, int value, size_t size) { return cudaMemsetAsync(address, value, size, nullptr); }
 
@@ -300,7 +349,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t on) {
     Stream *stream = find(on);
     if (!stream) return error(cudaErrorInvalidResourceHandle);
     event->captured = stream->capture != nullptr;
-    auto status = submit(stream, [=] { event->time = std::chrono::steady_clock::now(); });
+    auto status = submit(stream, nullptr, [=] { event->time = std::chrono::steady_clock::now(); });
     event->stream = stream;
     event->position = stream->submitted;
     return error(status);
@@ -327,7 +376,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t awaited, unsign
     if (event->captured && !stream->capture) return error(cudaErrorStreamCaptureUnsupported);
     if (!event->stream || event->stream == stream) return cudaSuccess;
     if (stream->capture) return refuse_capture(stream);  // a join of streams in a capture, which nothing here uses
-    return error(submit(stream, [source = event->stream, position = event->position] { run(source, position); }));
+    return error(submit(stream, nullptr, [source = event->stream, position = event->position] { run(source, position); }));
 }
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {
     std::chrono::duration<float, std::milli> elapsed = ((Event *)end)->time - ((Event *)start)->time;
@@ -373,7 +422,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     Guard guard(lock);
     ++counters.graphs;
     auto graph = *(std::shared_ptr<Graph> *)executable;
-    return error(submit(find(stream), [=] { for (auto &node : graph->nodes) node(); }));
+    auto status = submit(find(stream), "cudaGraphLaunch", [=] { for (auto &node : graph->nodes) perform(node); });
+    if (!status) for (auto &node : graph->nodes) if (node.named) ++node.named->second.replayed;
+    return error(status);
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) { delete (Graph *)graph; return cudaSuccess; }
@@ -447,7 +498,12 @@ CUresult cuLaunchKernel(
     }
     auto args = std::make_shared<std::vector<std::string>>();
     for (int i = 0; kernel->sizes[i]; ++i) args->emplace_back((const char *)params[i], kernel->sizes[i]);
-    return (CUresult)error(submit(find(stream), [=] {
+    char text[200];
+    bool capturing = find(stream) && find(stream)->capture;
+    snprintf(text, sizeof text, "\t%u\t%u\t%u\t%u\t%u\t%u\t%u\t%d\n", gx, gy, gz, bx, by, bz, shared, capturing);
+    grids.push_back(kernel->name + std::string(text));
+    if (grids.size() > most_grids) grids.pop_front();
+    return (CUresult)error(submit(find(stream), kernel->name, [=] {
         ++counters.kernels;
         std::vector<void *> addresses;
         for (auto &arg : *args) addresses.push_back(arg.data());
@@ -468,11 +524,39 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction, CUo
 
 // For the other libraries, and for tests
 
-int cuda_host_submit(void *stream, Work *work) {
+int cuda_host_submit(const char *name, void *stream, Work *work) {
     Guard guard(lock);
     std::shared_ptr<Work> owned(work);
-    return error(submit(find(stream), [=] { ++counters.kernels; (*owned)(); }));
+    return error(submit(find(stream), name, [=] { ++counters.kernels; (*owned)(); }));
+}
+void cuda_host_finish() { Guard guard(lock); run_all(); }
+void cuda_host_fail(const char *reason) {
+    fprintf(stderr, "cuda_without_gpu: %s\n", reason);
+    failed = cudaErrorLaunchFailure;
 }
 bool cuda_host_owns(const void *address, size_t size) { Guard guard(lock); return owns(address, size); }
 extern "C" Counters *cuda_host_counters() { return &counters; }
 extern "C" size_t *cuda_host_capacity() { return &capacity; }
+// A line for each name: launched, captured, replayed
+extern "C" const char *cuda_host_calls() {
+    static std::string text;
+    Guard guard(lock);
+    text.clear();
+    for (auto &[name, n] : calls)
+        text += name + '\t' + std::to_string(n.launched) + '\t' + std::to_string(n.captured) + '\t' + std::to_string(n.replayed) + '\n';
+    return text.c_str();
+}
+// A line for each launch of a kernel, the last ones: name, grid, block, shared memory, whether captured
+extern "C" const char *cuda_host_grids() {
+    static std::string text;
+    Guard guard(lock);
+    text.clear();
+    for (auto &line : grids) text += line;
+    return text.c_str();
+}
+// Graphs keep the names, so they stay.
+extern "C" void cuda_host_reset() {
+    Guard guard(lock);
+    for (auto &[name, n] : calls) n = {};
+    grids.clear();
+}

@@ -21,8 +21,9 @@ struct Handle {
 
 enum { ok = 0, not_initialized = 1, invalid_value = 7, execution_failed = 13 };
 
-template <typename Function> int queue(Handle *handle, Function function) {
-    return cuda_host_submit(handle->stream, new Work(function)) ? execution_failed : ok;
+// The name by which a call is counted is the one of the function that calls this.
+template <typename Function> int queue(Handle *handle, Function function, const char *name = __builtin_FUNCTION()) {
+    return cuda_host_submit(name, handle->stream, new Work(function)) ? execution_failed : ok;
 }
 
 template <typename T> T conjugate(T x) { return x; }

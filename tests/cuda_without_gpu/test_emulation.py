@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +20,7 @@ if "CUDA_WITHOUT_GPU" not in os.environ:
 import cupy as cp
 
 from benchmarks.cuda_major import cuda_major
+from tests.cuda_without_gpu import counters
 from xgrad import cli
 
 RNG = np.random.default_rng(0)
@@ -153,6 +158,164 @@ def test_copy_to_memory_of_the_host_as_if_of_the_device_is_refused() -> None:
 def test_launch_beyond_limits_is_refused(grid: tuple[int, ...], block: tuple[int, ...]) -> None:
     with pytest.raises(cp.cuda.driver.CUDADriverError, match="cudaErrorInvalidValue"):
         cp.RawKernel(BARRIERS, "diverging")(grid, block, (cp.zeros(1),))
+
+
+# Faults that the emulation finds
+
+GRAPH = """
+import cupy as cp
+x, stream = cp.ones({size}), cp.cuda.Stream(non_blocking=True)
+def work():
+    global y
+    {work}
+with stream:
+    work()
+    stream.synchronize()
+    stream.begin_capture()
+    work()
+    graph = stream.end_capture()
+{between}
+graph.launch(stream)
+print("queued", flush=True)
+stream.synchronize()
+print("done")
+"""
+
+
+def planted(size: int, work: str, between: str) -> tuple[int, str, str]:
+    """Return the status, the output and the errors of a process with a fault in a graph."""
+    program = GRAPH.format(size=size, work=work, between=between)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+FREE = "del x; stream.synchronize(); cp.get_default_memory_pool().free_all_blocks()"
+
+
+@pytest.mark.parametrize(
+    ("size", "work", "name"),
+    [
+        (3, "cp.add(x, 1, out=x)", "cupy_add__float64_"),
+        (1 << 20, "cp.add(x, 1, out=x)", "cupy_add__float64_"),
+        (3, "x.data.memset_async(0, 24)", "memset"),
+        (64, "x[:32] = x[32:]", "copy on device"),
+    ],
+    ids=["kernel", "kernel on a large block", "memset", "copy"],
+)
+def test_access_to_freed_memory_by_a_graph_is_found(size: int, work: str, name: str) -> None:
+    status, output, errors = planted(size, work, FREE)
+    assert status == -signal.SIGSEGV and output == "queued\n"
+    assert f"cuda_without_gpu: {name}" in errors
+    assert "accesses memory that was freed: byte" in errors
+    assert planted(size, work, "")[:2] == (0, "queued\ndone\n")
+
+
+def test_freed_addresses_are_not_used_again() -> None:
+    runtime, addresses = cp.cuda.runtime, set()
+    for _ in range(100):
+        addresses.add(address := runtime.malloc(512))
+        runtime.free(address)
+    assert len(addresses) == 100
+
+
+def test_call_with_a_destroyed_plan_fails() -> None:
+    work = "y = cp.fft.fft(x)"
+    status, output, errors = planted(8, work, "cp.fft.config.get_plan_cache().clear()")
+    assert status == 1 and output == "queued\n"
+    assert "cuda_without_gpu: cufftExecZ2Z uses a plan that was destroyed" in errors
+    assert "cudaErrorLaunchFailure" in errors
+    assert planted(8, work, "")[:2] == (0, "queued\ndone\n")
+
+
+def test_plan_that_is_destroyed_finishes_queued_transforms() -> None:
+    y = cp.fft.fft(cp.ones(4))
+    cp.fft.config.get_plan_cache().clear()
+    np.testing.assert_allclose(y.get(), [4, 0, 0, 0], atol=1e-12)
+
+
+def test_launches_are_counted_by_name_outside_and_inside_of_captures_and_by_graphs() -> None:
+    x, y, stream = cp.zeros((3, 3), "f4"), cp.ones(9, "f4"), cp.cuda.Stream(non_blocking=True)
+
+    def work() -> None:
+        cp.add(x, 1, out=x)
+        cp.add(x, 1, out=x)
+        cp.fft.fft(x)
+        x.data.memset_async(0, 36)
+        x.data.copy_from_device_async(y.data, 36)
+
+    with stream:
+        work()  # compiles
+        stream.synchronize()
+        counters.reset()
+        assert not counters.launches() and not counters.grids()
+        work()
+        cp.matmul(x, x)
+        launched = counters.launches()
+        stream.begin_capture()
+        work()
+        graph = stream.end_capture()
+        captured = counters.captured()
+        assert {**counters.launches(), "cudaMalloc": 0} == {**launched, "cudaMalloc": 0}
+        for _ in range(3):
+            graph.launch(stream)
+        stream.synchronize()
+    add = next(name for name in launched if name.startswith("cupy_add"))
+    expected = {add: 2, "cufftExecC2C": 1, "memset": 1, "copy on device": 1}
+    assert expected.items() <= launched.items() and launched["cublasGemmEx"] == 1
+    assert expected.items() <= captured.items() and "cublasGemmEx" not in captured
+    calls = counters.calls()
+    assert {name: calls[name] for name in expected} == {
+        name: (n, n, 3 * n) for name, n in expected.items()
+    }
+    assert counters.launches()["cudaGraphLaunch"] == 3
+    adds = [grid for grid in counters.grids() if grid.kernel == add]
+    assert [grid.captured for grid in adds] == [False] * 2 + [True] * 2
+    assert {(grid.grid, grid.block) for grid in adds} == {((1, 1, 1), (9, 1, 1))}
+
+
+def test_memory_calls_are_counted_by_the_thread_that_captures() -> None:
+    stream, runtime = cp.cuda.Stream(non_blocking=True), cp.cuda.runtime
+
+    def allocate_and_free() -> None:
+        runtime.free(runtime.malloc(512))
+
+    counters.reset()
+    stream.begin_capture()
+    thread = threading.Thread(target=allocate_and_free)
+    thread.start()
+    thread.join()
+    assert counters.launches() == {"cudaMalloc": 1, "cudaFree": 1}
+    assert counters.free_calls_in_captures() == 0
+    allocate_and_free()
+    assert counters.captured() == {"cudaMalloc": 1, "cudaFree": 1}
+    assert counters.free_calls_in_captures() == 1
+    stream.end_capture()
+
+
+def test_default_streams_of_threads_do_not_wait_for_each_other() -> None:
+    """They wait for the default stream of the process, and it waits for them."""
+    x, own = cp.zeros(3), cp.cuda.Stream.ptds
+    x += 1
+    cp.cuda.Device().synchronize()
+    seen: list[Any] = []
+
+    def add() -> None:
+        with own:
+            cp.add(x, 1, out=x)
+            seen.append(x.data.ptr)
+
+    def read() -> None:
+        with own:
+            seen.append(x.get().tolist())
+
+    for work in (add, read):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert seen[1] == [1, 1, 1]  # the other thread's addition has not begun
+    assert x.get().tolist() == [2, 2, 2]  # on the default stream
 
 
 def test_cuda_of_the_driver_is_that_of_cupy() -> None:

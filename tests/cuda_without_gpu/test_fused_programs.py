@@ -27,7 +27,7 @@ import xgrad
 from benchmarks.model_problems import problem
 from benchmarks.models import QUICK
 from benchmarks.peers.models_xgrad import MODELS
-from tests.cuda_without_gpu.test_training import counted
+from tests.cuda_without_gpu.counters import totals
 from xgrad import nn, optim
 from xgrad_cupy import fused_programs
 from xgrad_cupy.cuda_source import C_TYPES
@@ -84,9 +84,9 @@ def trained(
     """Return losses and parameters after five steps, and the number of kernels of the last step."""
     step, batch, module = training(name, device, native, capture)
     losses = [step(*batch) for _ in range(4)]
-    before = counted()[0]
+    before = totals()[0]
     losses.append(step(*batch))
-    launches = counted()[0] - before
+    launches = totals()[0] - before
     assert not getattr(step, "refusal", "")
     return [x.detach().to("cpu").numpy() for x in (*losses, *module.parameters())], launches
 

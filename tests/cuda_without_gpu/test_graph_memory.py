@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ if "CUDA_WITHOUT_GPU" not in os.environ:
 import cupy as cp
 
 import xgrad
+from tests.cuda_without_gpu.counters import capacity
 from xgrad.capture import CaptureWarning
 from xgrad_cupy.pools import pools
 
@@ -58,12 +58,10 @@ class TestOutOfMemory:
         default.free_all_blocks()
         blocks = [cp.empty(1 << 20, "u1") for _ in range(64)]
         del blocks
-        function = ctypes.CDLL("libcuda.so.1").cuda_host_capacity
-        function.restype = ctypes.POINTER(ctypes.c_size_t)
-        capacity = function().contents
-        limit, capacity.value = capacity.value, allocated()
+        memory = capacity()
+        whole, memory.value = memory.value, allocated()
         yield
-        capacity.value = limit
+        memory.value = whole
 
     @staticmethod
     def _step(x: xgrad.Tensor) -> xgrad.Tensor:

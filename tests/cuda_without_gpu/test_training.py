@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Callable
 from typing import Any
@@ -16,26 +15,12 @@ if "CUDA_WITHOUT_GPU" not in os.environ:
 import cupy as cp
 
 import xgrad
+from tests.cuda_without_gpu.counters import totals
 from xgrad import nn, optim
 from xgrad.cli.models import lenet
 from xgrad.data import DataNotFoundError, images
 
 Model = Callable[[], nn.Module]
-
-
-class Counters(ctypes.Structure):
-    """Counters of the driver: kernels that have run, calls of cudaMalloc, launches of graphs."""
-
-    _fields_ = [(name, ctypes.c_long) for name in ("kernels", "allocations", "graphs")]
-
-
-def counted() -> tuple[int, int, int]:
-    """Return the counters once all work is done."""
-    cp.cuda.Device().synchronize()
-    function = ctypes.CDLL("libcuda.so.1").cuda_host_counters
-    function.restype = ctypes.POINTER(Counters)
-    now = function().contents
-    return now.kernels, now.allocations, now.graphs
 
 
 def mlp() -> nn.Module:
@@ -109,10 +94,10 @@ def test_replay_is_one_launch_and_allocates_nothing(model: Model, launches: int,
     """
     training = Training(model, "cuda", True, size=16)
     training.run(5)
-    before, used = counted(), cp.get_default_memory_pool().used_bytes()
+    before, used = totals(), cp.get_default_memory_pool().used_bytes()
     training.run(3)
     assert training.step.refusal is None
-    assert tuple(np.subtract(counted(), before)) == (3 * launches, 0, 3)
+    assert tuple(np.subtract(totals(), before)) == (3 * launches, 0, 3)
     assert cp.get_default_memory_pool().used_bytes() == used
     (program,) = training.step._programs.values()
     assert program.executor.nbytes == pool
