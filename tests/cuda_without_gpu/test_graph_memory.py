@@ -15,7 +15,7 @@ if "CUDA_WITHOUT_GPU" not in os.environ:
 import cupy as cp
 
 import xgrad
-from tests.cuda_without_gpu.counters import capacity
+from tests.cuda_without_gpu import counters
 from xgrad.capture import CaptureWarning
 from xgrad_cupy.pools import pools
 
@@ -58,7 +58,7 @@ class TestOutOfMemory:
         default.free_all_blocks()
         blocks = [cp.empty(1 << 20, "u1") for _ in range(64)]
         del blocks
-        memory = capacity()
+        memory = counters.capacity()
         whole, memory.value = memory.value, allocated()
         yield
         memory.value = whole
@@ -80,3 +80,62 @@ class TestOutOfMemory:
         ):
             assert step(x).item() == 3 << 16
         assert step(x).item() == 3 << 16 and rest and not pools()
+
+
+class TestBlocksOfCapturedKernels:
+    """A capture does not free memory to get more: the kernels that it has captured use it."""
+
+    @staticmethod
+    def _step(x: xgrad.Tensor) -> xgrad.Tensor:
+        """Use temporaries of 1, 2 and 3 MiB: no block serves for two of them."""
+        parts = [x[: i << 18] for i in (1, 2, 3)]
+        return sum(((part + 1).sum() for part in parts), xgrad.zeros((), device=CUDA))
+
+    def _run(self, room: int, by_limit: bool, monkeypatch: pytest.MonkeyPatch) -> Any:
+        """Return the step after three calls, with room for so many bytes of graphs."""
+        x, default = xgrad.ones(3 << 18, device=CUDA), cp.get_default_memory_pool()
+        step = xgrad.capture(self._step)
+        self._step(x)  # compiles
+        default.free_all_blocks()
+        memory, limit = counters.capacity(), allocated() + room
+        whole = memory.value
+        try:
+            if by_limit:  # as the variable does from the start of a process
+                monkeypatch.setenv("CUPY_GPU_MEMORY_LIMIT", str(limit))
+                default.set_limit(size=limit)
+            else:
+                memory.value = limit
+            counters.reset()
+            values = [step(x)]
+            assert counters.free_calls_in_captures() == 0
+            values += [step(x), step(x)]
+            assert [value.item() for value in values] == [12 << 18] * 3
+            assert allocated() <= limit
+        finally:
+            memory.value = whole
+            default.set_limit(size=0)
+        return step
+
+    @pytest.fixture
+    def needed(self) -> int:
+        """The memory of the graph, if there is enough."""
+        x, step = xgrad.ones(3 << 18, device=CUDA), xgrad.capture(self._step)
+        step(x)
+        (program,) = step._programs.values()
+        return int(program.executor.nbytes)
+
+    @pytest.mark.parametrize("by_limit", [False, True], ids=["device", "limit"])
+    def test_step_runs_eagerly_where_the_graph_has_too_little_memory(
+        self, needed: int, by_limit: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        reason = r"OutOfMemoryError: Out of memory allocating [\d,]+ bytes \(allocated so far: "
+        with pytest.warns(CaptureWarning, match=f"does not capture the step: {reason}"):
+            step = self._run(needed - (1 << 20), by_limit, monkeypatch)
+        assert ("limit set to" in step.refusal) is by_limit and not pools()
+
+    @pytest.mark.parametrize("by_limit", [False, True], ids=["device", "limit"])
+    def test_graph_has_the_memory_that_default_pool_and_limit_leave(
+        self, needed: int, by_limit: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        step = self._run(needed + (1 << 20), by_limit, monkeypatch)
+        assert step.refusal is None
