@@ -34,6 +34,7 @@ from xgrad_cupy.interpreter import Interpreter, NumberOperand
 from xgrad_cupy.kernels.copies import copy_all
 from xgrad_cupy.matmul import Products
 from xgrad_cupy.placement import place
+from xgrad_cupy.plans import own_plans
 from xgrad_cupy.pools import new_pool, retire
 
 _BUFFERS = 8  # number of runs whose copies of numbers may be pending
@@ -134,12 +135,11 @@ class Executor:
             inputs = {
                 value.number: x for value, (x, _) in zip(program.inputs, self._inputs, strict=True)
             }
-            self._warm_up(inputs)
-            with cp.cuda.using_allocator(pool.malloc):
-                outputs = self._record(inputs)
+            with own_plans(cp) as self._plans:
+                self._warm_up(inputs)
+                with cp.cuda.using_allocator(pool.malloc):
+                    outputs = self._record(inputs)
             self._graph.upload(stream)
-        # CuPy caches sixteen plans. A plan that it evicts would free memory that the graph uses.
-        self._plans = [node.plan for _, node in cp.fft.config.get_plan_cache()]
         stream.synchronize()
         self._classify_outputs(outputs, inputs)
         self.nbytes = int(pool.total_bytes())

@@ -391,14 +391,43 @@ def test_seed_of_generator_made_in_step_is_constant(graphs: Device) -> None:
 
 
 def test_plans_of_transforms_live_as_long_as_graph(cuda: Device) -> None:
-    """CuPy caches sixteen plans; memory that the graph uses is freed with a plan."""
+    """CuPy keeps sixteen plans; the graph uses memory that a plan would free."""
+    lengths, rng = range(20, 40), np.random.default_rng(0)
+
+    def step(x: xgrad.Tensor) -> list[xgrad.Tensor]:
+        return [xgrad.abs(xgrad.fft.rfft(x[:n])) for n in lengths]
+
+    capturing = xgrad.capture(step)
+    for _ in range(4):
+        values = rng.random(64, np.float32)
+        results = capturing(xgrad.asarray(values, device=cuda))
+        for n in range(40, 60):  # destroys the plans in CuPy's cache
+            xgrad.fft.rfft(xgrad.ones(n, device=cuda))
+        for n, result in zip(lengths, results, strict=True):
+            expected = np.abs(np.fft.rfft(values[:n]))
+            np.testing.assert_allclose(result.numpy(), expected, rtol=1e-4, atol=1e-4)
+    assert capturing.refusal is None and len(executor_of(capturing)._plans) == 20
+
+
+@pytest.mark.parametrize("size", [2, 0, -1], ids=["of 2 plans", "disabled", "without a limit"])
+def test_capture_leaves_cache_of_plans_as_it_was(cuda: Device, size: int) -> None:
     cp = pytest.importorskip("cupy")
-    cache, pool = cp.fft.config.get_plan_cache(), cp.get_default_memory_pool()
+    cache = cp.fft.config.get_plan_cache()
     cache.clear()
-    step, _ = captured(lambda x: xgrad.fft.fft(x * 1), xgrad.ones(4, device=cuda))
-    used = pool.used_bytes()
-    cache.clear()
-    assert pool.used_bytes() == used and step.refusal is None
+    whole = cache.get_size()
+    x = xgrad.ones(16, device=cuda)
+    try:
+        cache.set_size(size)
+        for n in (5, 6, 7, 8):
+            xgrad.fft.fft(x[:n])
+        before = [(key, node.plan) for key, node in cache]
+        step, _ = captured(lambda x: [xgrad.fft.fft(x[:n]) for n in (7, 8)], x)
+        assert [(key, node.plan) for key, node in cache] == before
+        assert cache.get_size() == size and cache.get_memsize() == -1
+        plans = executor_of(step)._plans
+        assert len(plans) == 2 and not {*plans} & {plan for _, plan in before}
+    finally:
+        cache.set_size(whole)
 
 
 JOINS: dict[str, Callable[..., Any]] = {
