@@ -43,6 +43,7 @@ from xgrad_cupy.kernels.recurrent import Recurrent
 from xgrad_cupy.kernels.sums import sum_of
 from xgrad_cupy.matmul import Products
 from xgrad_cupy.pools import pools
+from xgrad_cupy.stream_capture import synchronize
 
 _INSTALL = "pip install 'xgrad[cuda13]', or 'xgrad[cuda12]' for an NVIDIA driver older than 580"
 _NO_DEVICE, _INSUFFICIENT_DRIVER = 100, 35  # of cudaError_t
@@ -198,7 +199,7 @@ class CupyBackend(Backend):
             return self._fused.bits(seed, call, width, count)
 
     def synchronize(self, index: int) -> None:
-        self.devices[index].synchronize()
+        synchronize(self.devices[index])
 
     def mark(self, index: int) -> Any:
         with self.devices[index]:  # selects its current stream

@@ -36,6 +36,8 @@ from xgrad_cupy.matmul import Products
 from xgrad_cupy.placement import place
 from xgrad_cupy.plans import own_plans
 from xgrad_cupy.pools import new_pool, retire
+from xgrad_cupy.stream_capture import Invalidated, causes, record
+from xgrad_cupy.stream_order import LastRun
 
 _BUFFERS = 8  # number of runs whose copies of numbers may be pending
 _WIDTH = 16  # bytes for a number
@@ -82,7 +84,6 @@ class Executor:
         self._device = self._cp.cuda.Device()  # the current one
         self._links = self._runs = self.nbytes = 0
         self._pool: Any = None
-        self._last_stream: Any = None
         self._clear()
 
     def _function_of(self, call: Call) -> Callable[..., Any]:
@@ -108,17 +109,18 @@ class Executor:
                     self._capture(list(arrays))
                 return
             except Exception as error:
-                for each in filter(None, (error, error.__cause__)):
+                for each in causes(error):
                     traceback.clear_frames(each.__traceback__)  # frames keep arrays alive
                 self.release()
                 if isinstance(error, Unusable):
                     raise
-                if last or not isinstance(error, MemoryError):
+                if last or not isinstance(error, (MemoryError, Invalidated)):
                     raise Unusable(
                         f"CUDA does not capture the step: {type(error).__name__}: {error}"
                     ) from error
-                with self._device:
-                    self._cp.get_default_memory_pool().free_all_blocks()
+                if isinstance(error, MemoryError):
+                    with self._device:
+                        self._cp.get_default_memory_pool().free_all_blocks()
 
     def _capture(self, arrays: list[Any]) -> None:
         cp, program, pool = self._cp, self._program, new_pool(self._cp)
@@ -138,7 +140,8 @@ class Executor:
             with own_plans(cp) as self._plans:
                 self._warm_up(inputs)
                 with cp.cuda.using_allocator(pool.malloc):
-                    outputs = self._record(inputs)
+                    # no closure: the frames of an error would keep it, and so the inputs, alive
+                    outputs, self._graph = record(stream, partial(self._execute, inputs, arrays))
             self._graph.upload(stream)
         stream.synchronize()
         self._classify_outputs(outputs, inputs)
@@ -174,21 +177,6 @@ class Executor:
         )
         handle.use(stream.ptr, self._workspace.data.ptr, self._workspace.nbytes)
         return handle
-
-    def _record(self, inputs: dict[int, Any]) -> list[Any]:
-        """Make all calls while the stream captures, and return their outputs.
-
-        The capture ends even after an error.
-        """
-        self._stream.begin_capture()
-        try:
-            outputs = self._execute(inputs, self._arrays)
-        except BaseException:
-            with contextlib.suppress(Exception):
-                self._stream.end_capture()
-            raise
-        self._graph = self._stream.end_capture()
-        return outputs
 
     def _warm_up(self, inputs: dict[int, Any]) -> None:
         """Make all calls on zero inputs and copies of the state.
@@ -250,12 +238,13 @@ class Executor:
             try:
                 outputs, copies = self._outputs(args)
                 stream = self._cp.cuda.get_current_stream()
-                self._copy_in(args, stream)
-                copies += self._copies_out(args, stream)
-                launched = True  # from here on, errors are raised: the state may have changed
-                self._graph.launch(stream)
-                for copy in copies:
-                    copy()
+                with self._last_run.followed_on(stream):
+                    self._copy_in(args, stream)
+                    copies += self._copies_out(args, stream)
+                    launched = True  # from here on, errors are raised: the state may have changed
+                    self._graph.launch(stream)
+                    for copy in copies:
+                        copy()
             except Exception as error:
                 if launched:
                     raise
@@ -278,13 +267,7 @@ class Executor:
         return tuple(outputs), copies
 
     def _copy_in(self, args: Sequence[Any], stream: Any) -> None:
-        """Queue copies of inputs and numbers to the addresses of the graph.
-
-        They wait for the last run if it was on another stream.
-        """
-        if self._last_stream is not None and self._last_stream != stream:
-            stream.wait_event(self._last_stream.record())
-        self._last_stream = stream
+        """Queue copies of inputs and numbers to the addresses of the graph."""
         self._numbers.copy_in(args[len(self._inputs) :], stream)
         for (static, nbytes), array in zip(self._inputs, args, strict=False):
             if nbytes:
@@ -306,17 +289,16 @@ class Executor:
 
     def release(self) -> None:
         """Drop the graph, its memory and the arrays of the state, after its last run ends."""
-        if self._last_stream is not None:
-            with contextlib.suppress(Exception), self._device:
-                # does not wait for the device, on which another thread may capture
-                self._last_stream.synchronize()
+        with contextlib.suppress(Exception), self._device:
+            self._last_run.synchronize()
         pool = self._pool
         self._clear()
         if pool is not None:
             retire(self._device, pool)
 
     def _clear(self) -> None:
-        self._graph = self._pool = self._last_stream = self._workspace = self._stream = None
+        self._graph = self._pool = self._workspace = self._stream = None
+        self._last_run = LastRun()
         self._arrays, self._inputs, self._views, self._new, self._plans = [], [], [], [], []
         self._copies, self._numbers = _Copies(self._cp, []), Numbers(self._cp, [])
 
