@@ -29,11 +29,13 @@ from xgrad.backend.device import Device
 from xgrad.backend.ownership import owner_of
 from xgrad.capture.program import Call, Program, Unusable, Value
 from xgrad_cupy import cublas, takes_tf32
+from xgrad_cupy.calls import Uses
 from xgrad_cupy.fused_programs import fusion
+from xgrad_cupy.fused_sums import with_sums
 from xgrad_cupy.interpreter import Interpreter, NumberOperand
 from xgrad_cupy.kernels.copies import copy_all
 from xgrad_cupy.matmul import Products
-from xgrad_cupy.placement import place
+from xgrad_cupy.placement import join_copies, place
 from xgrad_cupy.plans import own_plans
 from xgrad_cupy.pools import new_pool, retire
 from xgrad_cupy.stream_capture import Invalidated, causes, record
@@ -125,7 +127,7 @@ class Executor:
     def _capture(self, arrays: list[Any]) -> None:
         cp, program, pool = self._cp, self._program, new_pool(self._cp)
         self._pool, self._arrays, self._tf32 = pool, arrays, takes_tf32(cp)
-        self._place(arrays)
+        self._save_launches(arrays)
         stream = self._stream = cp.cuda.Stream(non_blocking=True)
         self._device.synchronize()  # the stream does not wait for others
         with stream:
@@ -147,8 +149,11 @@ class Executor:
         self._classify_outputs(outputs, inputs)
         self.nbytes = int(pool.total_bytes())
 
-    def _place(self, arrays: list[Any]) -> None:
-        """Let sums write to the parts of the state that they are copied to."""
+    def _save_launches(self, arrays: list[Any]) -> None:
+        """Save launches: of copies, and of sums after elementwise calls.
+
+        Which calls may do so depends on the memory that parts of the state share.
+        """
         if not self._fused:
             return
         ranges = {
@@ -162,9 +167,10 @@ class Executor:
                 return True
             return bool(ranges[x][0] < ranges[y][1] and ranges[y][0] < ranges[x][1])
 
-        functions = [Device("cuda").backend.xp.sum]
-        calls = place(self._fused, functions, self._program.outputs, overlap)
-        self._interpreter.take(calls)
+        total = Device("cuda").backend.xp.sum
+        calls = place(self._fused, [total], self._program.outputs, Uses(self._fused, overlap))
+        calls = with_sums(self._cp, calls, total, Uses(calls, overlap))
+        self._interpreter.take(join_copies(self._cp, calls, Uses(calls, overlap)))
 
     def _handle(self, stream: Any) -> cublas.Cublas:
         """Return the cuBLAS handle of the device, set to a stream and a workspace of the graph."""

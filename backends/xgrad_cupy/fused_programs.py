@@ -9,7 +9,7 @@ kernels cannot be contracted. So a group gives the same bits as its calls one by
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from operator import attrgetter
@@ -20,8 +20,11 @@ import numpy as np
 from xgrad.backend.device import Device
 from xgrad.capture.fusion import Access, Group, Statement, fuse
 from xgrad.capture.program import Call, Program, Unusable, Value
-from xgrad_cupy.cuda_source import C_TYPES
+from xgrad_cupy.calls import is_view
 from xgrad_cupy.interpreter import NumberOperand
+from xgrad_cupy.kernels.c_types import C_TYPES
+from xgrad_cupy.kernels.raw import FLOATS
+from xgrad_cupy.kernels.sums import view_of
 
 _OPERATORS = {
     "add": "add",
@@ -112,6 +115,7 @@ class Fusion:
             xp.asarray: "copy",
         }
         self._functions |= {xp.full: "full", xp.zeros: "full"}
+        self._sum = xp.sum
         self._kernel = cache(self._compiled)
 
     def __call__(
@@ -122,7 +126,12 @@ class Fusion:
         `operands` returns the arguments and options of a call, with operands in place of numbers
         that change.
         """
-        parts = fuse(program, lambda call: self._statement(call, *operands(call)))
+        summed = summed_values(program.calls, self._sum)
+        parts = fuse(
+            program,
+            lambda call: self._statement(call, *operands(call)),
+            lambda call: not summed.isdisjoint(call.results),
+        )
         return [self._call(x) if isinstance(x, Group) else x for x in parts]
 
     def ufunc(self, name: str) -> Any:
@@ -237,7 +246,7 @@ class Fusion:
 
     def _call(self, group: Group) -> Call:
         """Return a call of the group's kernel."""
-        source = _Source(group)
+        source = Source(group)
         kernel = self._kernel(
             source.inputs, source.outputs, source.code, source.preamble, source.name
         )
@@ -268,40 +277,45 @@ class FusedKernel:
     Its arguments are the arrays that it loads, 0-d arrays of numbers, and arrays to write to.
     """
 
-    def __init__(self, cp: Any, kernel: Any, group: Group, source: _Source) -> None:
-        self._cp, self._kernel, self._shape, self.__name__ = cp, kernel, group.shape, source.name
-        self._accesses = [*source.loads, *[None for _ in source.numbers], *group.writes]
-        self._results, self._scalars = group.results, source.scalars
-        self._inputs = len(source.loads) + len(source.numbers)
+    def __init__(self, cp: Any, kernel: Any, group: Group, source: Source) -> None:
+        self._cp, self._kernel, self.source = cp, kernel, source
+        self.shape, self.__name__ = group.shape, source.name
+        self.accesses = [*source.loads, *[None for _ in source.numbers], *group.writes]
+        self.results, self.writes, self.scalars = group.results, group.writes, source.scalars
+        self.inputs = len(source.loads) + len(source.numbers)
 
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
         """Launch the kernel, and return the results."""
+        self.check(arrays)
         views = [
-            x if y is None else self._view(x, y)
-            for x, y in zip(arrays, self._accesses, strict=True)
+            x if y is None else self._view(x, y) for x, y in zip(arrays, self.accesses, strict=True)
         ]
-        results = [self._cp.empty(x.shape, x.dtype) for x in self._results]
-        outs = [x.reshape(self._shape) for x in results]
-        self._kernel(*views[: self._inputs], *self._scalars, *outs, *views[self._inputs :])
+        results = [self._cp.empty(x.shape, x.dtype) for x in self.results]
+        outs = [x.reshape(self.shape) for x in results]
+        self._kernel(*views[: self.inputs], *self.scalars, *outs, *views[self.inputs :])
         return tuple(results)
+
+    def check(self, arrays: Sequence[Any]) -> None:
+        """Raise Unusable unless the arrays have the layouts of the trace."""
+        for array, access in zip(arrays, self.accesses, strict=True):
+            value = None if access is None else access.value
+            if value is not None and (
+                array.dtype != value.dtype
+                or array.shape != value.shape
+                or not _same_layout(array, value)
+            ):
+                raise Unusable(f"{value} has another layout than in the trace")
 
     def _view(self, array: Any, access: Access) -> Any:
         """Return an array as a view with the shape of the group and the strides of an access."""
-        value = access.value
-        if (
-            array.dtype != value.dtype
-            or array.shape != value.shape
-            or not _same_layout(array, value)
-        ):
-            raise Unusable(f"{value} has another layout than in the trace")
         if array.size == 1:
-            return array.reshape((1,) * len(self._shape))
-        if array.shape == self._shape and array.strides == access.strides:
+            return array.reshape((1,) * len(self.shape))
+        if array.shape == self.shape and array.strides == access.strides:
             return array
-        return self._cp.ndarray(self._shape, array.dtype, array.data, access.strides)
+        return self._cp.ndarray(self.shape, array.dtype, array.data, access.strides)
 
 
-class _Source:
+class Source:
     """The parameters and the code of the kernel of a group, with names in the order of use.
 
     These names let the layers of a model share kernels. `loads` and `numbers` are the arrays that
@@ -434,3 +448,26 @@ def _filling(x: Any) -> Any:
 def _same_layout(array: Any, value: Value) -> bool:
     pairs = zip(value.shape, array.strides, value.strides or (), strict=True)
     return all(n == 1 or stride == other for n, stride, other in pairs)
+
+
+def summed_values(calls: Iterable[Call], sum: Callable[..., Any]) -> set[Value]:
+    """Return the values of which a call of `sum` takes the sums over the leading axes."""
+    origins: dict[Value, Value] = {}
+    found = set()
+    for call in calls:
+        if is_view(call):
+            for view in call.results:
+                origins[view] = origins.get(call.reads[0], call.reads[0])
+        elif call.function is sum and columns_of_sum(call) is not None:
+            found.add(origins.get(call.reads[0], call.reads[0]))
+    return found
+
+
+def columns_of_sum(call: Call) -> tuple[int, int, int] | None:
+    """Return how a sum over the leading axes sees its operand; None for any other sum."""
+    x, axis = call.reads[0], call.options.get("axis")
+    if axis is None or call.options.get("dtype") is not None or x.dtype not in FLOATS:
+        return None
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    view = view_of(x.shape, [i % len(x.shape) for i in axes])
+    return view if view is not None and view[2] == 1 and view[0] > 1 else None

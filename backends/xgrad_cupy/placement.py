@@ -1,7 +1,8 @@
-"""Results of a program that are copied to other memory, computed there at once.
+"""Copies of results to other memory: results that are computed there at once, and joint copies.
 
 Gradients are results that an optimizer's buffer takes: ``r = sum(g); buffer[...] = r`` becomes
-``sum(g, out=buffer)``, one launch in place of two.
+``sum(g, out=buffer)``, one launch in place of two. Copies that remain are made by one launch each
+several.
 """
 
 from __future__ import annotations
@@ -11,42 +12,31 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xgrad.capture.fusion import is_contiguous
-from xgrad.capture.program import Call, Storage, Value
+from xgrad.capture.program import Call, Value
+from xgrad_cupy.calls import Uses, is_view
+from xgrad_cupy.kernels.copies import COPIED, JointCopies
+
+_LARGEST = 1 << 20  # bytes of an array whose copy waits for others
 
 
 def place(
     calls: Sequence[Call],
     functions: Sequence[Callable[..., Any]],
     outputs: Sequence[Value],
-    overlap: Callable[[Value, Value], bool],
+    uses: Uses,
 ) -> list[Call]:
     """Return calls in which functions of the given ones write to where their result is copied.
 
     These functions have the option `out`, an array of the shape and dtype of their result. The
-    outputs of the program stay where they are. `overlap` tells whether two parts of the state share
-    memory.
+    outputs of the program stay where they are.
     """
     result: list[Call | None] = list(calls)
-    uses, kept = _uses(calls), {x.storage for x in outputs}
-    # the first value in the same memory, for each view
-    viewed = {view: x.reads[0] for x in calls if _is_view(x) for view in x.results}
-
-    def origin(x: Value) -> Value:
-        while x in viewed:
-            x = viewed[x]
-        return x
-
-    def is_used(target: Value, call: Call) -> bool:
-        return not _is_view(call) and any(
-            x.storage is target.storage and overlap(origin(x), origin(target))
-            for x in (*call.reads, *call.writes, *call.results)
-        )
-
+    kept = {x.storage for x in outputs}
     for i, copy in enumerate(calls):
         if not _copies_whole(copy):
             continue
         target, _, value = copy.args
-        first, *touching = uses[value.storage]
+        first, *touching = uses.of(value)
         maker = calls[first]
         fits = (
             maker.function in functions
@@ -56,11 +46,9 @@ def place(
             and maker.results[0].shape == target.shape
             and maker.results[0].dtype == target.dtype
             and all(is_contiguous(x) for x in (target, value, *maker.results))
-            and all(calls[j] is copy or _is_view(calls[j]) for j in touching)
+            and all(calls[j] is copy or is_view(calls[j]) for j in touching)
         )
-        # the target exists before, and nothing else uses it between the result and the copy
-        between = calls[first:i]
-        if not fits or any(target in x.results or is_used(target, x) for x in between):
+        if not fits or uses.between(target, first, i):
             continue
         options = {**maker.options, "out": target}
         result[first] = Call(maker.function, maker.args, options, (target,), line=maker.line)
@@ -69,13 +57,51 @@ def place(
     return [x for x in result if x is not None]
 
 
-def _uses(calls: Sequence[Call]) -> dict[Storage, list[int]]:
-    """Return the indices of the calls that access each storage, in order."""
-    uses: dict[Storage, list[int]] = {}
-    for i, call in enumerate(calls):
-        for storage in {x.storage for x in (*call.reads, *call.writes, *call.results)}:
-            uses.setdefault(storage, []).append(i)
-    return uses
+def join_copies(cp: Any, calls: Sequence[Call], uses: Uses) -> list[Call]:
+    """Return calls in which one launch makes several copies of small contiguous arrays.
+
+    A copy waits for later ones, as long as no call in between reads or writes its memory.
+    """
+    result: list[Call] = []
+    waiting: list[Call] = []
+
+    def flush() -> None:
+        if len(waiting) > 1:
+            result.append(_joint(cp, waiting))
+        else:
+            result.extend(waiting)
+        waiting.clear()
+
+    for call in calls:
+        small = _copies_whole(call) and _is_small(call)
+        if any(_conflict(copy, call, uses) for copy in waiting):
+            flush()
+        if small and waiting and waiting[0].args[0].dtype != call.args[0].dtype:
+            flush()
+        if small:
+            waiting.append(call)
+            if len(waiting) == COPIED:
+                flush()
+        else:
+            result.append(call)
+    flush()
+    return result
+
+
+def _joint(cp: Any, copies: Sequence[Call]) -> Call:
+    """Return one call in place of copies."""
+    targets = tuple([copy.args[0] for copy in copies])
+    sources = tuple([copy.args[2] for copy in copies])
+    return Call(JointCopies(cp), (sources, targets), {}, targets, (), True, None, copies[0].line)
+
+
+def _conflict(copy: Call, call: Call, uses: Uses) -> bool:
+    """Return whether a copy may not be made after a call instead of before it."""
+    target, _, source = copy.args
+    if uses.accesses(call, target):
+        return True
+    written = {x.storage for x in call.writes}
+    return source.storage in written and uses.accesses(call, source)
 
 
 def _copies_whole(call: Call) -> bool:
@@ -86,7 +112,6 @@ def _copies_whole(call: Call) -> bool:
     return type(value) is Value and value.shape == target.shape and value.dtype == target.dtype
 
 
-def _is_view(call: Call) -> bool:
-    """Return whether a call only makes views of an array."""
-    storages = {x.storage for x in (*call.reads, *call.results)}
-    return bool(call.reads and call.results) and not call.writes and len(storages) == 1
+def _is_small(copy: Call) -> bool:
+    target, _, value = copy.args
+    return target.nbytes <= _LARGEST and is_contiguous(target) and is_contiguous(value)

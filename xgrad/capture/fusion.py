@@ -113,12 +113,16 @@ class _Item:
         )
 
 
-def fuse(program: Program, statement_of: Callable[[Call], Statement | None]) -> list[Call | Group]:
+def fuse(
+    program: Program,
+    statement_of: Callable[[Call], Statement | None],
+    is_group: Callable[[Call], bool] = lambda call: False,
+) -> list[Call | Group]:
     """Return the calls of a program with groups in place of statements.
 
-    A statement alone remains a call.
+    A statement alone remains a call, unless `is_group` is true for it.
     """
-    return _Fusion(program, statement_of).result()
+    return _Fusion(program, statement_of).result(is_group)
 
 
 class _Fusion:
@@ -277,7 +281,7 @@ class _Fusion:
 
     # Result
 
-    def result(self) -> list[Call | Group]:
+    def result(self, is_group: Callable[[Call], bool]) -> list[Call | Group]:
         """Return calls and groups in order, with only the views that are needed."""
         touched: dict[Storage, int] = {}  # the last item that accesses a storage
         for i, item in enumerate(self._items):
@@ -287,7 +291,7 @@ class _Fusion:
         parts: list[tuple[Call | Group | None, _Item]] = [(None, self._first)]
         for i, item in enumerate(self._items):
             part: Call | Group | None = item.call
-            if len(item.statements) > 1:
+            if len(item.statements) > 1 or (item.statements and is_group(item.statements[0].call)):
                 alive = {
                     x for x in item.writes if x.kind != "temporary" or x in kept or touched[x] > i
                 }

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-_COPIED = 16  # maximum number of arrays that a kernel copies
+from xgrad_cupy.kernels.raw import THREADS, RawKernels, blocks_for
+
+COPIED = 16  # maximum number of arrays that a kernel copies
 
 
 def copy_all(cp: Any, sources: Sequence[Any], targets: Sequence[Any]) -> None:
@@ -15,8 +17,8 @@ def copy_all(cp: Any, sources: Sequence[Any], targets: Sequence[Any]) -> None:
     for x, target in zip(sources, targets, strict=True):
         shapes.setdefault(x.shape, []).append((x, target))
     for pairs in shapes.values():
-        for i in range(0, len(pairs), _COPIED):
-            part = pairs[i : i + _COPIED]
+        for i in range(0, len(pairs), COPIED):
+            part = pairs[i : i + COPIED]
             _copies(cp, len(part))(*[x for x, _ in part], *[target for _, target in part])
 
 
@@ -26,3 +28,36 @@ def _copies(cp: Any, count: int) -> Any:
     return cp.ElementwiseKernel(
         *names, "; ".join([f"y{i} = x{i}" for i in range(count)]), "xgrad_copies"
     )
+
+
+class JointCopies:
+    """Copies of up to `COPIED` contiguous arrays of one dtype to others, by one launch."""
+
+    __name__ = "joint_copies"
+
+    def __init__(self, cp: Any) -> None:
+        self._cp = cp
+
+    def __call__(self, sources: Sequence[Any], targets: Sequence[Any]) -> None:
+        """Copy each source to the target at its index, of the same size."""
+        largest = max(x.size for x in sources)
+        if not largest:
+            return
+        args = [part for x, y in zip(sources, targets, strict=True) for part in (x, y, x.size)]
+        grid = *blocks_for(largest), len(sources)
+        _joint_copies(self._cp, len(sources)).launch(
+            "joint_copies", sources[0].dtype, grid, (THREADS,), tuple(args), largest=largest
+        )
+
+
+@cache
+def _joint_copies(cp: Any, count: int) -> RawKernels:
+    parameters = [f"const T *x{i}, T *y{i}, Index n{i}" for i in range(count)]
+    cases = [f"case {i}: if (at < n{i}) y{i}[at] = x{i}[at]; break;" for i in range(count)]
+    source = f"""
+extern "C" __global__ void joint_copies({", ".join(parameters)}) {{
+    Index at = (Index)blockIdx.x * blockDim.x + threadIdx.x;
+    switch (blockIdx.y) {{ {" ".join(cases)} }}
+}}
+"""
+    return RawKernels(cp, source)

@@ -22,13 +22,13 @@ class RawKernels:
     The source names the type of elements `T`, and the type of sizes and indices `Index`.
     """
 
-    def __init__(self, cp: Any, source: str) -> None:
-        self._cp, self._source = cp, source
+    def __init__(self, cp: Any, source: str, options: tuple[str, ...] = ()) -> None:
+        self._cp, self._source, self._options = cp, source, options
         self._kernel: Callable[[str, str, str], Any] = cache(self._compiled)
 
     def _compiled(self, name: str, dtype: str, index: str) -> Any:
         types = f"typedef {C_TYPES[dtype]} T;\ntypedef {C_TYPES[index]} Index;\n"
-        return self._cp.RawKernel(types + self._source, name)
+        return self._cp.RawKernel(types + self._source, name, self._options)
 
     def launch(
         self,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from xgrad_cupy.kernels import rows
@@ -21,9 +22,9 @@ _TILE, _LINES = 32, 8  # columns of a block, and threads for each column
 _BLOCKS = 512  # of the first stage, if there are elements enough
 _ROWS, _ELEMENTS = 256, 2048  # the least in a chunk: rows of columns, elements of a group
 
-_SOURCE = """
+_COLUMNS = """
 // A block has 32 columns, with 8 threads for each, and a chunk of the rows.
-extern "C" __global__ void column_sums(
+extern "C" __global__ void {name}(
     {parameters}T *out, Index outer, Index groups, Index inner, Index chunk
 ) {{
     __shared__ T parts[{count}][8][33];  // 33: without conflicts of banks
@@ -45,7 +46,9 @@ extern "C" __global__ void column_sums(
         out[((Index)k * gridDim.y + blockIdx.y) * groups + group] = sum;
     }}
 }}
+"""
 
+_GROUPS = """
 // A block has a chunk of the elements of one group.
 extern "C" __global__ void group_sums(
     {parameters}T *out, Index outer, Index groups, Index inner, Index chunk
@@ -65,6 +68,15 @@ extern "C" __global__ void group_sums(
 """
 
 
+def column_sums_source(parameters: str, add: str, name: str, count: int = 1) -> str:
+    """Return the source of a kernel that sums terms over rows.
+
+    `parameters` are its first parameters, each followed by a comma, and `add` are the statements
+    that add the terms of the element at index `at`, in row `line` and column `group`, to `sums`.
+    """
+    return _COLUMNS.format(parameters=parameters, add=add, name=name, count=count)
+
+
 class Sums:
     """Sums of several terms over all axes but one, by one or two launches.
 
@@ -80,11 +92,10 @@ class Sums:
 
     def __init__(self, cp: Any, parameters: str, terms: Sequence[str]) -> None:
         add = " ".join([f"sums[{k}] += {term};" for k, term in enumerate(terms)])
-        source = _SOURCE.format(parameters=parameters, add=add, count=len(terms))
         self._cp, self._count = cp, len(terms)
-        self._kernels = RawKernels(cp, rows.SOURCE + source)
-        joins = _SOURCE.format(parameters="const T *x, ", add="sums[0] += x[at];", count=1)
-        self._joins = RawKernels(cp, rows.SOURCE + joins)
+        columns = column_sums_source(parameters, add, "column_sums", len(terms))
+        groups = _GROUPS.format(parameters=parameters, add=add, count=len(terms))
+        self._kernels = RawKernels(cp, rows.SOURCE + columns + groups)
 
     def __call__(
         self,
@@ -102,15 +113,7 @@ class Sums:
         if chunks == 1:
             return partial[:, 0]
         out = self._cp.empty((terms, groups), dtype) if out is None else out
-        # the sums of chunks are rows, and all rows of a term are one chunk
-        self._joins.launch(
-            "column_sums",
-            dtype,
-            (-(-groups // _TILE), terms),
-            (_TILE, _LINES),
-            (partial, out, terms * chunks, groups, 1, chunks),
-            largest=partial.size,
-        )
+        join_chunks(self._cp, partial, out)
         return out
 
     def partial(
@@ -126,8 +129,8 @@ class Sums:
         """
         outer, groups, inner = view
         if inner == 1:
-            name, block, tiles = "column_sums", (_TILE, _LINES), -(-groups // _TILE)
-            chunk, chunks = chunks_of(outer, tiles, _ROWS)
+            name, block = "column_sums", (_TILE, _LINES)
+            tiles, chunk, chunks = column_chunks(view)
         else:
             name, block, tiles = "group_sums", (THREADS, 1), groups
             chunk, chunks = chunks_of(outer * inner, tiles, _ELEMENTS)
@@ -138,6 +141,29 @@ class Sums:
             name, dtype, (tiles, chunks), block, arguments, largest=math.prod(view)
         )
         return sums
+
+
+@cache
+def _joins(cp: Any) -> RawKernels:
+    add = "sums[0] += x[at];"
+    return RawKernels(cp, column_sums_source("const T *x, ", add, "join_chunks"))
+
+
+def join_chunks(cp: Any, partial: Any, out: Any) -> None:
+    """Write the sums of the sums of chunks, of shape (terms, chunks, groups), to an array.
+
+    The sums of chunks are rows, and all rows of a term are one chunk.
+    """
+    terms, chunks, groups = partial.shape
+    args = partial, out, terms * chunks, groups, 1, chunks
+    grid = -(-groups // _TILE), terms
+    _joins(cp).launch("join_chunks", out.dtype, grid, (_TILE, _LINES), args, largest=partial.size)
+
+
+def column_chunks(view: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Return the number of tiles of columns, and the size and the number of chunks of rows."""
+    tiles = -(-view[1] // _TILE)
+    return tiles, *chunks_of(view[0], tiles, _ROWS)
 
 
 def chunks_of(length: int, tiles: int, least: int) -> tuple[int, int]:
