@@ -1,4 +1,7 @@
-"""CuPy arrays as the device ``cuda``: NVIDIA GPUs, one device for each.
+"""CuPy arrays as the devices ``cuda:0``, ``cuda:1``, ...: NVIDIA GPUs.
+
+``cuda`` is the first one; in a process that a launcher has started, the GPU of its rank on this
+machine (`xgrad_cupy.local_rank`).
 
 Differences from ``cpu``:
 
@@ -23,6 +26,7 @@ run is slow), ``CUPY_TF32=1`` (`set_tf32` from the beginning) and ``CUPY_ACCELER
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial, wraps
@@ -41,6 +45,7 @@ from xgrad_cupy.kernels.convolution import Convolution
 from xgrad_cupy.kernels.gelu import GELU
 from xgrad_cupy.kernels.recurrent import Recurrent
 from xgrad_cupy.kernels.sums import sum_of
+from xgrad_cupy.local_rank import local_rank
 from xgrad_cupy.matmul import Products
 from xgrad_cupy.pools import pools
 from xgrad_cupy.stream_capture import synchronize
@@ -75,6 +80,7 @@ class CupyBackend(Backend):
         self._cp, count = _open_cupy()
         self._empty_pinned = import_module("cupyx").empty_pinned
         self.devices = [self._cp.cuda.Device(i) for i in range(count)]
+        self.default_index = local_rank(os.environ) % count
         self.array_type = self._cp.ndarray
         self.xp = namespace(self._cp)
         self.xp.index_add = self.index_add

@@ -41,6 +41,8 @@ class Backend:
     devices : sequence
         The library's device objects: the ``device=`` of its creation functions, and the
         ``x.device`` of its arrays.
+    default_index : int
+        The index of the device whose name has no index; 0 unless the backend sets another.
     kernels : mapping of str to callable
         Fused kernels that replace generic rules, by name: forward rules of ops, and functions
         declared `overridable`. Each takes the rule's arguments without `xp`.
@@ -79,6 +81,7 @@ class Backend:
     array_type: type
     native_types: tuple[type, ...] = ()
     devices: Sequence[Any] = (None,)
+    default_index: int = 0
     kernels: Mapping[str, Callable[..., Any]] = {}
     rule_kernels: Set[str] = frozenset()
     asynchronous: bool = False

@@ -49,7 +49,8 @@ class Device:
     ----------
     name : str or Device
         A backend's name, with an index if it has several devices: ``"cpu"``, ``"cuda"``,
-        ``"cuda:1"``.
+        ``"cuda:1"``. Without an index, the device is the first one; in a process that a launcher
+        such as ``mpiexec`` has started, ``"cuda"`` is the GPU of its rank on this machine.
 
     Raises
     ------
@@ -97,7 +98,8 @@ class Device:
         # `int` raises for thousands of digits
         if colon and not (digits.isdecimal() and len(digits) < 10):
             raise DeviceError(f"unknown device {name!r}: expected a name such as 'cpu' or 'cuda:1'")
-        backend, index, count = open_backend(kind), int(digits or 0), device_count(kind)
+        backend, count = open_backend(kind), device_count(kind)
+        index = int(digits) if colon else backend.default_index
         if index >= count:
             raise DeviceError(f"unknown device {name!r}: this machine has {count} of type {kind!r}")
         full = f"{kind}:{index}"
@@ -129,14 +131,19 @@ class Device:
         device.placements = Placements(device)
         return device
 
+    @property
+    def _full_name(self) -> str:
+        return f"{self.type}:{self.index}"
+
     def __str__(self) -> str:
-        return f"{self.type}:{self.index}" if self.index else self.type
+        # The first device has the short name, unless that is the name of another one.
+        return self._full_name if self.index or self.backend.default_index else self.type
 
     def __repr__(self) -> str:
         return f"Device({str(self)!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Device, (str(self),)
+        return Device, (self._full_name,)  # the short name may be another device elsewhere
 
     def active(self) -> AbstractContextManager[Any]:
         """Return a context in which this is the current device of its library."""

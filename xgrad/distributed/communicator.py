@@ -9,6 +9,7 @@ from typing import Any
 from xgrad import random
 from xgrad.backend.device import Device
 from xgrad.core.tensor import Tensor, from_array
+from xgrad.support import trees
 
 #: Calls at an end, the most final one first.
 ENDS = (END_OF_PROCESS, END_OF_BLOCK, END_OF_EPOCH) = (
@@ -81,6 +82,10 @@ class Communicator:
         """
         # on all ranks, since some objects gather their state
         states = [x.state_dict() for x in objects]
+        if not self.rank and self.size > 1:  # other ranks may not have the device of rank 0
+            leaves = [x for _, x in trees.leaves(states)]
+            on_host = [x.detach().to("cpu") if isinstance(x, Tensor) else x for x in leaves]
+            states = trees.rebuild(states, on_host)
         states = self.broadcast_object(states, "broadcast")
         if self.rank:
             for x, state in zip(objects, states, strict=True):

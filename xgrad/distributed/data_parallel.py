@@ -80,8 +80,9 @@ class DataParallel:
     Parameters
     ----------
     model : Module
-        The model, with equal parameters on all ranks. Batch normalization computes its statistics
-        over the parts.
+        The model, with equal parameters on all ranks. Each rank has it on its own device: in a
+        launched process, ``"cuda"`` is the GPU of its rank on its machine. Batch normalization
+        computes its statistics over the parts.
     optimizer : Optimizer
         An optimizer of its parameters.
     communicator : Communicator

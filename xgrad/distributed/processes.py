@@ -30,7 +30,7 @@ def world(device: str | Device = "cpu") -> Iterator[Communicator]:
     ----------
     device : str or Device, default "cpu"
         The device of the tensors. Tensors on ``cuda`` are sent by NCCL (not yet run on a GPU), all
-        others by MPI.
+        others by MPI. In a launched process, ``"cuda"`` is the GPU of its rank on its machine.
 
     Yields
     ------

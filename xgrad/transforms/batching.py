@@ -330,6 +330,7 @@ class BatchingBackend(Backend):
 
     def __init__(self, device: BatchingDevice) -> None:
         self.owner, self.real = device, device.root.backend
+        self.default_index = self.real.default_index
         self.library, self.asynchronous = (  # type: ignore[misc]
             self.real.library,
             self.real.asynchronous,
