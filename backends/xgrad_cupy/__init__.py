@@ -244,7 +244,7 @@ class CupySpecial(SciPyKernels):
         if name == "polygamma":
             kernel = _with_array_order(kernel)
         elif name == "erf":
-            kernel = _with_complex(kernel, SciPyKernels(self._backend).erf)
+            kernel = _with_complex(kernel, SciPyKernels(self._backend))
         setattr(self, name, kernel)
         return kernel
 
@@ -284,9 +284,12 @@ def _with_array_order(polygamma: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-def _with_complex(erf: Callable[..., Any], scipy_erf: Callable[..., Any]) -> Callable[..., Any]:
-    """Use SciPy's erf for complex numbers, which CuPy's erf refuses."""
-    return lambda x: scipy_erf(x) if x.dtype.kind == "c" else erf(x)
+def _with_complex(erf: Callable[..., Any], by_scipy: SciPyKernels) -> Callable[..., Any]:
+    """Use SciPy's erf for complex numbers, which CuPy's erf refuses.
+
+    SciPy is optional: it is loaded when the first complex number comes.
+    """
+    return lambda x: by_scipy.erf(x) if x.dtype.kind == "c" else erf(x)
 
 
 def namespace(cp: Any) -> SimpleNamespace:
