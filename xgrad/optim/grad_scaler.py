@@ -31,7 +31,8 @@ class GradScaler:
     Parameters
     ----------
     device : str or Device, optional
-        The device of the losses and parameters, by default the `default_device`.
+        The device of the losses and parameters; by default the device of the first loss that is
+        scaled, or of the first gradient that is divided.
     init_scale : float, default 65536
         The initial factor.
     growth_factor : float, default 2
@@ -92,6 +93,7 @@ class GradScaler:
         self._scale = full((), init_scale, dtype=float32, device=device)
         self._growth_tracker = zeros((), dtype=int32, device=device)
         self._enabled = enabled
+        self._moves = device is None  # until the first use
         # By the id of an optimizer: whether one of its gradients is not finite
         self._found: dict[int, Tensor] = {}
         self._stepped: set[int] = set()
@@ -108,7 +110,9 @@ class GradScaler:
         """Return a loss, or all losses in a container, multiplied by the factor."""
         if not self._enabled:
             return outputs
-        return trees.rebuild(outputs, [x * self._scale for _, x in trees.leaves(outputs)])
+        losses = [x for _, x in trees.leaves(outputs)]
+        self._move_to(next((x.device for x in losses if isinstance(x, Tensor)), None))
+        return trees.rebuild(outputs, [x * self._scale for x in losses])
 
     @no_grad()
     def unscale_(self, optimizer: Optimizer) -> None:
@@ -134,6 +138,7 @@ class GradScaler:
                 "GradScaler.unscale_: expected parameters of float32, got float16: use autocast()"
                 " instead"
             )
+        self._move_to(gradients.arrays[0].device)
         gradients.scale(1 / self._scale)
         found = [logical_not(all(isfinite(array))) for array in gradients.arrays]
         self._found[id(optimizer)] = functools.reduce(logical_or, found)
@@ -169,6 +174,15 @@ class GradScaler:
         self._growth_tracker[...] = where(grows, 0, steps)
         self._found.clear()
         self._stepped.clear()
+
+    def _move_to(self, device: Device | None) -> None:
+        """Move the state to the device of the first use, unless the user has chosen a device."""
+        # within `vmap`, tensors have a device that lasts as long as the call
+        if self._moves and device is not None and not device.level:
+            self._moves = False
+            self._scale, self._growth_tracker = [
+                x.to(device) for x in (self._scale, self._growth_tracker)
+            ]
 
     def state_dict(self) -> dict[str, Any]:
         """Return the factor and the options, as in PyTorch; an empty dict if not enabled."""
