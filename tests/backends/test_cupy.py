@@ -200,9 +200,10 @@ def test_matmul_is_that_of_numpy(
     np.testing.assert_array_equal(xgrad.matmul(x, y).cpu().numpy(), a @ b, strict=True)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "c8"])
 @pytest.mark.parametrize("tf32", [False, True])
 def test_stacks_are_multiplied_without_copies_and_with_the_bits_of_a_graph(
-    tf32: bool, cuda: xgrad.Device, monkeypatch: pytest.MonkeyPatch
+    tf32: bool, dtype: str, cuda: xgrad.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cp, rng, computed = pytest.importorskip("cupy"), np.random.default_rng(0), []
     multiply = cp.cuda.cublas.gemmStridedBatchedEx
@@ -211,7 +212,9 @@ def test_stacks_are_multiplied_without_copies_and_with_the_bits_of_a_graph(
         "gemmStridedBatchedEx",
         lambda *args: (computed.append(args[-2]), multiply(*args)),
     )
-    x, y = [xgrad.asarray(rng.normal(size=(3, 40, 40)).astype("f4"), device=cuda) for _ in range(2)]
+    x, y = [
+        xgrad.asarray(rng.normal(size=(3, 40, 40)).astype(dtype), device=cuda) for _ in range(2)
+    ]
     pool = cp.cuda.MemoryPool()
     xgrad.set_tf32(tf32, cuda)
     try:

@@ -111,12 +111,12 @@ def transfer(x: Any, source: Device, target: Device) -> Any:
 
 
 def set_tf32(enabled: bool, device: str | Device = "cuda") -> None:
-    """Set whether matrix products of float32 may use TF32, which is off by default.
+    """Set whether matrix products of float32 and complex64 may use TF32, which is off by default.
 
-    TF32 has 10 bits of mantissa in place of 23. Products of two matrices, or of a stack and a
-    matrix, are then several times as fast on an NVIDIA GPU, and about as accurate as in float16.
-    Sums, all other ops, and products of two stacks are not affected. The setting applies to all
-    GPUs and threads of this process.
+    TF32 has 10 bits of mantissa in place of 23. Products of matrices and of stacks of matrices are
+    then several times as fast on an NVIDIA GPU, and about as accurate as in float16. So are ops
+    that are made of products, such as convolution and attention. Sums and all other ops are not
+    affected. The setting applies to all GPUs and threads of this process.
 
     Parameters
     ----------
