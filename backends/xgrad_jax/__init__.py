@@ -7,13 +7,20 @@ else. Differences from ``cpu``:
 - An index in an array that is out of bounds selects the last element, as in JAX.
 - Special functions are SciPy's: arrays pass through the host.
 
+JAX takes three quarters of a GPU's memory when it first lists its devices, which leaves little for
+CuPy or PyTorch. If the program has not imported JAX, and has set none of the environment variables
+`MEMORY`, this backend sets ``XLA_PYTHON_CLIENT_PREALLOCATE=false`` before it imports JAX: memory is
+then taken when it is needed.
+
 Work is queued, but the backend is not `asynchronous`: checks of values wait. It has not run on a
 GPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, MutableMapping
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
@@ -23,6 +30,20 @@ import numpy as np
 from xgrad.backend import Backend, DeviceError
 from xgrad.backend.mutable import MutableArray, MutableNamespace, unwrapped
 from xgrad.backend.scipy_kernels import SciPyKernels
+
+#: JAX's environment variables that say how much of a GPU's memory it takes at first.
+MEMORY = (
+    "XLA_PYTHON_CLIENT_PREALLOCATE",
+    "XLA_PYTHON_CLIENT_ALLOCATOR",
+    "XLA_PYTHON_CLIENT_MEM_FRACTION",
+    "XLA_CLIENT_MEM_FRACTION",
+)
+
+
+def take_memory_when_needed(environment: MutableMapping[str, str]) -> None:
+    """Let JAX take memory of a GPU when it is needed, unless the user has decided that."""
+    if environment.keys().isdisjoint(MEMORY):
+        environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
 
 
 class JaxArray(MutableArray):
@@ -55,6 +76,8 @@ class JaxBackend(Backend):
     array_module = "jaxlib"
 
     def __init__(self) -> None:
+        if "jax" not in sys.modules:  # else its memory is the concern of who imported it
+            take_memory_when_needed(os.environ)
         try:
             self._jax: Any = import_module("jax")
             self._jnp = JaxArray.namespace()

@@ -28,7 +28,7 @@ def device_types() -> list[str]:
 
 
 #: Types of devices to search whenever devices are listed. Opening other libraries takes seconds,
-#: and GPU memory: JAX takes three quarters of it.
+#: and memory of a GPU.
 LISTED = ("cpu", "cuda")
 
 
