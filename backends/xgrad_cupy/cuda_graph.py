@@ -1,8 +1,9 @@
 """Executor of captured steps on CuPy: a program as a CUDA graph, launched as a whole.
 
 `Executor.link` makes the calls once while a stream captures, in the memory of a private pool.
-`Executor.run` copies inputs and numbers to fixed addresses, launches the graph on the current
-stream, and copies its results.
+Before the first capture, `xgrad_cupy.self_check` compares a small graph with NumPy. `Executor.run`
+copies inputs and numbers to fixed addresses, launches the graph on the current stream, and copies
+its results.
 
 References
 ----------
@@ -40,6 +41,7 @@ from xgrad_cupy.plans import own_plans
 from xgrad_cupy.pools import new_pool, retire
 from xgrad_cupy.stream_capture import Invalidated, causes, record
 from xgrad_cupy.stream_order import LastRun
+from xgrad_cupy.self_check import outcomes
 
 _BUFFERS = 8  # number of runs whose copies of numbers may be pending
 _WIDTH = 16  # bytes for a number
@@ -99,6 +101,7 @@ class Executor:
     def link(self, arrays: Sequence[Any]) -> None:
         """Capture the graph with these arrays of the state; it contains their addresses."""
         self.release()
+        outcomes.require(type(self), self._device)
         self._links += 1
         if self._links > _FREE + self._runs // _PAID:
             raise Unusable(

@@ -22,6 +22,7 @@ from xgrad.backend.device import Device
 from xgrad.capture import CaptureWarning
 from xgrad_cupy import cublas, cuda_graph
 from xgrad_cupy.matmul import Products
+from xgrad_cupy.self_check import outcomes
 
 
 @pytest.fixture
@@ -516,6 +517,7 @@ def test_error_of_launch_runs_step_eagerly(cuda: Device, monkeypatch: pytest.Mon
     def fail(executor: Any, *args: Any) -> Any:
         raise RuntimeError("cudaErrorUnknown")
 
+    outcomes.require(cuda_graph.Executor, cuda.native)  # the self-check comes before the fault
     captured, eager = Training(cuda, True), Training(cuda, False)
     monkeypatch.setattr(cuda_graph.Executor, "_copy_in", fail)
     with pytest.warns(CaptureWarning, match="a replay failed: RuntimeError: cudaErrorUnknown"):
