@@ -6,6 +6,7 @@ Tests that need CuPy run on CUDA emulated on the host, or on a GPU.
 from __future__ import annotations
 
 import ast
+import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -436,3 +437,51 @@ def test_time_between_marks_is_in_seconds() -> None:
     backend.devices = [nullcontext()]
     marks = [backend.mark(0), backend.mark(0)]
     assert marks == recorded and backend.elapsed(*marks) == 0.25
+
+
+# Special functions
+
+#: Functions for which CuPy has no kernel, or one that overflows; see `xgrad_cupy.CupySpecial`.
+BY_SCIPY_ON_CUDA = (
+    "betaincc hyp1f1 hyp2f1 i0e i1e iv ive jv k0e k1e kv kve spence stdtr stdtrit yv".split()
+)
+WITHOUT_SCIPY = """
+import sys
+sys.modules['scipy'] = None
+import numpy as np
+import xgrad
+from xgrad import special
+x = xgrad.asarray(np.array([0.25, 0.5]), device='cuda', requires_grad=True)
+special.erf(x).sum().backward()
+print(*x.grad.tolist())
+for name in special.__all__:
+    for count in range(1, 5):
+        try:
+            getattr(special, name)(*[x.detach()] * count)
+        except (TypeError, ValueError):
+            continue
+        except ImportError:
+            print(name, end=' ')
+        break
+print()
+try:
+    special.erf(xgrad.asarray([1j], device='cuda'))
+except ImportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.usefixtures("cuda")
+def test_only_functions_that_cupy_lacks_need_scipy_on_cuda() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_SCIPY],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    slopes, needing, error = done.stdout.splitlines()
+    expected = [2 / math.sqrt(math.pi) * math.exp(-x * x) for x in (0.25, 0.5)]
+    np.testing.assert_allclose([float(x) for x in slopes.split()], expected, rtol=1e-14)
+    assert needing.split() == BY_SCIPY_ON_CUDA
+    assert error.startswith("special.erf: the package SciPy, whose kernel it is, is missing")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -153,6 +154,7 @@ def test_check_is_made_once_for_all_threads_and_leaves_no_memory_in_use(cuda: De
             super().__init__(program, native)
             made.append(program)
 
+    gc.collect()  # of other tests
     used = cuda.memory()["used"]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: outcomes.require(Counted, cuda.native), range(8)))
