@@ -39,9 +39,9 @@ from xgrad_cupy.matmul import Products
 from xgrad_cupy.placement import join_copies, place
 from xgrad_cupy.plans import own_plans
 from xgrad_cupy.pools import new_pool, retire
+from xgrad_cupy.self_check import outcomes
 from xgrad_cupy.stream_capture import Invalidated, causes, record
 from xgrad_cupy.stream_order import LastRun
-from xgrad_cupy.self_check import outcomes
 
 _BUFFERS = 8  # number of runs whose copies of numbers may be pending
 _WIDTH = 16  # bytes for a number
