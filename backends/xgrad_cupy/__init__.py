@@ -15,7 +15,7 @@ Differences from ``cpu``:
 - Linear algebra gives NaN for a singular matrix, unless within ``cupyx.errstate(linalg="raise")``.
 
 `xgrad.capture` replays a step as a CUDA graph (`xgrad_cupy.cuda_graph`). Fused kernels
-(`xgrad_cupy.fused_kernels`) replace generic rules that take several launches. `docs/gpu.md` lists
+(`xgrad_cupy.kernels`) replace generic rules that take several launches. `docs/gpu.md` lists
 what was tested on a GPU.
 
 `xgrad.set_tf32` makes float32 products faster, with 10 bits of mantissa. Environment variables:
@@ -39,12 +39,10 @@ import numpy as np
 from xgrad.backend import Backend, DeviceError
 from xgrad.backend.scipy_kernels import SciPyKernels
 from xgrad_cupy.cublas import CurrentCublas, supports
-from xgrad_cupy.fused_kernels import Kernels
-from xgrad_cupy.kernels.attention import Attention
-from xgrad_cupy.kernels.convolution import Convolution
 from xgrad_cupy.kernels.gelu import GELU
-from xgrad_cupy.kernels.recurrent import Recurrent
+from xgrad_cupy.kernels.random_bits import RandomBits
 from xgrad_cupy.kernels.sums import sum_of
+from xgrad_cupy.kernels.table import fused_functions, kernels
 from xgrad_cupy.local_rank import local_rank
 from xgrad_cupy.matmul import Products
 from xgrad_cupy.pools import pools
@@ -86,8 +84,8 @@ class CupyBackend(Backend):
         self.xp.index_add = self.index_add
         self.xp.special = CupySpecial(self)
         self.xp.fused = fused_functions(self._cp)
-        self._fused = Kernels(self._cp, self.xp)
-        self.kernels = self._fused.table()
+        self._random = RandomBits(self._cp)
+        self.kernels = kernels(self._cp, self.xp, self._random)
 
     @property  # CuPy's setting for the process
     def tf32(self) -> bool:  # type: ignore[override]
@@ -202,7 +200,7 @@ class CupyBackend(Backend):
     def random_bits(self, seed: int, call: int, width: int, count: int, index: int) -> Any:
         call = call % 2**64 if isinstance(call, int) else call  # an array of uint64 wraps by itself
         with self.devices[index]:
-            return self._fused.bits(seed, call, width, count)
+            return self._random.bits(seed, call, width, count)
 
     def synchronize(self, index: int) -> None:
         synchronize(self.devices[index])
@@ -319,19 +317,6 @@ def namespace(cp: Any) -> SimpleNamespace:
     own.cumulative_sum = partial(_scan, cp.cumsum, compat.cumulative_sum)
     own.cumulative_prod = partial(_scan, cp.cumprod, compat.cumulative_prod)
     return own
-
-
-def fused_functions(cp: Any) -> SimpleNamespace:
-    """Return the functions of arrays by one launch that composed kernels call."""
-    parts: list[Any] = [Attention(cp), Recurrent(cp), Convolution(cp)]
-    return SimpleNamespace(
-        **{
-            name: getattr(part, name)
-            for part in parts
-            for name in dir(part)
-            if not name.startswith("_")
-        }
-    )
 
 
 def _with_geev_hint(solve: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -10,6 +10,9 @@ import numpy as np
 from xgrad.capture.numbers import Number
 from xgrad.capture.program import Call, Program, Unusable, Value, leaves, map_leaves
 
+#: Functions with seeds and call numbers as arguments.
+_RANDOM = {"random_bits", "dropout", "attention_weights", "attention_scores_gradient"}
+
 
 class NumberOperand(NamedTuple):
     """A 0-d array for a number, in the dtype that a call computes in.
@@ -149,14 +152,12 @@ class Interpreter:
 def _number_dtype(call: Call, number: Number) -> Any:
     """Return the dtype in which a call takes a number: its arrays' dtype, if that holds the number.
 
-    A 0-d array is no weak scalar: a float64 one would promote float32 arrays. Fused kernels read
-    factors as float64, and random bits are made of uint64.
+    A 0-d array is no weak scalar: a float64 one would promote float32 arrays. Kernels read factors
+    as float64, and seeds and call numbers, which float64 would round, as uint64.
     """
-    if call.name == "random_bits":
+    if call.name in _RANDOM and type(number.value) is int:
         return np.dtype(np.uint64)
-    fused = getattr(call.function, "__module__", "").startswith("xgrad_cupy.")
-    if fused and type(number.value) is int:  # seeds and numbers of calls
-        return np.dtype(np.uint64)
+    fused = getattr(call.function, "__module__", "").startswith("xgrad_cupy.kernels")
     if fused and call.reads[0].dtype in (np.float32, np.float64):
         return np.dtype(np.float64)
     operands = [

@@ -69,9 +69,9 @@ class SharedOutputs(cuda_graph.Executor):
 class SharedMemory(cuda_graph.Executor):
     """An executor whose graphs write to memory that other arrays get afterwards."""
 
-    def _record(self, inputs: dict[int, Any]) -> list[Any]:
+    def _execute(self, inputs: dict[int, Any], state: list[Any]) -> list[Any]:
         with self._cp.cuda.using_allocator(self._malloc):
-            return super()._record(inputs)
+            return super()._execute(inputs, state)
 
     def _malloc(self, size: int) -> Any:
         with self._cp.cuda.Stream.null:  # CuPy keeps free memory for each stream

@@ -84,7 +84,7 @@ def test_training_on_mnist_has_the_losses_of_cpu(model: Model, steps: int, captu
 
 @pytest.mark.parametrize(
     ("model", "launches", "pool"),
-    [(mlp, 15, 33_641_984), (lambda: lenet((28, 28), 10), 46, 37_484_544)],
+    [(mlp, 13, 33_641_984), (lambda: lenet((28, 28), 10), 44, 37_484_544)],
     ids=["MLP", "CNN"],
 )
 def test_replay_is_one_launch_and_allocates_nothing(model: Model, launches: int, pool: int) -> None:

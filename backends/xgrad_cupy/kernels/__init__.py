@@ -1,17 +1,24 @@
 """CUDA kernels, by the part of the library whose rules they replace, with their CUDA C++.
 
-| module | kernels |
+| module | contents |
 |---|---|
-| `raw` | compilation and launches; constants of all sources |
-| `rows` | reductions of rows, which other sources include |
-| `sums` | sums over the leading axes, or over all axes but one, in two stages |
+| `table` | the table of kernels: begin here |
+| `raw`, `c_types` | compilation and launches of kernels, for the types of their arguments |
+| `elementwise`, `gelu` | activations, and division with remainder |
+| `optimizers` | updates of SGD and Adam |
+| `random_bits`, `philox` | random bits, uniform numbers and dropout |
+| `rows` | reductions of rows, with which other sources begin |
+| `softmax`, `cross_entropy` | softmax along axes, and the loss of classes |
+| `sums` | sums over all axes but some adjacent ones, in two stages |
 | `normalization` | layer, group, batch, instance and root-mean-square normalization |
-| `gelu` | GELU and its derivative |
-| `attention` | softmax of scores, with masks and dropout, and its gradient |
-| `recurrent` | one step of an LSTM or a GRU, and its gradient |
+| `attention` | the softmax of scores, with masks and dropout |
+| `recurrent` | one step of an LSTM or a GRU |
 | `windows` | arguments of kernels on sliding windows |
-| `convolution` | elements under a window as columns, and the sums that are their gradient |
-| `pooling` | the largest element or the sum of each window, and their gradients |
+| `convolution` | elements under a window as columns, and sums of columns |
+| `pooling` | the largest element, or the sum, of each window |
+| `copies` | copies of several arrays by one launch |
+
+Each module has the CUDA C++ of its kernels, of their gradients, and the functions that launch them.
 
 A kernel that multiplies matrices is a `ComposedKernel`: cuBLAS makes the products, so that a CUDA
 graph can contain them.

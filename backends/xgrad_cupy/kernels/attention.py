@@ -14,7 +14,7 @@ from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.ops.dropout import dropout_scale
 from xgrad_cupy.kernels import rows
 from xgrad_cupy.kernels.copies import copy_all
-from xgrad_cupy.kernels.philox import PHILOX
+from xgrad_cupy.kernels.philox import PHILOX, counter
 from xgrad_cupy.kernels.raw import FLOATS, RawKernels
 
 _MASK_AXES = 4  # of scores that are masked: the last two, and two axes of stacks
@@ -254,13 +254,3 @@ def _supported(query: Any, key: Any, value: Any, mask: Any) -> bool:
     return mask is None or (
         len(shape) <= _MASK_AXES and np.broadcast_shapes(mask.shape, shape) == shape
     )
-
-
-def counter(cp: Any, word: Any) -> tuple[Any, np.uint64]:
-    """Return an address and a value as arguments of a kernel, for a seed or a call number.
-
-    The address is None for a number, and the value 0 for an array.
-    """
-    if isinstance(word, cp.ndarray):
-        return word.astype(np.uint64, copy=False), np.uint64(0)
-    return None, np.uint64(word)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from xgrad.ops.gelu import _CUBIC, _DENSITY_AT_0, _FAR, _SCALE, _TAIL_32, _TAIL_64
-
-_OPTIONS = ("--fmad=false",)  # each operation is rounded, as in the generic rules: same bits
+from xgrad_cupy.kernels.elementwise import EXACT
 
 #: The names of the kernels, which have the bits of the rules.
 GELU = ("probability_below", "gelu_values", "gelu_tanh_values")
@@ -51,7 +50,7 @@ def gelu_kernels(cp: Any) -> dict[str, Callable[..., Any]]:
     """Return the kernels by the names of the rules that they replace, for CuPy, the module `cp`."""
 
     def kernel(outputs: str, operation: str, name: str) -> Any:
-        return cp.ElementwiseKernel("T x", outputs, operation, f"xgrad_{name}", options=_OPTIONS)
+        return cp.ElementwiseKernel("T x", outputs, operation, f"xgrad_{name}", options=EXACT)
 
     def by_dtype(outputs: str, after: str, name: str) -> Callable[..., Any]:
         tails = {np.dtype("float32"): _TAIL_32, np.dtype("float64"): _TAIL_64}

@@ -1,5 +1,11 @@
 """CUDA C++ of Philox4x64-10, the generator of `xgrad.backend.philox`."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
 #: Writes the four words of a block.
 PHILOX = """
 __device__ inline void philox(
@@ -25,3 +31,13 @@ __device__ inline void philox(
     words[3] = c3;
 }
 """
+
+
+def counter(cp: Any, word: Any) -> tuple[Any, np.uint64]:
+    """Return an address and a value as arguments of a kernel, for a seed or a call number.
+
+    The address is None for a number, and the value 0 for an array.
+    """
+    if isinstance(word, cp.ndarray):
+        return word.astype(np.uint64, copy=False), np.uint64(0)
+    return None, np.uint64(word)

@@ -19,15 +19,16 @@ _INT_SIZES = 1 << 31
 class RawKernels:
     """The kernels of one source, for CuPy, the module `cp`.
 
-    The source names the type of elements `T`, and the type of sizes and indices `Index`.
+    The source names the type of elements `T`, the type of sizes and indices `Index`, and, where
+    there are classes, their type `Class`.
     """
 
     def __init__(self, cp: Any, source: str, options: tuple[str, ...] = ()) -> None:
         self._cp, self._source, self._options = cp, source, options
-        self._kernel: Callable[[str, str, str], Any] = cache(self._compiled)
+        self._kernel: Callable[..., Any] = cache(self._compiled)
 
-    def _compiled(self, name: str, dtype: str, index: str) -> Any:
-        types = f"typedef {C_TYPES[dtype]} T;\ntypedef {C_TYPES[index]} Index;\n"
+    def _compiled(self, name: str, **dtypes: str) -> Any:
+        types = "".join([f"typedef {C_TYPES[dtype]} {name};\n" for name, dtype in dtypes.items()])
         return self._cp.RawKernel(types + self._source, name, self._options)
 
     def launch(
@@ -39,16 +40,19 @@ class RawKernels:
         args: tuple[Any, ...],
         *,
         largest: int = 0,
+        **more: Any,
     ) -> None:
         """Launch a kernel for elements of a dtype.
 
         Arguments are arrays, None for a null pointer, NumPy's scalars, and sizes as ints, of the
         type `Index`. That is int64 if a size, or `largest`, the number of elements of the largest
-        array, exceeds the range of int32, in which divisions are faster.
+        array, exceeds the range of int32, in which divisions are faster. `more` are other dtypes by
+        the names of their types.
         """
         sizes = [x for x in args if type(x) is int]
         index = np.int32 if max(largest, *sizes, 0) < _INT_SIZES else np.int64
-        kernel = self._kernel(name, dtype.name, index.__name__)
+        types = {each: other.name for each, other in more.items()}
+        kernel = self._kernel(name, T=dtype.name, Index=index.__name__, **types)
         kernel(grid, block, tuple([index(x) if type(x) is int else x for x in args]))
 
 

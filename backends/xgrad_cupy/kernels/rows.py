@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from xgrad_cupy.kernels.raw import THREADS
 
-_WARP = 32
-_WARP_LENGTH = 1024  # rows up to this length belong to a warp
+WARP = 32  # threads
+WARP_LENGTH = 1024  # rows up to this length belong to a warp
 
 #: Rows from this length on, of which there are fewer than `FEW`, keep most of a GPU idle.
 HUGE_LENGTH, FEW = 1 << 16, 64
@@ -43,10 +43,26 @@ template <typename Join> __device__ T reduce(T value) {
 #define EACH for (Index k = threadIdx.x; k < length; k += blockDim.x)
 """
 
+#: What the largest element of a row, and the sum of the exponentials of the differences from it,
+#: are computed by
+SOFTMAX = """
+__device__ T largest_of(const T *x, Index length) {
+    T largest = x[0];
+    EACH largest = Largest::of(largest, x[k]);
+    return reduce<Largest>(largest);
+}
+
+__device__ T total_of_exp(const T *x, T largest, Index length) {
+    T total = 0;
+    EACH total += exp(x[k] - largest);
+    return reduce<Total>(total);
+}
+"""
+
 
 def shape_of(rows: int, length: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the grid and the block of a kernel on rows."""
-    block = (_WARP, THREADS // _WARP) if length <= _WARP_LENGTH else (THREADS, 1)
+    block = (WARP, THREADS // WARP) if length <= WARP_LENGTH else (THREADS, 1)
     return (-(-rows // block[1]),), block
 
 
