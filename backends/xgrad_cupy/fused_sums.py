@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -45,6 +46,8 @@ def with_sums(cp: Any, calls: Sequence[Call], sum: Callable[..., Any], uses: Use
             continue
         target = call.options.get("out")
         if target is not None and uses.between(target, at, i):
+            continue
+        if any(x.storage is value.storage for each in calls[at + 1 : i] for x in each.writes):
             continue
         indices = _indices(maker.function, view)
         if indices is None:
@@ -93,7 +96,7 @@ class SummingKernel:
             loads.append(f"{kind} &y{i} = to_y{i}[at];")
         add = "\n".join([*loads, source.code, f"sums[0] += y{summed};"])
         text = column_sums_source("".join([f"{x}, " for x in parameters]), add, self.__name__)
-        self._kernels = RawKernels(cp, f"{source.preamble}\n{text}", _OPTIONS)
+        self._kernels = _kernels(cp, f"{source.preamble}\n{text}")
         self._result_count = len(fused.results)
 
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
@@ -114,6 +117,12 @@ class SummingKernel:
         if chunks > 1:
             join_chunks(cp, partial, sums.reshape(1, view[1]))
         return (*results, sums) if out is None else tuple(results)
+
+
+@cache
+def _kernels(cp: Any, source: str) -> RawKernels:
+    """Return the kernels of a source, which the layers of a model share."""
+    return RawKernels(cp, source, _OPTIONS)
 
 
 def _indices(fused: FusedKernel, view: tuple[int, int, int]) -> list[str] | None:

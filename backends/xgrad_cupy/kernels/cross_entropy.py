@@ -46,7 +46,7 @@ extern "C" __global__ void cross_entropy(
 }
 
 // The sum of the losses of few rows, divided: one block with a warp for each row in turn
-extern "C" __global__ void cross_entropy_total(
+extern "C" __global__ void __launch_bounds__(1024) cross_entropy_total(
     const T *x, const Class *target, T *loss, T *scale, double smoothing, T divisor,
     Index rows, Index length
 ) {
