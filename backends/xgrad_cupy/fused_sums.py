@@ -42,7 +42,8 @@ def with_sums(cp: Any, calls: Sequence[Call], sum: Callable[..., Any], uses: Use
         maker = result[at]
         if maker is None or not isinstance(maker.function, FusedKernel):
             continue
-        if not all(is_contiguous(x) for x in (value, call.reads[0])):
+        whole = call.reads[0].nbytes == value.nbytes and call.reads[0].dtype == value.dtype
+        if not whole or not all(is_contiguous(x) for x in (value, call.reads[0])):
             continue
         target = call.options.get("out")
         if target is not None and uses.between(target, at, i):
