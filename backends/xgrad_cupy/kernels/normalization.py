@@ -28,13 +28,13 @@ _SOURCE = (
 
 extern "C" __global__ void standardize(
     const T *x, const T *weight, const T *bias, T *out, T *averages, T *scales, T *variances,
-    double eps, Index kinds, Index weights, Index span, Index rows, Index length
+    double eps, int centered, Index kinds, Index weights, Index span, Index rows, Index length
 ) {
     ROW
     x += row * length;
     out += row * length;
     T average = 0, variance = 0;
-    if (averages) {
+    if (centered) {
         EACH average += x[k];
         average = reduce<Total>(average) / (T)length;
     }
@@ -48,7 +48,7 @@ extern "C" __global__ void standardize(
         out[k] = value;
     }
     if (threadIdx.x != 0) return;
-    if (averages) averages[row] = average;
+    averages[row] = average;
     scales[row] = scale;
     variances[row] = variance;
 }
@@ -57,7 +57,8 @@ extern "C" __global__ void standardize(
 // for the whole row; null for others.
 extern "C" __global__ void standardize_gradient(
     const T *g, const T *x, const T *weight, const T *averages, const T *scales, T *result,
-    T *dots, T *totals, Index kinds, Index weights, Index span, Index rows, Index length
+    T *dots, T *totals, int centered, Index kinds, Index weights, Index span, Index rows,
+    Index length
 ) {
     ROW
     g += row * length;
@@ -70,7 +71,7 @@ extern "C" __global__ void standardize_gradient(
         total += slope;
     }
     dot = reduce<Total>(dot);
-    total = averages ? reduce<Total>(total) : (T)0;
+    total = centered ? reduce<Total>(total) : (T)0;
     T factor = weight && dots ? scale * weight[WEIGHT_OF(0)] : scale;
     EACH {
         T slope = weight && !dots ? g[k] * weight[WEIGHT_OF(k)] : g[k];
@@ -195,14 +196,14 @@ class Normalization:
             return NotImplemented
         x, out = cp.ascontiguousarray(x), cp.empty(shape, x.dtype)
         per_group = [1 if i in axes else n for i, n in enumerate(shape)]
-        scale, variance = (cp.empty(per_group, x.dtype) for _ in range(2))
-        average = cp.empty(per_group, x.dtype) if centered else None
+        average, scale, variance = (cp.empty(per_group, x.dtype) for _ in range(3))
         statistics = out, average, scale, variance, np.float64(eps)
         parameters = self._flat(weight), self._flat(bias)
         args: tuple[Any, ...]
         if isinstance(view, Weights):
             grid, block = rows.shape_of(scale.size, x.size // scale.size)
-            args = x, *parameters, *statistics, *view, scale.size, x.size // scale.size
+            sizes = scale.size, x.size // scale.size
+            args = x, *parameters, *statistics, np.int32(centered), *view, *sizes
             self._kernels.launch("standardize", x.dtype, grid, block, args, largest=x.size)
         elif centered:
             chunk, chunks = self._chunks(view)
@@ -214,7 +215,7 @@ class Normalization:
             self._kernels.launch("standardize_groups", x.dtype, grid, block, args, largest=x.size)
         else:
             return NotImplemented
-        return out, 0 if average is None else average, scale, variance
+        return out, average, scale, variance
 
     # Gradient
 
@@ -233,19 +234,27 @@ class Normalization:
         if saved is None or view is None or g.dtype != x.dtype:
             return NotImplemented
         average, scale = saved
-        if not hasattr(average, "dtype"):
+        if not hasattr(average, "dtype"):  # the generic rule has the number 0
             average = None
-        if average is None and not isinstance(view, Weights):
+        if not centered and not isinstance(view, Weights):
             return NotImplemented
         g, x = cp.ascontiguousarray(g), cp.ascontiguousarray(x)
         flat, result = self._flat(weight), cp.empty(x.shape, x.dtype)
         of_parameters = self._rows_gradient if isinstance(view, Weights) else self._groups_gradient
-        of_weight, of_bias = of_parameters(g, x, flat, average, scale, view, result)
+        of_weight, of_bias = of_parameters(g, x, flat, average, scale, view, result, centered)
         # a bias without a weight may vary along the axes: the engine sums its gradient
         return (result, None, g) if weight is None else (result, of_weight, of_bias)
 
     def _rows_gradient(
-        self, g: Any, x: Any, weight: Any, average: Any, scale: Any, view: Any, result: Any
+        self,
+        g: Any,
+        x: Any,
+        weight: Any,
+        average: Any,
+        scale: Any,
+        view: Any,
+        result: Any,
+        centered: bool,
     ) -> Any:
         """Write the gradient of the input, and return those of the weight and the bias."""
         length = x.size // scale.size
@@ -253,7 +262,7 @@ class Normalization:
         sums = self._cp.empty((2, *scale.shape), x.dtype) if constant else (None, None)
         grid, block = rows.shape_of(scale.size, length)
         arrays = g, x, weight, average, scale, result, sums[0], sums[1]
-        args = *arrays, *view, scale.size, length
+        args = *arrays, np.int32(centered), *view, scale.size, length
         self._kernels.launch("standardize_gradient", x.dtype, grid, block, args, largest=x.size)
         if constant:
             return sums
@@ -264,7 +273,15 @@ class Normalization:
         )
 
     def _groups_gradient(
-        self, g: Any, x: Any, weight: Any, average: Any, scale: Any, view: Any, result: Any
+        self,
+        g: Any,
+        x: Any,
+        weight: Any,
+        average: Any,
+        scale: Any,
+        view: Any,
+        result: Any,
+        centered: bool,
     ) -> Any:
         """Write the gradient of the input, and return those of the weight and the bias."""
         chunk, chunks = self._chunks(view)
