@@ -1,12 +1,15 @@
 """Attention: the softmax of scores with masks and dropout in one launch, and its gradient.
 
 The rules are in `xgrad.ops.attention`. cuBLAS makes the products: a result takes two of them and
-one launch in between, a gradient four and one.
+one launch in between, a gradient four and one. Scores that would take much memory are computed in
+blocks of the stack of matrices, and their weights again in the gradient.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +20,7 @@ from xgrad_cupy.kernels.copies import copy_all
 from xgrad_cupy.kernels.philox import PHILOX, counter
 from xgrad_cupy.kernels.raw import FLOATS, RawKernels
 
+_LARGEST = 1 << 27  # scores of a block, 512 MiB in float32
 _MASK_AXES = 4  # of scores that are masked: the last two, and two axes of stacks
 
 _SOURCE = (
@@ -26,18 +30,19 @@ _SOURCE = (
 #define INFINITE ((T)__longlong_as_double(0x7ff0000000000000LL))
 #define BARRIER if (blockDim.x > 32) __syncthreads(); else __syncwarp();
 
-// The factor of dropout for each element of a row, from `begin` on, in the order of EACH_DROPPED:
-// a thread makes the 16 bits of 16 elements, and then handles elements that others have bits for.
-#define EACH_DROPPED(begin, statement) { \\
+// The factor of dropout for each element of a row: a thread makes the 16 bits of 16 elements, and
+// then handles elements that others have bits for. `skipped` elements precede those of the arrays.
+#define EACH_DROPPED(statement) { \\
     __shared__ unsigned long long words[4 * 256]; \\
     if (seed_at) seed = *seed_at; \\
     if (call_at) call = *call_at; \\
     unsigned long long *own = words + threadIdx.y * 4 * blockDim.x; \\
-    for (Index base = (begin) / 16 * 16; base < (begin) + length; base += 16 * blockDim.x) { \\
+    long long start = skipped + begin, end = start + length; \\
+    for (long long base = start / 16 * 16; base < end; base += 16 * blockDim.x) { \\
         philox(seed, call, base / 16 + threadIdx.x, own + 4 * threadIdx.x); \\
         BARRIER \\
         for (Index j = threadIdx.x; j < 16 * blockDim.x; j += blockDim.x) { \\
-            Index k = base + j - (begin); \\
+            long long k = base + j - start; \\
             if (k < 0 || k >= length) continue; \\
             short bits = (short)(unsigned short)(own[j / 4] >> (16 * (j % 4))); \\
             T factor = bits >= threshold ? (T)keep : (T)0; \\
@@ -52,8 +57,8 @@ _SOURCE = (
 extern "C" __global__ void attention_weights(
     const T *scores, const T *mask, T *x, T *dropped, const unsigned long long *seed_at,
     unsigned long long seed, const unsigned long long *call_at, unsigned long long call,
-    int threshold, double keep, double scale, Index stride0, Index stride1, Index stride2,
-    Index stride3, Index heads, Index queries, int causal, Index rows, Index length
+    int threshold, double keep, long long skipped, double scale, Index stride0, Index stride1,
+    Index stride2, Index stride3, Index heads, Index queries, int causal, Index rows, Index length
 ) {
     ROW
     Index begin = row * length, query = row % queries;
@@ -82,7 +87,7 @@ extern "C" __global__ void attention_weights(
     if (!dropped) return;
     BARRIER
     dropped += begin;
-    EACH_DROPPED(begin, dropped[k] = x[k] * factor;)
+    EACH_DROPPED(dropped[k] = x[k] * factor;)
 }
 
 // From `slopes`, the gradients of the weights after dropout: the gradients of the unscaled scores,
@@ -91,7 +96,7 @@ extern "C" __global__ void attention_scores_gradient(
     const T *slopes, const T *weights, T *result, T *of_mask, T *dropped,
     const unsigned long long *seed_at, unsigned long long seed,
     const unsigned long long *call_at, unsigned long long call, int threshold, double keep,
-    double scale, Index rows, Index length
+    long long skipped, double scale, Index rows, Index length
 ) {
     ROW
     Index begin = row * length;
@@ -100,7 +105,7 @@ extern "C" __global__ void attention_scores_gradient(
     result += begin;
     if (dropped) {
         dropped += begin;
-        EACH_DROPPED(begin, result[k] = slopes[k] * factor; dropped[k] = weights[k] * factor;)
+        EACH_DROPPED(result[k] = slopes[k] * factor; dropped[k] = weights[k] * factor;)
         slopes = result;
     }
     T dot = 0;
@@ -123,9 +128,20 @@ class Attention:
         self._cp, self._kernels = cp, RawKernels(cp, _SOURCE)
 
     def attention_weights(
-        self, scores: Any, mask: Any, causal: bool, scale: Any, p: float, seed: Any, call: Any
+        self,
+        scores: Any,
+        mask: Any,
+        causal: bool,
+        scale: Any,
+        p: float,
+        seed: Any,
+        call: Any,
+        skipped: int,
     ) -> list[Any]:
-        """Return the softmax weights of unscaled scores, and the weights after dropout, if any."""
+        """Return the softmax weights of unscaled scores, and the weights after dropout, if any.
+
+        `skipped` is the number of scores before these, for the random bits of dropout.
+        """
         cp, shape = self._cp, scores.shape
         queries, length = shape[-2:]
         strides, heads = (0, 0, 0, 0), 1
@@ -137,7 +153,7 @@ class Attention:
         out = [cp.empty(shape, scores.dtype) for _ in range(2 if p else 1)]
         args = (
             *(cp.ascontiguousarray(scores), mask, out[0], out[1] if p else None),
-            *self._random(p, seed, call),
+            *self._random(p, seed, call, skipped),
             np.float64(scale),
             *strides,
             *(heads, queries, np.int32(causal), scores.size // length, length),
@@ -149,7 +165,15 @@ class Attention:
         return out
 
     def attention_scores_gradient(
-        self, slopes: Any, weights: Any, masked: bool, scale: Any, p: float, seed: Any, call: Any
+        self,
+        slopes: Any,
+        weights: Any,
+        masked: bool,
+        scale: Any,
+        p: float,
+        seed: Any,
+        call: Any,
+        skipped: int,
     ) -> list[Any]:
         """Return gradients, given `slopes`, the gradients of the weights after dropout.
 
@@ -163,7 +187,7 @@ class Attention:
         rows_ = slopes.size // length
         args = (
             *(cp.ascontiguousarray(slopes), weights, result, of_mask, dropped),
-            *self._random(p, seed, call),
+            *self._random(p, seed, call, skipped),
             *(np.float64(scale), rows_, length),
         )
         grid, block = rows.shape_of(rows_, length)
@@ -178,43 +202,131 @@ class Attention:
         copy_all(self._cp, arrays, copies)
         return copies
 
-    def _random(self, p: float, seed: Any, call: Any) -> tuple[Any, ...]:
-        """Return the arguments for dropout: of the seed, of the call number, and of the factor."""
+    def _random(self, p: float, seed: Any, call: Any, skipped: int) -> tuple[Any, ...]:
+        """Return the arguments for dropout."""
         threshold, keep = dropout_scale(p)
         counters = [counter(self._cp, 0 if x is None else x) for x in (seed, call)]
-        return *counters[0], *counters[1], np.int32(threshold), np.float64(keep)
+        factor = np.int32(threshold), np.float64(keep)
+        return *counters[0], *counters[1], *factor, np.int64(skipped)
 
 
 def values(
     xp: Any, query: Any, key: Any, value: Any, mask: Any,
     causal: bool, scale: float, p: float, seed: Any, call: Any, device: Any,
+    largest: int = _LARGEST,
 ) -> Any:  # fmt: skip
-    """Return the weighted means of the values, and the weights."""
-    more = causal, scale, p, seed, call, device
+    """Return the weighted means of the values, and the weights; None for those of several blocks.
+
+    A block has at most `largest` scores.
+    """
     if not _supported(query, key, value, mask):
+        more = causal, scale, p, seed, call, device
         return OVERRIDABLE["attention_values"].generic(xp, query, key, value, mask, *more)
-    query, key, value = _contiguous(xp, query, key, value)
+    blocks = _blocks(query, key, largest)
+    parts = []
+    for block in blocks:
+        arrays = [block.of(x) for x in (query, key, value, mask)]
+        weights, out = _of_block(xp, arrays, causal, scale, p, seed, call, block.skipped)
+        parts.append(out)
+    if len(blocks) > 1:
+        return xp.concat(parts, axis=len(out.shape) + blocks[0].axis), None
+    return out, (weights, None)
+
+
+def _of_block(
+    xp: Any,
+    arrays: Sequence[Any],
+    causal: bool,
+    scale: float,
+    p: float,
+    seed: Any,
+    call: Any,
+    skipped: int,
+) -> tuple[Any, Any]:
+    """Return the weights and the means of the values of a block.
+
+    `arrays` are its queries, keys, values and mask.
+    """
+    query, key, value = _contiguous(xp, *arrays[:3])
     scores = xp.matmul(query, xp.matrix_transpose(key))
-    weights = xp.fused.attention_weights(scores, mask, causal, scale, p, seed, call)
-    return xp.matmul(weights[-1], value), (weights[0], None)
+    weights = xp.fused.attention_weights(scores, arrays[3], causal, scale, p, seed, call, skipped)
+    return weights[0], xp.matmul(weights[-1], value)
 
 
 def gradient(
     xp: Any, g: Any, query: Any, key: Any, value: Any, mask: Any, out: Any, weights: Any,
     causal: bool, scale: float, p: float, seed: Any, call: Any, device: Any,
+    largest: int = _LARGEST,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Return the gradients of the query, the key, the value and the mask."""
-    if weights is None or weights[1] is not None:
+    """Return the gradients of the query, the key, the value and the mask.
+
+    The weights of several blocks are computed again, block by block.
+    """
+    if weights is not None and weights[1] is not None:  # by the generic rule
         more = out, weights, causal, scale, p, seed, call, device
         generic: Any = OVERRIDABLE["attention_gradient"].generic
         return generic(xp, g, query, key, value, mask, *more)  # type: ignore[no-any-return]
-    g, query, key, value = _contiguous(xp, g, query, key, value)
-    slopes = xp.matmul(g, xp.matrix_transpose(value))
-    masked = mask is not None
-    found = xp.fused.attention_scores_gradient(slopes, weights[0], masked, scale, p, seed, call)
-    dropped = found[-1] if p else weights[0]
-    dq, dk = xp.matmul(found[0], key), xp.matmul(xp.matrix_transpose(found[0]), query)
-    return dq, dk, xp.matmul(xp.matrix_transpose(dropped), g), found[1] if masked else None
+    blocks, masked, gradients = _blocks(query, key, largest), mask is not None, []
+    for block in blocks:
+        arrays = [block.of(x) for x in (query, key, value, mask)]
+        if weights is None:
+            made, _ = _of_block(xp, arrays, causal, scale, p, seed, call, block.skipped)
+        else:
+            made = weights[0]
+        slope, query_, key_, value_ = _contiguous(xp, block.of(g), *arrays[:3])
+        slopes = xp.matmul(slope, xp.matrix_transpose(value_))
+        parts = xp.fused.attention_scores_gradient(
+            slopes, made, masked, scale, p, seed, call, block.skipped
+        )
+        dropped = parts[-1] if p else made
+        dq, dk = xp.matmul(parts[0], key_), xp.matmul(xp.matrix_transpose(parts[0]), query_)
+        dv = xp.matmul(xp.matrix_transpose(dropped), slope)
+        gradients.append((dq, dk, dv, *parts[1 : 1 + masked]))
+    joined = [
+        of_blocks[0]
+        if len(blocks) == 1
+        else xp.concat(list(of_blocks), axis=len(of_blocks[0].shape) + blocks[0].axis)
+        for of_blocks in zip(*gradients, strict=True)
+    ]
+    return tuple(joined if masked else [*joined, None])
+
+
+class _Block(NamedTuple):
+    """A range along an axis of the stacks of matrices, counted from the end.
+
+    `skipped` is the number of scores before the block.
+    """
+
+    axis: int
+    range: slice
+    skipped: int
+
+    def of(self, x: Any) -> Any:
+        """Return the part of an argument that belongs to the block."""
+        if x is None or len(x.shape) < -self.axis or x.shape[self.axis] == 1:
+            return x
+        return x if self.range == _ALL else x[(..., self.range, *(_ALL,) * (-self.axis - 1))]
+
+
+_ALL = slice(None)
+
+
+def _blocks(query: Any, key: Any, largest: int) -> list[_Block]:
+    """Return the blocks of a stack of matrices of scores, each with at most `largest` scores.
+
+    A block is not smaller than one matrix, or than one for each index of a later axis.
+    """
+    stack = np.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+    axis = next((i for i, n in enumerate(stack) if n > 1), None)
+    size = math.prod(stack) * query.shape[-2] * key.shape[-2]
+    if size <= largest or axis is None:
+        return [_Block(-3, _ALL, 0)]
+    one = size // stack[axis]
+    step = max(1, largest // one)
+    return [
+        _Block(axis - len(stack) - 2, slice(i, min(i + step, stack[axis])), i * one)
+        for i in range(0, stack[axis], step)
+    ]
 
 
 def _contiguous(xp: Any, *arrays: Any) -> list[Any]:
