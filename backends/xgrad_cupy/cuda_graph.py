@@ -2,8 +2,8 @@
 
 `Executor.link` makes the calls once while a stream captures, in the memory of a private pool.
 Before the first capture, `xgrad_cupy.self_check` compares a small graph with NumPy. `Executor.run`
-copies inputs and numbers to fixed addresses, launches the graph on the current stream, and copies
-its results.
+copies inputs, numbers and draws of the host to fixed addresses, launches the graph on the current
+stream, and copies its results.
 
 References
 ----------
@@ -33,6 +33,7 @@ from xgrad_cupy import cublas, takes_tf32
 from xgrad_cupy.calls import Uses
 from xgrad_cupy.fused_programs import fusion
 from xgrad_cupy.fused_sums import with_sums
+from xgrad_cupy.host_draws import host_draws
 from xgrad_cupy.interpreter import Interpreter, NumberOperand
 from xgrad_cupy.kernels.copies import copy_all
 from xgrad_cupy.matmul import Products
@@ -62,6 +63,7 @@ class Executor:
 
     _arrays: list[Any]  # arrays of the state
     _inputs: list[tuple[Any, int]]  # copies that the graph reads: see `_zeros_like`
+    _drawn: dict[Call, tuple[Any, int]]  # copies of draws of the host, in the order of `_draws`
     # outputs that are views: of the state (with the array) or of inputs
     _views: list[tuple[int, Value, Any]]
     _new: list[int]  # indices of the other outputs
@@ -71,15 +73,11 @@ class Executor:
         inputs = [value.storage for value in program.inputs]
         owners = [*inputs, *{value.storage for value in program.state}]
         for call in program.calls:
-            if call.name == "from_words":
-                raise Unusable(
-                    "random numbers are made on the host, which a CUDA graph cannot repeat",
-                    call.line,
-                )
             if any(x.storage in inputs and owners.count(x.storage) > 1 for x in call.writes):
                 raise Unusable("arguments share memory that the step writes to", call.line)
         written = {x.storage for call in program.calls for x in call.writes}
         self._written = [i for i, storage in enumerate(inputs) if storage in written]
+        self._draws = host_draws(program)
         self._cp: Any = import_module("cupy")
         fused = native is not False and os.environ.get("XGRAD_NATIVE") != "0"
         self._interpreter = Interpreter(program, fusion(self._cp) if fused else None)
@@ -91,7 +89,9 @@ class Executor:
         self._clear()
 
     def _function_of(self, call: Call) -> Callable[..., Any]:
-        """Return the function of a call; for products and joins, one that a stream can capture."""
+        """Return the function of a call, or one in its place that a stream can capture."""
+        if call in self._drawn:
+            return lambda *_: self._drawn[call][0]
         if call.name in _JOINS:
             return partial(_join, self._cp, call.function)
         return self._products.capturable(call.function)
@@ -137,6 +137,7 @@ class Executor:
             with cp.cuda.using_allocator(pool.malloc):
                 self._products = Products(cp, self._handle(stream))
                 self._inputs = [self._zeros_like(value) for value in program.inputs]
+                self._drawn = {call: self._zeros_like(call.results[0]) for call in self._draws}
                 self._numbers = Numbers(cp, self._interpreter.operands)
             self._numbers.copy_in([number.value for number in program.numbers], stream)
             inputs = {
@@ -276,9 +277,12 @@ class Executor:
         return tuple(outputs), copies
 
     def _copy_in(self, args: Sequence[Any], stream: Any) -> None:
-        """Queue copies of inputs and numbers to the addresses of the graph."""
-        self._numbers.copy_in(args[len(self._inputs) :], stream)
-        for (static, nbytes), array in zip(self._inputs, args, strict=False):
+        """Queue copies of inputs, numbers and draws to the addresses of the graph."""
+        arrays, numbers = args[: len(self._inputs)], args[len(self._inputs) :]
+        self._numbers.copy_in(numbers, stream)
+        drawn = [draw(numbers) for draw in self._draws.values()]
+        copies = [*self._inputs, *self._drawn.values()]
+        for (static, nbytes), array in zip(copies, [*arrays, *drawn], strict=True):
             if nbytes:
                 static.data.copy_from_device_async(array.data, nbytes, stream)
             else:
@@ -309,6 +313,7 @@ class Executor:
         self._graph = self._pool = self._workspace = self._stream = None
         self._last_run = LastRun()
         self._arrays, self._inputs, self._views, self._new, self._plans = [], [], [], [], []
+        self._drawn = {}
         self._copies, self._numbers = _Copies(self._cp, []), Numbers(self._cp, [])
 
 

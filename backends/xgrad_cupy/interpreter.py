@@ -9,6 +9,7 @@ import numpy as np
 
 from xgrad.capture.numbers import Number
 from xgrad.capture.program import Call, Program, Unusable, Value, leaves, map_leaves
+from xgrad_cupy.host_draws import is_host_draw
 
 #: Functions with seeds and call numbers as arguments.
 _RANDOM = {"random_bits", "dropout", "attention_weights", "attention_scores_gradient"}
@@ -77,9 +78,9 @@ class Interpreter:
         def operand(x: Any) -> Any:
             if type(x) is not Number:
                 return x
-            return (
-                NumberOperand(self._indices[x.text], _number_dtype(call, x)) if x.reads else x.value
-            )
+            if not x.reads or is_host_draw(call):  # the host reads the numbers of its draws
+                return x.value
+            return NumberOperand(self._indices[x.text], _number_dtype(call, x))
 
         return map_leaves(operand, call.args), map_leaves(operand, call.options)
 

@@ -506,9 +506,6 @@ RANDOM: dict[str, Step] = {
 
 @pytest.mark.parametrize("name", RANDOM)
 def test_random_numbers_of_xgrad_are_followed(name: str, capturing_device: str) -> None:
-    if name == "all kinds" and capturing_device != "cpu":
-        pytest.skip("integers and permutations are made on the host")
-
     def scenario(capture: Capture) -> Iterator[Any]:
         xgrad.manual_seed(1)
         step = capture(RANDOM[name])
