@@ -50,6 +50,79 @@ def test_running_statistics_are_the_same_tensors_and_are_reset():
     assert {name: value.tolist() for name, value in layer.named_buffers()} == state
 
 
+def stacked(xp):
+    both = xp.reshape(xp.arange(6.0, dtype="float32"), (2, 3))
+    return both, both[0], both[1]
+
+
+def overlapping(xp):
+    memory = xp.arange(4.0, dtype="float32")
+    return memory, memory[:3], memory[1:]
+
+
+def strided(xp):
+    memory = xp.arange(12.0, dtype="float32")
+    return memory, memory[::4], memory[11::-4]
+
+
+def same(xp):
+    both = xp.arange(3.0, dtype="float32")
+    return both, both, both
+
+
+def viewed(xp):
+    mean = xp.arange(3.0, dtype="float32")
+    return mean[1:], mean, xp.ones(3, dtype="float32")
+
+
+def wider(xp):
+    return (
+        xp.zeros(1, dtype="float32"),
+        xp.arange(3.0, dtype="float64"),
+        xp.ones(3, dtype="float32"),
+    )
+
+
+@pytest.mark.parametrize("momentum", [0.25, 1, "tensor", "tensors"])
+@pytest.mark.parametrize("buffers", [stacked, overlapping, strided, same, viewed, wider])
+def test_buffers_in_shared_memory_or_of_other_dtypes_are_updated_as_arrays_are(buffers, momentum):
+    """One after the other, so that the second update reads what the first wrote."""
+    (x,) = batches(1)
+    memory, *running = buffers(xgrad)
+    expected, *arrays = buffers(np)
+    factor = {"tensor": np.float32(0.25), "tensors": np.array([0.25, 0.5, 1], "f4")}.get(
+        momentum, momentum
+    )
+    y = F.batch_norm(
+        xgrad.asarray(x),
+        *running,
+        training=True,
+        momentum=xgrad.asarray(factor) if isinstance(momentum, str) else factor,
+    )
+    for part, new in zip(arrays, (x.mean((0, 2, 3)), x.var((0, 2, 3), ddof=1)), strict=True):
+        part += (new - part) * factor
+    for part, array in zip((memory, *running), (expected, *arrays), strict=True):
+        assert part.dtype == host(part).dtype == array.dtype
+        np.testing.assert_allclose(host(part), array, 1e-5)
+    plain = F.batch_norm(xgrad.asarray(x), None, None, training=True)
+    assert y.tolist() == plain.tolist()
+
+
+def test_momentum_of_another_shape_is_refused():
+    mean, var = xgrad.zeros(3), xgrad.ones(3)
+    with pytest.raises(ValueError, match=r"expected a value that broadcasts to shape \(3,\)"):
+        F.batch_norm(xgrad.ones((4, 3)), mean, var, training=True, momentum=xgrad.ones((1, 3)))
+    assert mean.shape == var.shape == (3,)
+
+
+def test_copies_keep_the_statistics_of_before():
+    layer = nn.BatchNorm1d(3)
+    kept = [f(layer.running_mean) for f in (xgrad.positive, xgrad.Tensor.clone)]
+    layer(xgrad.asarray(np.eye(4, 3), dtype=xgrad.float32))
+    assert layer.running_mean.tolist() != [0, 0, 0]
+    assert all(x.tolist() == [0, 0, 0] for x in kept)
+
+
 def test_backward_after_another_forward_in_training_uses_the_statistics_of_its_own():
     layer = nn.BatchNorm1d(3).eval()
     x = xgrad.asarray(np.eye(4, 3), dtype=xgrad.float32, requires_grad=True)

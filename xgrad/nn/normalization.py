@@ -384,9 +384,10 @@ class _BatchNorm(_Running):
         running = self.running_mean, self.running_var
         out = batch_norm(input, *running, self.weight, self.bias, training, momentum, self.eps)
         if tracking:  # after the op: an error leaves the layer unchanged
-            assert self.num_batches_tracked is not None
+            tracked = self.num_batches_tracked
+            assert tracked is not None
             with no_grad():
-                self.num_batches_tracked[...] = self.num_batches_tracked + 1
+                tracked += 1
         return out
 
 

@@ -10,17 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from xgrad.backend.device import Device
 from xgrad.backend.overridable import overridable
+from xgrad.backend.recording import run_array_code
 from xgrad.core.arguments import as_int, as_number, as_tensor, check_tensor
 from xgrad.core.dtypes import FLOATING
 from xgrad.core.modes import no_grad
-from xgrad.core.tensor import Tensor
+from xgrad.core.tensor import Tensor, from_placement
+from xgrad.core.views import has_family
 from xgrad.ops.declare import derivative
 from xgrad.ops.elementwise import sqrt
 from xgrad.ops.manipulation import reshape
 from xgrad.ops.precision import widened
 from xgrad.ops.statistical import mean
 from xgrad.ops.tensor_conversion import astype
+from xgrad.ops.writing import assign
 from xgrad.support.hints import shown
 
 Axes = tuple[int, ...]
@@ -579,11 +583,82 @@ def _over_batch(
         out = _run(_normalize, x, weight, bias, axes=axes, eps=eps)
     else:
         out, average, variance = _run(_normalize_batch, x, weight, bias, axes=axes, eps=eps)
+        correction = count / (count - 1)
         with no_grad():
+            if across and _is_uniform(running_mean, running_var, average, variance, momentum):
+                _track(running_mean, running_var, average, variance, correction, momentum)
+                return out
             for running, new in (
                 (running_mean, average),
-                (running_var, variance * (count / (count - 1))),
+                (running_var, variance * correction),
             ):
                 new = reshape(new if across else mean(new, axis=0), (channels,))
                 running[...] = running + (new - running) * momentum
     return out
+
+
+def _is_uniform(
+    running_mean: Tensor,
+    running_var: Tensor,
+    average: Tensor,
+    variance: Tensor,
+    momentum: float | Tensor,
+) -> bool:
+    """Return whether all have one dtype and device, and the running statistics no common memory.
+
+    If they had, one would be a view of the other, or both of another tensor.
+    """
+    placement = average._placement
+    return (
+        running_mean._placement is placement
+        and running_var._placement is placement
+        and variance._placement is placement
+        and running_mean is not running_var
+        and not has_family(running_mean)
+        and (
+            type(momentum) in (float, int)
+            or (isinstance(momentum, Tensor) and momentum._placement is placement)
+        )
+        and not getattr(momentum, "ndim", 0)
+    )
+
+
+def _track(
+    running_mean: Tensor,
+    running_var: Tensor,
+    average: Tensor,
+    variance: Tensor,
+    correction: float,
+    momentum: float | Tensor,
+) -> None:
+    """Assign the next running statistics."""
+    placement = average._placement
+    with placement.device.active():
+        new = run_array_code(
+            placement.device,
+            _next_statistics,
+            *[x._data for x in (running_mean, running_var, average, variance)],
+            correction,
+            momentum._data if isinstance(momentum, Tensor) else momentum,
+        )
+    for running, raw in zip((running_mean, running_var), new, strict=True):
+        assign(running, from_placement(raw, placement))
+
+
+def _next_statistics(device: Device, *args: Any) -> tuple[Any, Any]:
+    """Call `running_statistics`: array code, for `run_array_code`."""
+    return running_statistics(device.xp, *args)
+
+
+@overridable
+def running_statistics(
+    xp: Any, mean: Any, var: Any, average: Any, variance: Any, correction: Any, momentum: Any
+) -> tuple[Any, Any]:
+    """Return the running mean and variance after a batch.
+
+    `average` and `variance` are the statistics of the batch, with axes of length 1; `correction` is
+    the factor of the unbiased variance. `momentum` is a number or a 0-d array.
+    """
+    average = xp.reshape(average, mean.shape)
+    variance = xp.reshape(variance * correction, var.shape)
+    return mean + (average - mean) * momentum, var + (variance - var) * momentum

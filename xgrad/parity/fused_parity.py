@@ -2,7 +2,8 @@
 
 Kernel and rule run on the same device. The op table already tests the kernels of ops and of their
 gradients on short inputs, and the seeded draws test the kernels of random numbers. The cases here
-test optimizer updates, and reductions of rows that are too long for finite differences.
+test updates of optimizers and of running statistics, and reductions of rows that are too long for
+finite differences.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
 from xgrad.ops import recurrent
 from xgrad.ops.class_losses import _cross_entropy
+from xgrad.ops.normalization import running_statistics
 from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
 from xgrad.support import trees
@@ -101,6 +103,12 @@ def _adam(
     return KernelCase(adam_step.__name__, arguments, factors=True)
 
 
+def _statistics(dtype: str) -> tuple[Any, ...]:
+    mean, var, average, variance = _numbers(4, (ELEMENTS,), dtype)
+    batch = (average.reshape(1, -1, 1, 1), np.abs(variance).reshape(1, -1, 1, 1))
+    return mean, np.abs(var), *batch, 24 / 23, 0.1
+
+
 def _softmax(name: str) -> dict[str, KernelCase]:
     forward = getattr(ops, name).function.forward
 
@@ -171,6 +179,7 @@ KERNEL_CASES: dict[str, KernelCase] = {
     "Adam": _adam(1.0, 0.01),
     "Adam with amsgrad": _adam(1.0, 0.0, amsgrad=True, maximize=True),
     "AdamW": _adam(0.99, 0.0),
+    "running statistics": KernelCase(running_statistics.__name__, _statistics),
     **_softmax("softmax"),
     **_softmax("log_softmax"),
     "cross_entropy of long rows": KernelCase(

@@ -11,6 +11,7 @@
 | `softmax`, `cross_entropy` | softmax along axes, and the loss of classes |
 | `sums` | sums over all axes but some adjacent ones, in two stages |
 | `normalization` | layer, group, batch, instance and root-mean-square normalization |
+| `running_statistics` | running statistics of batch normalization |
 | `attention` | the softmax of scores, with masks and dropout |
 | `recurrent` | one step of an LSTM or a GRU |
 | `windows` | arguments of kernels on sliding windows |

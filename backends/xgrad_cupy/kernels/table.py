@@ -20,6 +20,7 @@ from xgrad.ops import floor_divide, log_softmax, remainder, sigmoid, softmax, so
 from xgrad.ops.class_losses import _cross_entropy
 from xgrad.ops.dropout import _dropout
 from xgrad.ops.elementwise.arithmetic import _floor_quotient
+from xgrad.ops.normalization import running_statistics
 from xgrad.optim.adam import adam_step  # this import makes it overridable
 from xgrad.optim.sgd import sgd_step
 from xgrad_cupy.kernels import attention, convolution, elementwise, recurrent
@@ -33,6 +34,7 @@ from xgrad_cupy.kernels.pooling import Pooling
 from xgrad_cupy.kernels.random_bits import RandomBits
 from xgrad_cupy.kernels.raw import FLOATS
 from xgrad_cupy.kernels.recurrent import Recurrent
+from xgrad_cupy.kernels.running_statistics import running_statistics_of
 from xgrad_cupy.kernels.softmax import Softmax
 
 #: Ops with a kernel for their forward rule; other kernels replace overridable functions.
@@ -80,6 +82,7 @@ def kernels(cp: Any, xp: Any, random: RandomBits) -> Mapping[str, Callable[..., 
         "cross_entropy_gradient": losses.cross_entropy_gradient,
         "standardize": norms.standardize,
         "normalization_gradient": norms.gradient,
+        running_statistics.__name__: running_statistics_of(cp),
         "dropout": random.dropout,
         sgd_step.__name__: optimizers.sgd_step,
         adam_step.__name__: optimizers.adam_step,
