@@ -30,14 +30,18 @@ def launches(layer: Any, x: xgrad.Tensor) -> dict[str, int]:
     return counters.launches()
 
 
-@pytest.mark.parametrize(("momentum", "count"), [(0.1, 4), (1, 4), (None, 7)])
-def test_forward_in_training_takes_four_launches(momentum: float | None, count: int) -> None:
-    """Two for the result, one for both running statistics, and one for the number of batches.
+@pytest.mark.parametrize(
+    ("momentum", "size", "count"),
+    [(0.1, 6, 3), (1, 6, 3), (None, 6, 6), (0.1, 40, 4)],
+)
+def test_launches_of_forward_in_training(momentum: float | None, size: int, count: int) -> None:
+    """One for the result, one for both running statistics, and one for the number of batches.
 
-    Three make the momentum of a cumulative average.
+    Two blocks or more for each channel take one more, and the momentum of a cumulative average
+    three.
     """
     layer = nn.BatchNorm2d(8, momentum=momentum, device=CUDA)
-    names = launches(layer, xgrad.random.randn((4, 8, 6, 6), device=CUDA))
+    names = launches(layer, xgrad.random.randn((4, 8, size, size), device=CUDA))
     assert names["xgrad_running_statistics"] == 1
     assert sum(names.values()) == count, names
 

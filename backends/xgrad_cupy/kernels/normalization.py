@@ -1,9 +1,9 @@
-"""Normalization over rows by one launch, over channels by two, and the gradients.
+"""Normalization over rows by one launch, over channels by one or two, and the gradients.
 
 The rules are in `xgrad.ops.normalization`. Rows are groups of adjacent elements, normalized each by
 itself: layer, root-mean-square, group and instance normalization. Channels, in batch normalization,
-are spread over the batch: several blocks compute the statistics of one channel, and the blocks of
-the second launch join them.
+are spread over the batch: several blocks compute the statistics of a long channel, and the blocks
+of a second launch join them.
 """
 
 from __future__ import annotations
@@ -88,6 +88,26 @@ extern "C" __global__ void standardize_gradient(
     Index last = first + chunk < count ? first + chunk : count;
 #define OF_CHUNK for (Index k = first + threadIdx.x; k < last; k += blockDim.x)
 #define AT ((k / inner * groups + group) * inner + k % inner)
+
+// A group of one chunk
+extern "C" __global__ void standardize_group(
+    const T *x, const T *weight, const T *bias, T *out, T *averages, T *scales, T *variances,
+    double eps, Index outer, Index groups, Index inner, Index chunk
+) {
+    CHUNK
+    T average = 0, variance = 0;
+    OF_CHUNK average += x[AT];
+    average = reduce<Total>(average) / (T)count;
+    OF_CHUNK variance += (x[AT] - average) * (x[AT] - average);
+    variance = reduce<Total>(variance) / (T)count;
+    T scale = (T)1 / sqrt(variance + (T)eps), factor = weight ? scale * weight[group] : scale;
+    T shift = bias ? bias[group] : (T)0;
+    OF_CHUNK out[AT] = (x[AT] - average) * factor + shift;
+    if (threadIdx.x != 0) return;
+    averages[group] = average;
+    scales[group] = scale;
+    variances[group] = variance;
+}
 
 // The mean of each chunk of a group, and the sum of the squares of the distances from it
 extern "C" __global__ void chunk_statistics(
@@ -206,16 +226,26 @@ class Normalization:
             args = x, *parameters, *statistics, np.int32(centered), *view, *sizes
             self._kernels.launch("standardize", x.dtype, grid, block, args, largest=x.size)
         elif centered:
-            chunk, chunks = self._chunks(view)
-            means, squares = (cp.empty((chunks, view[1]), x.dtype) for _ in range(2))
-            grid, block = (view[1], chunks), (THREADS, 1)
-            args = x, means, squares, *view, chunk
-            self._kernels.launch("chunk_statistics", x.dtype, grid, block, args, largest=x.size)
-            args = x, *parameters, means, squares, *statistics, *view, chunk
-            self._kernels.launch("standardize_groups", x.dtype, grid, block, args, largest=x.size)
+            self._standardize_groups(x, parameters, statistics, view)
         else:
             return NotImplemented
         return out, average, scale, variance
+
+    def _standardize_groups(
+        self, x: Any, parameters: tuple[Any, ...], statistics: tuple[Any, ...], view: Any
+    ) -> None:
+        """Write the normalized values of groups, and their statistics, by one launch or two."""
+        chunk, chunks = self._chunks(view)
+        grid, block, dtype = (view[1], chunks), (THREADS, 1), x.dtype
+        args: tuple[Any, ...] = x, *parameters, *statistics, *view, chunk
+        if chunks == 1:
+            self._kernels.launch("standardize_group", dtype, grid, block, args, largest=x.size)
+            return
+        means, squares = (self._cp.empty((chunks, view[1]), dtype) for _ in range(2))
+        args = x, means, squares, *view, chunk
+        self._kernels.launch("chunk_statistics", dtype, grid, block, args, largest=x.size)
+        args = x, *parameters, means, squares, *statistics, *view, chunk
+        self._kernels.launch("standardize_groups", dtype, grid, block, args, largest=x.size)
 
     # Gradient
 
