@@ -47,6 +47,14 @@ class Uses:
             for i in range(first, last)
         )
 
+    def written(self, value: Value, first: int, last: int) -> bool:
+        """Return whether a call at an index from `first` to `last` - 1 writes to the memory."""
+        return any(
+            value.storage in {x.storage for x in self._calls[i].writes}
+            and self.accesses(self._calls[i], value)
+            for i in range(first, last)
+        )
+
     def accesses(self, call: Call, value: Value) -> bool:
         """Return whether a call reads or writes the memory of a value; a view does neither."""
         origin = self.origin(value)

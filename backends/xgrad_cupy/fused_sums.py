@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -37,18 +36,19 @@ def with_sums(cp: Any, calls: Sequence[Call], sum: Callable[..., Any], uses: Use
         view = columns_of_sum(call) if call.function is sum else None
         if view is None:
             continue
-        value = uses.origin(call.reads[0])
+        summed = call.reads[0]
+        value = uses.origin(summed)
         at = makers.get(value, i)
         maker = result[at]
         if maker is None or not isinstance(maker.function, FusedKernel):
             continue
-        whole = call.reads[0].nbytes == value.nbytes and call.reads[0].dtype == value.dtype
-        if not whole or not all(is_contiguous(x) for x in (value, call.reads[0])):
+        # views of parts of the value have other sums
+        if value.nbytes != summed.nbytes or not (is_contiguous(value) and is_contiguous(summed)):
+            continue
+        if uses.written(value, at, i):
             continue
         target = call.options.get("out")
         if target is not None and uses.between(target, at, i):
-            continue
-        if any(x.storage is value.storage for each in calls[at + 1 : i] for x in each.writes):
             continue
         indices = _indices(maker.function, view)
         if indices is None:
@@ -97,7 +97,7 @@ class SummingKernel:
             loads.append(f"{kind} &y{i} = to_y{i}[at];")
         add = "\n".join([*loads, source.code, f"sums[0] += y{summed};"])
         text = column_sums_source("".join([f"{x}, " for x in parameters]), add, self.__name__)
-        self._kernels = _kernels(cp, f"{source.preamble}\n{text}")
+        self._kernels = RawKernels(cp, f"{source.preamble}\n{text}", _OPTIONS)
         self._result_count = len(fused.results)
 
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
@@ -118,12 +118,6 @@ class SummingKernel:
         if chunks > 1:
             join_chunks(cp, partial, sums.reshape(1, view[1]))
         return (*results, sums) if out is None else tuple(results)
-
-
-@cache
-def _kernels(cp: Any, source: str) -> RawKernels:
-    """Return the kernels of a source, which the layers of a model share."""
-    return RawKernels(cp, source, _OPTIONS)
 
 
 def _indices(fused: FusedKernel, view: tuple[int, int, int]) -> list[str] | None:

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from xgrad_cupy.kernels.raw import THREADS, RawKernels, blocks_for
 
 COPIED = 16  # maximum number of arrays that a kernel copies
+_WORD = 8  # bytes
 
 
 def copy_all(cp: Any, sources: Sequence[Any], targets: Sequence[Any]) -> None:
@@ -31,7 +34,10 @@ def _copies(cp: Any, count: int) -> Any:
 
 
 class JointCopies:
-    """Copies of up to `COPIED` contiguous arrays of one dtype to others, by one launch."""
+    """Copies of up to `COPIED` contiguous arrays of one dtype to others, by one launch.
+
+    The kernel copies words of up to 8 bytes, whatever their dtype.
+    """
 
     __name__ = "joint_copies"
 
@@ -40,14 +46,14 @@ class JointCopies:
 
     def __call__(self, sources: Sequence[Any], targets: Sequence[Any]) -> None:
         """Copy each source to the target at its index, of the same size."""
-        largest = max(x.size for x in sources)
-        if not largest:
+        width = min(sources[0].itemsize, _WORD)
+        counts = [x.nbytes // width for x in sources]
+        if not any(counts):
             return
-        args = [part for x, y in zip(sources, targets, strict=True) for part in (x, y, x.size)]
-        grid = *blocks_for(largest), len(sources)
-        _joint_copies(self._cp, len(sources)).launch(
-            "joint_copies", sources[0].dtype, grid, (THREADS,), tuple(args), largest=largest
-        )
+        parts = zip(sources, targets, counts, strict=True)
+        args = tuple([argument for part in parts for argument in part])
+        grid, word = (*blocks_for(max(counts)), len(sources)), np.dtype(f"uint{8 * width}")
+        _joint_copies(self._cp, len(sources)).launch("joint_copies", word, grid, (THREADS,), args)
 
 
 @cache
