@@ -73,7 +73,7 @@ def join_copies(cp: Any, calls: Sequence[Call], uses: Uses) -> list[Call]:
         waiting.clear()
 
     for call in calls:
-        small = _copies_whole(call) and _is_small(call)
+        small = _copies_whole(call) and _is_small_copy(call)
         if any(_conflict(copy, call, uses) for copy in waiting):
             flush()
         if small and waiting and waiting[0].args[0].dtype != call.args[0].dtype:
@@ -112,6 +112,11 @@ def _copies_whole(call: Call) -> bool:
     return type(value) is Value and value.shape == target.shape and value.dtype == target.dtype
 
 
-def _is_small(copy: Call) -> bool:
+def _is_small_copy(copy: Call) -> bool:
+    """Return whether a call copies a small contiguous array to other memory.
+
+    A copy to memory that overlaps its source remains CuPy's, which keeps the source's elements.
+    """
     target, _, value = copy.args
-    return target.nbytes <= _LARGEST and is_contiguous(target) and is_contiguous(value)
+    apart = target.storage is not value.storage
+    return apart and target.nbytes <= _LARGEST and is_contiguous(target) and is_contiguous(value)
