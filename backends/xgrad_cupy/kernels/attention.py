@@ -18,7 +18,7 @@ from xgrad.ops.dropout import dropout_scale
 from xgrad_cupy.kernels import rows
 from xgrad_cupy.kernels.copies import copy_all
 from xgrad_cupy.kernels.philox import PHILOX, counter
-from xgrad_cupy.kernels.raw import FLOATS, RawKernels
+from xgrad_cupy.kernels.raw import FLOATS, RawKernels, extent_of
 
 _LARGEST = 1 << 27  # scores of a block, 512 MiB in float32
 _MASK_AXES = 4  # of scores that are masked: the last two, and two axes of stacks
@@ -144,12 +144,12 @@ class Attention:
         """
         cp, shape = self._cp, scores.shape
         queries, length = shape[-2:]
-        strides, heads = (0, 0, 0, 0), 1
+        strides, heads, largest = (0, 0, 0, 0), 1, scores.size
         if mask is not None:
             full = (1,) * (_MASK_AXES - scores.ndim) + shape
             mask = cp.broadcast_to(mask, full)
             strides = tuple([stride // mask.itemsize for stride in mask.strides])
-            heads = full[1]
+            heads, largest = full[1], max(largest, extent_of(mask))
         out = [cp.empty(shape, scores.dtype) for _ in range(2 if p else 1)]
         args = (
             *(cp.ascontiguousarray(scores), mask, out[0], out[1] if p else None),
@@ -159,9 +159,7 @@ class Attention:
             *(heads, queries, np.int32(causal), scores.size // length, length),
         )
         grid, block = rows.shape_of(scores.size // length, length)
-        self._kernels.launch(
-            "attention_weights", scores.dtype, grid, block, args, largest=scores.size
-        )
+        self._kernels.launch("attention_weights", scores.dtype, grid, block, args, largest=largest)
         return out
 
     def attention_scores_gradient(

@@ -11,7 +11,7 @@ from typing import Any
 from xgrad.ops import convolution as rules
 from xgrad.ops.windows import Window
 from xgrad_cupy.kernels import windows
-from xgrad_cupy.kernels.raw import THREADS, RawKernels, blocks_for
+from xgrad_cupy.kernels.raw import THREADS, RawKernels, blocks_for, extent_of
 
 _SOURCE = f"""{windows.SOURCE}
 #define ELEMENT(count) \\
@@ -73,7 +73,7 @@ class Convolution:
         shape = channels, math.prod(window.kernel), images, math.prod(window.out)
         out = self._cp.empty(shape, x.dtype)
         args = x, out, *windows.strides_of(x), *windows.arguments(window, images, channels)
-        self._launch("columns_of", out, args, max(x.size, out.size))
+        self._launch("columns_of", out, args, max(extent_of(x), out.size))
         return out
 
     def sums_of_columns(self, values: Any, window: Window, of_images: bool) -> Any:

@@ -13,7 +13,7 @@ from xgrad_cupy.kernels.c_types import C_TYPES
 #: Dtypes of elements that kernels support.
 FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 THREADS = 256  # in a block
-_INT_SIZES = 1 << 31
+_INT_SIZES = 1 << 30  # indices up to twice as large still fit into int32
 
 
 class RawKernels:
@@ -46,14 +46,21 @@ class RawKernels:
 
         Arguments are arrays, None for a null pointer, NumPy's scalars, and sizes as ints, of the
         type `Index`. That is int64 if a size, or `largest`, the number of elements of the largest
-        array, exceeds the range of int32, in which divisions are faster. `more` are other dtypes by
-        the names of their types.
+        array, is not well within the range of int32, in which divisions are faster: the last
+        threads of a grid, and loops after their last element, compute larger indices. `more` are
+        other dtypes by the names of their types.
         """
-        sizes = [x for x in args if type(x) is int]
+        sizes = [abs(x) for x in args if type(x) is int]
         index = np.int32 if max(largest, *sizes, 0) < _INT_SIZES else np.int64
         types = {each: other.name for each, other in more.items()}
         kernel = self._kernel(name, T=dtype.name, Index=index.__name__, **types)
         kernel(grid, block, tuple([index(x) if type(x) is int else x for x in args]))
+
+
+def extent_of(x: Any) -> int:
+    """Return the number of elements that an array spans in memory, with gaps."""
+    steps = [(n - 1) * abs(stride) for n, stride in zip(x.shape, x.strides, strict=True)]
+    return 1 + int(sum(steps)) // int(x.itemsize)
 
 
 def blocks_for(count: int, threads: int = THREADS) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ shape alone, so results are the same on all GPUs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Any
 
@@ -177,7 +177,7 @@ def chunks_of(length: int, tiles: int, least: int) -> tuple[int, int]:
     return chunk, max(1, -(-length // chunk))
 
 
-def view_of(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, int, int] | None:
+def view_of(shape: tuple[int, ...], axes: Collection[int]) -> tuple[int, int, int] | None:
     """Return a shape as (outer, groups, inner), where the axes are outer and inner ones.
 
     None if other axes lie between them. Axes of length 1 belong anywhere.
@@ -210,9 +210,10 @@ def sum_of(cp: Any, function: Callable[..., Any]) -> Callable[..., Any]:
         own = axis is not None and dtype is None and x.dtype in FLOATS and x.flags.c_contiguous
         view = None
         if own and x.size:
-            axes = axis if isinstance(axis, tuple) else (axis,)
-            axes = tuple([i % x.ndim for i in axes if -x.ndim <= i < x.ndim])
-            view = view_of(x.shape, axes)
+            given = axis if isinstance(axis, tuple) else (axis,)
+            axes = {i % x.ndim for i in given if -x.ndim <= i < x.ndim}
+            if len(axes) == len(given):  # CuPy refuses others
+                view = view_of(x.shape, axes)
         # CuPy sums adjacent elements by CUB
         if view is None or view[0] == 1:
             options = {} if out is None else {"out": out}
