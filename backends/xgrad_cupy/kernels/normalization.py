@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xgrad.backend.overridable import OVERRIDABLE
 from xgrad_cupy.kernels import rows
 from xgrad_cupy.kernels.raw import FLOATS, THREADS, RawKernels
 from xgrad_cupy.kernels.sums import Sums, chunks_of, view_of
@@ -28,13 +29,13 @@ _SOURCE = (
 
 extern "C" __global__ void standardize(
     const T *x, const T *weight, const T *bias, T *out, T *averages, T *scales, T *variances,
-    double eps, int centered, Index kinds, Index weights, Index span, Index rows, Index length
+    double eps, Index kinds, Index weights, Index span, Index rows, Index length
 ) {
     ROW
     x += row * length;
     out += row * length;
     T average = 0, variance = 0;
-    if (centered) {
+    if (averages) {
         EACH average += x[k];
         average = reduce<Total>(average) / (T)length;
     }
@@ -48,7 +49,7 @@ extern "C" __global__ void standardize(
         out[k] = value;
     }
     if (threadIdx.x != 0) return;
-    averages[row] = average;
+    if (averages) averages[row] = average;
     scales[row] = scale;
     variances[row] = variance;
 }
@@ -57,8 +58,7 @@ extern "C" __global__ void standardize(
 // for the whole row; null for others.
 extern "C" __global__ void standardize_gradient(
     const T *g, const T *x, const T *weight, const T *averages, const T *scales, T *result,
-    T *dots, T *totals, int centered, Index kinds, Index weights, Index span, Index rows,
-    Index length
+    T *dots, T *totals, Index kinds, Index weights, Index span, Index rows, Index length
 ) {
     ROW
     g += row * length;
@@ -71,7 +71,7 @@ extern "C" __global__ void standardize_gradient(
         total += slope;
     }
     dot = reduce<Total>(dot);
-    total = centered ? reduce<Total>(total) : (T)0;
+    total = averages ? reduce<Total>(total) : (T)0;
     T factor = weight && dots ? scale * weight[WEIGHT_OF(0)] : scale;
     EACH {
         T slope = weight && !dots ? g[k] * weight[WEIGHT_OF(k)] : g[k];
@@ -192,7 +192,7 @@ class Weights(NamedTuple):
 
 
 class Normalization:
-    """Kernels for CuPy, the module `cp`; each returns NotImplemented for what it does not take."""
+    """Kernels for CuPy, the module `cp`, as functions of arrays that a captured step records."""
 
     def __init__(self, cp: Any) -> None:
         self._cp, self._kernels = cp, RawKernels(cp, _SOURCE)
@@ -207,29 +207,26 @@ class Normalization:
     # Forward
 
     def standardize(
-        self, x: Any, weight: Any, bias: Any, axes: tuple[int, ...], eps: Any, centered: bool
-    ) -> Any:
-        """Return the scaled and shifted values, the mean, the factor and the variance."""
+        self, x: Any, weight: Any, bias: Any, axes: tuple[int, ...], eps: float, centered: bool
+    ) -> tuple[Any, ...]:
+        """Return the scaled and shifted values, the factor, the variance and, if any, the mean."""
         cp, shape = self._cp, x.shape
-        view = self._view(x, weight, bias, axes)
-        if view is None or hasattr(eps, "dtype"):
-            return NotImplemented
+        view = _view(x, weight, bias, axes)
         x, out = cp.ascontiguousarray(x), cp.empty(shape, x.dtype)
         per_group = [1 if i in axes else n for i, n in enumerate(shape)]
-        average, scale, variance = (cp.empty(per_group, x.dtype) for _ in range(3))
+        scale, variance = (cp.empty(per_group, x.dtype) for _ in range(2))
+        average = cp.empty(per_group, x.dtype) if centered else None
         statistics = out, average, scale, variance, np.float64(eps)
         parameters = self._flat(weight), self._flat(bias)
         args: tuple[Any, ...]
         if isinstance(view, Weights):
             grid, block = rows.shape_of(scale.size, x.size // scale.size)
-            sizes = scale.size, x.size // scale.size
-            args = x, *parameters, *statistics, np.int32(centered), *view, *sizes
+            args = x, *parameters, *statistics, *view, scale.size, x.size // scale.size
             self._kernels.launch("standardize", x.dtype, grid, block, args, largest=x.size)
-        elif centered:
-            self._standardize_groups(x, parameters, statistics, view)
         else:
-            return NotImplemented
-        return out, average, scale, variance
+            assert view is not None
+            self._standardize_groups(x, parameters, statistics, view)
+        return (out, scale, variance) if average is None else (out, scale, variance, average)
 
     def _standardize_groups(
         self, x: Any, parameters: tuple[Any, ...], statistics: tuple[Any, ...], view: Any
@@ -249,42 +246,22 @@ class Normalization:
 
     # Gradient
 
-    def gradient(
-        self,
-        g: Any,
-        x: Any,
-        weight: Any,
-        saved: Any,
-        axes: tuple[int, ...],
-        eps: Any,
-        centered: bool,
-    ) -> Any:
-        """Return the gradients of the input, the weight and the bias."""
-        cp, view = self._cp, self._view(x, weight, None, axes)
-        if saved is None or view is None or g.dtype != x.dtype:
-            return NotImplemented
-        average, scale = saved
-        if not hasattr(average, "dtype"):  # the generic rule has the number 0
-            average = None
-        if not centered and not isinstance(view, Weights):
-            return NotImplemented
+    def normalization_gradient(
+        self, g: Any, x: Any, weight: Any, average: Any, scale: Any, axes: tuple[int, ...]
+    ) -> tuple[Any, ...]:
+        """Return the gradient of the input and, if there is a weight, of the weight and the bias.
+
+        `average` is None if the values are not centered.
+        """
+        cp, view = self._cp, _view(x, weight, None, axes)
         g, x = cp.ascontiguousarray(g), cp.ascontiguousarray(x)
         flat, result = self._flat(weight), cp.empty(x.shape, x.dtype)
         of_parameters = self._rows_gradient if isinstance(view, Weights) else self._groups_gradient
-        of_weight, of_bias = of_parameters(g, x, flat, average, scale, view, result, centered)
-        # a bias without a weight may vary along the axes: the engine sums its gradient
-        return (result, None, g) if weight is None else (result, of_weight, of_bias)
+        of_weight, of_bias = of_parameters(g, x, flat, average, scale, view, result)
+        return (result,) if weight is None else (result, of_weight, of_bias)
 
     def _rows_gradient(
-        self,
-        g: Any,
-        x: Any,
-        weight: Any,
-        average: Any,
-        scale: Any,
-        view: Any,
-        result: Any,
-        centered: bool,
+        self, g: Any, x: Any, weight: Any, average: Any, scale: Any, view: Any, result: Any
     ) -> Any:
         """Write the gradient of the input, and return those of the weight and the bias."""
         length = x.size // scale.size
@@ -292,7 +269,7 @@ class Normalization:
         sums = self._cp.empty((2, *scale.shape), x.dtype) if constant else (None, None)
         grid, block = rows.shape_of(scale.size, length)
         arrays = g, x, weight, average, scale, result, sums[0], sums[1]
-        args = *arrays, np.int32(centered), *view, scale.size, length
+        args = *arrays, *view, scale.size, length
         self._kernels.launch("standardize_gradient", x.dtype, grid, block, args, largest=x.size)
         if constant:
             return sums
@@ -303,15 +280,7 @@ class Normalization:
         )
 
     def _groups_gradient(
-        self,
-        g: Any,
-        x: Any,
-        weight: Any,
-        average: Any,
-        scale: Any,
-        view: Any,
-        result: Any,
-        centered: bool,
+        self, g: Any, x: Any, weight: Any, average: Any, scale: Any, view: Any, result: Any
     ) -> Any:
         """Write the gradient of the input, and return those of the weight and the bias."""
         chunk, chunks = self._chunks(view)
@@ -325,35 +294,74 @@ class Normalization:
         )
         return sums
 
-    # Layouts
-
-    def _view(
-        self, x: Any, weight: Any, bias: Any, axes: tuple[int, ...]
-    ) -> Weights | tuple[int, int, int] | None:
-        """Return how a weight belongs to rows, or channels as (outer, groups, inner).
-
-        None if there is no kernel for the layout.
-        """
-        given = [p for p in (weight, bias) if p is not None]
-        if not x.size or x.dtype not in FLOATS or any(p.dtype != x.dtype for p in given):
-            return None
-        if len({p.shape for p in given}) > 1:
-            return None
-        view = view_of(x.shape, axes)
-        if view is not None and view[0] > 1:
-            return view if all(p.size == view[1] for p in given) else None
-        if tuple(sorted(axes)) != tuple(range(x.ndim - len(axes), x.ndim)):
-            return None
-        length = math.prod([x.shape[i] for i in axes])
-        if rows.underuse_gpu(x.size // length, length):
-            return view if view is not None and all(p.size == view[1] for p in given) else None
-        return Weights(1, 1, length) if not given else _weights(x.shape, given[0].shape, axes)
-
     def _chunks(self, view: tuple[int, int, int]) -> tuple[int, int]:
         return chunks_of(view[0] * view[2], view[1], _CHUNK)
 
     def _flat(self, x: Any) -> Any:
         return None if x is None else self._cp.ascontiguousarray(x)
+
+
+def standardize(
+    xp: Any, x: Any, weight: Any, bias: Any, axes: tuple[int, ...], eps: float, centered: bool
+) -> tuple[Any, ...]:
+    """Return the scaled and shifted values, the mean, the factor and the variance."""
+    if not _supported(_view(x, weight, bias, axes), centered):
+        rule = OVERRIDABLE["standardize"].generic
+        return rule(xp, x, weight, bias, axes, eps, centered)  # type: ignore[no-any-return]
+    found = xp.fused.standardize(x, weight, bias, axes, eps, centered)
+    out, scale, variance = found[:3]
+    return out, found[3] if centered else 0, scale, variance
+
+
+def gradient(
+    xp: Any,
+    g: Any,
+    x: Any,
+    weight: Any,
+    saved: Any,
+    axes: tuple[int, ...],
+    eps: float,
+    centered: bool,
+) -> tuple[Any, ...]:
+    """Return the gradients of the input, the weight and the bias."""
+    view = _view(x, weight, None, axes)
+    if saved is None or g.dtype != x.dtype or not _supported(view, centered):
+        rule = OVERRIDABLE["normalization_gradient"].generic
+        return rule(xp, g, x, weight, saved, axes, eps, centered)  # type: ignore[no-any-return]
+    average, scale = saved
+    average = average if centered else None
+    found = xp.fused.normalization_gradient(g, x, weight, average, scale, axes)
+    # a bias without a weight may vary along the axes: the engine sums its gradient
+    return (found[0], None, g) if weight is None else found
+
+
+def _supported(view: Weights | tuple[int, int, int] | None, centered: bool) -> bool:
+    """Return whether there is a kernel for a layout; channels are always centered."""
+    return view is not None and (centered or isinstance(view, Weights))
+
+
+def _view(
+    x: Any, weight: Any, bias: Any, axes: tuple[int, ...]
+) -> Weights | tuple[int, int, int] | None:
+    """Return how a weight belongs to rows, or channels as (outer, groups, inner).
+
+    None if there is no kernel for the layout.
+    """
+    given, size = [p for p in (weight, bias) if p is not None], math.prod(x.shape)
+    if not size or x.dtype not in FLOATS or any(p.dtype != x.dtype for p in given):
+        return None
+    if len({p.shape for p in given}) > 1:
+        return None
+    view = view_of(x.shape, axes)
+    matches = view is not None and all(math.prod(p.shape) == view[1] for p in given)
+    if view is not None and view[0] > 1:
+        return view if matches else None
+    if tuple(sorted(axes)) != tuple(range(len(x.shape) - len(axes), len(x.shape))):
+        return None
+    length = math.prod([x.shape[i] for i in axes])
+    if rows.underuse_gpu(size // length, length):
+        return view if matches else None
+    return Weights(1, 1, length) if not given else _weights(x.shape, given[0].shape, axes)
 
 
 def _weights(

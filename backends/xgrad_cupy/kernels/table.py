@@ -23,7 +23,7 @@ from xgrad.ops.elementwise.arithmetic import _floor_quotient
 from xgrad.ops.normalization import running_statistics
 from xgrad.optim.adam import adam_step  # this import makes it overridable
 from xgrad.optim.sgd import sgd_step
-from xgrad_cupy.kernels import attention, convolution, elementwise, recurrent
+from xgrad_cupy.kernels import attention, convolution, elementwise, normalization, recurrent
 from xgrad_cupy.kernels.attention import Attention
 from xgrad_cupy.kernels.convolution import Convolution
 from xgrad_cupy.kernels.cross_entropy import CrossEntropy
@@ -43,8 +43,10 @@ _OPS: tuple[Any, ...] = (
     *(softmax, log_softmax, _cross_entropy, _dropout),
 )
 
-#: Kernels that call array functions: cuBLAS makes their products.
+#: Kernels that call array functions: cuBLAS makes their products, or not all results are arrays.
 _COMPOSED: dict[str, Callable[..., Any]] = {
+    "standardize": normalization.standardize,
+    "normalization_gradient": normalization.gradient,
     "attention_values": attention.values,
     "attention_gradient": attention.gradient,
     "lstm_steps": recurrent.lstm_steps,
@@ -59,7 +61,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
 
 def fused_functions(cp: Any) -> SimpleNamespace:
     """Return the functions of arrays, of one launch each, that composed kernels call."""
-    parts: list[Any] = [Attention(cp), Recurrent(cp), Convolution(cp)]
+    parts: list[Any] = [Attention(cp), Recurrent(cp), Convolution(cp), Normalization(cp)]
     names = {name: part for part in parts for name in dir(part) if not name.startswith("_")}
     return SimpleNamespace(**{name: getattr(part, name) for name, part in names.items()})
 
@@ -70,7 +72,7 @@ def kernels(cp: Any, xp: Any, random: RandomBits) -> Mapping[str, Callable[..., 
     ``Backend.kernels`` describes the table.
     """
     softmaxes, losses, optimizers = Softmax(cp), CrossEntropy(cp), Optimizers(cp)
-    norms, pools = Normalization(cp), Pooling(cp, xp)
+    pools = Pooling(cp, xp)
     of_floats: dict[str, Any] = {
         **elementwise.compiled(cp, elementwise.SOURCES),
         **gelu_kernels(cp),
@@ -80,8 +82,6 @@ def kernels(cp: Any, xp: Any, random: RandomBits) -> Mapping[str, Callable[..., 
         "log_softmax_gradient": softmaxes.log_softmax_gradient,
         "cross_entropy": losses.cross_entropy,
         "cross_entropy_gradient": losses.cross_entropy_gradient,
-        "standardize": norms.standardize,
-        "normalization_gradient": norms.gradient,
         running_statistics.__name__: running_statistics_of(cp),
         "dropout": random.dropout,
         sgd_step.__name__: optimizers.sgd_step,
