@@ -18,9 +18,10 @@ import numpy as np
 from xgrad import ops
 from xgrad.backend.device import Device
 from xgrad.backend.overridable import OVERRIDABLE
-from xgrad.ops import recurrent
+from xgrad.ops import attention, convolution, normalization, pooling, recurrent
 from xgrad.ops.class_losses import _cross_entropy
 from xgrad.ops.normalization import running_statistics
+from xgrad.ops.windows import Window
 from xgrad.optim.adam import adam_step
 from xgrad.optim.sgd import sgd_step
 from xgrad.support import trees
@@ -32,8 +33,8 @@ REASON = (
     "An update rounds each operation of the generic rule in the same order, and must be"
     " bit-identical, whether its factors are numbers or read from memory. Rows are summed in"
     f" another order: their largest error may be {LIMIT} times the precision of the largest result,"
-    f" of a sum of {LENGTH} terms of one size. So may that of the gates of an LSTM, which are"
-    " products with the same weights."
+    f" of a sum of {LENGTH} terms of one size. So may be the errors of recurrent layers,"
+    " convolutions and attention, which are products with the same weights."
 )
 
 
@@ -153,6 +154,67 @@ def _gru_gradient(dtype: str) -> tuple[Any, ...]:
     return 1 - states, weight, h, states, gates, reverse
 
 
+def _rows(dtype: str) -> tuple[Any, ...]:
+    x, weight, bias = (next(_numbers(1, shape, dtype)) for shape in ((9, LENGTH), (LENGTH,), (1,)))
+    return x, weight, bias + weight, (1,), 1e-5, True
+
+
+def _channels(dtype: str) -> tuple[Any, ...]:
+    """Return arguments for channels of several chunks."""
+    x, weight = (next(_numbers(1, shape, dtype)) for shape in ((5, 3, LENGTH), (3, 1)))
+    return x, weight, weight + 1, (0, 2), 1e-5, True
+
+
+def _normalization_gradient(
+    arguments: Callable[[str], tuple[Any, ...]], dtype: str
+) -> tuple[Any, ...]:
+    x, weight, bias, axes, *more = arguments(dtype)
+    _, average, scale, _ = normalization._standardize(
+        Device("cpu").xp, x, weight, bias, axes, *more
+    )
+    return x[::-1, ...] * 2, x, weight, (average, scale), axes, *more
+
+
+def _attention_values(dtype: str) -> tuple[Any, ...]:
+    """Return arguments with masked scores of queries for several keys, without dropout."""
+    query, key, value, mask = (
+        next(_numbers(1, shape, dtype))
+        for shape in ((2, 3, 9, 8), (2, 1, LENGTH, 8), (2, 1, LENGTH, 5), (3, 1, LENGTH))
+    )
+    return query, key, value, mask, True, 0.3, 0.0, None, None, None
+
+
+def _attention_gradient(dtype: str) -> tuple[Any, ...]:
+    query, key, value, mask, *more = _attention_values(dtype)
+    out, (exponentials, total) = attention._attention_values(
+        Device("cpu").xp, query, key, value, mask, *more
+    )
+    weights = exponentials / total, None  # as the kernel keeps them
+    return out[..., ::-1, :] * 1, query, key, value, mask, out, weights, *more
+
+
+def _attention_gradient_rule(xp: Any, *args: Any) -> Any:
+    """Return the result of the generic rule, which computes its own weights."""
+    rule = OVERRIDABLE["attention_gradient"].generic
+    return rule(xp, *args[:6], None, *args[7:])
+
+
+_PADDED = ((2, 1), (1, 1))
+_CONVOLUTION = Window((19, 20), (3, 2), (1, 2), _PADDED, (2, 1))
+_POOL = Window((19, 20), (3, 2), (1, 2), _PADDED, (1, 1))
+_GROUPS = 2
+
+
+def _of_windows(op: Any, window: Window, *shapes: tuple[int, ...], **more: Any) -> KernelCase:
+    """Return the case of an op on arrays, whose spatial axes are of a window if not given."""
+
+    def arguments(dtype: str) -> tuple[Any, ...]:
+        return tuple([next(_numbers(1, shape, dtype)) for shape in shapes])
+
+    rule = op.function
+    return KernelCase(rule.name, arguments, {"window": window, **more}, LIMIT, rule.forward)
+
+
 def _losses(dtype: str) -> tuple[Any, ...]:
     return *_numbers(1, (3, LENGTH), dtype), np.array([0, LENGTH - 1, 7])
 
@@ -168,6 +230,9 @@ def _numbers(count: int, shape: tuple[int, ...], dtype: str) -> Iterator[np.ndar
     return (generator.normal(size=shape).astype(dtype) for _ in range(count))
 
 
+_IMAGES, _WEIGHT = (3, 6, *_CONVOLUTION.size), (8, 6 // _GROUPS, *_CONVOLUTION.kernel)
+_SLOPES = (3, 8, *_CONVOLUTION.out)
+_POOLED = (3, 6, *_POOL.out)
 _LOSS = _cross_entropy.function  # type: ignore[attr-defined]
 _LOSS_OPTIONS = {"reduction": "none", "label_smoothing": 0.1}
 
@@ -192,6 +257,35 @@ KERNEL_CASES: dict[str, KernelCase] = {
     "the gradient of an LSTM": KernelCase("lstm_gradient", _lstm_gradient, {}, LIMIT),
     "the steps of a GRU": KernelCase("gru_steps", _gru_steps, {}, LIMIT),
     "the gradient of a GRU": KernelCase("gru_gradient", _gru_gradient, {}, LIMIT),
+    "standardize of long rows": KernelCase("standardize", _rows, {}, LIMIT),
+    "standardize of long channels": KernelCase("standardize", _channels, {}, LIMIT),
+    "the gradient of a normalization of long rows": KernelCase(
+        "normalization_gradient", partial(_normalization_gradient, _rows), {}, LIMIT
+    ),
+    "the gradient of a normalization of long channels": KernelCase(
+        "normalization_gradient", partial(_normalization_gradient, _channels), {}, LIMIT
+    ),
+    "attention to many keys": KernelCase(
+        "attention_values", _attention_values, {}, LIMIT, residual=True
+    ),
+    "the gradient of attention to many keys": KernelCase(
+        "attention_gradient", _attention_gradient, {}, LIMIT, _attention_gradient_rule
+    ),
+    "convolution": _of_windows(
+        convolution.convolution, _CONVOLUTION, _IMAGES, _WEIGHT, _WEIGHT[:1], groups=_GROUPS
+    ),
+    "the gradient of convolution for the input": _of_windows(
+        convolution.convolution_input, _CONVOLUTION, _SLOPES, _WEIGHT, groups=_GROUPS
+    ),
+    "the gradient of convolution for the weight": _of_windows(
+        convolution.convolution_weight, _CONVOLUTION, _IMAGES, _SLOPES, groups=_GROUPS
+    ),
+    "maximum pool": _of_windows(pooling.maximum_pool, _POOL, _IMAGES),
+    "the gradient of maximum pool": _of_windows(
+        pooling.maximum_pool_gradient, _POOL, _POOLED, _IMAGES
+    ),
+    "sum pool": _of_windows(pooling.sum_pool, _POOL, _IMAGES),
+    "the gradient of sum pool": _of_windows(pooling.sum_pool_gradient, _POOL, _POOLED),
 }
 
 
