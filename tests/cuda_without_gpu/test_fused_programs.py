@@ -11,8 +11,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,12 @@ from benchmarks.peers.models_xgrad import MODELS
 from tests.cuda_without_gpu.counters import totals
 from xgrad import nn, optim
 from xgrad_cupy import fused_programs
+from xgrad_cupy.kernels import copies, sums
 from xgrad_cupy.kernels.c_types import C_TYPES
+from xgrad_cupy.kernels.gelu import gelu_kernels
+from xgrad_cupy.kernels.random_bits import RandomBits
+from xgrad_cupy.kernels.raw import RawKernels
+from xgrad_cupy.kernels.table import fused_functions, kernels
 
 #: Launches of kernels in a captured step of each model: fused, and one for each call.
 LAUNCHES = {
@@ -246,30 +252,75 @@ needs_nvrtc = pytest.mark.skipif(
 @needs_nvrtc
 def test_nvrtc_compiles_the_kernels_of_all_models(monkeypatch: pytest.MonkeyPatch) -> None:
     sources = {}
-    made: list[Any] = []
-    init: Any = fused_programs.FusedKernel.__init__
+    called: list[Any] = []
+    call: Any = fused_programs.FusedKernel.__call__
 
-    def noted(self: Any, *args: Any) -> None:
-        init(self, *args)
-        made.append(self._kernel)
+    def noted(self: Any, *arrays: Any) -> Any:
+        called.append(self._kernel)
+        return call(self, *arrays)
 
-    monkeypatch.setattr(fused_programs.FusedKernel, "__init__", noted)
+    def made(*args: Any, **options: Any) -> Any:
+        called.append(cp.ElementwiseKernel(*args, **options))
+        return called[-1]
+
+    monkeypatch.setattr(fused_programs.FusedKernel, "__call__", noted)
     for name in LAUNCHES:
         trained(name, "cuda")
+    for kernel in gelu_kernels(SimpleNamespace(ElementwiseKernel=made)).values():
+        for dtype in ("float32", "float64"):
+            kernel(cp.ones(3, dtype))
     monkeypatch.setattr(
         cp.cuda.compiler,
         "_compile_module_with_cache",
         lambda source, options, **_: sources.update({source: options}),
     )
-    for kernel in made:
+    for kernel in called:
         for code in kernel.cached_codes.values():
             cp._core.core.compile_with_cache(code, options=("--fmad=false",))
-    assert len(sources) > 20
+    assert len(sources) > 10
+    _compile_for_all_architectures(list(sources.items()))
+
+
+@needs_nvrtc
+def test_nvrtc_compiles_the_kernels_of_layers_and_of_passes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """For elements of both dtypes, and indices of 32 and 64 bits."""
+    made: list[tuple[str, tuple[str, ...]]] = []
+    init: Any = RawKernels.__init__
+
+    def noted(self: Any, cp: Any, source: str, options: tuple[str, ...] = ()) -> None:
+        init(self, cp, source, options)
+        made.append((source, options))
+
+    monkeypatch.setattr(RawKernels, "__init__", noted)
+    xp = xgrad.Device("cuda").xp
+    kernels(cp, xp, RandomBits(cp))
+    fused_functions(cp)
+    sums.sum_of(cp, cp.sum)
+    sums._joins.__wrapped__(cp)
+    copies._joint_copies.__wrapped__(cp, copies.COPIED)
+    layers = len(made)
+    for name in LAUNCHES:
+        trained(name, "cuda")
+    assert layers >= 10 and any("_and_sum" in source for source, _ in made[layers:])
+    sources = [
+        (
+            f"typedef {element} T;\ntypedef {index} Index;\ntypedef {target} Class;\n{source}",
+            options,
+        )
+        for source, options in dict.fromkeys(made)
+        for element in ("float", "double")
+        for index in ("int", "long long")
+        for target in (("unsigned char", "long long") if "Class" in source else ("int",))
+    ]
+    _compile_for_all_architectures(sources)
+
+
+def _compile_for_all_architectures(sources: list[tuple[str, Sequence[str]]]) -> None:
     flags = "-ftz=true", "--device-as-default-execution-space"
     for architecture in ARCHITECTURES:
-        _compiled(
-            [(source, [[*options, *flags, architecture]]) for source, options in sources.items()]
-        )
+        _compiled([(source, [[*options, *flags, architecture]]) for source, options in sources])
 
 
 @needs_nvrtc
