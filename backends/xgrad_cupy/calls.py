@@ -1,10 +1,13 @@
-"""Questions about the calls of a program: which of them access the memory of a value."""
+"""Memory accesses of the calls of a program, and its sums over leading axes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from xgrad.capture.program import Call, Storage, Value
+from xgrad_cupy.kernels.raw import FLOATS
+from xgrad_cupy.kernels.sums import view_of
 
 
 def is_view(call: Call) -> bool:
@@ -62,3 +65,26 @@ class Uses:
             x.storage is value.storage and self._overlap(self.origin(x), origin)
             for x in (*call.reads, *call.writes, *call.results)
         )
+
+
+def summed_values(calls: Iterable[Call], sum: Callable[..., Any]) -> set[Value]:
+    """Return the values of which a call of `sum` takes the sums over the leading axes."""
+    origins: dict[Value, Value] = {}
+    summed = set()
+    for call in calls:
+        if is_view(call):
+            for view in call.results:
+                origins[view] = origins.get(call.reads[0], call.reads[0])
+        elif call.function is sum and columns_of_sum(call) is not None:
+            summed.add(origins.get(call.reads[0], call.reads[0]))
+    return summed
+
+
+def columns_of_sum(call: Call) -> tuple[int, int, int] | None:
+    """Return how a sum over the leading axes sees its operand; None for any other sum."""
+    x, axis = call.reads[0], call.options.get("axis")
+    if axis is None or call.options.get("dtype") is not None or x.dtype not in FLOATS:
+        return None
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    view = view_of(x.shape, [i % len(x.shape) for i in axes])
+    return view if view is not None and view[2] == 1 and view[0] > 1 else None

@@ -1,6 +1,7 @@
 """Matrix products by cuBLAS, with CuPy's handle or a separate one.
 
 CUDA graphs need the separate handle: CuPy refuses to capture calls with its own.
+
 References
 ----------
 .. [1] NVIDIA, "cuBLAS", https://docs.nvidia.com/cuda/cublas/: "CUDA Graphs Support", cublasGemmEx,
@@ -195,3 +196,9 @@ def supports(dtype: Any) -> bool:
     CuPy has its own kernels for integers.
     """
     return dtype in _KINDS
+
+
+def takes_tf32(cp: Any) -> bool:
+    """Return CuPy's setting: whether float32 products may use TF32."""
+    core = cp._core
+    return bool(core.get_compute_type(np.float32) == core._routines_linalg.COMPUTE_TYPE_TF32)

@@ -1,9 +1,10 @@
 """Executor of captured steps on CuPy: a program as a CUDA graph, launched as a whole.
 
-`Executor.link` makes the calls once while a stream captures, in the memory of a private pool.
-Before the first capture, `xgrad_cupy.self_check` compares a small graph with NumPy. `Executor.run`
-copies inputs, numbers and draws of the host to fixed addresses, launches the graph on the current
-stream, and copies its results.
+`Executor.link` makes the calls twice: on copies of the state, which compiles and loads the kernels,
+and while a stream captures, in the memory of a private pool. Before the first capture,
+`xgrad_cupy.self_check` compares a small graph with NumPy. `Executor.run` copies inputs, numbers and
+draws of the host to fixed addresses, launches the graph on the current stream, and copies its
+results. `xgrad.capture` makes one call of a step at a time, and links again if the state moves.
 
 References
 ----------
@@ -29,16 +30,16 @@ import numpy as np
 from xgrad.backend.device import Device
 from xgrad.backend.ownership import owner_of
 from xgrad.capture.program import Call, Program, Unusable, Value
-from xgrad_cupy import cublas, takes_tf32
+from xgrad_cupy import cublas
 from xgrad_cupy.calls import Uses
+from xgrad_cupy.copy_elimination import join_copies, write_to_targets
+from xgrad_cupy.fft_plans import own_plans
 from xgrad_cupy.fused_programs import fusion
 from xgrad_cupy.fused_sums import with_sums
 from xgrad_cupy.host_draws import host_draws
 from xgrad_cupy.interpreter import Interpreter, NumberOperand
 from xgrad_cupy.kernels.copies import copy_all
 from xgrad_cupy.matmul import Products
-from xgrad_cupy.placement import join_copies, place
-from xgrad_cupy.plans import own_plans
 from xgrad_cupy.pools import new_pool, retire
 from xgrad_cupy.self_check import outcomes
 from xgrad_cupy.stream_capture import Invalidated, causes, record
@@ -46,11 +47,11 @@ from xgrad_cupy.stream_order import LastRun
 
 _BUFFERS = 8  # number of runs whose copies of numbers may be pending
 _WIDTH = 16  # bytes for a number
-_FREE, _PAID = 16, 8  # captures allowed at first; runs per further capture
+_FREE_CAPTURES, _RUNS_PER_CAPTURE = 16, 8  # captures allowed at first; runs per further capture
 _JOINS = frozenset({"concat", "concatenate", "stack"})
 
 _handles: dict[int, cublas.Cublas] = {}  # by the index of the device
-_lock = Lock()  # a handle works on one stream at a time
+_cublas_lock = Lock()  # a handle works on one stream at a time
 
 
 class Executor:
@@ -103,14 +104,14 @@ class Executor:
         self.release()
         outcomes.require(type(self), self._device)
         self._links += 1
-        if self._links > _FREE + self._runs // _PAID:
+        if self._links > _FREE_CAPTURES + self._runs // _RUNS_PER_CAPTURE:
             raise Unusable(
                 "parameters or gradients move to other memory again and again: each move captures a"
                 " graph"
             )
         for last in (False, True):
             try:
-                with _lock, self._device:
+                with _cublas_lock, self._device:
                     self._capture(list(arrays))
                 return
             except Exception as error:
@@ -129,8 +130,8 @@ class Executor:
 
     def _capture(self, arrays: list[Any]) -> None:
         cp, program, pool = self._cp, self._program, new_pool(self._cp)
-        self._pool, self._arrays, self._tf32 = pool, arrays, takes_tf32(cp)
-        self._save_launches(arrays)
+        self._pool, self._arrays, self._tf32 = pool, arrays, cublas.takes_tf32(cp)
+        self._reduce_launches(arrays)
         stream = self._stream = cp.cuda.Stream(non_blocking=True)
         self._device.synchronize()  # the stream does not wait for others
         with stream:
@@ -153,8 +154,8 @@ class Executor:
         self._classify_outputs(outputs, inputs)
         self.nbytes = int(pool.total_bytes())
 
-    def _save_launches(self, arrays: list[Any]) -> None:
-        """Save launches: of copies, and of sums after elementwise calls.
+    def _reduce_launches(self, arrays: list[Any]) -> None:
+        """Make copies, and sums after elementwise calls, by fewer launches.
 
         Which calls may do so depends on the memory that parts of the state share.
         """
@@ -172,9 +173,10 @@ class Executor:
             return bool(ranges[x][0] < ranges[y][1] and ranges[y][0] < ranges[x][1])
 
         total = Device("cuda").backend.xp.sum
-        calls = place(self._fused, [total], self._program.outputs, Uses(self._fused, overlap))
+        uses = Uses(self._fused, overlap)
+        calls = write_to_targets(self._fused, total, self._program.outputs, uses)
         calls = with_sums(self._cp, calls, total, Uses(calls, overlap))
-        self._interpreter.take(join_copies(self._cp, calls, Uses(calls, overlap)))
+        self._interpreter.replace_calls(join_copies(self._cp, calls, Uses(calls, overlap)))
 
     def _handle(self, stream: Any) -> cublas.Cublas:
         """Return the cuBLAS handle of the device, set to a stream and a workspace of the graph."""
@@ -264,7 +266,7 @@ class Executor:
 
     def _outputs(self, args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Callable[[], Any]]]:
         """Return the outputs of a run, and functions that copy results to them."""
-        if takes_tf32(self._cp) is not self._tf32:  # the graph contains the setting
+        if cublas.takes_tf32(self._cp) is not self._tf32:  # the graph contains the setting
             self.link(self._arrays)
         outputs: list[Any] = [None] * len(self._program.outputs)
         results, copies = self._copies.new()

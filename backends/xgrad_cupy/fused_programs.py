@@ -9,7 +9,7 @@ kernels cannot be contracted. So a group gives the same bits as its calls one by
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from operator import attrgetter
@@ -20,11 +20,10 @@ import numpy as np
 from xgrad.backend.device import Device
 from xgrad.capture.fusion import Access, Group, Statement, fuse
 from xgrad.capture.program import Call, Program, Unusable, Value
-from xgrad_cupy.calls import is_view
+from xgrad_cupy.calls import summed_values
 from xgrad_cupy.interpreter import NumberOperand
 from xgrad_cupy.kernels.c_types import C_TYPES
-from xgrad_cupy.kernels.raw import FLOATS
-from xgrad_cupy.kernels.sums import view_of
+from xgrad_cupy.kernels.elementwise import EXACT
 
 _OPERATORS = {
     "add": "add",
@@ -65,7 +64,6 @@ _EXACT = frozenset(
 )
 _SINGLE = frozenset("exp2 log log2 log10 log1p arccos arcsinh arccosh arctanh power".split())
 _KINDS = "biuf"  # kinds of dtypes, from narrow to wide
-_OPTIONS = ("--fmad=false",)
 
 
 @cache
@@ -260,14 +258,13 @@ class Fusion:
             {},
             tuple(writes),
             group.results,
-            False,
-            None,
-            line,
+            single=False,
+            line=line,
         )
 
     def _compiled(self, inputs: str, outputs: str, code: str, preamble: str, name: str) -> Any:
         return self._cp.ElementwiseKernel(
-            inputs, outputs, code, name, preamble=preamble, options=_OPTIONS
+            inputs, outputs, code, name, preamble=preamble, options=EXACT
         )
 
 
@@ -448,26 +445,3 @@ def _filling(x: Any) -> Any:
 def _same_layout(array: Any, value: Value) -> bool:
     pairs = zip(value.shape, array.strides, value.strides or (), strict=True)
     return all(n == 1 or stride == other for n, stride, other in pairs)
-
-
-def summed_values(calls: Iterable[Call], sum: Callable[..., Any]) -> set[Value]:
-    """Return the values of which a call of `sum` takes the sums over the leading axes."""
-    origins: dict[Value, Value] = {}
-    found = set()
-    for call in calls:
-        if is_view(call):
-            for view in call.results:
-                origins[view] = origins.get(call.reads[0], call.reads[0])
-        elif call.function is sum and columns_of_sum(call) is not None:
-            found.add(origins.get(call.reads[0], call.reads[0]))
-    return found
-
-
-def columns_of_sum(call: Call) -> tuple[int, int, int] | None:
-    """Return how a sum over the leading axes sees its operand; None for any other sum."""
-    x, axis = call.reads[0], call.options.get("axis")
-    if axis is None or call.options.get("dtype") is not None or x.dtype not in FLOATS:
-        return None
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    view = view_of(x.shape, [i % len(x.shape) for i in axes])
-    return view if view is not None and view[2] == 1 and view[0] > 1 else None

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
-from xgrad.capture.fusion import Access, is_contiguous
+from xgrad.capture.fusion import Access, is_contiguous, reshaped_strides
 from xgrad.capture.program import Call
-from xgrad_cupy.calls import Uses
-from xgrad_cupy.fused_programs import FusedKernel, columns_of_sum
+from xgrad_cupy.calls import Uses, columns_of_sum
+from xgrad_cupy.fused_programs import FusedKernel
 from xgrad_cupy.kernels.c_types import C_TYPES
+from xgrad_cupy.kernels.elementwise import EXACT
 from xgrad_cupy.kernels.raw import RawKernels
 from xgrad_cupy.kernels.sums import column_chunks, column_sums_source, join_chunks
-
-_OPTIONS = ("--fmad=false",)
 
 
 def with_sums(cp: Any, calls: Sequence[Call], sum: Callable[..., Any], uses: Uses) -> list[Call]:
@@ -59,9 +57,8 @@ def with_sums(cp: Any, calls: Sequence[Call], sum: Callable[..., Any], uses: Use
         outs = call.results if target is None else ()
         arguments = maker.args if target is None else (*maker.args, target)
         writes = maker.writes if target is None else (*maker.writes, target)
-        result[at] = Call(
-            function, arguments, {}, writes, (*maker.results, *outs), False, None, maker.line
-        )
+        results = *maker.results, *outs
+        result[at] = Call(function, arguments, {}, writes, results, single=False, line=maker.line)
         result[i] = None
     return [x for x in result if x is not None]
 
@@ -97,8 +94,7 @@ class SummingKernel:
             loads.append(f"{kind} &y{i} = to_y{i}[at];")
         add = "\n".join([*loads, source.code, f"sums[0] += y{summed};"])
         text = column_sums_source("".join([f"{x}, " for x in parameters]), add, self.__name__)
-        self._kernels = RawKernels(cp, f"{source.preamble}\n{text}", _OPTIONS)
-        self._result_count = len(fused.results)
+        self._kernels = RawKernels(cp, f"{source.preamble}\n{text}", EXACT)
 
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
         """Launch the kernel, and return the results of the group, and the sums if they are new."""
@@ -121,10 +117,9 @@ class SummingKernel:
 
 
 def _indices(fused: FusedKernel, view: tuple[int, int, int]) -> list[str] | None:
-    """Return the index of each array that a group reads, as an expression of a sum's indices.
+    """Return the index expression of each array that a group reads.
 
-    None if an array is read in another order than by elements, columns or rows, or if the group
-    writes to one so.
+    None if an array is not read by element, column or row, or is not written by element.
     """
     indices = [_index(x, fused.shape, view) for x in fused.source.loads]
     written = [_index(x, fused.shape, view) for x in fused.writes]
@@ -136,26 +131,6 @@ def _indices(fused: FusedKernel, view: tuple[int, int, int]) -> list[str] | None
 def _index(access: Access, shape: tuple[int, ...], view: tuple[int, int, int]) -> str | None:
     """Return the index of an element of an access: "at", "group", "line" or "0"; else None."""
     size = int(access.value.dtype.itemsize)
-    split = next((i for i in range(len(shape) + 1) if math.prod(shape[:i]) == view[0]), None)
-    if split is None:
-        return None
-    lead, trail = (
-        _runs(shape[:split], access.strides[:split]),
-        _runs(shape[split:], access.strides[split:]),
-    )
-    found: dict[tuple[int | None, int | None], str] = {
-        (view[1] * size, size): "at",
-        (0, size): "group",
-        (size, 0): "line",
-        (0, 0): "0",
-    }
-    return found.get((lead, trail))
-
-
-def _runs(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
-    """Return the one stride by which axes can be walked as one; None if there is none."""
-    axes = [(n, stride) for n, stride in zip(shape, strides, strict=True) if n != 1]
-    for (_, outer), (n, inner) in pairwise(axes):
-        if outer != n * inner:
-            return None
-    return axes[-1][1] if axes else 0
+    strides = reshaped_strides(shape, access.strides, view[:2])
+    names = {(view[1] * size, size): "at", (0, size): "group", (size, 0): "line", (0, 0): "0"}
+    return None if strides is None else names.get((strides[0], strides[1]))

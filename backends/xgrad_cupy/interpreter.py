@@ -43,9 +43,9 @@ class Interpreter:
         for call in program.calls:
             if call.check is not None:
                 raise Unusable("a value is checked, which would wait for the GPU", call.line)
-        self.take(program.calls if fuse is None else fuse(program, self._with_operands))
+        self.replace_calls(program.calls if fuse is None else fuse(program, self._with_operands))
 
-    def take(self, calls: Sequence[Call]) -> None:
+    def replace_calls(self, calls: Sequence[Call]) -> None:
         """Replace the calls by others with the same results."""
         self.calls = calls
         self._arguments = [self._with_operands(call) for call in self.calls]

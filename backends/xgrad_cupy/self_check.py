@@ -1,9 +1,9 @@
 """Self-check of CUDA graphs: a small step is captured, replayed twice, and compared with NumPy.
 
 A replay that computes wrong values raises no error, so a model would be trained wrongly. The step
-has products by the graph's cuBLAS handle, elementwise kernels, a sum, and an update of its state by
-a number that differs between the replays. Eager work before each replay takes memory that the graph
-must not use.
+has products by the graph's cuBLAS handle, elementwise kernels, sums, copies to its state, and an
+update of the state by a number that differs between the replays. Eager work before each replay
+takes memory that the graph must not use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from xgrad.backend.device import Device
 from xgrad.capture.numbers import Number
 from xgrad.capture.program import Call, Program, Storage, Unusable, Value
-from xgrad_cupy import takes_tf32
+from xgrad_cupy.cublas import takes_tf32
 
 _SAMPLES, _INPUTS, _OUTPUTS = 6, 5, 4
 _RATES = (0.5, 0.25)  # one for each replay
@@ -91,10 +91,11 @@ def _replayed(
     """Return the results of two replays, each with its name and the result of NumPy in float64."""
     rng = np.random.default_rng(0)
     weights = rng.standard_normal((_INPUTS, _OUTPUTS)).astype(np.float32)
-    state, graph = cp.asarray(weights), executor(_program(Device("cuda").backend.xp))
+    state = [cp.asarray(weights), *(cp.zeros(_OUTPUTS, np.float32) for _ in range(3))]
+    graph = executor(_program(Device("cuda").backend.xp))
     results: list[tuple[str, Any, Any]] = []
     try:
-        graph.link([state])
+        graph.link(state)
         for i, rate in enumerate(_RATES, 1):
             for _ in range(_EAGER):
                 eager = cp.full(_SAMPLES * _INPUTS, np.nan, np.float32)
@@ -110,7 +111,12 @@ def _replayed(
                 (f"the sum of replay {i}", outputs[0], hidden.sum()),
                 (f"the hidden units of replay {i}", outputs[1], hidden),
             ]
-        results.append(("the weights after both replays", state, weights))
+        results += [
+            ("the weights after both replays", state[0], weights),
+            ("the sums of columns after both replays", state[1], hidden.sum(axis=0)),
+            ("the first copy after both replays", state[2], bias),
+            ("the second copy after both replays", state[3], bias),
+        ]
         return [(name, array.get(), np.asarray(expected)) for name, array, expected in results]
     finally:
         graph.release()
@@ -119,7 +125,8 @@ def _replayed(
 def _program(xp: Any) -> Program:
     """Return the program of ``w -= rate * x.mT @ relu(x @ w + bias)``, with functions of `xp`.
 
-    Its outputs are the sum of the hidden units, and the hidden units.
+    Its outputs are the sum of the hidden units, and the hidden units. It also copies their sums
+    over samples, and twice the bias, to its state.
     """
     numbers = count()
 
@@ -132,8 +139,10 @@ def _program(xp: Any) -> Program:
     x = value(empty(_SAMPLES, _INPUTS), Storage("input"))
     bias = value(empty(_OUTPUTS), Storage("input"))
     w = value(empty(_INPUTS, _OUTPUTS), Storage("state"))
+    targets = [value(empty(_OUTPUTS), Storage("state")) for _ in range(3)]
     product, shifted, hidden = [value(empty(_SAMPLES, _OUTPUTS)) for _ in range(3)]
-    total, columns = value(empty()), value(empty(_SAMPLES, _INPUTS).T, x.storage)
+    sums, total = value(empty(_OUTPUTS)), value(empty())
+    columns = value(empty(_SAMPLES, _INPUTS).T, x.storage)
     gradient, step = [value(empty(_INPUTS, _OUTPUTS)) for _ in range(2)]
     rate = Number(None, _RATES[0], "n0")
     calls = [
@@ -141,9 +150,14 @@ def _program(xp: Any) -> Program:
         Call(operator.add, (product, bias), {}, results=(shifted,)),
         Call(xp.maximum, (shifted, 0.0), {}, results=(hidden,)),
         Call(xp.sum, (hidden,), {}, results=(total,)),
+        Call(xp.sum, (hidden,), {"axis": 0}, results=(sums,)),
         Call(xp.matrix_transpose, (x,), {}, results=(columns,)),
         Call(xp.matmul, (columns, hidden), {}, results=(gradient,)),
         Call(operator.mul, (gradient, rate), {}, results=(step,)),
         Call(operator.isub, (w, step), {}, writes=(w,)),
+        *[
+            Call(operator.setitem, (target, ..., source), {}, writes=(target,))
+            for target, source in zip(targets, (sums, bias, bias), strict=True)
+        ],
     ]
-    return Program([x, bias], [w], calls, [total, hidden], {})
+    return Program([x, bias], [w, *targets], calls, [total, hidden], {})

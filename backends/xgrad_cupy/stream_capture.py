@@ -14,7 +14,7 @@ _INVALIDATED = 901  # cudaErrorStreamCaptureInvalidated: an error was reported t
 
 # Synchronizing a device on which a stream captures fails, and ends the capture. A thread that
 # captures may take the lock again, as in a finalizer, and has CUDA's error.
-_lock = RLock()
+_capture_lock = RLock()
 
 
 class Invalidated(Exception):
@@ -23,7 +23,7 @@ class Invalidated(Exception):
 
 def synchronize(device: Any) -> None:
     """Wait for a device, and before that for a capture by another thread."""
-    with _lock:
+    with _capture_lock:
         device.synchronize()
 
 
@@ -33,7 +33,7 @@ def record(stream: Any, function: Callable[[], T]) -> tuple[T, Any]:
     The capture ends even after an error. Raises Invalidated if another thread ended it, by CuPy's
     own functions: another call may then succeed.
     """
-    with _lock:
+    with _capture_lock:
         stream.begin_capture()
         try:
             return function(), stream.end_capture()
@@ -42,7 +42,9 @@ def record(stream: Any, function: Callable[[], T]) -> tuple[T, Any]:
             with contextlib.suppress(Exception):
                 stream.end_capture()
             if by_another:
-                raise Invalidated(f"another thread synchronized the GPU: {error}") from error
+                raise Invalidated(
+                    f"the capture ended, probably by another thread that synchronized: {error}"
+                ) from error
             raise
 
 

@@ -683,7 +683,7 @@ def test_graph_is_captured_again_when_state_moves(cuda: Device) -> None:
         w.data = xgrad.full((2,), float(i), device=cuda)
         assert step(xgrad.ones(2, device=cuda)).tolist() == [i, i]
 
-    for i in range(cuda_graph._FREE + 1):
+    for i in range(cuda_graph._FREE_CAPTURES + 1):
         move(i)
         assert executor_of(step)._links == i + 2
     with pytest.warns(CaptureWarning, match="move to other memory again and again"):

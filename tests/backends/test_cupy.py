@@ -23,6 +23,7 @@ import xgrad_cupy
 from xgrad.backend import DeviceError
 from xgrad.ops.matrix_products import matmul_into
 from xgrad.optim.buffers import BufferLayout
+from xgrad_cupy import opening
 
 PACKAGE = Path(xgrad.__file__).parent
 
@@ -55,7 +56,7 @@ def fake_cupy(devices: Any, driver: int = 13_000, ones: Any = None) -> ModuleTyp
     return module  # type: ignore[no-any-return]
 
 
-INSTALL = xgrad_cupy._INSTALL
+INSTALL = opening._INSTALL
 NO_GPU = "cuda: no GPU: see nvidia-smi, and whether CUDA_VISIBLE_DEVICES hides it"
 MESSAGES = {
     "no package": (None, f"cuda: the package CuPy is missing: {INSTALL}"),
@@ -441,7 +442,7 @@ def test_time_between_marks_is_in_seconds() -> None:
 
 # Special functions
 
-#: Functions for which CuPy has no kernel, or one that overflows; see `xgrad_cupy.CupySpecial`.
+#: Functions for which CuPy has no kernel, or one that overflows; see `xgrad_cupy.special`.
 BY_SCIPY_ON_CUDA = (
     "betaincc hyp1f1 hyp2f1 i0e i1e iv ive jv k0e k1e kv kve spence stdtr stdtrit yv".split()
 )

@@ -48,8 +48,8 @@ def test_cuda_without_index_is_the_gpu_of_the_local_rank(
         monkeypatch.delenv(name, raising=False)
     if rank is not None:
         monkeypatch.setenv("MPI_LOCALRANKID", rank)
-    opened = xgrad_cupy._open_cupy()[0], 3  # of three GPUs, none of which is used
-    monkeypatch.setattr(xgrad_cupy, "_open_cupy", lambda: opened)
+    opened = xgrad_cupy.open_cupy()[0], 3  # of three GPUs, none of which is used
+    monkeypatch.setattr(xgrad_cupy, "open_cupy", lambda: opened)
     assert xgrad_cupy.CupyBackend().default_index == index
 
 

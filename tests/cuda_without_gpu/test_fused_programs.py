@@ -299,7 +299,7 @@ def test_nvrtc_compiles_the_kernels_of_layers_and_of_passes(
     fused_functions(cp)
     sums.sum_of(cp, cp.sum)
     sums._joins.__wrapped__(cp)
-    copies._joint_copies.__wrapped__(cp, copies.COPIED)
+    copies._joint_copies.__wrapped__(cp, copies.MAX_ARRAYS)
     layers = len(made)
     for name in LAUNCHES:
         trained(name, "cuda")

@@ -29,7 +29,7 @@ from xgrad_cupy.fused_programs import fusion
 from xgrad_cupy.fused_sums import with_sums
 from xgrad_cupy.interpreter import Interpreter
 from xgrad_cupy.kernels.copies import JointCopies
-from xgrad_cupy.placement import join_copies, place
+from xgrad_cupy.copy_elimination import join_copies, write_to_targets
 
 Step = Callable[..., Any]
 COLUMNS = 4

@@ -9,7 +9,7 @@
 | `random_bits`, `philox` | random bits, uniform numbers and dropout |
 | `rows` | reductions of rows, with which other sources begin |
 | `softmax`, `cross_entropy` | softmax along axes, and the loss of classes |
-| `sums` | sums over all axes but some adjacent ones, in two stages |
+| `sums` | sums over all axes but one group of adjacent axes, in two stages |
 | `normalization` | layer, group, batch, instance and root-mean-square normalization |
 | `running_statistics` | running statistics of batch normalization |
 | `attention` | the softmax of scores, with masks and dropout |

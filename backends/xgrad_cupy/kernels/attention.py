@@ -30,8 +30,9 @@ _SOURCE = (
 #define INFINITE ((T)__longlong_as_double(0x7ff0000000000000LL))
 #define BARRIER if (blockDim.x > 32) __syncthreads(); else __syncwarp();
 
-// The factor of dropout for each element of a row: a thread makes the 16 bits of 16 elements, and
-// then handles elements that others have bits for. `skipped` elements precede those of the arrays.
+// The factor of dropout for each element of a row. Each thread makes one Philox block, the bits of
+// 16 elements; the threads then process adjacent elements, so that access is coalesced. `skipped`
+// is the number of elements before the arrays.
 #define EACH_DROPPED(statement) { \\
     __shared__ unsigned long long words[4 * 256]; \\
     if (seed_at) seed = *seed_at; \\

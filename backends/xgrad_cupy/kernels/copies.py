@@ -10,7 +10,7 @@ import numpy as np
 
 from xgrad_cupy.kernels.raw import THREADS, RawKernels, blocks_for
 
-COPIED = 16  # maximum number of arrays that a kernel copies
+MAX_ARRAYS = 16  # maximum number of arrays that a kernel copies
 _WORD = 8  # bytes
 
 
@@ -20,8 +20,8 @@ def copy_all(cp: Any, sources: Sequence[Any], targets: Sequence[Any]) -> None:
     for x, target in zip(sources, targets, strict=True):
         shapes.setdefault(x.shape, []).append((x, target))
     for pairs in shapes.values():
-        for i in range(0, len(pairs), COPIED):
-            part = pairs[i : i + COPIED]
+        for i in range(0, len(pairs), MAX_ARRAYS):
+            part = pairs[i : i + MAX_ARRAYS]
             _copies(cp, len(part))(*[x for x, _ in part], *[target for _, target in part])
 
 
@@ -34,7 +34,7 @@ def _copies(cp: Any, count: int) -> Any:
 
 
 class JointCopies:
-    """Copies of up to `COPIED` contiguous arrays of one dtype to others, by one launch.
+    """Copies of up to `MAX_ARRAYS` contiguous arrays of one dtype to others, by one launch.
 
     The kernel copies words of up to 8 bytes, whatever their dtype.
     """

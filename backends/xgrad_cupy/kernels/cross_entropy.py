@@ -87,7 +87,7 @@ extern "C" __global__ void cross_entropy_gradient(
 
 
 class CrossEntropy:
-    """Kernels for CuPy, the module `cp`; NotImplemented is what few long rows get."""
+    """Kernels for CuPy, the module `cp`; they return NotImplemented for few long rows."""
 
     def __init__(self, cp: Any) -> None:
         self._cp, self._kernels = cp, RawKernels(cp, _SOURCE)
@@ -104,7 +104,8 @@ class CrossEntropy:
         classes = input.shape[axis]
         if not classes and target.size:
             raise IndexError("expected classes, got none")
-        if rows.underuse_gpu(target.size, classes):
+        empty_mean = reduction == "mean" and not target.size  # NaN
+        if empty_mean or rows.underuse_gpu(target.size, classes):
             return NotImplemented
         x = cp.ascontiguousarray(self._moved(input, axis, -1))
         scale = cp.empty((2, target.size), x.dtype)

@@ -18,6 +18,7 @@ from xgrad_cupy.kernels import rows
 from xgrad_cupy.kernels.raw import FLOATS, THREADS, RawKernels
 from xgrad_cupy.kernels.sums import Sums, chunks_of, view_of
 
+_MAX_STRIDED = 1 << 18  # elements, which the cache of a GPU holds
 _CHUNK = 2048  # the fewest elements in a chunk of a channel
 
 # A weight and a bias have `weights` elements for each of `kinds` kinds of rows, and each of these
@@ -355,7 +356,9 @@ def _view(
     view = view_of(x.shape, axes)
     matches = view is not None and all(math.prod(p.shape) == view[1] for p in given)
     if view is not None and view[0] > 1:
-        return view if matches else None
+        # without inner axes, adjacent threads read elements that are a row apart
+        strided = view[2] == 1 and size > _MAX_STRIDED
+        return view if matches and not strided else None
     if tuple(sorted(axes)) != tuple(range(len(x.shape) - len(axes), len(x.shape))):
         return None
     length = math.prod([x.shape[i] for i in axes])

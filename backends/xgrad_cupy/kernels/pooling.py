@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from xgrad.ops import pooling
 from xgrad.ops.windows import Window
 from xgrad_cupy.kernels import windows
 from xgrad_cupy.kernels.raw import THREADS, RawKernels, blocks_for
@@ -78,14 +77,14 @@ extern "C" __global__ void sum_pool_gradient(const T *grad, T *out, {windows.PAR
 }}
 """
 
-_MOST = 1 << 15  # elements of a window, which are numbered by int16
+_MAX_TAPS = 1 << 15  # elements of a window, which are numbered by int16
 
 
 class Pooling:
-    """Kernels for CuPy, the module `cp`; generic rules run on `xp`."""
+    """Kernels for CuPy, the module `cp`; they return NotImplemented for what they do not take."""
 
-    def __init__(self, cp: Any, xp: Any) -> None:
-        self._cp, self._xp, self._kernels = cp, xp, RawKernels(cp, _SOURCE)
+    def __init__(self, cp: Any) -> None:
+        self._cp, self._kernels = cp, RawKernels(cp, _SOURCE)
 
     def maximum_pool(self, x: Any, *, window: Window) -> Any:
         """Return the largest element of each window."""
@@ -93,9 +92,8 @@ class Pooling:
 
     def maximum_pool_gradient(self, grad: Any, x: Any, *, window: Window) -> Any:
         """Return the gradient of `maximum_pool`."""
-        if not windows.supported(window, grad, x) or np.prod(window.kernel) >= _MOST:
-            rule: Any = pooling.maximum_pool_gradient
-            return rule.function.forward(self._xp, grad, x, window=window)
+        if not windows.supported(window, grad, x) or np.prod(window.kernel) >= _MAX_TAPS:
+            return NotImplemented
         choices = self._cp.empty(grad.shape, np.int16)
         x = self._cp.ascontiguousarray(x)
         self._launch("maximum_pool_choices", x.dtype, choices.size, (x, choices), window, x.shape)
@@ -108,13 +106,12 @@ class Pooling:
     def sum_pool_gradient(self, grad: Any, *, window: Window) -> Any:
         """Return the gradient of `sum_pool`."""
         if not windows.supported(window, grad):
-            rule: Any = pooling.sum_pool_gradient
-            return rule.function.forward(self._xp, grad, window=window)
+            return NotImplemented
         return self._of_elements("sum_pool_gradient", grad, window)
 
     def _of_windows(self, name: str, x: Any, window: Window) -> Any:
         if not windows.supported(window, x):
-            return getattr(pooling, name).function.forward(self._xp, x, window=window)
+            return NotImplemented
         out = self._cp.empty((*x.shape[:2], *window.out), x.dtype)
         arrays = self._cp.ascontiguousarray(x), out
         self._launch(name, x.dtype, out.size, arrays, window, x.shape)

@@ -75,7 +75,7 @@ extern "C" __global__ void gru_cell(
     gates[3 * size + at] = part;
 }
 
-// `carried` is the part of the gradient of the state before that is not of the product.
+// `carried` is the gradient of the previous state, without the part through the product.
 extern "C" __global__ void gru_cell_gradient(
     const T *g_state, const T *carried, const T *dh, const T *before, const T *gates,
     T *of_input, T *of_product, T *carried_on, Index batch, Index hidden
@@ -129,9 +129,9 @@ class Recurrent:
     def gru_cell_gradient(
         self, g_state: Any, carried: Any, dh: Any, before: Any, gates: Any
     ) -> tuple[Any, ...]:
-        """Return the gradients of the projected input and of the product, and of the state before.
+        """Return the gradients of the projected input, of the product, and of the previous state.
 
-        The latter is without the part that the product passes on.
+        The last one is without the part through the product.
         """
         shape = *before.shape[:-1], 3 * before.shape[-1]
         out = *(self._cp.empty(shape, before.dtype) for _ in range(2)), *self._arrays(before, 1)
@@ -221,9 +221,9 @@ def gru_gradient(
     times = [*_times(states, not reverse)]
     for t, earlier in zip(times, [*times[1:], None], strict=True):
         before = h if earlier is None else states[earlier, ...]
-        found = xp.fused.gru_cell_gradient(g[t, ...], carried, dh, before, gates[t, ...])
-        gradients.append(found[:2])
-        carried, dh = found[2], xp.matmul(found[1], weight)
+        of_step = xp.fused.gru_cell_gradient(g[t, ...], carried, dh, before, gates[t, ...])
+        gradients.append(of_step[:2])
+        carried, dh = of_step[2], xp.matmul(of_step[1], weight)
     of_input, of_state = zip(*gradients, strict=True)
     joined = [_stack(xp, list(part), not reverse) for part in (of_input, of_state)]
     return *joined, carried + dh

@@ -43,8 +43,7 @@ template <typename Join> __device__ T reduce(T value) {
 #define EACH for (Index k = threadIdx.x; k < length; k += blockDim.x)
 """
 
-#: What the largest element of a row, and the sum of the exponentials of the differences from it,
-#: are computed by
+#: The largest element of a row, and the sum of exp(x - largest)
 SOFTMAX = """
 __device__ T largest_of(const T *x, Index length) {
     T largest = x[0];

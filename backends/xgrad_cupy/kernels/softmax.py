@@ -60,7 +60,7 @@ extern "C" __global__ void log_softmax_gradient(
 
 
 class Softmax:
-    """Kernels for CuPy, the module `cp`; NotImplemented is what few long rows get."""
+    """Kernels for CuPy, the module `cp`; they return NotImplemented for few long rows."""
 
     def __init__(self, cp: Any) -> None:
         self._cp, self._kernels = cp, RawKernels(cp, _SOURCE)

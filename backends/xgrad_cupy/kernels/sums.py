@@ -1,4 +1,4 @@
-"""Sums over all axes but one, in two stages, so that all multiprocessors work.
+"""Sums over all axes but one group of adjacent axes, in two stages: all multiprocessors work.
 
 CuPy gives each element of a result to one block. A sum over the 8192 rows of a matrix with 768
 columns is then made by 24 blocks, where a GPU has more than a hundred multiprocessors.
@@ -78,7 +78,7 @@ def column_sums_source(parameters: str, add: str, name: str, count: int = 1) -> 
 
 
 class Sums:
-    """Sums of several terms over all axes but one, by one or two launches.
+    """Sums of several terms over all axes but the groups, by one or two launches.
 
     Parameters
     ----------

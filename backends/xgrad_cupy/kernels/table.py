@@ -21,6 +21,7 @@ from xgrad.ops.class_losses import _cross_entropy
 from xgrad.ops.dropout import _dropout
 from xgrad.ops.elementwise.arithmetic import _floor_quotient
 from xgrad.ops.normalization import running_statistics
+from xgrad.ops.pooling import maximum_pool, maximum_pool_gradient, sum_pool, sum_pool_gradient
 from xgrad.optim.adam import adam_step  # this import makes it overridable
 from xgrad.optim.sgd import sgd_step
 from xgrad_cupy.kernels import attention, convolution, elementwise, normalization, recurrent
@@ -41,6 +42,7 @@ from xgrad_cupy.kernels.softmax import Softmax
 _OPS: tuple[Any, ...] = (
     *(sigmoid, floor_divide, remainder, _floor_quotient, softplus),
     *(softmax, log_softmax, _cross_entropy, _dropout),
+    *(maximum_pool, maximum_pool_gradient, sum_pool, sum_pool_gradient),
 )
 
 #: Kernels that call array functions: cuBLAS makes their products, or not all results are arrays.
@@ -61,9 +63,22 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
 
 def fused_functions(cp: Any) -> SimpleNamespace:
     """Return the functions of arrays, of one launch each, that composed kernels call."""
-    parts: list[Any] = [Attention(cp), Recurrent(cp), Convolution(cp), Normalization(cp)]
-    names = {name: part for part in parts for name in dir(part) if not name.startswith("_")}
-    return SimpleNamespace(**{name: getattr(part, name) for name, part in names.items()})
+    attention, recurrent = Attention(cp), Recurrent(cp)
+    convolution, normalization = Convolution(cp), Normalization(cp)
+    return SimpleNamespace(
+        attention_weights=attention.attention_weights,
+        attention_scores_gradient=attention.attention_scores_gradient,
+        contiguous_copies=attention.contiguous_copies,
+        lstm_cell=recurrent.lstm_cell,
+        lstm_cell_gradient=recurrent.lstm_cell_gradient,
+        gru_cell=recurrent.gru_cell,
+        gru_cell_gradient=recurrent.gru_cell_gradient,
+        columns_of=convolution.columns_of,
+        sums_of_columns=convolution.sums_of_columns,
+        images_of=convolution.images_of,
+        standardize=normalization.standardize,
+        normalization_gradient=normalization.normalization_gradient,
+    )
 
 
 def kernels(cp: Any, xp: Any, random: RandomBits) -> Mapping[str, Callable[..., Any]]:
@@ -72,7 +87,7 @@ def kernels(cp: Any, xp: Any, random: RandomBits) -> Mapping[str, Callable[..., 
     ``Backend.kernels`` describes the table.
     """
     softmaxes, losses, optimizers = Softmax(cp), CrossEntropy(cp), Optimizers(cp)
-    pools = Pooling(cp, xp)
+    pools = Pooling(cp)
     of_floats: dict[str, Any] = {
         **elementwise.compiled(cp, elementwise.SOURCES),
         **gelu_kernels(cp),
@@ -83,6 +98,10 @@ def kernels(cp: Any, xp: Any, random: RandomBits) -> Mapping[str, Callable[..., 
         "cross_entropy": losses.cross_entropy,
         "cross_entropy_gradient": losses.cross_entropy_gradient,
         running_statistics.__name__: running_statistics_of(cp),
+        "maximum_pool": pools.maximum_pool,
+        "maximum_pool_gradient": pools.maximum_pool_gradient,
+        "sum_pool": pools.sum_pool,
+        "sum_pool_gradient": pools.sum_pool_gradient,
         "dropout": random.dropout,
         sgd_step.__name__: optimizers.sgd_step,
         adam_step.__name__: optimizers.adam_step,
@@ -91,10 +110,6 @@ def kernels(cp: Any, xp: Any, random: RandomBits) -> Mapping[str, Callable[..., 
     generic |= {name: part.generic for name, part in OVERRIDABLE.items()}
     return {
         **{name: _for_floats(cp, xp, kernel, generic[name]) for name, kernel in of_floats.items()},
-        "maximum_pool": pools.maximum_pool,
-        "maximum_pool_gradient": pools.maximum_pool_gradient,
-        "sum_pool": pools.sum_pool,
-        "sum_pool_gradient": pools.sum_pool_gradient,
         "uniform": random.uniform,
         **{name: ComposedKernel(xp, function) for name, function in _COMPOSED.items()},
     }

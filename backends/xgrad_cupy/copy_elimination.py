@@ -1,8 +1,7 @@
-"""Copies of results to other memory: results that are computed there at once, and joint copies.
+"""Elimination of copies, such as copies of gradients to the buffers of optimizers.
 
-Gradients are results that an optimizer's buffer takes: ``r = sum(g); buffer[...] = r`` becomes
-``sum(g, out=buffer)``, one launch in place of two. Copies that remain are made by one launch each
-several.
+``r = sum(g); buffer[...] = r`` becomes ``sum(g, out=buffer)``, one launch instead of two. The
+remaining small copies share launches.
 """
 
 from __future__ import annotations
@@ -14,21 +13,17 @@ from typing import Any
 from xgrad.capture.fusion import is_contiguous
 from xgrad.capture.program import Call, Value
 from xgrad_cupy.calls import Uses, is_view
-from xgrad_cupy.kernels.copies import COPIED, JointCopies
+from xgrad_cupy.kernels.copies import MAX_ARRAYS, JointCopies
 
-_LARGEST = 1 << 20  # bytes of an array whose copy waits for others
+_MAX_BYTES = 1 << 20  # bytes of an array whose copy waits for others
 
 
-def place(
-    calls: Sequence[Call],
-    functions: Sequence[Callable[..., Any]],
-    outputs: Sequence[Value],
-    uses: Uses,
+def write_to_targets(
+    calls: Sequence[Call], sum: Callable[..., Any], outputs: Sequence[Value], uses: Uses
 ) -> list[Call]:
-    """Return calls in which functions of the given ones write to where their result is copied.
+    """Return calls in which sums write directly to the arrays that their results are copied to.
 
-    These functions have the option `out`, an array of the shape and dtype of their result. The
-    outputs of the program stay where they are.
+    Outputs of the program stay where they are. `sum` has the option `out`.
     """
     result: list[Call | None] = list(calls)
     kept = {x.storage for x in outputs}
@@ -39,7 +34,7 @@ def place(
         first, *touching = uses.of(value)
         maker = calls[first]
         fits = (
-            maker.function in functions
+            maker.function is sum
             and value.storage.kind == "temporary"
             and value.storage not in kept
             and bool(maker.results)
@@ -67,7 +62,7 @@ def join_copies(cp: Any, calls: Sequence[Call], uses: Uses) -> list[Call]:
 
     def flush() -> None:
         if len(waiting) > 1:
-            result.append(_joint(cp, waiting))
+            result.append(_joint_call(cp, waiting))
         else:
             result.extend(waiting)
         waiting.clear()
@@ -80,7 +75,7 @@ def join_copies(cp: Any, calls: Sequence[Call], uses: Uses) -> list[Call]:
             flush()
         if small:
             waiting.append(call)
-            if len(waiting) == COPIED:
+            if len(waiting) == MAX_ARRAYS:
                 flush()
         else:
             result.append(call)
@@ -88,11 +83,11 @@ def join_copies(cp: Any, calls: Sequence[Call], uses: Uses) -> list[Call]:
     return result
 
 
-def _joint(cp: Any, copies: Sequence[Call]) -> Call:
+def _joint_call(cp: Any, copies: Sequence[Call]) -> Call:
     """Return one call in place of copies."""
     targets = tuple([copy.args[0] for copy in copies])
     sources = tuple([copy.args[2] for copy in copies])
-    return Call(JointCopies(cp), (sources, targets), {}, targets, (), True, None, copies[0].line)
+    return Call(JointCopies(cp), (sources, targets), {}, targets, line=copies[0].line)
 
 
 def _conflict(copy: Call, call: Call, uses: Uses) -> bool:
@@ -119,4 +114,4 @@ def _is_small_copy(copy: Call) -> bool:
     """
     target, _, value = copy.args
     apart = target.storage is not value.storage
-    return apart and target.nbytes <= _LARGEST and is_contiguous(target) and is_contiguous(value)
+    return apart and target.nbytes <= _MAX_BYTES and is_contiguous(target) and is_contiguous(value)
