@@ -93,7 +93,7 @@ test-cuda-without-gpu:
 
 with-cuda-emulation: $(if $(shell command -v g++),$(VENV)/cuda/version)
 	$(if $<,$(EMULATED) $(or $(ARGS),tests/cuda_without_gpu),@echo "skipped: the emulation of CUDA needs g++")
-	$(if $<,$(if $(ARGS),,$(EMULATED) --device cuda $(patsubst %,tests/%.py,backends/test_cuda_graph backends/test_cupy \
+	$(if $<,$(if $(ARGS),,$(EMULATED) --device cuda $(patsubst %,tests/%.py,backends/test_cuda_graph backends/test_cuda_kernels backends/test_cupy \
 	  backends/test_local_rank backends/test_self_check backends/test_fused parity/test_compare test_ops \
 	  capture/test_changes capture/test_special_values capture/test_table capture/test_training \
 	  optim/test_grad_scaler optim/test_flat test_float16_table test_linalg_nonfinite) \

@@ -165,10 +165,11 @@ class Trace:
         expected = self._execute(plain)
         for fuse in (None, fusion(cp)):
             changed = Interpreter(program, fuse)
-            calls = place(changed.calls, [self.xp.sum], program.outputs, self._uses(changed.calls))
+            uses = self._uses(changed.calls)
+            calls = write_to_targets(changed.calls, self.xp.sum, program.outputs, uses)
             if fuse is not None:
                 calls = with_sums(cp, calls, self.xp.sum, self._uses(calls))
-            changed.take(join_copies(cp, calls, self._uses(calls)))
+            changed.replace_calls(join_copies(cp, calls, self._uses(calls)))
             assert self._execute(changed) == expected
         return [x.name for x in changed.calls]
 
