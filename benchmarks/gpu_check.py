@@ -66,14 +66,15 @@ class Part:
 
 #: The most informative part first. Each also gets the time that earlier and completed parts leave.
 PARTS = (
-    Part("smoke", 40, processes=1),
-    Part("ops", 100),
-    Part("fused", 30, processes=4),
-    Part("capture", 70),
-    Part("mnist", 40, processes=1, shown=True),
-    Part("parity", 60),
-    Part("speed", 170, processes=1, shown=True),
-    Part("tests", 60),
+    Part("smoke", 20, processes=1),
+    Part("steps", 60, processes=1, shown=True),
+    Part("ops", 60),
+    Part("capture", 20),
+    Part("fused", 10, processes=4),
+    Part("mnist", 25, processes=1, shown=True),
+    Part("parity", 50),
+    Part("speed", 20, processes=1, shown=True),
+    Part("tests", 30),
 )
 
 
@@ -366,19 +367,29 @@ def page(report: Record) -> str:
     ]:
         lines += ["", "## Skipped", "", *skipped]
     for name, part in parts.items():
-        for case, figures in part.get("figures", {}).items():
-            lines += ["", f"## {name}: {case}", ""]
-            tables = {title: rows for title, rows in figures.items() if isinstance(rows, dict)}
-            lines += [f"- {key}: {value}" for key, value in figures.items() if key not in tables]
-            for title, rows in tables.items():
-                columns = list(dict.fromkeys(column for row in rows.values() for column in row))
-                lines += [
-                    "",
-                    title,
-                    "",
-                    *_table(["", *columns], [[row, *map(rows[row].get, columns)] for row in rows]),
-                ]
+        if figures := part.get("figures"):
+            lines += ["", f"## {name}", *_shown(figures)]
     return "\n".join(lines) + "\n"
+
+
+def _shown(figures: dict[str, Record]) -> list[str]:
+    """Return the figures of cases: a line for each case, and tables, to which cases add cells."""
+    lines, tables = list[str](), dict[str, dict[str, Record]]()
+    for case, entries in figures.items():
+        plain = []
+        for key, value in entries.items():
+            if not isinstance(value, dict):
+                plain += [f"{key} {value}"] * (key != "skipped")
+                continue
+            for row, columns in value.items():
+                tables.setdefault(key, {}).setdefault(row, {}).update(columns)
+        if plain:
+            lines += [*[""] * (not lines), f"- {case}: {', '.join(plain)}"]
+    for title, rows in tables.items():
+        columns = list(dict.fromkeys(column for row in rows.values() for column in row))
+        cells = [[row, *map(rows[row].get, columns)] for row in rows]
+        lines += ["", title, "", *_table(["", *columns], cells)]
+    return lines
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
@@ -412,7 +423,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add(
         "--quick",
         action="store_true",
-        help="tiny sizes in the part speed, as a test: its figures mean nothing",
+        help="tiny sizes in parts that measure, as a test: their figures mean nothing",
     )
     add("--fresh", action="store_true", help="do not continue a previous call")
     results = ROOT / "benchmarks" / "results" / "gpu"
@@ -431,7 +442,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = options.parts.split(",") if options.parts else [part.name for part in PARTS]
     words = ("--quick",) * options.quick
     parts = [replace(part, command=(*part.command, *words)) for part in PARTS if part.name in names]
-    machine = describe(device) | dict.fromkeys(["speed"] * options.quick, "tiny sizes, as a test")
+    machine = describe(device) | dict.fromkeys(["sizes"] * options.quick, "tiny, as a test")
     file = options.out / f"{slug(machine['device'].partition(',')[0])}.jsonl"
     if options.fresh:
         file.unlink(missing_ok=True)

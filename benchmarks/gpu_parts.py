@@ -17,18 +17,17 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
 import pytest
 
 import xgrad
-from benchmarks import agreement, gpu
+from benchmarks import agreement, gpu_cells
 from benchmarks.environment import ROOT
-from benchmarks.harness import Options, agree
+from benchmarks.gpu_cells import Cases, Figures
+from benchmarks.harness import agree
 from benchmarks.peers import xgrad_peer
-from benchmarks.report import Result
 from benchmarks.step import expected
 from xgrad import cli
 from xgrad.capture import CaptureWarning
@@ -39,8 +38,6 @@ from xgrad.parity.op_case import OpCase
 from xgrad.parity.run_op import options, outputs, quiet, tensors
 
 UNUSABLE = 3
-Figures = dict[str, Any]  # an entry "skipped" has the reason
-Cases = dict[str, Callable[[], Figures | None]]
 
 
 class Reporter:
@@ -319,58 +316,18 @@ def parity(device: str) -> Cases:
     }
 
 
-def speed(device: str, quick: bool = False) -> Cases:
-    """Return sections of the benchmark ``gpu`` in short blocks.
-
-    The steps of each of the first networks are a case. The other networks, and MNIST, take minutes,
-    most of them for processes of peers to start and compile.
-    """
-    settings = Options(quick=quick, repeats=5, seconds=0.03, device=device)
-    small, medium, large = gpu.NETWORKS[:3]
-    return {
-        "steps of a small network": partial(_section, "steps", settings, networks=[small]),
-        "ops": partial(_section, "ops", settings),
-        "steps of a large network": partial(_section, "steps", settings, networks=[large]),
-        "steps of a large network with TF32": partial(
-            _section, "steps with TF32", settings, networks=[large]
-        ),
-        "transfers": partial(_section, "transfers", settings),
-        "steps of a medium network": partial(_section, "steps", settings, networks=[medium]),
-    }
-
-
-def _section(name: str, settings: Options, **more: Any) -> Figures:
-    result: Result = gpu.run(settings, [name], **more)
-    failed = {peer: why for peer, why in result.failed.items() if peer.startswith("xgrad")}
-    assert not failed, json.dumps(failed)
-    return {
-        table.title: {
-            row: {
-                column: float(f"{median(samples):.4g}")
-                for column, samples in cells.items()
-                if samples
-            }
-            for row, cells in table.cells.items()
-        }
-        for table in result.tables
-        if table.cells
-    } | {
-        name: peers
-        for name, peers in (("left out", result.left_out), ("failed", result.failed))
-        if peers
-    }
-
-
-#: Cases by part.
-CASES: dict[str, Callable[[str], Cases]] = {
+#: Cases by part. Parts that measure also take `quick`.
+CASES: dict[str, Callable[..., Cases]] = {
     "smoke": smoke,
+    "steps": gpu_cells.steps,
     "ops": partial(op_table, dtype="float32"),
-    "fused": fused,
     "capture": capture,
+    "fused": fused,
     "mnist": mnist,
     "parity": parity,
-    "speed": speed,
+    "speed": gpu_cells.speed,
 }
+QUICK = ("steps", "speed")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -379,7 +336,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("part", choices=[*CASES, "tests"])
     parser.add_argument("device")
     parser.add_argument("share", metavar="I/N")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes in the part speed")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes in parts that measure")
     options = parser.parse_args(arguments)
     events = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
     os.dup2(2, 1)  # output of the cases goes to standard error
@@ -398,10 +355,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             [str(ROOT / "tests"), f"--rootdir={ROOT}", *settings], plugins=[TestReporter(reporter)]
         )
     else:
-        cases = (
-            partial(speed, quick=options.quick) if options.part == "speed" else CASES[options.part]
-        )
-        reporter.run(cases(options.device))
+        sizes = {"quick": True} if options.quick and options.part in QUICK else {}
+        reporter.run(CASES[options.part](options.device, **sizes))
     reporter.write(end=True)
 
 

@@ -217,15 +217,19 @@ def timed(
     options: Options,
     expected: Callable[..., Expected] | None = None,
     cells: Cells | None = None,
+    idle: dict[str, Worker] | None = None,
+    details: dict[str, Cells] | None = None,
 ) -> Cells:
     """Return the seconds of a call for each peer and case, in alternating blocks of the peers.
 
     A peer fails if its first values differ from the `expected` ones. On a GPU, which takes seconds
     to initialize, a process runs one case after the other. `cells`, if given, are filled during the
-    measurement.
+    measurement. `idle`, if given, are workers of an earlier call; they are kept for the next one.
+    `details`, if given, are filled with the peers' other figures, by their names.
     """
     cells = {} if cells is None else cells
-    idle: dict[str, Worker] | None = None if options.device == "cpu" else {}
+    own = None if idle is not None or options.device == "cpu" else dict[str, Worker]()
+    idle = own if idle is None else idle
     try:
         for case, arguments in cases.items():
             right = expected(**arguments) if expected else None
@@ -249,8 +253,12 @@ def timed(
                     # A peer may have failed in a later block.
                     if peer in group.workers and peer in blocks:
                         cells.setdefault(peer, {})[case] = blocks[peer]
+                if details is not None:
+                    for peer, figures in group.ask("details"):
+                        for name, figure in figures.items():
+                            details.setdefault(name, {}).setdefault(peer, {})[case] = [figure]
     finally:
-        for worker in (idle or {}).values():
+        for worker in (own or {}).values():
             worker.close()
     return {peer: cells[peer] for peer in peers if peer in cells}
 

@@ -46,11 +46,13 @@ _REST = 0.25 if os.environ.get("OMP_NUM_THREADS", "1") != "1" else 0.0
 class Blocks:
     """Calls of a peer, timed in blocks of at least `seconds`.
 
-    `values` are the first results, to be compared.
+    `values` are the first results, to be compared. A peer returns a function, or a function and
+    another one that returns further figures.
     """
 
     def __init__(self, target: str, case: Mapping[str, Any], seconds: float) -> None:
-        self.call = peer(target)(**case)
+        made = peer(target)(**case)
+        self.call, self.details = made if isinstance(made, tuple) else (made, dict)
         self.values = [value(self.call()) for _ in range(5)]
         self.calls = 1
         while (spent := self.timed(self.calls)) < seconds:

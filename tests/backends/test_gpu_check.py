@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 
 import xgrad
-from benchmarks import agreement, gpu, gpu_check, gpu_parts
+from benchmarks import agreement, gpu_cells, gpu_check, gpu_parts
 from benchmarks.cuda_major import cuda_major
 from benchmarks.gpu_check import Part, Progress
+from benchmarks.harness import Expected
 
 ROOT = gpu_check.ROOT
 #: A process with the cases a, b, c and d; the code of a case by name ends or delays it.
@@ -181,12 +182,14 @@ def test_slug_of_gpu_is_lower_case_with_hyphens(name: str, expected: str) -> Non
 
 def test_page_has_counts_errors_skips_and_tables(tmp_path: Path) -> None:
     tables = "figures = {'Time': {'xgrad': {'small': 1.5}, 'PyTorch': {'large': 2}}, 'seconds': 3}"
+    more = "figures = {'Time': {'xgrad': {'large': 4}}}"
     one = part(
         "one",
         shown=True,
         a="error = 'off by 3\\nlines'",
         b="figures = {'skipped': 'no such thing'}",
         c=tables,
+        d=more,
     )
     parts = [part("two", 0.3, b="time.sleep(60)"), one]
     run, _ = checked(parts, tmp_path)
@@ -194,11 +197,11 @@ def test_page_has_counts_errors_skips_and_tables(tmp_path: Path) -> None:
     assert lines[0] == "# gpu-check on Some GPU: 1 failed, incomplete"
     assert any(line.startswith("| one | 4 | 2 | 1 | 1 | 0 | ") for line in lines)
     assert any(line.startswith("| two | 4 | 1 | 0 | 0 | 3 | ") for line in lines)
-    assert {"- one: a: off by 3 lines", "- one: 1 times: no such thing", "- seconds: 3"} <= set(
+    assert {"- one: a: off by 3 lines", "- one: 1 times: no such thing", "- c: seconds 3"} <= set(
         lines
     )
     assert lines[lines.index("Time") + 2 :][:4] == [
-        "|  | small | large |", "| --- | --- | --- |", "| xgrad | 1.5 |  |", "| PyTorch |  | 2 |"
+        "|  | small | large |", "| --- | --- | --- |", "| xgrad | 1.5 | 4 |", "| PyTorch |  | 2 |"
     ]  # fmt: skip
 
 
@@ -402,9 +405,30 @@ def test_all_arrays_and_functions_agree_on_cpu() -> None:
         agreement.compare(check, device)
 
 
-def test_speed_has_medians_by_section(monkeypatch: pytest.MonkeyPatch) -> None:
-    measure, (peers,) = gpu.SECTIONS["transfers"]
-    own = {"xgrad to the host": peers["xgrad to the host"]}
-    monkeypatch.setitem(gpu.SECTIONS, "transfers", (measure, (own,)))
-    figures = gpu_parts.speed("cpu", quick=True)["transfers"]()
-    assert figures and figures["Transfers"]["xgrad to the host"]["4 KiB"] > 0
+def test_cell_has_figures_in_turns_with_the_reference(device: str) -> None:
+    cases = gpu_cells.steps(device, quick=True)
+    title = "5-4-3, batch 8"
+    assert list(cases)[:2] == [f"{title}: xgrad", f"{title}: xgrad captured"]
+    row = (cases[f"{title}: xgrad"]() or {})[title]["xgrad"]
+    assert row["µs"] > 0 and row["times xgrad captured"] > 0
+    row = (cases[f"{title}: xgrad captured"]() or {})[title]["xgrad captured"]
+    assert row["µs"] > 0 and "times xgrad captured" not in row
+
+
+def test_peer_that_is_absent_is_skipped_with_the_reason() -> None:
+    turns = gpu_cells.Turns(gpu_cells.settings("cpu", quick=True))
+    cases = turns.cases({"PyTorch CUDA graph": "absent:step"}, {"a": {}, "b": {}})
+    reason = "No module named 'benchmarks.peers.absent'"
+    for title in ("a", "b"):
+        figures = cases[f"{title}: PyTorch CUDA graph"]() or {}
+        assert reason in figures["skipped"] and list(figures) == ["skipped", title]
+
+
+def test_wrong_values_of_a_peer_are_a_reason_and_of_xgrad_an_error() -> None:
+    wrong = Expected([1.0] * 5, 0.01)
+    turns = gpu_cells.Turns(gpu_cells.settings("cpu", quick=True), lambda **case: wrong)
+    case = {"sizes": [5, 4, 3], "batch": 8}
+    figures = turns.step("NumPy", "by_hand:step", "tiny", case)
+    assert figures["skipped"].startswith("NumPy: computes something else: expected [1.0, ")
+    with pytest.raises(AssertionError, match="computes something else"):
+        turns.step("xgrad", "xgrad_peer:step", "tiny", case)
