@@ -21,6 +21,7 @@ NAMES = tuple(
     "step models load ops epoch memory scaling import chain reach checkpoints distributed"
     " before gpu".split()
 )
+DEVICES = {"models": "cpu", "gpu": "cuda"}  # defaults of benchmarks that take a device
 RESULTS = environment.ROOT / "benchmarks" / "results"
 
 
@@ -47,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     add("--threads", type=natural, metavar="N", help="number of threads of each library")
     add("--repeats", type=natural, metavar="N", help="number of blocks, fresh processes or seeds")
     add("--seconds", type=positive, metavar="S", help="least duration of a block")
-    add("--device", default="cuda", help="device of gpu: cuda, or cpu as a test")
+    add("--device", help="device of models (default: cpu), and of gpu: cuda, or cpu as a test")
     add("--commit", default="HEAD", help="commit of before (default: %(default)s)")
     add(
         "--save",
@@ -100,7 +101,7 @@ def command(name: str, options: Options) -> str:
     """Return the command that repeats the measurement."""
     options_by_name = {
         "peers": ",".join(options.peers),
-        "device": options.device if name == "gpu" else None,
+        "device": options.device if options.device != DEVICES.get(name, "cpu") else None,
     }
     options_by_name["commit"] = options.commit if name == "before" else None
     options_by_name |= {key: getattr(options, key) for key in ("threads", "repeats", "seconds")}
@@ -126,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     statuses = []
     for name in names:
-        device = args.device if name == "gpu" else "cpu"
+        device = (args.device or DEVICES[name]) if name in DEVICES else "cpu"
         options = Options(
             args.quick, peers, args.threads, args.repeats, args.seconds, device, commit=args.commit
         )

@@ -11,7 +11,6 @@ again.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import xgrad
+from benchmarks.device_figures import nodes
 from benchmarks.models import MODELS, QUICK
 from benchmarks.peers import models_xgrad
 
@@ -92,7 +92,7 @@ def measured(device: Any, sizes: Mapping[str, Any]) -> dict[str, dict[str, Any]]
             graph = getattr(program.executor, "_graph", None)
             if graph is not None:
                 row["graph alone, µs"] = microseconds(device, graph.launch)
-                row["nodes of the graph"] = nodes(graph)
+                row["nodes of the graph"] = nodes(graph.graph) or ""
         figures[kind] = row
     for kind in ("eager", "captured, fused"):
         pairs = zip(values[kind], values["captured"], strict=True)
@@ -122,20 +122,6 @@ def microseconds(device: Any, call: Callable[[], Any]) -> float:
         device.synchronize()
         means.append((time.perf_counter() - start) / count)
     return round(min(means) * 1e6, 1)
-
-
-def nodes(graph: Any) -> int | str:
-    """Return the number of nodes of a CUDA graph: kernels, copies and memsets.
-
-    The result is empty for the emulation of CUDA, which cannot tell.
-    """
-    count, driver = ctypes.c_size_t(), ctypes.CDLL("libcuda.so.1")
-    if not hasattr(driver, "cuGraphGetNodes"):
-        return ""
-    status = driver.cuGraphGetNodes(ctypes.c_void_p(graph.graph), None, ctypes.byref(count))
-    if status:
-        raise RuntimeError(f"cuGraphGetNodes returned {status}")
-    return count.value
 
 
 if __name__ == "__main__":

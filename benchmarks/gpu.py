@@ -16,9 +16,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import xgrad
 from benchmarks import epoch, ops
-from benchmarks.harness import Options, UsageError, begin, timed
+from benchmarks.harness import Options, begin, hardware, timed
 from benchmarks.problems import images
 from benchmarks.report import Cells, Result, Table
 from benchmarks.step import compared, expected, named, scaled
@@ -138,16 +137,10 @@ SECTIONS: dict[str, tuple[Callable[..., None], tuple[Mapping[str, str], ...]]] =
 
 def run(options: Options, sections: Iterable[str] = SECTIONS, **more: Any) -> Result:
     """Run sections; `more` are additional arguments of their functions."""
-    try:
-        device = xgrad.Device(options.device)
-    except xgrad.DeviceError as error:
-        raise UsageError(f"{error} (`--device cpu` runs without a GPU)") from error
+    device = hardware(options.device)
     options = options.filled()
     result = begin("gpu", __doc__ or "", options)
-    result.environment |= {
-        "device": device.backend.describe(device.index),
-        **device.backend.versions(),
-    }
+    result.environment |= device
     chosen = iter(options.chosen(*(group for _, groups in SECTIONS.values() for group in groups)))
     peers = {name: [next(chosen) for _ in groups] for name, (_, groups) in SECTIONS.items()}
     try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from benchmarks import gpu, ops, step
+from benchmarks import gpu, models, ops, step
 from benchmarks.harness import Expected, Options, Worker, timed
 from benchmarks.peers import REPEATS
 from benchmarks.report import Cells, Result, short
@@ -121,6 +121,24 @@ def steps(device: str, quick: bool = False) -> Cases:
 
     small, medium, large = gpu.NETWORKS[:3]
     return cells([small, large, medium], tf32=False) | cells([large], tf32=True)
+
+
+def trained_models(device: str, quick: bool = False) -> Cases:
+    """Return steps of models: first of peers that start fast, and last compiled ones."""
+    turns = Turns(
+        settings(device, quick, 0.1),
+        models.expected,
+        ("xgrad captured", models.ON_DEVICE["xgrad captured"]),
+    )
+    problems = models.problems(quick, {"device": device})
+    *fast, slower, slowest = models.ON_DEVICE
+    return {
+        name: cell
+        for group in (fast, [slower], [slowest])
+        for name, cell in turns.cases(
+            {peer: models.ON_DEVICE[peer] for peer in group}, problems
+        ).items()
+    }
 
 
 def speed(device: str, quick: bool = False) -> Cases:

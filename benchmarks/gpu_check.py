@@ -67,6 +67,7 @@ class Part:
 #: The most informative part first. Each also gets the time that earlier and completed parts leave.
 PARTS = (
     Part("smoke", 20, processes=1),
+    Part("models", 150, processes=1, shown=True),
     Part("steps", 60, processes=1, shown=True),
     Part("ops", 60),
     Part("capture", 20),

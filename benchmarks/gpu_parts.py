@@ -161,6 +161,7 @@ def smoke(device: str) -> Cases:
         "random numbers": lambda: np.testing.assert_array_equal(drawn(device), drawn("cpu")),
         "training step": partial(_losses, xgrad_peer.step, device),
         "captured training step": captured,
+        "replays": partial(_replays, on),
         "memory": on.memory,
     }
 
@@ -177,6 +178,26 @@ def _losses(make: Callable[..., Callable[[], Any]], device: str) -> None:
         warnings.simplefilter("error", CaptureWarning)
         losses = [float(call()) for _ in range(5)]
     assert agree(losses, right), f"expected the losses {right.values}, got {losses}"
+
+
+def _replays(device: xgrad.Device) -> Figures | None:
+    """Compare losses of eager and captured steps with cpu's; the memory must not grow."""
+    if skipped := _without_replay(device):
+        return skipped
+    sizes, batch, count = (64, 32, 10), 32, 50
+    on_cpu, eager = (xgrad_peer.step(sizes, batch, name) for name in ("cpu", str(device)))
+    captured = xgrad_peer.step_captured(sizes, batch, str(device))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CaptureWarning)
+        right = [float(on_cpu()) for _ in range(count)]
+        for step in (eager, captured):
+            first = [float(step()) for _ in range(5)]
+            before = device.memory().get("reserved", 0)
+            losses = first + [float(step()) for _ in range(count - 5)]
+            np.testing.assert_allclose(losses, right, rtol=1e-3)
+            grown = device.memory().get("reserved", 0) - before
+            assert grown <= 0, f"expected no more memory after {count} steps than 5, got {grown} B"
+    return {"largest loss difference": max(abs(x - y) for x, y in zip(losses, right, strict=True))}
 
 
 def op_table(device: str, dtype: str) -> Cases:
@@ -319,6 +340,7 @@ def parity(device: str) -> Cases:
 #: Cases by part. Parts that measure also take `quick`.
 CASES: dict[str, Callable[..., Cases]] = {
     "smoke": smoke,
+    "models": gpu_cells.trained_models,
     "steps": gpu_cells.steps,
     "ops": partial(op_table, dtype="float32"),
     "capture": capture,
@@ -327,7 +349,7 @@ CASES: dict[str, Callable[..., Cases]] = {
     "parity": parity,
     "speed": gpu_cells.speed,
 }
-QUICK = ("steps", "speed")
+QUICK = ("models", "steps", "speed")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import xgrad
 from benchmarks import environment
 from benchmarks.peers import LeftOut
 from benchmarks.report import Cells, Result
@@ -81,6 +82,15 @@ def begin(name: str, about: str, options: Options) -> Result:
         "seconds a block": options.seconds,
     }
     return Result(name, about, settings=settings, environment=environment.describe(env))
+
+
+def hardware(device: str) -> dict[str, Any]:
+    """Return the description of a device, and the versions of its libraries."""
+    try:
+        on = xgrad.Device(device)
+    except xgrad.DeviceError as error:
+        raise UsageError(f"{error} (`--device cpu` runs without a GPU)") from error
+    return {"device": on.backend.describe(on.index), **on.backend.versions()}
 
 
 class Worker:

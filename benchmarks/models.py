@@ -3,15 +3,23 @@
 The loss is softmax cross-entropy, the optimizer plain SGD. Every peer starts from the same weights
 and batch. To show that all compute the same, the first five losses must equal xgrad's in float64,
 within a hundredth of their decrease.
+
+On another device than `cpu`, the default of `xgrad.capture` is measured, beside PyTorch's eager
+step, its replay as a CUDA graph, its compiled step and JAX's `jit`, all in full float32 (no TF32).
+Launches are the nodes of a CUDA graph: kernels, copies and memsets. Bytes reserved are of all pools
+of the process; of them, bytes of the program are those of a captured step.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.harness import Expected, Options, begin, timed
+from benchmarks.__main__ import main
+from benchmarks.harness import Expected, Options, begin, hardware, timed
 from benchmarks.peers.models_xgrad import step
-from benchmarks.report import Result, Table
+from benchmarks.report import Cells, Result, Table
 from benchmarks.step import compared, scaled
 
 PEERS = {
@@ -21,11 +29,24 @@ PEERS = {
     "PyTorch compiled": "models_torch:step_compiled",
     "JAX jit": "models_jax:step",
 }
+#: Peers on another device than `cpu`, which also return figures beside the time.
+ON_DEVICE = {
+    "xgrad": "models_xgrad:step_on",
+    "xgrad captured": "models_xgrad:captured_on",
+    "PyTorch": "models_torch:step_on",
+    "PyTorch CUDA graph": "models_torch:graph_on",
+    "JAX jit": "models_jax:step",
+    "PyTorch compiled": "models_torch:compiled_on",
+}
 RATIOS = {
     "PyTorch / xgrad": (["PyTorch"], ["xgrad"]),
     "PyTorch / xgrad captured": (["PyTorch"], ["xgrad captured"]),
     "PyTorch compiled / xgrad captured": (["PyTorch compiled"], ["xgrad captured"]),
     "JAX jit / xgrad captured": (["JAX jit"], ["xgrad captured"]),
+}
+GRAPH_RATIOS = {
+    "PyTorch CUDA graph / xgrad captured": (["PyTorch CUDA graph"], ["xgrad captured"]),
+    "xgrad / xgrad captured": (["xgrad"], ["xgrad captured"]),
 }
 MODELS: dict[str, dict[str, Any]] = {
     "LSTM, width 128, 64 steps, batch 32": {
@@ -88,19 +109,43 @@ QUICK: dict[str, dict[str, Any]] = {
 
 
 def run(options: Options) -> Result:
+    on_cpu = options.device == "cpu"
+    device = {} if on_cpu else hardware(options.device)
     options = options.filled(seconds=0.3)
     result = begin("models", __doc__ or "", options)
-    (peers,) = options.chosen(PEERS)
-    times = timed(result, peers, QUICK if options.quick else MODELS, options, expected)
+    result.environment |= device
+    (peers,) = options.chosen(PEERS if on_cpu else ON_DEVICE)
+    details: dict[str, Cells] = {}
+    cases = problems(options.quick, {} if on_cpu else {"device": options.device})
+    times = timed(result, peers, cases, options, expected, details=details)
     result.tables = [
-        Table("Time of a step", "ms", scaled(times, 1e3), "bars"),
-        Table("Ratios, block by block", "", compared(times, RATIOS)),
+        Table(
+            "Time of a step",
+            "ms" if on_cpu else "µs",
+            scaled(times, 1e3 if on_cpu else 1e6),
+            "bars",
+        ),
+        Table(
+            "Ratios, block by block",
+            "",
+            compared(times, RATIOS if on_cpu else RATIOS | GRAPH_RATIOS),
+        ),
+        *[Table(name[0].upper() + name[1:], "", cells) for name, cells in details.items()],
     ]
     return result
 
 
-def expected(model: str, **sizes: int) -> Expected:
-    """Return the first five losses of xgrad in float64."""
+def problems(quick: bool, more: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the arguments of all models, and `more` arguments, by the names of the columns."""
+    return {name: {**sizes, **more} for name, sizes in (QUICK if quick else MODELS).items()}
+
+
+def expected(model: str, device: str = "cpu", **sizes: int) -> Expected:
+    """Return the first five losses of xgrad in float64, always from `cpu`."""
     call = step(model, dtype="float64", **sizes)
     losses = [float(call()) for _ in range(5)]
     return Expected(losses, abs(losses[0] - losses[-1]) / 100)
+
+
+if __name__ == "__main__":
+    sys.exit(main(["models", *sys.argv[1:]]))

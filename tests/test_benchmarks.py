@@ -340,6 +340,16 @@ def test_models_of_all_peers_have_equal_results(library: str, request: Any, tmp_
     assert times["cells"][peer].keys() == models.QUICK.keys()
 
 
+def test_models_on_another_device_have_its_peers_and_memory(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    result = run("models", tmp_path, "--peers", "xgrad,PyTorch", "--device", "torch")
+    times, *_ = result["tables"]
+    assert times["unit"] == "µs" and times["cells"].keys() == {"xgrad"}
+    assert times["cells"]["xgrad"].keys() == models.QUICK.keys()
+    assert result["left_out"].keys() == {"PyTorch"}  # which has no device of this name
+    assert "--device=torch" in result["command"] and "device" in result["environment"]
+
+
 def test_without_matplotlib_the_plot_is_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -461,6 +471,7 @@ def test_without_a_name_all_benchmarks_are_listed(capsys: pytest.CaptureFixture[
             "benchmarks ops: --peers: expected some of xgrad, NumPy, ",
         ),
         (["gpu", "--device", "nonesuch"], "benchmarks gpu: "),
+        (["models", "--device", "nonesuch"], "benchmarks models: "),
         (["epoch"], "benchmarks epoch: "),
         (
             ["before", "--commit", "nonesuch"],

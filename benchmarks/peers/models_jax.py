@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from benchmarks.model_problems import problem
+from benchmarks.peers.jax_jit import put
 
 
 def lstm(w: dict[str, Any], x: Any, width: int) -> Any:
@@ -130,7 +131,7 @@ MODELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 }
 
 
-def step(model: str, **sizes: int) -> Callable[[], Any]:
+def step(model: str, device: str = "cpu", **sizes: int) -> Callable[[], Any]:
     data = problem(model, **sizes)
     function, names = MODELS[model]
     logits = partial(function, **{name: sizes[name] for name in names})
@@ -144,7 +145,7 @@ def step(model: str, **sizes: int) -> Callable[[], Any]:
         loss, gradients = jax.value_and_grad(objective)(weights, x, y)
         return jax.tree.map(lambda p, g: p - data.lr * g, weights, gradients), loss
 
-    weights, x, y = jax.device_put((data.weights, data.x, data.y))
+    weights, x, y = put(device, data.weights, data.x, data.y)
 
     def run() -> Any:
         nonlocal weights

@@ -1,4 +1,4 @@
-"""PyTorch, eager and compiled: the models of the benchmark `models`."""
+"""PyTorch, eager, compiled and as a CUDA graph: the models of the benchmark `models`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from benchmarks.device_figures import nodes
 from benchmarks.model_problems import problem
-from benchmarks.peers.pytorch import compiled_step
+from benchmarks.peers.pytorch import compiled_step, graph_of, require
 
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 
@@ -58,7 +59,7 @@ class GPT(nn.Module):  # type: ignore[misc]
         self.output = nn.Linear(width, classes, bias=False)
 
     def forward(self, x: Any) -> Any:
-        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1], device=x.device)
         x = self.encoder(self.tokens(x) + self.positions["encoding"], mask, is_causal=True)
         return self.output(x).reshape((-1, self.output.out_features))
 
@@ -122,24 +123,63 @@ MODELS: dict[str, Callable[..., Any]] = {
 
 
 def step(model: str, **sizes: int) -> Callable[[], Any]:
-    return model_and_step(model, lambda forward: forward, **sizes)[1]
+    return model_and_step(model, lambda forward: forward, "cpu", **sizes)[1]
 
 
 def step_compiled(model: str, **sizes: int) -> Callable[[], Any]:
     """Return a step with compiled forward pass, loss and backward pass; needs a C++ compiler."""
-    return compiled_step(*model_and_step(model, torch.compile, **sizes))
+    return compiled_step(*model_and_step(model, torch.compile, "cpu", **sizes))
+
+
+Described = tuple[Callable[[], Any], Callable[[], dict[str, int]]]
+
+
+def step_on(model: str, device: str, **sizes: int) -> Described:
+    """Return a step on a device, and a function that returns its figures beside its time."""
+    return fresh(model, lambda forward: forward, device, **sizes)[1], lambda: reserved(device)
+
+
+def compiled_on(model: str, device: str, **sizes: int) -> Described:
+    return compiled_step(*fresh(model, torch.compile, device, **sizes)), lambda: reserved(device)
+
+
+def graph_on(model: str, device: str, **sizes: int) -> Described:
+    """Return a replay of the whole step as a CUDA graph."""
+    replay, graph = graph_of(*fresh(model, lambda forward: forward, device, **sizes), device)
+
+    def figures() -> dict[str, int]:
+        # of PyTorch versions that keep the graph
+        count = nodes(graph.raw_cuda_graph()) if hasattr(graph, "raw_cuda_graph") else None
+        return reserved(device) | ({} if count is None else {"launches": count})
+
+    return replay, figures
+
+
+def fresh(
+    model: str, wrap: Callable[[Any], Any], device: str, **sizes: int
+) -> tuple[Any, Callable[[], Any]]:
+    """Return a model and its step in full float32, after the memory of the last one is free."""
+    require(device)
+    if device != "cpu":
+        torch.cuda.empty_cache()
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    return model_and_step(model, wrap, device, **sizes)
+
+
+def reserved(device: str) -> dict[str, int]:
+    return {} if device == "cpu" else {"bytes reserved": torch.cuda.memory_reserved()}
 
 
 def model_and_step(
-    model: str, wrap: Callable[[Any], Any], **sizes: int
+    model: str, wrap: Callable[[Any], Any], device: str, **sizes: int
 ) -> tuple[Any, Callable[[], Any]]:
     data = problem(model, **sizes)
-    module = MODELS[model](**sizes)
+    module = MODELS[model](**sizes).to(device)
     module.load_state_dict(
         {name: torch.from_numpy(value) for name, value in data.weights.items()}, strict=False
     )
     optimizer = torch.optim.SGD(module.parameters(), lr=data.lr)
-    x, y = torch.from_numpy(data.x), torch.from_numpy(data.y)
+    x, y = torch.from_numpy(data.x).to(device), torch.from_numpy(data.y).to(device)
     forward = wrap(lambda x, y: nn.functional.cross_entropy(module(x), y))
 
     def run() -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import xgrad
+from benchmarks.device_figures import empty_pool, of_step
 from benchmarks.model_problems import problem
 from xgrad import Tensor, nn, optim
 
@@ -148,6 +149,22 @@ def trained(
 def step_captured(model: str, **sizes: int) -> Callable[[], Any]:
     """Return a step that has native kernels at once, instead of after 50 replays."""
     return xgrad.capture(step(model, **sizes), native=True)
+
+
+Described = tuple[Callable[[], Any], Callable[[], dict[str, int]]]
+
+
+def step_on(model: str, device: str, **sizes: int) -> Described:
+    """Return a step on a device, and a function that returns its figures beside its time."""
+    empty_pool(device)
+    call = trained(model, "float32", device, **sizes)[0]
+    return call, lambda: of_step(call, device)
+
+
+def captured_on(model: str, device: str, **sizes: int) -> Described:
+    empty_pool(device)
+    call = xgrad.capture(trained(model, "float32", device, **sizes)[0])
+    return call, lambda: of_step(call, device)
 
 
 def step_captured_by_numpy(model: str, **sizes: int) -> Callable[[], Any]:

@@ -89,10 +89,17 @@ def compiled_step(model: Any, run: Callable[[], Any]) -> Callable[[], Any]:
 def step_graph(
     sizes: Sequence[int], batch: int, device: str = "cuda", tf32: bool = False
 ) -> Callable[[], Any]:
-    """Return a replay of the whole step as a CUDA graph, as in PyTorch's documentation."""
+    """Return a replay of the whole step as a CUDA graph."""
+    return graph_of(*model_and_step(sizes, batch, device, tf32), device)[0]
+
+
+def graph_of(model: Any, run: Callable[[], Any], device: str) -> tuple[Callable[[], Any], Any]:
+    """Return a replay of a step as a CUDA graph, as in PyTorch's documentation, and the graph.
+
+    The model is left as it was.
+    """
     if not device.startswith("cuda"):
         raise LeftOut("CUDA graphs need CUDA")
-    model, run = model_and_step(sizes, batch, device, tf32)
     start = {name: value.clone() for name, value in model.state_dict().items()}
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -101,7 +108,8 @@ def step_graph(
             run()
     torch.cuda.current_stream().wait_stream(side)
     model.zero_grad()
-    graph = torch.cuda.CUDAGraph()
+    kept = {"keep_graph": True} if hasattr(torch.cuda.CUDAGraph, "raw_cuda_graph") else {}
+    graph = torch.cuda.CUDAGraph(**kept)  # kept, so that its nodes can be counted
     with torch.cuda.graph(graph):
         loss = run()
     model.load_state_dict(start)  # in place, in the memory of the graph
@@ -110,7 +118,7 @@ def step_graph(
         graph.replay()
         return loss
 
-    return replay
+    return replay, graph
 
 
 OPS = statements("torch.relu(x)")

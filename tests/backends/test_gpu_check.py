@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import xgrad
-from benchmarks import agreement, gpu_cells, gpu_check, gpu_parts
+from benchmarks import agreement, gpu_cells, gpu_check, gpu_parts, models
 from benchmarks.cuda_major import cuda_major
 from benchmarks.gpu_check import Part, Progress
 from benchmarks.harness import Expected
@@ -244,10 +244,10 @@ def test_command_writes_a_page_and_json_named_after_the_device(
     report = json.loads(page.with_suffix(".json").read_text("utf-8"))
     assert {"device", "driver", "python", "xgrad", "commit"} <= report["machine"].keys()
     assert report["parts"]["smoke"] | {"seconds": 0} == {
-        "cases": 9, "passed": 9, "skipped": {}, "failed": {}, "complete": True, "seconds": 0
+        "cases": 10, "passed": 10, "skipped": {}, "failed": {}, "complete": True, "seconds": 0
     }  # fmt: skip
     seconds, printed = report["parts"]["smoke"]["seconds"], capsys.readouterr().out
-    assert f"smoke    {seconds:6.1f} s  9 of 9 passed, 0 skipped, 0 failed" in printed
+    assert f"smoke    {seconds:6.1f} s  10 of 10 passed, 0 skipped, 0 failed" in printed
 
 
 # The version of CUDA
@@ -413,6 +413,19 @@ def test_cell_has_figures_in_turns_with_the_reference(device: str) -> None:
     assert row["µs"] > 0 and row["times xgrad captured"] > 0
     row = (cases[f"{title}: xgrad captured"]() or {})[title]["xgrad captured"]
     assert row["µs"] > 0 and "times xgrad captured" not in row
+
+
+def test_models_have_memory_and_launches_beside_their_time(device: str) -> None:
+    cases = gpu_cells.trained_models(device, quick=True)
+    names = [name for name in cases if name.startswith("LeNet: ")]
+    assert [name.partition(": ")[2] for name in names] == list(models.ON_DEVICE)
+    on = xgrad.Device(device)
+    row = (cases["LeNet: xgrad captured"]() or {})["LeNet"]["xgrad captured"]
+    assert row["µs"] > 0 and ("bytes reserved" in row) is bool(on.memory())
+    if on.backend.executor:
+        assert row["bytes of the program"] > 0
+        # the emulation of CUDA does not count the nodes of graphs
+        assert row.get("launches", row.get("calls that launch")) > 10
 
 
 def test_peer_that_is_absent_is_skipped_with_the_reason() -> None:
