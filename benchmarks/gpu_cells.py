@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from benchmarks import gpu, models, ops, step
+from benchmarks import bandwidth, gpu, models, ops, step
 from benchmarks.harness import Expected, Options, Worker, timed
 from benchmarks.peers import REPEATS
 from benchmarks.report import Cells, Result, short
@@ -21,6 +21,7 @@ from benchmarks.statistics import ratios, spread
 Figures = dict[str, Any]  # an entry "skipped" has the reason
 Cases = dict[str, Callable[[], Figures | None]]
 Arguments = Mapping[str, Any]
+BANDWIDTH = {"xgrad": "bandwidth_xgrad:kernel", "PyTorch": "bandwidth_torch:kernel"}
 #: Beginnings of reasons for which a peer is left out of all cases of a process.
 ABSENT = ("is not installed", "finds no")
 
@@ -66,6 +67,23 @@ class Turns:
             row[f"times {name}"] = digits(ratios(times[peer][title], times[name][title]))
         return {title: {peer: row}}
 
+    def rate(
+        self, peer: str, target: str, size: str, kernel: str, count: int, arguments: Arguments
+    ) -> Figures:
+        """Return GB/s for a number of bytes, beside the reference, which copies an array."""
+        title = f"{kernel}, {size}"
+        times, _, reason = self.measure(peer, target, title, arguments)
+        if reason:
+            return {"skipped": f"{peer}: {reason}", size: {kernel: {peer: reason}}}
+        rates = [count / s / 1e9 for s in times[peer][title]]
+        row: dict[str, Any] = {"MB": round(count / 1e6, 3), peer: digits(rates)}
+        for name in {self.reference[0] if self.reference else ""} & times.keys():
+            copied = 4 * bandwidth.COPY * arguments["elements"]
+            copies = [copied / s / 1e9 for s in times[name][title]]
+            row[f"{peer} / {name}"] = digits(ratios(rates, copies))
+            row[name] = digits(copies)
+        return {size: {kernel: row}}
+
     def measure(
         self, peer: str, target: str, title: str, arguments: Arguments
     ) -> tuple[Cells, dict[str, Cells], str]:
@@ -104,6 +122,22 @@ def digits(samples: list[float]) -> float:
 def settings(device: str, quick: bool, seconds: float = 0.05) -> Options:
     """Return the options of a part: short blocks, since a part has many cells."""
     return Options(quick=quick, repeats=5, seconds=seconds, device=device).filled()
+
+
+def rates(device: str, quick: bool = False) -> Cases:
+    """Return the bandwidth of kernels, beside a plain copy."""
+    options = settings(device, quick, 0.02)
+    kernels = Turns(options, reference=("plain copy", "bandwidth_xgrad:plain_copy"))
+    cases: Cases = {}
+    for elements in bandwidth.QUICK if quick else bandwidth.SIZES:
+        size = f"GB/s, {elements} elements of float32"
+        for kernel, arrays in bandwidth.KERNELS.items():
+            arguments = {"kernel": kernel, "elements": elements, "device": device}
+            for peer, target in BANDWIDTH.items():
+                cases[f"{kernel}, {elements} elements: {peer}"] = partial(
+                    kernels.rate, peer, target, size, kernel, 4 * arrays * elements, arguments
+                )
+    return cases
 
 
 def steps(device: str, quick: bool = False) -> Cases:

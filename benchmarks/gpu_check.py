@@ -68,8 +68,9 @@ class Part:
 PARTS = (
     Part("smoke", 20, processes=1),
     Part("models", 150, processes=1, shown=True),
-    Part("steps", 60, processes=1, shown=True),
-    Part("ops", 60),
+    Part("bandwidth", 60, processes=1, shown=True),
+    Part("steps", 50, processes=1, shown=True),
+    Part("ops", 50),
     Part("capture", 20),
     Part("fused", 10, processes=4),
     Part("mnist", 25, processes=1, shown=True),

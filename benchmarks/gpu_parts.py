@@ -341,6 +341,7 @@ def parity(device: str) -> Cases:
 CASES: dict[str, Callable[..., Cases]] = {
     "smoke": smoke,
     "models": gpu_cells.trained_models,
+    "bandwidth": gpu_cells.rates,
     "steps": gpu_cells.steps,
     "ops": partial(op_table, dtype="float32"),
     "capture": capture,
@@ -349,7 +350,7 @@ CASES: dict[str, Callable[..., Cases]] = {
     "parity": parity,
     "speed": gpu_cells.speed,
 }
-QUICK = ("models", "steps", "speed")
+QUICK = ("models", "bandwidth", "steps", "speed")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,17 +11,21 @@ import re
 import sys
 import time
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import xgrad
-from benchmarks import agreement, gpu_cells, gpu_check, gpu_parts, models
+from benchmarks import agreement, bandwidth, gpu_cells, gpu_check, gpu_parts, models
 from benchmarks.cuda_major import cuda_major
 from benchmarks.gpu_check import Part, Progress
 from benchmarks.harness import Expected
+from benchmarks.peers import bandwidth_xgrad
+from benchmarks.worker import resolve, value
 
 ROOT = gpu_check.ROOT
 #: A process with the cases a, b, c and d; the code of a case by name ends or delays it.
@@ -426,6 +430,31 @@ def test_models_have_memory_and_launches_beside_their_time(device: str) -> None:
         assert row["bytes of the program"] > 0
         # the emulation of CUDA does not count the nodes of graphs
         assert row.get("launches", row.get("calls that launch")) > 10
+
+
+@pytest.mark.parametrize("kernel", bandwidth.KERNELS)
+def test_kernels_of_bandwidth_have_equal_values(kernel: str, device: str) -> None:
+    """Their sums are NumPy's in float64, and PyTorch's on the host, where it is installed."""
+    arguments = {"kernel": kernel, "elements": bandwidth.QUICK[0]}
+    got = float(xgrad.sum(xgrad.asarray(bandwidth_xgrad.kernel(**arguments, device=device)())))
+    if find_spec("torch"):
+        peer = resolve("benchmarks.peers.bandwidth_torch:kernel")
+        assert got == pytest.approx(value(peer(**arguments, device="cpu")()), rel=1e-3, abs=0.1)
+    if kernel.startswith("sum"):
+        axes = {"sum over axis 0": 0, "sum over axis 1": 1, "sum over all but channels": (0, 2, 3)}
+        x = bandwidth.data(**arguments).astype(np.float64)
+        assert got == pytest.approx(x.sum(axis=axes.get(kernel)).sum(), rel=1e-3, abs=0.1)
+
+
+def test_bandwidth_counts_bytes_beside_a_plain_copy(device: str) -> None:
+    elements, cases = bandwidth.QUICK[0], gpu_cells.rates(device, quick=True)
+    assert len(cases) == 2 * len(bandwidth.KERNELS)
+    ((title, rows),) = (cases[f"Adam, {elements} elements: xgrad"]() or {}).items()
+    assert title == f"GB/s, {elements} elements of float32"
+    row = rows["Adam"]
+    assert row["MB"] == round(7 * 4 * elements / 1e6, 3)
+    assert row["xgrad"] > 0 and row["plain copy"] > 0
+    assert row["xgrad / plain copy"] == pytest.approx(row["xgrad"] / row["plain copy"], rel=20)
 
 
 def test_peer_that_is_absent_is_skipped_with_the_reason() -> None:
