@@ -57,7 +57,7 @@ class Turns:
         """Return microseconds, other figures of the peer, and the ratio to the reference."""
         times, details, reason = self.measure(peer, target, title, arguments)
         if reason:
-            return {"skipped": f"{peer}: {reason}", title: {peer: {"left out": reason}}}
+            return {"skipped": f"{peer}: {reason}", title: {peer: {"µs": reason}}}
         micros = [1e6 * s / self.scale for s in times[peer][title]]
         low, _, high = map(short, spread(micros))
         row: dict[str, Any] = {"µs": digits(micros), "quartiles": f"{low} to {high}"}
@@ -121,7 +121,9 @@ def digits(samples: list[float]) -> float:
 
 def settings(device: str, quick: bool, seconds: float = 0.05) -> Options:
     """Return the options of a part: short blocks, since a part has many cells."""
-    return Options(quick=quick, repeats=5, seconds=seconds, device=device).filled()
+    if quick:
+        return Options(quick=True, threads=1, device=device).filled()
+    return Options(repeats=5, seconds=seconds, device=device).filled()
 
 
 def rates(device: str, quick: bool = False) -> Cases:

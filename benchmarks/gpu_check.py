@@ -72,6 +72,7 @@ PARTS = (
     Part("steps", 50, processes=1, shown=True),
     Part("ops", 50),
     Part("capture", 20),
+    Part("sanitizer", 40, processes=1),
     Part("fused", 10, processes=4),
     Part("mnist", 25, processes=1, shown=True),
     Part("parity", 50),

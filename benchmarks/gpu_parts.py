@@ -11,19 +11,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import numpy as np
 import pytest
 
 import xgrad
-from benchmarks import agreement, gpu_cells
+from benchmarks import agreement, gpu_cells, gpu_sanitized
 from benchmarks.environment import ROOT
 from benchmarks.gpu_cells import Cases, Figures
 from benchmarks.harness import agree
@@ -287,6 +289,33 @@ def differentiable(x: Any) -> bool:
     return isinstance(x, xgrad.Tensor) and x.dtype.kind in "fc"
 
 
+def sanitizer(device: str) -> Cases:
+    """Return small captured programs: by themselves, and under NVIDIA's compute-sanitizer."""
+    return {
+        f"{name}{' under compute-sanitizer' * checked}": partial(_sanitized, name, device, checked)
+        for checked in (False, True)
+        for name in gpu_sanitized.PROGRAMS
+    }
+
+
+def _sanitized(name: str, device: str, checked: bool) -> Figures | None:
+    """Run a program in a process of its own: an error of memory may end it."""
+    if skipped := _without_replay(xgrad.Device(device)):
+        return skipped
+    if name in gpu_sanitized.ON_CUDA and xgrad.Device(device).type != "cuda":
+        return {"skipped": f"{device} has no pool of memory with a limit"}
+    tool = which("compute-sanitizer") or which("compute-sanitizer", path="/usr/local/cuda/bin")
+    if checked and not tool:
+        return {"skipped": "compute-sanitizer, of the CUDA toolkit, is not on PATH"}
+    memcheck = [tool, "--tool", "memcheck", "--error-exitcode", "9"] if checked and tool else []
+    program = [sys.executable, "-m", "benchmarks.gpu_sanitized", name, "--device", device]
+    done = subprocess.run([*memcheck, *program], cwd=ROOT, capture_output=True, text=True)
+    printed = (done.stdout + done.stderr).strip().splitlines()
+    errors = [line for line in printed if "=========" in line][:8] or printed[-1:]
+    assert not done.returncode, f"status {done.returncode}: {' '.join(errors)}"
+    return None
+
+
 def mnist(device: str) -> Cases:
     """Return training runs on MNIST, or else on the embedded digits, compared with cpu."""
     return {name: partial(_train, device, name) for name in ("capture", "no-capture")}
@@ -345,6 +374,7 @@ CASES: dict[str, Callable[..., Cases]] = {
     "steps": gpu_cells.steps,
     "ops": partial(op_table, dtype="float32"),
     "capture": capture,
+    "sanitizer": sanitizer,
     "fused": fused,
     "mnist": mnist,
     "parity": parity,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -20,7 +21,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from benchmarks import agreement, bandwidth, gpu_cells, gpu_check, gpu_parts, models
+from benchmarks import agreement, bandwidth, gpu_cells, gpu_check, gpu_parts, gpu_sanitized, models
 from benchmarks.cuda_major import cuda_major
 from benchmarks.gpu_check import Part, Progress
 from benchmarks.harness import Expected
@@ -165,6 +166,35 @@ def test_results_of_another_machine_or_commit_are_not_continued(tmp_path: Path) 
     again.open({"commit": "a"})
     other.open({"commit": "b"})
     assert again.records["one"].keys() == {"x"} and not other.records
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs the signal SIGKILL")
+def test_check_that_is_killed_within_a_part_loses_one_cell(tmp_path: Path) -> None:
+    words = "-m benchmarks.gpu_check --device cpu --quick --parts bandwidth --out".split()
+    command = [sys.executable, *words, str(tmp_path)]
+
+    def cells() -> list[str]:
+        texts = [file.read_text("utf-8") for file in tmp_path.glob("*.jsonl")]
+        events = [json.loads(line) for text in texts for line in text.splitlines()]
+        return [event["case"] for event in events if "case" in event]
+
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    while len(cells()) < 3 and process.poll() is None:
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    before, order = cells(), list(gpu_cells.rates("cpu", quick=True))
+    assert 3 <= len(before) < len(order)
+    assert subprocess.run(command, cwd=ROOT, capture_output=True).returncode == 1  # one part of all
+    assert cells() == order and before == order[: len(before)]  # each once: none was measured again
+    (report,) = tmp_path.glob("*.json")
+    assert json.loads(report.read_text("utf-8"))["parts"]["bandwidth"]["complete"]
+
+
+def test_parts_begin_with_graphs_and_models() -> None:
+    """A short loan of a machine gives the most informative parts."""
+    first = ["smoke", "models", "bandwidth", "steps", "ops", "capture", "sanitizer"]
+    assert [part.name for part in gpu_check.PARTS][: len(first)] == first
 
 
 def test_parts_fit_into_ten_minutes_with_a_minute_for_the_last() -> None:
@@ -373,6 +403,27 @@ def test_part_passes_on_a_device(name: str, cases: list[str], device: str) -> No
     assert kinds[True] <= (1 if xgrad.Device(device).backend.executor else len(cases))
 
 
+@pytest.mark.parametrize("name", gpu_sanitized.PROGRAMS)
+def test_program_for_the_sanitizer_has_right_results(name: str, capturing_device: str) -> None:
+    skipped = gpu_parts.sanitizer(capturing_device)[name]()
+    needs_cuda = name in gpu_sanitized.ON_CUDA and not capturing_device.startswith("cuda")
+    assert skipped is None or needs_cuda
+
+
+def test_sanitizer_reports_errors_or_that_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    case = gpu_parts.sanitizer("cpu")["mlp under compute-sanitizer"]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    tool = tmp_path / "compute-sanitizer"
+    if not Path("/usr/local/cuda/bin", tool.name).exists():
+        assert (case() or {})["skipped"].startswith("compute-sanitizer, of the CUDA toolkit, is")
+    tool.write_text("#!/bin/sh\necho '========= Invalid __global__ write'\nexit 9\n")
+    tool.chmod(0o755)
+    with pytest.raises(AssertionError, match="status 9: ========= Invalid __global__ write"):
+        case()
+
+
 def test_smoke_passes_on_a_device(device: str) -> None:
     for case in gpu_parts.smoke(device).values():
         case()
@@ -446,8 +497,8 @@ def test_kernels_of_bandwidth_have_equal_values(kernel: str, device: str) -> Non
         assert got == pytest.approx(x.sum(axis=axes.get(kernel)).sum(), rel=1e-3, abs=0.1)
 
 
-def test_bandwidth_counts_bytes_beside_a_plain_copy(device: str) -> None:
-    elements, cases = bandwidth.QUICK[0], gpu_cells.rates(device, quick=True)
+def test_bandwidth_counts_bytes_beside_a_plain_copy(capturing_device: str) -> None:
+    elements, cases = bandwidth.QUICK[0], gpu_cells.rates(capturing_device, quick=True)
     assert len(cases) == 2 * len(bandwidth.KERNELS)
     ((title, rows),) = (cases[f"Adam, {elements} elements: xgrad"]() or {}).items()
     assert title == f"GB/s, {elements} elements of float32"
