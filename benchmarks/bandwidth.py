@@ -14,6 +14,7 @@ ROW = 1024  # columns of matrices, and width of the layer normalization
 CHANNELS, SIDE = 32, 16  # of images
 SIZES = (1 << 24, 1 << 27, 1 << 20)  # numbers of elements, all float32
 QUICK = (1 << 14,)
+ARRAYS = 32  # arrays of the full size for which the device must have memory: of three processes
 #: For each kernel, the number of arrays of the full size that it reads or writes.
 KERNELS = {
     "sum of all": 1,

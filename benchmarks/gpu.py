@@ -11,10 +11,9 @@ cpu` runs all this without a GPU, as a test.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from benchmarks import epoch, ops
 from benchmarks.harness import Options, begin, hardware, timed
@@ -68,14 +67,13 @@ def steps(
     result: Result,
     options: Options,
     peers: Mapping[str, str],
-    networks: Networks = NETWORKS,
     tf32: bool = False,
 ) -> None:
     """Measure training steps."""
     how = " with TF32" * tf32
     cases = {
         name: case | {"device": options.device, "tf32": tf32}
-        for name, case in named(QUICK if options.quick else networks).items()
+        for name, case in named(QUICK if options.quick else NETWORKS).items()
     }
     options, times = replace(options, tf32=tf32), Cells()
     try:
@@ -135,8 +133,7 @@ SECTIONS: dict[str, tuple[Callable[..., None], tuple[Mapping[str, str], ...]]] =
 }
 
 
-def run(options: Options, sections: Iterable[str] = SECTIONS, **more: Any) -> Result:
-    """Run sections; `more` are additional arguments of their functions."""
+def run(options: Options) -> Result:
     device = hardware(options.device)
     options = options.filled()
     result = begin("gpu", __doc__ or "", options)
@@ -144,8 +141,8 @@ def run(options: Options, sections: Iterable[str] = SECTIONS, **more: Any) -> Re
     chosen = iter(options.chosen(*(group for _, groups in SECTIONS.values() for group in groups)))
     peers = {name: [next(chosen) for _ in groups] for name, (_, groups) in SECTIONS.items()}
     try:
-        for name in sections:
-            SECTIONS[name][0](result, options, *peers[name], **more)
+        for name, (measure, _) in SECTIONS.items():
+            measure(result, options, *peers[name])
     except KeyboardInterrupt:
         result.fail("all peers", "interrupted: later results are missing", "gpu")
     return result

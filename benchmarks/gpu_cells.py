@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import xgrad
 from benchmarks import bandwidth, gpu, models, ops, step
 from benchmarks.harness import Expected, Options, Worker, timed
 from benchmarks.peers import REPEATS
@@ -131,7 +132,10 @@ def rates(device: str, quick: bool = False) -> Cases:
     options = settings(device, quick, 0.02)
     kernels = Turns(options, reference=("plain copy", "bandwidth_xgrad:plain_copy"))
     cases: Cases = {}
+    total = xgrad.Device(device).memory().get("total")
     for elements in bandwidth.QUICK if quick else bandwidth.SIZES:
+        if total and 4 * elements * bandwidth.ARRAYS > total:
+            continue
         size = f"GB/s, {elements} elements of float32"
         for kernel, arrays in bandwidth.KERNELS.items():
             arguments = {"kernel": kernel, "elements": elements, "device": device}

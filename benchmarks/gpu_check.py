@@ -75,7 +75,7 @@ PARTS = (
     Part("sanitizer", 40, processes=1),
     Part("fused", 10, processes=4),
     Part("mnist", 25, processes=1, shown=True),
-    Part("parity", 50),
+    Part("parity", 45),
     Part("speed", 20, processes=1, shown=True),
     Part("tests", 30),
 )
