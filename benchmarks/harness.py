@@ -112,11 +112,18 @@ class Worker:
             # All on the same core: cores of a virtual machine differ in speed, depending on other
             # machines.
             os.sched_setaffinity(self.process.pid, {max(os.sched_getaffinity(0))})
+        self.begun: Any = None
         try:
-            self.ask(subject, **arguments)
+            self.begin(subject, arguments)
         except BaseException:
             self.close()
             raise
+
+    def begin(self, subject: str, arguments: Mapping[str, Any]) -> None:
+        """Make the subject of the next requests, unless it is the last one."""
+        if self.begun != (subject, arguments):
+            self.ask(subject, **arguments)
+            self.begun = subject, arguments
 
     def ask(self, name: str, **arguments: Any) -> Any:
         """Return the result of a request; raise LeftOut or Failed."""
@@ -198,7 +205,7 @@ def worker_group(
             case_arguments = {"target": target, **arguments}
             if worker := (idle or {}).pop(peer, None):
                 group.workers[peer] = worker
-                group.attempt(peer, partial(worker.ask, subject, **case_arguments))
+                group.attempt(peer, partial(worker.begin, subject, case_arguments))
             elif worker := group.attempt(
                 peer, partial(Worker, subject, case_arguments, options.of_peer(peer))
             ):

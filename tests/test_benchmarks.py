@@ -195,6 +195,22 @@ def test_process_on_a_gpu_runs_all_cases_until_one_fails() -> None:
     assert result.left_out.keys() == {"xgrad", "NumPy"} and not result.failed
 
 
+def test_worker_of_an_earlier_call_keeps_its_subject() -> None:
+    idle = dict[str, Worker]()
+    peers = {"NumPy": "by_hand:step"}
+    try:
+        timed(Result("turns", ""), peers, TINY, QUICK, idle=idle)
+        worker, begun = idle["NumPy"], idle["NumPy"].begun
+        timed(Result("turns", ""), peers, TINY, QUICK, idle=idle)
+        assert idle["NumPy"] is worker and worker.begun is begun  # not made again
+        other = {"other": {"sizes": [5, 4, 3], "batch": 9}}
+        timed(Result("turns", ""), peers, other, QUICK, idle=idle)
+        assert idle["NumPy"] is worker and worker.begun[1]["case"] == other["other"]
+    finally:
+        for worker in idle.values():
+            worker.close()
+
+
 def test_interrupted_benchmark_writes_its_results(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

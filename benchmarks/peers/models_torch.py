@@ -140,6 +140,7 @@ def step_on(model: str, device: str, **sizes: int) -> Described:
 
 
 def compiled_on(model: str, device: str, **sizes: int) -> Described:
+    torch.compiler.reset()  # or shapes that differ from an earlier model's would be dynamic
     return compiled_step(*fresh(model, torch.compile, device, **sizes)), lambda: reserved(device)
 
 
