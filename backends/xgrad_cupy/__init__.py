@@ -102,7 +102,7 @@ class CupyBackend(Backend):
         """Return the versions of CuPy, of the CUDA runtime and of the driver."""
         cuda = self._cp.cuda
         numbers = {
-            "cuda_runtime": cuda.get_local_runtimeversion_text(),
+            "cuda_runtime": cuda.get_local_runtime_version(),
             "cuda_driver": cuda.runtime.driverGetVersion(),
         }
         return {"cupy": self._cp.__version__} | {

@@ -25,11 +25,11 @@ from tests.cuda_without_gpu import counters
 from xgrad import nn, optim
 from xgrad.capture.program import Call, Program, Storage, Value, map_leaves
 from xgrad_cupy.calls import Uses
+from xgrad_cupy.copy_elimination import join_copies, write_to_targets
 from xgrad_cupy.fused_programs import fusion
 from xgrad_cupy.fused_sums import with_sums
 from xgrad_cupy.interpreter import Interpreter
 from xgrad_cupy.kernels.copies import JointCopies
-from xgrad_cupy.copy_elimination import join_copies, write_to_targets
 
 Step = Callable[..., Any]
 COLUMNS = 4
