@@ -19,6 +19,8 @@ if "CUDA_WITHOUT_GPU" not in os.environ:
 import cupy as cp
 
 import xgrad
+from benchmarks import models
+from benchmarks.peers import models_xgrad
 from tests.cuda_without_gpu import counters
 from xgrad import nn, optim
 from xgrad.cli.models import lenet
@@ -108,6 +110,31 @@ def test_launches_of_a_captured_training_step(name: str) -> None:
     assert not step.refusal
     assert graph <= most
     assert count - graph <= OUTSIDE
+
+
+#: The models of `benchmarks.models`, with smaller widths and batches, which change no launches, and
+#: the launches of their graphs.
+MODELS: dict[str, tuple[dict[str, int], int]] = {
+    "lstm": ({"batch": 2, "width": 8}, 355),
+    "encoder": ({"batch": 2, "width": 16}, 89),
+    "gpt": ({"batch": 1, "width": 16}, 173),
+    "lenet": ({"batch": 2}, 42),
+    "resnet": ({"batch": 2, "width": 2}, 150),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_launches_of_the_models_of_the_benchmark(name: str) -> None:
+    smaller, most = MODELS[name]
+    (sizes,) = [x for x in models.MODELS.values() if x["model"] == name]
+    sizes = {key: value for key, value in sizes.items() if key != "model"} | smaller
+    step, _ = models_xgrad.trained(name, "float32", "cuda", **sizes)
+    captured = xgrad.capture(step)
+    for _ in range(3):
+        captured()
+    launches(captured)
+    assert not captured.refusal
+    assert sum(calls.replayed for calls in counters.calls().values()) <= most
 
 
 # Layers
