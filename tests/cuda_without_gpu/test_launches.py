@@ -212,3 +212,21 @@ def test_launches_of_a_layer_and_of_its_gradients(name: str) -> None:
         backward_count, _ = launches(lambda out=out, g=g: out.backward(g))
     assert forward_count <= forward
     assert backward_count <= backward
+
+
+# Blocks
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((8192, 768), 0), ((64, 256, 32, 32), (0, 2, 3)), ((4096, 4, 64), (0, 1))]
+)
+def test_sums_over_leading_axes_have_blocks_for_all_multiprocessors(
+    shape: tuple[int, ...], axis: Any
+) -> None:
+    """A GPU has up to about 150 multiprocessors; CuPy gave 24 blocks to the first of these sums."""
+    x = xgrad.ones(shape, device="cuda")
+    counters.reset()
+    total = x.sum(axis=axis)
+    first = counters.grids()[0]
+    assert np.prod(first.grid) >= 300
+    assert total.tolist() == [x.size / total.size] * total.size

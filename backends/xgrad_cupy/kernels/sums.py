@@ -20,7 +20,8 @@ from xgrad_cupy.kernels.raw import FLOATS, THREADS, RawKernels
 
 _TILE, _LINES = 32, 8  # columns of a block, and threads for each column
 _BLOCKS = 512  # of the first stage, if there are elements enough
-_ROWS, _ELEMENTS = 256, 2048  # the least in a chunk: rows of columns, elements of a group
+_ONE_STAGE = 512  # rows: fewer are summed by one launch
+_ROWS, _ELEMENTS = 64, 2048  # the least in a chunk: rows of columns, elements of a group
 
 _COLUMNS = """
 // A block has 32 columns, with 8 threads for each, and a chunk of the rows.
@@ -163,6 +164,8 @@ def join_chunks(cp: Any, partial: Any, out: Any) -> None:
 def column_chunks(view: tuple[int, int, int]) -> tuple[int, int, int]:
     """Return the number of tiles of columns, and the size and the number of chunks of rows."""
     tiles = -(-view[1] // _TILE)
+    if view[0] < _ONE_STAGE:
+        return tiles, view[0], 1
     return tiles, *chunks_of(view[0], tiles, _ROWS)
 
 
