@@ -34,12 +34,12 @@ from typing import Any
 import numpy as np
 
 from xgrad.backend import Backend, DeviceError
+from xgrad_cupy.array_functions import namespace
 from xgrad_cupy.cublas import takes_tf32
 from xgrad_cupy.kernels.gelu import GELU
 from xgrad_cupy.kernels.random_bits import RandomBits
 from xgrad_cupy.kernels.table import fused_functions, kernels
 from xgrad_cupy.local_rank import local_rank
-from xgrad_cupy.namespace import namespace
 from xgrad_cupy.opening import open_cupy, version_text
 from xgrad_cupy.pools import pools
 from xgrad_cupy.scatter import index_add

@@ -1177,5 +1177,5 @@ def test_indices_of_views_with_large_strides_are_of_64_bits() -> None:
         module = Compiled()
         convolution.Convolution(module).columns_of(spread((5, 1, 4, 4), step), window)
         mask, scores = spread((5, 1, 2, 2), step), np.zeros((5, 1, 2, 2), "float32")
-        attention.Attention(module).attention_weights(scores, mask, False, 1.0, 0.0, None, None)
+        attention.Attention(module).attention_weights(scores, mask, False, 1.0, 0.0, None, None, 0)
         assert module.types == [f"typedef {kind} Index;"] * 2

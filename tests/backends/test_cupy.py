@@ -120,7 +120,7 @@ BANNER = (
 def test_constructor_names_why_cupy_does_not_load(
     error: Exception, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(xgrad_cupy, "import_module", raises(error))
+    monkeypatch.setattr(opening, "import_module", raises(error))
     with pytest.raises(DeviceError) as caught:
         xgrad_cupy.CupyBackend()
     assert str(caught.value) == message + INSTALL

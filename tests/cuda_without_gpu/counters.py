@@ -10,8 +10,6 @@ from __future__ import annotations
 import ctypes
 from typing import Any, NamedTuple
 
-import cupy as cp
-
 Extent = tuple[int, int, int]
 
 
@@ -90,7 +88,7 @@ def totals() -> tuple[int, int, int]:
 
     They are counted from the start of the process; all queued work is done first.
     """
-    cp.cuda.Device().synchronize()
+    _driver("cudaDeviceSynchronize", ctypes.c_int)()
     now = _driver("cuda_host_counters", ctypes.POINTER(_Totals))().contents
     return now.kernels, now.allocations, now.graphs
 
