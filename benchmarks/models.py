@@ -7,7 +7,7 @@ within a hundredth of their decrease.
 On another device than `cpu`, the default of `xgrad.capture` is measured, beside PyTorch's eager
 step, its replay as a CUDA graph, its compiled step and JAX's `jit`, all in full float32 (no TF32).
 Launches are the nodes of a CUDA graph: kernels, copies and memsets. Bytes reserved are of all pools
-of the process; of them, bytes of the program are those of a captured step.
+of the process; of them, bytes of the program belong to a captured step.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ cudaError_t submit(Stream *stream, const char *name, Work work) {
         stream->capture->nodes.push_back(std::move(node));
         return cudaSuccess;
     }
-    for (Stream *other : per_thread) {  // all that was queued before on the legacy stream, or on those of the threads
+    for (Stream *other : per_thread) {  // all that was queued before on the legacy stream, or on the streams of threads
         Stream *before = stream == &legacy ? other : stream == other ? &legacy : nullptr;
         if (before) push(stream, {nullptr, [before, position = before->submitted] { run(before, position); }});
     }

@@ -214,7 +214,7 @@ def values(
     causal: bool, scale: float, p: float, seed: Any, call: Any, device: Any,
     largest: int = _LARGEST,
 ) -> Any:  # fmt: skip
-    """Return the weighted means of the values, and the weights; None for those of several blocks.
+    """Return the weighted means of the values, and the weights; several blocks have no weights.
 
     A block has at most `largest` scores.
     """

@@ -35,7 +35,7 @@ extern "C" __global__ void columns_of(
 }}
 
 // The sums of columns over the windows that have an element under them. The columns have a stride
-// for channels and one for images; those of the windows and of the kernel follow from them.
+// for channels, one for the elements under the kernel, and one for images; windows are adjacent.
 extern "C" __global__ void sums_of_columns(
     const T *values, T *out, Index to_channel, Index to_tap, Index to_image,
     {windows.PARAMETERS}

@@ -152,7 +152,7 @@ extern "C" __global__ void standardize_groups(
     variances[group] = variance;
 }
 
-// `parts` has the sums of chunks of g * standardized x, then those of g
+// `parts` has the sums of chunks of g * standardized x, then the sums of chunks of g
 extern "C" __global__ void standardize_groups_gradient(
     const T *g, const T *x, const T *weight, const T *averages, const T *scales, const T *parts,
     T *result, T *dots, T *totals, Index chunks,
@@ -264,7 +264,7 @@ class Normalization:
     def _rows_gradient(
         self, g: Any, x: Any, weight: Any, average: Any, scale: Any, view: Any, result: Any
     ) -> Any:
-        """Write the gradient of the input, and return those of the weight and the bias."""
+        """Write the gradient of the input; return the gradients of the weight and the bias."""
         length = x.size // scale.size
         constant = weight is None or view.each == 1
         sums = self._cp.empty((2, *scale.shape), x.dtype) if constant else (None, None)
@@ -283,7 +283,7 @@ class Normalization:
     def _groups_gradient(
         self, g: Any, x: Any, weight: Any, average: Any, scale: Any, view: Any, result: Any
     ) -> Any:
-        """Write the gradient of the input, and return those of the weight and the bias."""
+        """Write the gradient of the input; return the gradients of the weight and the bias."""
         chunk, chunks = self._chunks(view)
         parts = self._of_channels.partial((g, x, average, scale), x.dtype, view)
         sums = self._cp.empty((2, *scale.shape), x.dtype)
