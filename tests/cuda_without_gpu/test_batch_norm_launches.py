@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
 import pytest
 
 if "CUDA_WITHOUT_GPU" not in os.environ:
@@ -58,7 +59,7 @@ def test_buffer_of_another_dtype_is_updated_without_the_kernel(name: str) -> Non
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_kernel_has_the_bits_of_the_rule(dtype: str, momentum: Any) -> None:
     """With statistics of any layout, NaN and infinities among them."""
-    numbers = cp.random.default_rng(0).standard_normal((4, 30)).astype(dtype)
+    numbers = cp.asarray(np.random.default_rng(0).standard_normal((4, 30)).astype(dtype))
     numbers[:, :3] = cp.array([cp.nan, cp.inf, -cp.inf], dtype)
     mean, var, average, variance = numbers[:, ::2]
     args = (mean, var, average[None, :, None], variance[None, :, None], 24 / 23)
@@ -66,4 +67,7 @@ def test_kernel_has_the_bits_of_the_rule(dtype: str, momentum: Any) -> None:
     expected = OVERRIDABLE["running_statistics"].generic(CUDA.xp, *args, factor)
     got = CUDA.backend.kernels["running_statistics"](*args, factor)
     for x, y in zip(got, expected, strict=True):
+        # the sign of a NaN depends on the compiler
+        x, y = (cp.where(cp.isnan(part), cp.nan, part).get() for part in (x, y))
         assert x.dtype == y.dtype and x.tobytes() == y.tobytes()
+        assert np.isfinite(x).any()

@@ -256,7 +256,7 @@ def gradient(
     xp: Any, g: Any, query: Any, key: Any, value: Any, mask: Any, out: Any, weights: Any,
     causal: bool, scale: float, p: float, seed: Any, call: Any, device: Any,
     largest: int = _LARGEST,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> Any:  # fmt: skip
     """Return the gradients of the query, the key, the value and the mask.
 
     The weights of several blocks are computed again, block by block.
@@ -264,7 +264,7 @@ def gradient(
     if weights is not None and weights[1] is not None:  # by the generic rule
         more = out, weights, causal, scale, p, seed, call, device
         generic: Any = OVERRIDABLE["attention_gradient"].generic
-        return generic(xp, g, query, key, value, mask, *more)  # type: ignore[no-any-return]
+        return generic(xp, g, query, key, value, mask, *more)
     blocks, masked, gradients = _blocks(query, key, largest), mask is not None, []
     for block in blocks:
         arrays = [block.of(x) for x in (query, key, value, mask)]

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from xgrad.ops import convolution as rules
+from xgrad.ops.convolution import _matrix, _swapped
 from xgrad.ops.windows import Window
 from xgrad_cupy.kernels import windows
 from xgrad_cupy.kernels.raw import THREADS, RawKernels, blocks_for, extent_of
@@ -117,8 +118,8 @@ def convolution(
     arrays = [x for x in (input, weight, bias) if x is not None]
     if not windows.supported(window, *arrays):
         return _rule("convolution")(xp, input, weight, bias, window=window, groups=groups)
-    columns = _by_groups(xp, xp.fused.columns_of(input, window), groups, axes=2)
-    out = xp.matmul(_by_groups(xp, weight, groups, axes=1), columns)
+    columns = _matrix(xp, xp.fused.columns_of(input, window), groups, axes=2)
+    out = xp.matmul(_matrix(xp, weight, groups, axes=1), columns)
     shape = weight.shape[0], input.shape[0], math.prod(window.out)
     out = xp.fused.images_of(xp.reshape(out, shape), bias)
     return xp.reshape(out, (*out.shape[:2], *window.out))
@@ -130,12 +131,12 @@ def convolution_input(xp: Any, grad: Any, weight: Any, *, window: Window, groups
         return _rule("convolution_input")(xp, grad, weight, window=window, groups=groups)
     images, positions = grad.shape[0], math.prod(window.out)
     channels, taps = groups * weight.shape[1], math.prod(window.kernel)
-    factors = xp.matrix_transpose(_by_groups(xp, weight, groups, axes=1))
+    factors = xp.matrix_transpose(_matrix(xp, weight, groups, axes=1))
     if groups == 1:  # a product for each image, since its gradients are a matrix
         columns = xp.matmul(factors, xp.reshape(grad, (images, -1, positions)))
         columns = xp.reshape(columns, (images, channels, taps, positions))
     else:
-        columns = xp.matmul(factors, _by_groups(xp, _swapped(xp, grad), groups, axes=1))
+        columns = xp.matmul(factors, _matrix(xp, _swapped(xp, grad), groups, axes=1))
         columns = xp.reshape(columns, (channels, taps, images, positions))
     return xp.fused.sums_of_columns(columns, window, groups == 1)
 
@@ -144,8 +145,8 @@ def convolution_weight(xp: Any, input: Any, grad: Any, *, window: Window, groups
     """Return the gradient of a convolution for its weight."""
     if not windows.supported(window, input, grad):
         return _rule("convolution_weight")(xp, input, grad, window=window, groups=groups)
-    columns = _by_groups(xp, xp.fused.columns_of(input, window), groups, axes=2)
-    slopes = _by_groups(xp, _swapped(xp, grad), groups, axes=1)
+    columns = _matrix(xp, xp.fused.columns_of(input, window), groups, axes=2)
+    slopes = _matrix(xp, _swapped(xp, grad), groups, axes=1)
     out = xp.matmul(slopes, xp.matrix_transpose(columns))
     return xp.reshape(out, (grad.shape[1], input.shape[1] // groups, *window.kernel))
 
@@ -153,17 +154,3 @@ def convolution_weight(xp: Any, input: Any, grad: Any, *, window: Window, groups
 def _rule(op: str) -> Any:
     """Return the generic rule of an op."""
     return getattr(rules, op).function.forward
-
-
-def _swapped(xp: Any, x: Any) -> Any:
-    """Swap the axes of images and channels."""
-    return xp.permute_dims(x, (1, 0, *range(2, len(x.shape))))
-
-
-def _by_groups(xp: Any, x: Any, groups: int, axes: int) -> Any:
-    """Return an array as a matrix with its first `axes` axes as rows, or as one for each group.
-
-    The first axis is the channels, which the groups divide.
-    """
-    shape = math.prod(x.shape[:axes]) // groups, math.prod(x.shape[axes:])
-    return xp.reshape(x, shape if groups == 1 else (groups, *shape))

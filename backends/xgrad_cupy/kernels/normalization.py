@@ -185,7 +185,11 @@ _STANDARDIZED = "(x[at] - (averages ? averages[at / length] : (T)0)) * scales[at
 
 
 class Weights(NamedTuple):
-    """How a weight belongs to rows: see the source of the kernels."""
+    """Layout of a weight over rows.
+
+    It has `each` elements for each of `kinds` alternating kinds of rows; an element applies to
+    `span` adjacent elements of a row.
+    """
 
     kinds: int
     each: int
@@ -304,11 +308,11 @@ class Normalization:
 
 def standardize(
     xp: Any, x: Any, weight: Any, bias: Any, axes: tuple[int, ...], eps: float, centered: bool
-) -> tuple[Any, ...]:
+) -> Any:
     """Return the scaled and shifted values, the mean, the factor and the variance."""
     if not _supported(_view(x, weight, bias, axes), centered):
         rule = OVERRIDABLE["standardize"].generic
-        return rule(xp, x, weight, bias, axes, eps, centered)  # type: ignore[no-any-return]
+        return rule(xp, x, weight, bias, axes, eps, centered)
     found = xp.fused.standardize(x, weight, bias, axes, eps, centered)
     out, scale, variance = found[:3]
     return out, found[3] if centered else 0, scale, variance
@@ -323,12 +327,12 @@ def gradient(
     axes: tuple[int, ...],
     eps: float,
     centered: bool,
-) -> tuple[Any, ...]:
+) -> Any:
     """Return the gradients of the input, the weight and the bias."""
     view = _view(x, weight, None, axes)
     if saved is None or g.dtype != x.dtype or not _supported(view, centered):
         rule = OVERRIDABLE["normalization_gradient"].generic
-        return rule(xp, g, x, weight, saved, axes, eps, centered)  # type: ignore[no-any-return]
+        return rule(xp, g, x, weight, saved, axes, eps, centered)
     average, scale = saved
     average = average if centered else None
     found = xp.fused.normalization_gradient(g, x, weight, average, scale, axes)

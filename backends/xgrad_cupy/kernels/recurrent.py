@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from xgrad.backend.overridable import OVERRIDABLE
+from xgrad.ops.recurrent import _in_order_of_time, _times
 from xgrad_cupy.kernels.raw import FLOATS, THREADS, RawKernels, blocks_for
 
 _SOURCE = """
@@ -160,15 +161,6 @@ def _supported(*arrays: Any) -> bool:
     )
 
 
-def _times(x: Any, reverse: bool) -> range:
-    """Return the time steps in the order of computation."""
-    return range(x.shape[0] - 1, -1, -1) if reverse else range(x.shape[0])
-
-
-def _stack(xp: Any, steps: list[Any], reverse: bool) -> Any:
-    return xp.stack(steps[::-1] if reverse else steps)
-
-
 def lstm_steps(xp: Any, x: Any, weight: Any, h: Any, c: Any, reverse: bool) -> Any:
     """Return the hidden states, the cells and the gates of all steps."""
     if not _supported(x, weight, h, c):
@@ -177,7 +169,7 @@ def lstm_steps(xp: Any, x: Any, weight: Any, h: Any, c: Any, reverse: bool) -> A
     for t in _times(x, reverse):
         steps.append(xp.fused.lstm_cell(x[t, ...], xp.matmul(h, weight), c))
         h, c, _ = steps[-1]
-    return tuple([_stack(xp, list(part), reverse) for part in zip(*steps, strict=True)])
+    return tuple([_in_order_of_time(xp, list(part), reverse) for part in zip(*steps, strict=True)])
 
 
 def lstm_gradient(
@@ -195,7 +187,7 @@ def lstm_gradient(
         dz, dc = xp.fused.lstm_cell_gradient(g, dh, dc, before, cells[t, ...], gates[t, ...])
         gradients.append(dz)
         dh = xp.matmul(dz, weight)
-    return _stack(xp, gradients, not reverse), dh, dc
+    return _in_order_of_time(xp, gradients, not reverse), dh, dc
 
 
 def gru_steps(xp: Any, x: Any, weight: Any, h: Any, bias: Any, reverse: bool) -> Any:
@@ -206,7 +198,7 @@ def gru_steps(xp: Any, x: Any, weight: Any, h: Any, bias: Any, reverse: bool) ->
     for t in _times(x, reverse):
         steps.append(xp.fused.gru_cell(x[t, ...], xp.matmul(h, weight), bias, h))
         h = steps[-1][0]
-    return tuple([_stack(xp, list(part), reverse) for part in zip(*steps, strict=True)])
+    return tuple([_in_order_of_time(xp, list(part), reverse) for part in zip(*steps, strict=True)])
 
 
 def gru_gradient(
@@ -225,5 +217,5 @@ def gru_gradient(
         gradients.append(of_step[:2])
         carried, dh = of_step[2], xp.matmul(of_step[1], weight)
     of_input, of_state = zip(*gradients, strict=True)
-    joined = [_stack(xp, list(part), not reverse) for part in (of_input, of_state)]
+    joined = [_in_order_of_time(xp, list(part), not reverse) for part in (of_input, of_state)]
     return *joined, carried + dh
