@@ -59,6 +59,7 @@ LAYERS = [
     "capture testing",
     "training",
     "__init__ numpy_protocol standard_2024_12",
+    "compat",
     "parity",
     "cli __main__",
 ]

@@ -51,6 +51,8 @@ class Device:
         A backend's name, with an index if it has several devices: ``"cpu"``, ``"cuda"``,
         ``"cuda:1"``. Without an index, the device is the first one; in a process that a launcher
         such as ``mpiexec`` has started, ``"cuda"`` is the GPU of its rank on this machine.
+    index : int, optional
+        The index, if the name has none: ``Device("cuda", 1)``, as in PyTorch.
 
     Raises
     ------
@@ -87,11 +89,13 @@ class Device:
     rewritten: Callable[[Any, Any], Any]
     call_with_own_rule: Callable[..., Any]
 
-    def __new__(cls, name: str | Device) -> Device:
-        if isinstance(name, Device):
+    def __new__(cls, name: str | Device, index: int | None = None) -> Device:
+        if isinstance(name, Device) and index is None:
             return name
         if not isinstance(name, str):
             raise TypeError(f"Device: expected a name such as 'cpu' or 'cuda:1', got {shown(name)}")
+        if index is not None:
+            name = f"{name}:{index}"
         if name in cls._known:
             return cls._known[name]
         kind, colon, digits = name.partition(":")

@@ -50,6 +50,7 @@ class Made(NamedTuple):
 class Recipe(NamedTuple):
     """The recipe for a tensor of a replay: an output, and the base and function of a view."""
 
+    kind: type[Tensor]
     output: int
     placement: Any
     requires_grad: bool
@@ -160,8 +161,8 @@ class Effects:
     def make(self, outputs: Sequence[Any], args: Sequence[Any]) -> list[Tensor]:
         """Return the tensors that a replay makes."""
         made: list[Tensor] = []
-        for output, placement, requires_grad, base, function, options in self._recipes:
-            tensor = from_placement(outputs[output], placement)
+        for kind, output, placement, requires_grad, base, function, options in self._recipes:
+            tensor = from_placement(outputs[output], placement, cls=kind)
             if requires_grad:
                 tensor.requires_grad_()
             if base is not None:
@@ -240,7 +241,7 @@ class Effects:
                 f"a result has a graph behind it, from {edge.name!r}, which was not used: compute"
                 " the gradient inside the step, return .detach(), or use no_grad()"
             )
-        if type(value) is not Tensor:
+        if not value._out_of_place_updates:
             raise Unusable(f"a {type(value).__name__} is made in the step: make it before")
         return self._tensor(value)
 
@@ -265,7 +266,13 @@ class Effects:
         self.made.append(tensor)
         is_leaf = type(tensor._edge) is Leaf
         recipe = Recipe(
-            self._output(tensor._data), tensor._placement, is_leaf, base, function, options
+            type(tensor),
+            self._output(tensor._data),
+            tensor._placement,
+            is_leaf,
+            base,
+            function,
+            options,
         )
         self._recipes.append(recipe)
         return Made(len(self.made) - 1)

@@ -227,7 +227,7 @@ class Recording:
         """
         leaf = tensor._leaf
         return id(tensor) in self.state.named or (
-            leaf is not None and (leaf.receiver is not None or type(tensor) is not Tensor)
+            leaf is not None and (leaf.receiver is not None or not tensor._out_of_place_updates)
         )
 
     # The end of the step

@@ -521,6 +521,14 @@ def from_placement(
     return tensor
 
 
+def as_subclass(tensor: Tensor, cls: type[Tensor]) -> None:
+    """Make a tensor an instance of a subclass, which must have no slots of its own.
+
+    The object is the same as before, with its edge, its memory and its links to views.
+    """
+    tensor.__class__ = cls
+
+
 def _rebuild(cls: type[Tensor], host: np.ndarray, device: Device, requires_grad: bool) -> Tensor:
     raw = providers.module("functions").asarray(host, device=device)._data
     return from_array(raw, device, cls=cls).requires_grad_(requires_grad)

@@ -1,0 +1,355 @@
+"""Functions that work element by element, with PyTorch's names, promotion and options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import xgrad
+from xgrad import special as xspecial
+from xgrad.compat.torch.promotion import as_operands, result_type
+from xgrad.compat.torch.tensor import Tensor, torch_function
+
+
+def as_tensor_argument(name: str, x: Any) -> Any:
+    """Return the argument of a function that takes a tensor; TypeError names the function."""
+    if not isinstance(x, xgrad.Tensor):
+        raise TypeError(
+            f"{name}: expected a tensor, got {type(x).__name__}: make one with tensor()"
+        )
+    return x
+
+
+def unary(name: str, op: Callable[[Any], Any]) -> Callable[..., Tensor]:
+    """Return the function ``name(input, *, out=None)`` of a function of xgrad."""
+
+    def function(input: Tensor) -> Any:
+        return op(as_tensor_argument(name, input))
+
+    function.__name__ = function.__qualname__ = name
+    return torch_function(function)
+
+
+def binary(name: str, op: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
+    """Return the function ``name(input, other, *, out=None)`` of a function of xgrad."""
+
+    def function(input: Tensor, other: Any) -> Any:
+        return op(*as_operands(input, other))
+
+    function.__name__ = function.__qualname__ = name
+    return torch_function(function)
+
+
+#: Functions of one tensor, by PyTorch's names.
+UNARY: dict[str, Callable[..., Any]] = {
+    "abs": xgrad.abs,
+    "acos": xgrad.acos,
+    "acosh": xgrad.acosh,
+    "asin": xgrad.asin,
+    "asinh": xgrad.asinh,
+    "atan": xgrad.atan,
+    "atanh": xgrad.atanh,
+    "bitwise_not": xgrad.bitwise_invert,
+    "ceil": xgrad.ceil,
+    "cos": xgrad.cos,
+    "cosh": xgrad.cosh,
+    "digamma": xspecial.digamma,
+    "erf": xspecial.erf,
+    "erfc": xspecial.erfc,
+    "erfinv": xspecial.erfinv,
+    "exp": xgrad.exp,
+    "exp2": xspecial.exp2,
+    "expm1": xgrad.expm1,
+    "floor": xgrad.floor,
+    "i0": xspecial.i0,
+    "isfinite": xgrad.isfinite,
+    "isinf": xgrad.isinf,
+    "isnan": xgrad.isnan,
+    "lgamma": xspecial.gammaln,
+    "log": xgrad.log,
+    "log10": xgrad.log10,
+    "log1p": xgrad.log1p,
+    "log2": xgrad.log2,
+    "logical_not": xgrad.logical_not,
+    "negative": xgrad.negative,
+    "reciprocal": xgrad.reciprocal,
+    "relu": xgrad.relu,
+    "sgn": xgrad.sign,
+    "sigmoid": xgrad.sigmoid,
+    "signbit": xgrad.signbit,
+    "sin": xgrad.sin,
+    "sinc": xspecial.sinc,
+    "sinh": xgrad.sinh,
+    "sqrt": xgrad.sqrt,
+    "square": xgrad.square,
+    "tan": xgrad.tan,
+    "tanh": xgrad.tanh,
+    "trunc": xgrad.trunc,
+    "deg2rad": lambda x: x * 0.017453292519943295,
+    "rad2deg": lambda x: x * 57.29577951308232,
+    "frac": lambda x: x - xgrad.trunc(x),
+    "isneginf": lambda x: xgrad.equal(x, -xgrad.inf),
+    "isposinf": lambda x: xgrad.equal(x, xgrad.inf),
+    "isreal": lambda x: (
+        xgrad.equal(xgrad.imag(x), 0)
+        if x.dtype.kind == "c"
+        else xgrad.ones_like(x, dtype=xgrad.bool)
+    ),
+    "rsqrt": lambda x: xgrad.reciprocal(xgrad.sqrt(x)),
+}
+
+#: Functions of two tensors, or of a tensor and a number.
+BINARY: dict[str, Callable[..., Any]] = {
+    "atan2": xgrad.atan2,
+    "bitwise_and": xgrad.bitwise_and,
+    "bitwise_left_shift": xgrad.bitwise_left_shift,
+    "bitwise_or": xgrad.bitwise_or,
+    "bitwise_right_shift": xgrad.bitwise_right_shift,
+    "bitwise_xor": xgrad.bitwise_xor,
+    "copysign": xgrad.copysign,
+    "eq": xgrad.equal,
+    "floor_divide": xgrad.floor_divide,
+    "ge": xgrad.greater_equal,
+    "gt": xgrad.greater,
+    "hypot": xgrad.hypot,
+    "igamma": xspecial.gammainc,
+    "igammac": xspecial.gammaincc,
+    "le": xgrad.less_equal,
+    "logaddexp": xgrad.logaddexp,
+    "logical_and": xgrad.logical_and,
+    "logical_or": xgrad.logical_or,
+    "logical_xor": xgrad.logical_xor,
+    "lt": xgrad.less,
+    "maximum": xgrad.maximum,
+    "minimum": xgrad.minimum,
+    "mul": xgrad.multiply,
+    "ne": xgrad.not_equal,
+    "nextafter": xgrad.nextafter,
+    "pow": xgrad.pow,
+    "remainder": xgrad.remainder,
+    "true_divide": xgrad.divide,
+    "xlogy": xspecial.xlogy,
+}
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: unary(name, op) for name, op in UNARY.items()},
+    **{name: binary(name, op) for name, op in BINARY.items()},
+}
+#: Other names of the same functions.
+ALIASES = {
+    "absolute": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "fix": "trunc",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "less": "lt",
+    "less_equal": "le",
+    "multiply": "mul",
+    "neg": "negative",
+    "not_equal": "ne",
+}
+FUNCTIONS |= {alias: FUNCTIONS[name] for alias, name in ALIASES.items()}
+
+
+@torch_function
+def add(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+    """Return ``input + alpha * other``: see `xgrad.add`."""
+    x1, x2 = as_operands(input, other)
+    return xgrad.add(x1, x2 if alpha == 1 else alpha * x2)
+
+
+@torch_function
+def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+    """Return ``input - alpha * other``: see `xgrad.subtract`."""
+    x1, x2 = as_operands(input, other)
+    return xgrad.subtract(x1, x2 if alpha == 1 else alpha * x2)
+
+
+@torch_function
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+    """Return ``other - alpha * input``: see `xgrad.subtract`."""
+    x1, x2 = as_operands(input, other)
+    return xgrad.subtract(x2, x1 if alpha == 1 else alpha * x1)
+
+
+@torch_function
+def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """Return ``input / other``, rounded as chosen: see `xgrad.divide` and `xgrad.floor_divide`."""
+    x1, x2 = as_operands(input, other)
+    if rounding_mode is None:
+        return xgrad.divide(x1, x2)
+    if rounding_mode == "floor":
+        return xgrad.floor_divide(x1, x2)
+    if rounding_mode != "trunc":
+        raise RuntimeError(
+            f"div: expected rounding_mode of None, 'trunc' or 'floor', got {rounding_mode!r}"
+        )
+    dtype = result_type(input, other)
+    return xgrad.astype(xgrad.trunc(xgrad.divide(x1, x2)), dtype, copy=False)
+
+
+@torch_function
+def round(input: Tensor, *, decimals: int = 0) -> Any:
+    """Return the elements rounded to the nearest, halves to even: see `xgrad.round`."""
+    if not decimals or input.dtype.kind in "iub":
+        return xgrad.round(input)
+    if decimals > 0:
+        return xgrad.round(input * 10.0**decimals) / 10.0**decimals
+    return xgrad.round(input / 10.0**-decimals) * 10.0**-decimals
+
+
+@torch_function
+def sign(input: Tensor) -> Any:
+    """Return the sign of each element: see `xgrad.sign`."""
+    if input.dtype.kind == "c":
+        raise RuntimeError("sign: expected real numbers, got complex ones: use sgn")
+    return input if input.dtype.kind == "b" else xgrad.sign(input)
+
+
+@torch_function
+def positive(input: Tensor) -> Any:
+    """Return the tensor itself."""
+    return as_tensor_argument("positive", input)
+
+
+@torch_function
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Any:
+    """Return the elements, limited to at least `min` and at most `max`: see `xgrad.clip`."""
+    if min is None and max is None:
+        raise ValueError("clamp: expected min, max or both, got neither")
+    dtype = result_type(*[x for x in (input, min, max) if x is not None])
+    x, low, high = (
+        xgrad.astype(x, dtype, copy=False) if isinstance(x, xgrad.Tensor) else x
+        for x in (input, min, max)
+    )
+    return xgrad.clip(x, low, high)
+
+
+@torch_function
+def clamp_min(input: Tensor, min: Any) -> Any:
+    """Return the elements, limited to at least `min`."""
+    return clamp(input, min=min)
+
+
+@torch_function
+def clamp_max(input: Tensor, max: Any) -> Any:
+    """Return the elements, limited to at most `max`."""
+    return clamp(input, max=max)
+
+
+@torch_function
+def float_power(input: Any, exponent: Any) -> Any:
+    """Return powers in double precision: see `xgrad.pow`."""
+    dtype = xgrad.complex128 if result_type(input, exponent).kind == "c" else xgrad.float64
+    x1, x2 = (
+        xgrad.astype(x, dtype, copy=False) if isinstance(x, xgrad.Tensor) else x
+        for x in (input, exponent)
+    )
+    return xgrad.pow(x1, x2)
+
+
+@torch_function
+def logit(input: Tensor, eps: float | None = None) -> Any:
+    """Return the logarithm of the odds, of elements limited to `eps` from 0 and 1."""
+    return xspecial.logit(input if eps is None else xgrad.clip(input, eps, 1 - eps))
+
+
+@torch_function
+def polygamma(n: int, input: Tensor) -> Any:
+    """Return a derivative of the digamma function: see `xgrad.special.polygamma`."""
+    return xspecial.polygamma(n, input)
+
+
+@torch_function
+def mvlgamma(input: Tensor, p: int) -> Any:
+    """Return the logarithm of the multivariate gamma function: see `xgrad.special.multigammaln`."""
+    return xspecial.multigammaln(input, p)
+
+
+@torch_function
+def addcmul(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """Return ``input + value * tensor1 * tensor2``."""
+    x, x1, x2 = as_operands(input, tensor1, tensor2)
+    product = xgrad.multiply(x1, x2)
+    return xgrad.add(x, product if value == 1 else value * product)
+
+
+@torch_function
+def addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """Return ``input + value * tensor1 / tensor2``."""
+    x, x1, x2 = as_operands(input, tensor1, tensor2)
+    if x.dtype.kind in "iub":
+        raise RuntimeError("addcdiv: expected floating tensors, got integers")
+    quotient = xgrad.divide(x1, x2)
+    return xgrad.add(x, quotient if value == 1 else value * quotient)
+
+
+@torch_function
+def real(input: Tensor) -> Any:
+    """Return the real part; of a real tensor, the tensor itself: see `xgrad.real`."""
+    return xgrad.real(input) if input.dtype.kind == "c" else input
+
+
+@torch_function
+def imag(input: Tensor) -> Any:
+    """Return the imaginary part: see `xgrad.imag`."""
+    if input.dtype.kind != "c":
+        raise RuntimeError("imag: expected complex numbers, got real ones")
+    return xgrad.imag(input)
+
+
+@torch_function
+def conj(input: Tensor) -> Any:
+    """Return the complex conjugate; of a real tensor, the tensor itself: see `xgrad.conj`."""
+    return xgrad.conj(input) if input.dtype.kind == "c" else input
+
+
+@torch_function
+def angle(input: Tensor) -> Any:
+    """Return the angle of complex numbers: see `xgrad.atan2`."""
+    if input.dtype.kind == "c":
+        return xgrad.atan2(xgrad.imag(input), xgrad.real(input))
+    x = input if input.dtype.kind == "f" else xgrad.astype(input, xgrad.get_default_dtype())
+    return xgrad.where(xgrad.isnan(x), x, xgrad.where(x < 0, xgrad.pi, 0 * x))
+
+
+@torch_function
+def isclose(
+    input: Tensor, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Any:
+    """Return whether elements are close: see `xgrad.isclose`."""
+    return xgrad.isclose(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+def allclose(
+    input: Tensor, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    """Return whether all elements are close: see `xgrad.allclose`."""
+    return bool(xgrad.allclose(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan))
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Return whether two tensors have the same shape and elements."""
+    return input.shape == other.shape and bool(xgrad.all(xgrad.equal(*as_operands(input, other))))
+
+
+FUNCTIONS |= {
+    function.__name__: function
+    for function in (
+        add, addcdiv, addcmul, allclose, angle, clamp, clamp_max, clamp_min, conj, div, equal,
+        float_power, imag, isclose, logit, mvlgamma, polygamma, positive, real, round, rsub, sign,
+        sub,
+    )
+}  # fmt: skip
+FUNCTIONS |= {
+    "clip": clamp,
+    "conj_physical": conj,
+    "divide": div,
+    "subtract": sub,
+}

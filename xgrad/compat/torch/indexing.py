@@ -1,0 +1,292 @@
+"""Selection by index, mask and condition, and PyTorch's rules of ``x[key]``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import xgrad
+from xgrad.compat.torch.promotion import as_operands, is_number, result_type
+from xgrad.compat.torch.tensor import Tensor, as_torch, torch_function
+from xgrad.core.arguments import front_axis
+from xgrad.ops import indexing, torch_methods, writing
+
+
+def as_key(key: Any) -> Any:
+    """Return a key of ``x[key]`` in the form of xgrad.
+
+    uint8 counts as bool, and a range or a NumPy integer as what it stands for.
+    """
+    if type(key) is tuple:
+        return tuple([as_key(part) for part in key])
+    if isinstance(key, xgrad.Tensor) and key.dtype == np.uint8:
+        return xgrad.astype(key, xgrad.bool)
+    if isinstance(key, np.generic):
+        return key.item()
+    return key
+
+
+def _is_integer(part: Any) -> bool:
+    """Return whether a part of a key selects one index of an axis."""
+    if isinstance(part, xgrad.Tensor):
+        return not part._data.shape and part.dtype.kind in "iu"
+    return isinstance(part, int) and not isinstance(part, bool)
+
+
+def _is_array(part: Any) -> bool:
+    """Return whether a part of a key is an array of indices, or a mask."""
+    if isinstance(part, (xgrad.Tensor, np.ndarray)):
+        return not _is_integer(part)
+    return isinstance(part, (list, tuple, range, bool))
+
+
+def _axes_taken(part: Any) -> int:
+    """Return the number of axes that a part of a key takes."""
+    if part is None or isinstance(part, bool):
+        return 0
+    dtype = getattr(part, "dtype", None)
+    if dtype is not None and dtype.kind == "b":
+        return int(part.ndim)
+    if isinstance(part, (list, tuple)):
+        array = (
+            np.asarray(part, dtype=None)
+            if not any(isinstance(x, xgrad.Tensor) for x in part)
+            else np.zeros(1, int)
+        )
+        return array.ndim if array.dtype.kind == "b" else 1
+    return 1
+
+
+def split_key(ndim: int, key: Any) -> tuple[Any, Any]:
+    """Return two keys that are applied one after the other, the second is None if one suffices.
+
+    In PyTorch, integers of a key select first, and arrays of indices take their places among the
+    axes that remain. In NumPy, and in xgrad, integers count as arrays of indices, which decides
+    where the axes of the result stand.
+    """
+    if type(key) is not tuple:
+        return ((key, ...) if _is_integer(key) else key), None
+    integers = sum(map(_is_integer, key))
+    if integers == len(key):
+        return (*key, ...), None
+    if not integers or not any(map(_is_array, key)):
+        return key, None
+    parts = list(key)
+    if not any(part is ... for part in parts):
+        parts.append(...)
+    place = next(i for i, part in enumerate(parts) if part is ...)
+    taken = sum(_axes_taken(part) for part in parts if part is not ...)
+    parts[place : place + 1] = [slice(None)] * (ndim - taken)
+    first: list[Any] = []
+    second: list[Any] = []
+    for part in parts:
+        if _is_integer(part):
+            first.append(part)
+        else:
+            first += [slice(None)] * _axes_taken(part)
+            second.append(part)
+    return tuple(first), tuple(second)
+
+
+def __getitem__(self: Tensor, key: Any) -> Tensor:
+    kind = type(key)
+    if kind is int:  # the most frequent
+        return as_torch(indexing.getitem(self, (key, ...)))  # type: ignore[no-any-return]
+    if kind is not slice:
+        key, rest = split_key(self.ndim, as_key(key))
+        if rest is not None:
+            self, key = indexing.getitem(self, key), rest
+    return as_torch(indexing.getitem(self, key))  # type: ignore[no-any-return]
+
+
+def __setitem__(self: Tensor, key: Any, value: Any) -> None:
+    key, rest = split_key(self.ndim, as_key(key))
+    if rest is not None:
+        integers = tuple([part if isinstance(part, slice) else int(part) for part in key])
+        self, key = indexing.getitem(self, integers), rest
+    writing.write(self, key, as_value(self, key, value))
+
+
+def as_value(x: Any, key: Any, value: Any) -> Any:
+    """Return a value that is assigned to elements of a tensor in its dtype, as PyTorch casts it."""
+    if is_number(value):
+        value = value.item() if isinstance(value, np.generic) else value
+        if isinstance(value, complex) and x.dtype.kind != "c":
+            raise RuntimeError(f"cannot assign a complex number to a tensor of {x.dtype}")
+        kind = x.dtype.kind
+        return bool(value) if kind == "b" else int(value) if kind in "iu" else value
+    if not isinstance(value, xgrad.Tensor):
+        value = xgrad.asarray(value, device=x.device)
+    if value.dtype != x.dtype:
+        value = xgrad.astype(value, x.dtype)
+    if value.device is not x.device and not value._data.shape:
+        value = xgrad.ops.to_device(value, x.device) if hasattr(xgrad.ops, "to_device") else value
+    while value.ndim > x.ndim and value.shape[0] == 1:
+        value = xgrad.squeeze(value, axis=0)
+    return value
+
+
+@torch_function
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
+    """Return the elements at indices along an axis: see `xgrad.take_along_axis`."""
+    if not input.ndim:
+        return xgrad.reshape(input, ()) if not index.ndim else xgrad.reshape(input, (1,))
+    return torch_methods.gather(input, dim, index)
+
+
+@torch_function
+def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
+    """Return the elements at indices along an axis: see `xgrad.take`."""
+    if not input.ndim:
+        return xgrad.reshape(input, ())
+    return xgrad.take(input, xgrad.reshape(index, (-1,)), axis=dim)
+
+
+@torch_function
+def take(input: Tensor, index: Tensor) -> Any:
+    """Return the elements at indices into all elements, in row order: see `xgrad.take`."""
+    flat = xgrad.take(xgrad.reshape(input, (-1,)), xgrad.reshape(index, (-1,)))
+    return xgrad.reshape(flat, tuple(index.shape))
+
+
+@torch_function
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Any:
+    """Return the elements at indices along an axis: see `xgrad.take_along_axis`."""
+    if dim is None:
+        return xgrad.take(xgrad.reshape(input, (-1,)), xgrad.reshape(indices, (-1,)))
+    axis = front_axis("take_along_dim", input, dim, "dim")
+    shape = list(
+        xgrad.broadcast_shapes(
+            tuple([1 if i == axis else n for i, n in enumerate(input.shape)]),
+            tuple([1 if i == axis else n for i, n in enumerate(indices.shape)]),
+        )
+    )
+    x, i = (
+        xgrad.broadcast_to(y, tuple([*shape[:axis], y.shape[axis], *shape[axis + 1 :]]))
+        for y in (input, indices)
+    )
+    return xgrad.take_along_axis(x, i, axis=axis)
+
+
+@torch_function
+def masked_select(input: Tensor, mask: Tensor) -> Any:
+    """Return the elements where a mask is True, as a vector."""
+    shape = xgrad.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    x, mask = xgrad.broadcast_to(input, shape), xgrad.broadcast_to(mask, shape)
+    return indexing.getitem(x, mask)
+
+
+@torch_function
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
+    """Return the tensor with a value where a mask is True: see `xgrad.where`."""
+    if isinstance(value, xgrad.Tensor):
+        if value._data.shape:
+            raise RuntimeError(
+                f"masked_fill: expected a value without axes, got shape {tuple(value.shape)}"
+            )
+        value = xgrad.astype(value, input.dtype, copy=False)
+    else:
+        value = as_value(input, ..., value)
+    if mask.dtype.kind != "b":
+        raise RuntimeError(f"masked_fill: expected a mask of bools, got {mask.dtype}: use .bool()")
+    return xgrad.ops.searching.masked_fill(input, mask, value)
+
+
+@torch_function
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """Return elements of one tensor or another; without them, `nonzero` of the condition."""
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if input is None or other is None:
+        raise TypeError("where: expected a condition alone, or input and other as well")
+    if condition.dtype == np.uint8:
+        condition = xgrad.astype(condition, xgrad.bool)
+    if is_number(input) and is_number(other):
+        dtype = result_type(input, other)
+        input = xgrad.asarray(input, dtype=dtype, device=condition.device)
+        return xgrad.where(condition, input, other)
+    x1, x2 = as_operands(input, other)
+    dtype = result_type(input, other)
+    x1, x2 = (
+        x if isinstance(x, xgrad.Tensor) else xgrad.asarray(x, dtype=dtype, device=condition.device)
+        for x in (x1, x2)
+    )
+    return xgrad.where(condition, x1, x2)
+
+
+@torch_function
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """Return the indices of nonzero elements, as rows, or along each axis: see `xgrad.nonzero`."""
+    if not input.ndim:
+        if as_tuple:
+            return xgrad.nonzero(xgrad.reshape(input, (1,)))
+        return xgrad.zeros((int(bool(input)), 0), dtype=xgrad.int64, device=input.device)
+    found = xgrad.nonzero(input)
+    return found if as_tuple else xgrad.stack(found, axis=1)
+
+
+@torch_function
+def argwhere(input: Tensor) -> Any:
+    """Return the indices of nonzero elements, as rows: see `xgrad.nonzero`."""
+    return nonzero(input)
+
+
+@torch_function
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
+    """Return the tensor with rows added at indices of an axis: see `xgrad.ops.index_add`."""
+    key = (slice(None),) * front_axis("index_add", input, dim, "dim")
+    added = source if alpha == 1 else alpha * source
+    return xgrad.ops.index_add(input, (*key, index), added)
+
+
+@torch_function
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
+    """Return the tensor with rows replaced at indices of an axis: see `xgrad.ops.setitem`."""
+    key = (slice(None),) * front_axis("index_copy", input, dim, "dim")
+    return xgrad.ops.setitem(input, (*key, index), source)
+
+
+@torch_function
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
+    """Return the tensor with a value at indices of an axis: see `xgrad.ops.setitem`."""
+    key = (slice(None),) * front_axis("index_fill", input, dim, "dim")
+    return xgrad.ops.setitem(input, (*key, index), as_value(input, key, value))
+
+
+@torch_function
+def searchsorted(
+    sorted_sequence: Tensor,
+    values: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Any = None,
+) -> Any:
+    """Return the indices at which elements would be inserted: see `xgrad.searchsorted`."""
+    if sorted_sequence.ndim != 1:
+        raise NotImplementedError(
+            "searchsorted: sequences with several axes are not available in xgrad.compat.torch"
+        )
+    chosen = side or ("right" if right else "left")
+    found = xgrad.searchsorted(sorted_sequence, values, side=chosen, sorter=sorter)
+    return xgrad.astype(found, xgrad.int32) if out_int32 else found
+
+
+@torch_function
+def bucketize(
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
+) -> Any:
+    """Return the indices of the intervals of elements: see `xgrad.searchsorted`."""
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (
+        argwhere, bucketize, gather, index_add, index_copy, index_fill, index_select, masked_fill,
+        masked_select, nonzero, searchsorted, take, take_along_dim, where,
+    )
+}  # fmt: skip

@@ -1,0 +1,150 @@
+"""Running sums and extrema, sorting, and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import xgrad
+from xgrad.compat.torch.return_types import ValuesAndIndices
+from xgrad.compat.torch.tensor import Tensor, torch_function
+
+
+def _along(x: Any, function: Callable[[Any], Any]) -> Any:
+    """Apply a function along an axis also to a tensor without axes, as PyTorch does."""
+    return function(x) if x.ndim else xgrad.reshape(function(xgrad.reshape(x, (1,))), ())
+
+
+@torch_function
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
+    """Return the sums so far along an axis: see `xgrad.cumulative_sum`."""
+    if dtype is None and input.dtype.kind in "bui":
+        dtype = xgrad.int64
+    return _along(input, lambda x: xgrad.cumulative_sum(x, axis=dim, dtype=dtype))
+
+
+@torch_function
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
+    """Return the products so far along an axis: see `xgrad.cumulative_prod`."""
+    if dtype is None and input.dtype.kind in "bui":
+        dtype = xgrad.int64
+    return _along(input, lambda x: xgrad.cumulative_prod(x, axis=dim, dtype=dtype))
+
+
+@torch_function
+def logcumsumexp(input: Tensor, dim: int) -> Any:
+    """Return logarithms of the sums of exponentials so far: see `xgrad.logcumsumexp`."""
+    return _along(input, lambda x: xgrad.logcumsumexp(x, axis=dim))
+
+
+@torch_function
+def sort(
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False
+) -> ValuesAndIndices:
+    """Return the elements sorted along an axis, and their indices: see `xgrad.argsort`."""
+    if not input.ndim:
+        return ValuesAndIndices(xgrad.asarray(input, copy=True), xgrad.zeros((), dtype="int64"))
+    indices = xgrad.argsort(input, axis=dim, descending=descending)
+    return ValuesAndIndices(xgrad.take_along_axis(input, indices, axis=dim), indices)
+
+
+@torch_function
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """Return the indices that sort along an axis: see `xgrad.argsort`."""
+    return _along(input, lambda x: xgrad.argsort(x, axis=dim, descending=descending))
+
+
+@torch_function
+def msort(input: Tensor) -> Any:
+    """Return the elements sorted along the first axis: see `xgrad.sort`."""
+    return xgrad.sort(input, axis=0)
+
+
+@torch_function
+def topk(
+    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> ValuesAndIndices:
+    """Return the largest or smallest elements along an axis: see `xgrad.topk`."""
+    values, indices = xgrad.topk(input, k, axis=dim, largest=largest)
+    return ValuesAndIndices(values, indices)
+
+
+@torch_function
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
+    """Return the k-th smallest element along an axis, and its index: see `xgrad.topk`."""
+    values, indices = xgrad.topk(input, k, axis=dim, largest=False)
+    last = xgrad.asarray([k - 1], device=input.device)
+    values, indices = (xgrad.take(x, last, axis=dim) for x in (values, indices))
+    if not keepdim:
+        values, indices = xgrad.squeeze(values, axis=dim), xgrad.squeeze(indices, axis=dim)
+    return ValuesAndIndices(values, indices)
+
+
+@torch_function
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """Return the different elements, in ascending order: see `xgrad.unique_all`."""
+    if dim is not None:
+        raise NotImplementedError("unique: dim= is not available in xgrad.compat.torch")
+    if not (return_inverse or return_counts):
+        return xgrad.unique_values(input)
+    found = xgrad.unique_all(input)
+    parts = [found.values]
+    if return_inverse:
+        parts.append(found.inverse_indices)
+    if return_counts:
+        parts.append(found.counts)
+    return tuple(parts)
+
+
+@torch_function
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+) -> Any:
+    """Return whether elements are among others: see `xgrad.isin`."""
+    return xgrad.isin(elements, test_elements, invert=invert)
+
+
+@torch_function
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Return the differences of neighbours along an axis: see `xgrad.diff`."""
+    return xgrad.diff(input, axis=dim, n=n, prepend=prepend, append=append)
+
+
+def _running(name: str, op: Callable[..., Any], compare: Callable[..., Any]) -> Callable[..., Any]:
+    def function(input: Tensor, dim: int) -> ValuesAndIndices:
+        if not input.ndim:
+            zero = xgrad.zeros((), dtype=xgrad.int64, device=input.device)
+            return ValuesAndIndices(xgrad.asarray(input, copy=True), zero)
+        plain = input.detach()
+        values = op(plain, axis=dim)
+        # the last index so far at which an element equals the extremum
+        hits = xgrad.logical_or(xgrad.equal(plain, values), xgrad.isnan(plain))
+        axis = dim % input.ndim
+        shape = [1] * input.ndim
+        shape[axis] = input.shape[axis]
+        steps = xgrad.reshape(xgrad.arange(shape[axis], device=input.device), tuple(shape))
+        indices = xgrad.cummax(xgrad.where(hits, steps, 0), axis=axis)
+        return ValuesAndIndices(xgrad.take_along_axis(input, indices, axis=axis), indices)
+
+    function.__name__ = function.__qualname__ = name
+    return torch_function(function)
+
+
+#: ``cummax(input, dim)``: the values so far, and the index of the last element that equals each.
+cummax = _running("cummax", xgrad.cummax, xgrad.greater_equal)
+cummin = _running("cummin", xgrad.cummin, xgrad.less_equal)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (
+        argsort, cummax, cummin, cumprod, cumsum, diff, isin, kthvalue, logcumsumexp, msort, sort,
+        topk, unique,
+    )
+}  # fmt: skip
