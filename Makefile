@@ -14,6 +14,8 @@
 #   make gpu-check    checks and measurements on a GPU, in ten minutes; called again, it continues
 #   make conformance  the array API standard's own suite, of which SUITE=FOLDER is a checkout
 #   make peer-suites  tests of SciPy, array-api-extra and einops on xgrad; ARGS="signal stats" for some of them
+#   make peer-programs  PyTorch programs of others on xgrad.compat.torch; PROGRAMS=FOLDER has their repositories
+#   make pytorch-samples  PyTorch's own samples of calls on xgrad.compat.torch; ARGS="functions sum" for some of them
 #   make clean        remove what these targets made
 #
 # The environment VENV is made with PYTHON. Where VENV is empty, PYTHON itself is used and nothing is installed.
@@ -24,6 +26,7 @@ VENV ?= .venv
 PEERS ?= torch==2.13.0 jax==0.10.2 ndonnx==0.23.0 onnxruntime==1.32.0 dask[array,distributed]==2026.8.0 mlx[cpu]==0.32.4
 BENCH ?= all
 SUITE ?= ../array-api-tests
+PROGRAMS ?= ../pytorch-programs
 ARGS ?=
 # What the emulation of CUDA is built with: CuPy, and Cython and headers of CUDA, which compile modules of CuPy.
 EMULATION := cupy-cuda13x==14.2.0 nvidia-cuda-runtime==13.2.* nvidia-cuda-crt==13.2.* cython 'setuptools>=77'
@@ -47,7 +50,8 @@ mpi_extras = mpi,test
 gpu_extras = test,cuda$(CUDA)
 
 .PHONY: train test check lint types test-peers with-peers test-distributed with-distributed test-oldest with-oldest \
-        test-sanitized test-extras docs with-docs docs-serve bench conformance peer-suites with-suites gpu-check on-gpu clean
+        test-sanitized test-extras docs with-docs docs-serve bench conformance peer-suites with-suites \
+        peer-programs with-programs pytorch-samples with-samples gpu-check on-gpu clean
 .NOTPARALLEL:  # targets install into one environment
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
@@ -137,6 +141,21 @@ test-sanitized: $(call has,test)
 	  $(addprefix tests/backends/test_,native_kernels.py native_calls.py native_convolution.py native_pairs.py \
 	  native_recurrent.py rule_kernels.py rule_programs.py update_kernels.py) $(ARGS); \
 	else echo "skipped: sanitizers need a C compiler"; fi
+
+# In the environment of test-peers, with what the programs and PyTorch's own tests need.
+peer-programs:
+	@$(MAKE) --no-print-directory with-programs VENV="$(VENV:%=%-peers)"
+
+with-programs: $(call has,test)
+	$(if $(strip $(VENV)),$(PIP_INSTALL) torch==2.13.0 einops matplotlib)
+	$(RUN) -m tests.peer_programs "$(PROGRAMS)" $(ARGS)
+
+pytorch-samples:
+	@$(MAKE) --no-print-directory with-samples VENV="$(VENV:%=%-peers)"
+
+with-samples: $(call has,test)
+	$(if $(strip $(VENV)),$(PIP_INSTALL) torch==2.13.0 expecttest)
+	$(RUN) -m tests.pytorch_samples $(ARGS)
 
 # CuPy and CUDA take a gigabyte, and are installed only where there is a GPU.
 gpu-check:

@@ -1,0 +1,108 @@
+"""PyTorch's samples of function calls (OpInfo): functions, methods and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import Any
+
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+import xgrad.compat.torch as compat
+from tests.pytorch_samples.outcome import Arguments, Outcome, compare
+
+DTYPES = (torch.float64, torch.int64, torch.bool, torch.complex128)
+#: Functions with random results, or with memory that nobody wrote: shapes and dtypes alone agree.
+UNDETERMINED = ("dropout", "rand", "empty", "bernoulli", "multinomial", "normal", "rrelu")
+UNDETERMINED += (
+    "cauchy",
+    "exponential",
+    "geometric",
+    "uniform",
+    "fractional",
+    "multi_head_attention",
+)
+#: Names of PyTorch's internals, and of layouts that xgrad lacks: sparse tensors, and strides, which
+#: are not part of a sample.
+INTERNAL = ("jiterator", "sparse", "torch.ops", "_upsample", "_backward", "_batch_norm", "_refs")
+INTERNAL += ("strided",)
+
+
+def outcomes(names: list[str]) -> Iterator[tuple[str, Outcome]]:
+    """Yield the outcome of each sample of the named functions, or of all."""
+    for op in op_db:
+        name = op.name
+        if (names and name not in names) or any(part in name for part in INTERNAL):
+            continue
+        call = compat_function(op)
+        for dtype in DTYPES:
+            if dtype not in op.supported_dtypes("cpu"):
+                continue
+            differentiable = dtype.is_floating_point and op.supports_autograd
+            for sample in op.sample_inputs("cpu", dtype, requires_grad=differentiable):
+                if call is None:
+                    yield name, Outcome("missing")
+                else:
+                    yield name, outcome(op, call, sample)
+
+
+def compat_function(op: Any) -> Callable[..., Any] | None:
+    """Return the function or method that has the name of a sample; None if there is none."""
+    try:
+        return reduce(getattr, op.name.split("."), compat)  # type: ignore[arg-type, return-value]
+    except AttributeError:
+        pass
+    method = getattr(compat.Tensor, op.name, None)
+    if method is None or callable(method):
+        return method
+    return op.op  # type: ignore[no-any-return]  # a property, which PyTorch's sample reads
+
+
+def outcome(op: Any, call: Callable[..., Any], sample: Any) -> Outcome:
+    """Compare the results of a call, and their gradients."""
+    value, args = sample.input, sample.args
+    if op.name == "where":  # whose sample begins with the second argument
+        value, args = args[0], (value, *args[1:])
+    arguments = (value, args, sample.kwargs)
+    function = torch.where if op.name == "where" else op.op
+    is_random = bool(sample.kwargs.get("dropout_p"))
+    only_shapes = is_random or any(part in op.name for part in UNDETERMINED)
+    return compare(
+        lambda: results(torch, function, Arguments(torch).of(arguments), only_shapes),
+        lambda: results(compat, call, Arguments(compat).of(arguments), only_shapes),
+    )
+
+
+def results(lib: Any, function: Callable[..., Any], arguments: Any, only_shapes: bool) -> Any:
+    """Return the results of a call, and the gradients of their sum for its arguments."""
+    value, args, options = arguments
+    out = function(value, *args, **options)
+    if getattr(function, "__name__", "").endswith("lstsq"):
+        out = out[:2]  # PyTorch's sample leaves out singular values, which depend on the driver
+    if only_shapes:
+        return [(tuple(t.shape), str(t.dtype).removeprefix("torch.")) for t in tensors(lib, out)]
+    leaves = [t for t in tensors(lib, (value, args, options)) if t.requires_grad]
+    ends = [t for t in tensors(lib, out) if t.requires_grad]
+    if not leaves or not ends:
+        return out
+    total = sum((scalar(lib, t) for t in ends[1:]), scalar(lib, ends[0]))
+    return out, list(lib.autograd.grad(total, leaves, allow_unused=True))
+
+
+def scalar(lib: Any, t: Any) -> Any:
+    """Return a sum of a tensor that tells its elements apart, as a real number."""
+    weights = 1 + lib.arange(t.numel(), dtype=lib.float64).reshape(tuple(t.shape)) / 7
+    total = (t * weights).sum()
+    return total.real + 2 * total.imag if lib.is_complex(total) else total.to(lib.float64)
+
+
+def tensors(lib: Any, value: Any) -> list[Any]:
+    """Return the tensors in a nested value."""
+    if isinstance(value, lib.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [t for item in value for t in tensors(lib, item)]
+    return []
