@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ KINDS = ("agrees", "refused", "differs", "error", "missing")
 #: Errors that refuse a call; others come from a fault.
 REFUSALS = (TypeError, ValueError, NotImplementedError, RuntimeError, AttributeError, IndexError)
 TOLERANCES = {"float64": 1e-8, "complex128": 1e-8, "float32": 1e-3, "complex64": 1e-3}
+#: How far values may be apart where PyTorch's own are less accurate than its dtype.
+LESS_ACCURATE = 1e-6
 
 
 class Outcome(NamedTuple):
@@ -62,7 +64,9 @@ class Arguments:
         return value
 
 
-def compare(expected: Callable[[], Any], got: Callable[[], Any]) -> Outcome:
+def compare(
+    expected: Callable[[], Any], got: Callable[[], Any], is_less_accurate: bool = False
+) -> Outcome:
     """Call both libraries' functions, and compare their results, or the gradients they return."""
     try:
         wanted = expected()
@@ -80,7 +84,7 @@ def compare(expected: Callable[[], Any], got: Callable[[], Any]) -> Outcome:
         return Outcome("refused", _shortened(error))
     except Exception as error:
         return Outcome("error", _shortened(error))
-    difference = unequal(wanted, found)
+    difference = unequal(wanted, found, LESS_ACCURATE if is_less_accurate else 0.0)
     return Outcome("differs", difference) if difference else Outcome("agrees")
 
 
@@ -89,18 +93,22 @@ def _shortened(error: Exception) -> str:
     return f"{type(error).__name__}: {text[:160]}"
 
 
-def unequal(wanted: Any, found: Any) -> str:
+def unequal(wanted: Any, found: Any, least_tolerance: float = 0.0) -> str:
     """Return how two results differ, "" if they agree."""
+
+    def first_difference(pairs: Iterable[tuple[Any, Any]]) -> str:
+        return next(filter(None, (unequal(a, b, least_tolerance) for a, b in pairs)), "")
+
     if isinstance(wanted, torch.Tensor):
-        return _unequal_tensors(wanted, found)
+        return _unequal_tensors(wanted, found, least_tolerance)
     if isinstance(wanted, (list, tuple)):
         if not isinstance(found, (list, tuple)) or len(wanted) != len(found):
             return f"expected {len(wanted)} results, got {_described(found)}"
-        return next(filter(None, map(unequal, wanted, found)), "")
+        return first_difference(zip(wanted, found, strict=True))
     if isinstance(wanted, dict):
         if not isinstance(found, dict) or list(wanted) != list(found):
             return f"expected keys {list(wanted)}, got {_described(found)}"
-        return next(filter(None, map(unequal, wanted.values(), found.values())), "")
+        return first_difference(zip(wanted.values(), found.values(), strict=True))
     if isinstance(wanted, torch.dtype):
         name = str(wanted).removeprefix("torch.")
         return "" if name == str(found) else f"expected {name}, got {found}"
@@ -113,7 +121,7 @@ def _described(value: Any) -> str:
     return f"{len(value)} results" if isinstance(value, (list, tuple)) else type(value).__name__
 
 
-def _unequal_tensors(wanted: torch.Tensor, found: Any) -> str:
+def _unequal_tensors(wanted: torch.Tensor, found: Any, least_tolerance: float) -> str:
     if not isinstance(found, compat.Tensor):
         return f"expected a tensor, got {type(found).__name__}"
     dtype, its_dtype = (str(t.dtype).removeprefix("torch.") for t in (wanted, found))
@@ -124,7 +132,7 @@ def _unequal_tensors(wanted: torch.Tensor, found: Any) -> str:
     if wanted.is_sparse or wanted.dtype == torch.bfloat16:
         return "expected a sparse tensor"
     a, b = array(wanted), array(found)
-    tolerance = TOLERANCES.get(dtype, 0.0)
+    tolerance = max(TOLERANCES.get(dtype, 0.0), least_tolerance)
     if np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True):
         return ""
     with np.errstate(all="ignore"):
