@@ -67,6 +67,21 @@ TABLE: dict[tuple[str, float], list[dict[str, Any]]] = {
         {"decoupled_weight_decay": True, "weight_decay": 0.1},
         {"maximize": True},
     ],
+    ("Rprop", 0.01): [
+        {},
+        {"etas": (0.3, 1.5), "step_sizes": (1e-4, 0.1)},
+        {"maximize": True, "step_sizes": (1e-6, 1e-3)},
+    ],
+    ("ASGD", 0.03): [
+        {},
+        {"lambd": 0.1, "alpha": 0.5, "t0": 5.0, "weight_decay": 0.1},
+        {"t0": 0.0, "maximize": True, "lr": 1e-3},
+    ],
+    ("Adafactor", 0.05): [
+        {},
+        {"lr": 0.02, "beta2_decay": -0.3, "eps": (1e-3, 0.1), "d": 2.0, "weight_decay": 0.1},
+        {"maximize": True},
+    ],
     ("Lion", 0.003): [{}, {"betas": (0.5, 0.7), "weight_decay": 0.3}, {"maximize": True}],
     ("Muon", 0.02): [
         {},

@@ -19,6 +19,9 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "NAdam": {"lr": 0.01},
     "RAdam": {"lr": 0.01},
     "Adamax": {"lr": 0.01},
+    "Rprop": {"lr": 0.01},
+    "ASGD": {"lr": 1e-3, "t0": 2.0},
+    "Adafactor": {"lr": 0.01},
     "SGD": {"lr": 1e-3, "momentum": 0.9},
     "Lion": {"lr": 0.01},
 }
@@ -28,9 +31,9 @@ GRADIENTS = [0.0, 0.01, -0.5, 1.0, 300.0]
 def trained(name: str, dtype: Any, captured: bool = False) -> xgrad.Tensor:
     p = xgrad.ones(len(GRADIENTS), dtype=dtype, requires_grad=True)
     optimizer = getattr(optim, name)([p], **OPTIMIZERS[name])
-    # The state is of float16, too, in which the sum of squares of Adagrad has to fit.
+    # The state is of float16, too, in which the squares of Adagrad and Adafactor have to fit.
     gradient = xgrad.asarray(
-        np.minimum(GRADIENTS, 100 if name == "Adagrad" else np.inf), dtype=dtype
+        np.minimum(GRADIENTS, 100 if name in ("Adagrad", "Adafactor") else np.inf), dtype=dtype
     )
 
     def step() -> None:

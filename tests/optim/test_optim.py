@@ -11,9 +11,22 @@ import numpy as np
 import pytest
 
 import xgrad
+from helpers import check_error
 from optim.optimizer_cases import NAMES, OPTIONS, kind
 from xgrad import nn
-from xgrad.optim import LBFGS, SGD, Adadelta, Adam, AdamW, Muon, Optimizer, RMSprop
+from xgrad.optim import (
+    ASGD,
+    LBFGS,
+    SGD,
+    Adadelta,
+    Adafactor,
+    Adam,
+    AdamW,
+    Muon,
+    Optimizer,
+    RMSprop,
+    Rprop,
+)
 
 SHAPES = ((3, 4), (), (5,))
 
@@ -468,6 +481,38 @@ class Untyped:
             "expected adjust_lr_fn to be one of .*, got 'x'",
         ),
         (
+            lambda x: Rprop([x], etas=(1.0, 1.2)),
+            ValueError,
+            r"Rprop: expected etas to be a number between 0 and 1 and one above 1, got \(1.0, 1.2",
+        ),
+        (lambda x: Rprop([x], etas=0.5), ValueError, "Rprop: expected etas to be two numbers"),
+        (
+            lambda x: Rprop([x], step_sizes=(1.0, 0.5)),
+            ValueError,
+            r"Rprop: expected step_sizes to be a smallest and a largest one, got \(1.0, 0.5\)",
+        ),
+        (lambda x: ASGD([x], alpha="x"), ValueError, "ASGD: expected alpha to be a number, got"),
+        (
+            lambda x: Adafactor([x], beta2_decay=0.1),
+            ValueError,
+            "Adafactor: expected beta2_decay to be a number of at most 0, got 0.1",
+        ),
+        (
+            lambda x: Adafactor([x], d=0.5),
+            ValueError,
+            "Adafactor: expected d to be a number of at least 1, got 0.5",
+        ),
+        (
+            lambda x: Adafactor([x], eps=1e-3),
+            ValueError,
+            "Adafactor: expected eps to be a number or None, and a number, got 0.001",
+        ),
+        (
+            lambda x: Adafactor([x], eps=(None, -1)),
+            ValueError,
+            r"Adafactor: expected eps\[1\] to be a number of 0 or more, got -1",
+        ),
+        (
             lambda x: LBFGS([x], max_iter=0),
             ValueError,
             "LBFGS: expected max_iter to be an int above 0, got 0",
@@ -509,6 +554,52 @@ def test_hyperparameter_of_another_type_is_refused_by_name(kind):
             ):
                 kind([xgrad.ones((2, 2), requires_grad=True)], **{name: value})
     assert "lr" in defaults
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "Muon"])
+def test_choices_of_an_implementation_are_accepted_where_they_are_not_made(name, torch):
+    choices = {"foreach": None, "fused": False, "capturable": False, "differentiable": False}
+    x = xgrad.ones(2, requires_grad=True)
+    optimizer = kind(name)([{"params": x, "foreach": None}], **choices)
+    assert not optimizer.param_groups[0].keys() & choices.keys()
+    known = signature(getattr(torch.optim, name, None) or kind(name)).parameters
+    for key in choices:
+        check_error(
+            f"kind([x], {key}=True)",
+            f"ValueError: {name}: expected {key} to be False or None, got True: leave it out",
+            kind=kind(name),
+            x=x,
+        )
+        check_error(
+            f"kind([dict(params=x, {key}=1)])",
+            f"ValueError: {name}: expected {key} to be False or None, got 1",
+            kind=kind(name),
+            x=x,
+        )
+    check_error(
+        "kind([x], fuse=False)",
+        f"TypeError: {name}: got an unexpected keyword argument 'fuse'",
+        kind=kind(name),
+        x=x,
+    )
+    assert {*choices} >= known.keys() & {"foreach", "fused", "capturable", "differentiable"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tensor_as_learning_rate_is_read_at_each_step(name):
+    params = [xgrad.ones((2, 2), requires_grad=True) for _ in range(2)]
+    rate = xgrad.tensor(0.5)
+    optimizers = kind(name)(params[:1], lr=rate), kind(name)(params[1:], lr=0.5)
+    for lr in (0.5, 0.25):
+        rate.fill_(lr)
+        optimizers[1].param_groups[0]["lr"] = lr
+        for p, optimizer in zip(params, optimizers, strict=True):
+            optimizer.zero_grad()
+            ((p - 0.5) ** 3).sum().backward()
+            optimizer.step()
+    assert params[0].tolist() == params[1].tolist()
+    with pytest.raises(ValueError, match=f"{name}: expected lr to be a number of 0 or more"):
+        kind(name)(params[:1], lr=xgrad.ones(2))
 
 
 def test_refused_group_is_not_added():

@@ -16,13 +16,15 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "Adam": {"amsgrad": True},
     "RMSprop": {"centered": True, "momentum": 0.5},
     "LBFGS": {"lr": 0.1, "max_iter": 2},
-    **{name: {} for name in ("AdamW", "Adamax", "NAdam", "RAdam", "Adagrad", "Adadelta")},
+    **{name: {} for name in ("AdamW", "Adamax", "NAdam", "RAdam", "Adagrad", "Adadelta", "Rprop")},
+    "ASGD": {"lr": 0.01, "t0": 2.0, "lambd": 0.1},
+    "Adafactor": {"lr": 0.1},
 }
 
 
 def started(library: Any, name: str, steps: int = 0) -> tuple[Any, Any]:
     """Return parameters, one of them a scalar, and their optimizer after some steps."""
-    params = [library.ones(shape, requires_grad=True) for shape in ((3,), ())]
+    params = [library.ones(shape, requires_grad=True) for shape in ((3,), (), (2, 3, 2))]
     optimizer = getattr(library.optim, name.split()[0])(params, **OPTIMIZERS[name])
     step(params, optimizer, steps)
     return params, optimizer

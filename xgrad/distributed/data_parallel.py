@@ -90,8 +90,8 @@ class DataParallel:
     shard_state : bool, default False
         Whether each rank has only the optimizer state of one part of the parameters, updates that
         part, and receives the other parts from their ranks [1]_ (stage 1). All ranks must then call
-        `optimizer.step` and `optimizer.state_dict`, which returns the whole state; LBFGS and Muon
-        are refused.
+        `optimizer.step` and `optimizer.state_dict`, which returns the whole state; Adafactor,
+        LBFGS and Muon are refused.
 
     Raises
     ------

@@ -2,9 +2,11 @@
 
 from xgrad.optim import lr_scheduler, swa_utils
 from xgrad.optim.adadelta import Adadelta
+from xgrad.optim.adafactor import Adafactor
 from xgrad.optim.adagrad import Adagrad
 from xgrad.optim.adam import Adam, AdamW
 from xgrad.optim.adamax import Adamax
+from xgrad.optim.asgd import ASGD
 from xgrad.optim.lbfgs import LBFGS
 from xgrad.optim.lion import Lion
 from xgrad.optim.muon import Muon
@@ -12,13 +14,16 @@ from xgrad.optim.nadam import NAdam
 from xgrad.optim.optimizer import Optimizer
 from xgrad.optim.radam import RAdam
 from xgrad.optim.rmsprop import RMSprop
+from xgrad.optim.rprop import Rprop
 from xgrad.optim.sgd import SGD
 from xgrad.support import hints
 
 __all__ = [
+    "ASGD",
     "LBFGS",
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
@@ -29,6 +34,7 @@ __all__ = [
     "Optimizer",
     "RAdam",
     "RMSprop",
+    "Rprop",
     "lr_scheduler",
     "swa_utils",
 ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import penalized
+from xgrad.optim.rules import Implementation, penalized
 
 
 class Adagrad(Optimizer):
@@ -36,6 +36,8 @@ class Adagrad(Optimizer):
         ε.
     maximize : bool, default False
         Whether to maximize instead of minimize.
+    **implementation
+        PyTorch's choices of an implementation, False or None: see `Optimizer`.
 
     Raises
     ------
@@ -72,6 +74,7 @@ class Adagrad(Optimizer):
         eps: float = 1e-10,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ) -> None:
         defaults = {
             "lr": lr,
@@ -81,7 +84,9 @@ class Adagrad(Optimizer):
             "maximize": maximize,
         }
         super().__init__(
-            params, defaults | {"initial_accumulator_value": initial_accumulator_value}
+            params,
+            defaults | {"initial_accumulator_value": initial_accumulator_value},
+            implementation,
         )
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:

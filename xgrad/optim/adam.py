@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from xgrad.backend.overridable import overridable
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
+from xgrad.optim.rules import Implementation
 
 
 class Adam(Optimizer):
@@ -39,6 +40,8 @@ class Adam(Optimizer):
         Whether steps are scaled by the largest second moment so far.
     maximize : bool, default False
         Whether to maximize instead of minimize.
+    **implementation
+        PyTorch's choices of an implementation, False or None: see `Optimizer`.
 
     Raises
     ------
@@ -79,9 +82,17 @@ class Adam(Optimizer):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ) -> None:
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, defaults | {"amsgrad": amsgrad, "maximize": maximize})
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults, implementation)
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of all parameters."""
@@ -174,6 +185,8 @@ class AdamW(Adam):
         Whether steps are scaled by the largest second moment so far.
     maximize : bool, default False
         Whether to maximize instead of minimize.
+    **implementation
+        PyTorch's choices of an implementation, False or None: see `Optimizer`.
 
     Raises
     ------
@@ -208,5 +221,8 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, **implementation
+        )

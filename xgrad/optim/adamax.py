@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import average, penalized
+from xgrad.optim.rules import Implementation, average, penalized
 
 
 class Adamax(Optimizer):
@@ -34,6 +34,8 @@ class Adamax(Optimizer):
         λ, the factor of an L2 penalty.
     maximize : bool, default False
         Whether to maximize instead of minimize.
+    **implementation
+        PyTorch's choices of an implementation, False or None: see `Optimizer`.
 
     Raises
     ------
@@ -69,6 +71,7 @@ class Adamax(Optimizer):
         weight_decay: float = 0.0,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ) -> None:
         defaults = {
             "lr": lr,
@@ -77,7 +80,7 @@ class Adamax(Optimizer):
             "weight_decay": weight_decay,
             "maximize": maximize,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, implementation)
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of all parameters."""

@@ -104,9 +104,15 @@ class FlatParameters:
             }
             self.arrays: dict[str, Tensor] = {}
             for key in [key for key in states[0] if key not in self.numbers]:
-                packed = self.layout.packed([state[key] for state in states])
+                # the state of a single parameter may have other shapes than it
+                layout = (
+                    self.layout
+                    if elementwise
+                    else BufferLayout([states[0][key].shape], self.layout.placement)
+                )
+                packed = layout.packed([state[key] for state in states])
                 self.arrays[key] = from_array(
-                    packed if elementwise else self.layout.views(packed)[0], self.device
+                    packed if elementwise else layout.views(packed)[0], self.device
                 )
             # The buffer with all parameters, and the segment of each
             self.buffer, *self.segments = [

@@ -8,10 +8,9 @@ from typing import Any
 from xgrad.core.tensor import Tensor
 from xgrad.ops import asarray, astype
 from xgrad.optim.flat import State
+from xgrad.optim.rules import IMPLEMENTATIONS
 
-#: Options that only PyTorch has.
-_IMPLEMENTATIONS = frozenset({"capturable", "differentiable", "foreach", "fused"})
-_NUMBERS = frozenset({"step", "mu_product"})  # in the state, by PyTorch's names
+_NUMBERS = frozenset({"step", "mu_product", "eta", "mu"})  # in the state, by PyTorch's names
 
 
 def read_state_dict(
@@ -61,7 +60,7 @@ def _own_options(optimizer: Any, group: Mapping[str, Any]) -> dict[str, Any]:
     return {
         k: v
         for k, v in group.items()
-        if k not in _IMPLEMENTATIONS and (k not in implied or v is not implied[k])
+        if k not in IMPLEMENTATIONS and (k not in implied or v is not implied[k])
     }
 
 
@@ -91,7 +90,7 @@ def _loaded_state(
 
     Raise a ValueError if an array has another shape, or a required value is missing.
     """
-    state = State(p.device, p._data.dtype)
+    state, shapes = State(p.device, p._data.dtype), optimizer.state_shapes(p)
     for key, value in values.items():
         if value is None:
             continue
@@ -101,13 +100,14 @@ def _loaded_state(
             state[key] = value
         else:
             value = asarray(value, device=None if isinstance(value, Tensor) else "cpu", copy=True)
-            if value.shape != p.shape:
+            expected = shapes.get(key, p.shape)
+            if value.shape != expected:
                 raise ValueError(
-                    f"{title}: expected {key!r} of parameter {number} of shape {p.shape}, got"
+                    f"{title}: expected {key!r} of parameter {number} of shape {expected}, got"
                     f" {value.shape}"
                 )
             state[key] = astype(value.detach().to(p.device), p.dtype)._data
-    if state and (missing := optimizer.required_state - state.keys()):
+    if state and (missing := (optimizer.required_state | shapes.keys()) - state.keys()):
         raise ValueError(
             f"{title}: expected {sorted(missing)} in the state of parameter {number}, got none"
         )

@@ -17,7 +17,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops import zeros_like
 from xgrad.optim.flat import FlatParameters, State, Update
 from xgrad.optim.loading import read_state_dict
-from xgrad.optim.rules import check_ranges
+from xgrad.optim.rules import IMPLEMENTATIONS, check_implementation, check_ranges
 from xgrad.support.hints import shown
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]]
@@ -37,7 +37,11 @@ class Optimizer:
         groups of parameters: dicts with the tensors under ``"params"``, and the options that differ
         for the group.
     defaults : dict
-        The options, with the values for groups that do not set them.
+        The options, with the values for groups that do not set them. A tensor as ``"lr"`` is read
+        at each step; a captured step needs a number.
+    implementation : mapping, optional
+        PyTorch's keywords ``foreach``, ``fused``, ``capturable`` and ``differentiable``, which
+        choose between its implementations. They may be False or None, and have no effect.
 
     Attributes
     ----------
@@ -79,11 +83,17 @@ class Optimizer:
     # The options that `check` requires to be numbers of 0 or more
     ranges: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        params: Params,
+        defaults: dict[str, Any],
+        implementation: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         if not isinstance(defaults, dict):
             raise TypeError(
                 f"{type(self).__name__}: expected a dict of defaults, got {type(defaults).__name__}"
             )
+        check_implementation(type(self).__name__, implementation)
         self.defaults = defaults
         self.param_groups: list[dict[str, Any]] = []
         self.packing: Callable[..., FlatParameters] = FlatParameters
@@ -126,6 +136,13 @@ class Optimizer:
         """
         check_ranges(type(self).__name__, options, *self.ranges)
 
+    def state_shapes(self, p: Tensor) -> Mapping[str, tuple[int, ...]]:
+        """Return the shapes of the arrays in the state of `p` that depend on its shape.
+
+        Each of them is in the state after any step. Other arrays have the shape of `p`.
+        """
+        return {}
+
     def add_param_group(self, group: dict[str, Any]) -> None:
         """Add a group of parameters: a dict of ``"params"`` and the options that differ for it.
 
@@ -148,6 +165,9 @@ class Optimizer:
             raise TypeError(
                 f"{name}: expected groups that are dicts with 'params', got {shown(group)}"
             )
+        choices = {key: group[key] for key in group.keys() & IMPLEMENTATIONS}
+        check_implementation(name, choices)
+        group = {key: value for key, value in group.items() if key not in choices}
         if unknown := sorted(group.keys() - self.defaults.keys() - {"params"}):
             raise ValueError(f"{name}: expected options of {list(self.defaults)}, got {unknown}")
         params = (

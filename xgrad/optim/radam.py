@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import average, penalized
+from xgrad.optim.rules import Implementation, average, penalized
 
 
 class RAdam(Optimizer):
@@ -40,6 +40,8 @@ class RAdam(Optimizer):
         Whether the weight decay is decoupled, as in `AdamW`.
     maximize : bool, default False
         Whether to maximize instead of minimize.
+    **implementation
+        PyTorch's choices of an implementation, False or None: see `Optimizer`.
 
     Raises
     ------
@@ -77,6 +79,7 @@ class RAdam(Optimizer):
         decoupled_weight_decay: bool = False,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ) -> None:
         defaults = {
             "lr": lr,
@@ -85,7 +88,9 @@ class RAdam(Optimizer):
             "weight_decay": weight_decay,
             "maximize": maximize,
         }
-        super().__init__(params, defaults | {"decoupled_weight_decay": decoupled_weight_decay})
+        super().__init__(
+            params, defaults | {"decoupled_weight_decay": decoupled_weight_decay}, implementation
+        )
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:
         """Return the next value of all parameters."""

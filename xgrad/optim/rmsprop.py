@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
-from xgrad.optim.rules import average, penalized
+from xgrad.optim.rules import Implementation, average, penalized
 
 
 class RMSprop(Optimizer):
@@ -40,6 +40,8 @@ class RMSprop(Optimizer):
         Whether to scale by the variance of the gradient instead of its mean square.
     maximize : bool, default False
         Whether to maximize instead of minimize.
+    **implementation
+        PyTorch's choices of an implementation, False or None: see `Optimizer`.
 
     Raises
     ------
@@ -79,10 +81,13 @@ class RMSprop(Optimizer):
         centered: bool = False,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ) -> None:
         defaults = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay}
         super().__init__(
-            params, defaults | {"momentum": momentum, "centered": centered, "maximize": maximize}
+            params,
+            defaults | {"momentum": momentum, "centered": centered, "maximize": maximize},
+            implementation,
         )
 
     def update(self, xp: Any, p: Any, g: Any, state: State, options: Mapping[str, Any]) -> Any:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from xgrad.backend.overridable import overridable
 from xgrad.optim.flat import State
 from xgrad.optim.optimizer import Optimizer, Params
+from xgrad.optim.rules import Implementation
 
 
 class SGD(Optimizer):
@@ -39,6 +40,8 @@ class SGD(Optimizer):
         Whether to use Nesterov's momentum, which needs momentum and no dampening.
     maximize : bool, default False
         Whether to maximize instead of minimize.
+    **implementation
+        PyTorch's choices of an implementation, False or None: see `Optimizer`.
 
     Raises
     ------
@@ -74,6 +77,7 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ) -> None:
         defaults = {
             "lr": lr,
@@ -81,7 +85,9 @@ class SGD(Optimizer):
             "dampening": dampening,
             "weight_decay": weight_decay,
         }
-        super().__init__(params, defaults | {"nesterov": nesterov, "maximize": maximize})
+        super().__init__(
+            params, defaults | {"nesterov": nesterov, "maximize": maximize}, implementation
+        )
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise a ValueError if an option is out of range."""
