@@ -27,6 +27,10 @@ SCHEDULES: dict[str, Callable[[Any, Any], Any]] = {
     "LambdaLR of groups": lambda o, m: m.LambdaLR(
         o, [lambda epoch: 0.95**epoch, lambda epoch: 1 / (1 + epoch)]
     ),
+    "MultiplicativeLR": lambda o, m: m.MultiplicativeLR(o, lambda epoch: 1 - 0.5 / epoch),
+    "MultiplicativeLR of groups": lambda o, m: m.MultiplicativeLR(
+        o, [lambda epoch: 0.95, lambda epoch: 1.01]
+    ),
     "StepLR": lambda o, m: m.StepLR(o, 30),
     "StepLR by 0.5": lambda o, m: m.StepLR(o, 7, gamma=0.5),
     "MultiStepLR": lambda o, m: m.MultiStepLR(o, [0, 10, 40, 40, 70], gamma=0.5),
@@ -60,11 +64,27 @@ SCHEDULES: dict[str, Callable[[Any, Any], Any]] = {
     "OneCycleLR without momentum": lambda o, m: m.OneCycleLR(
         o, 1.0, 100, cycle_momentum=False, final_div_factor=10.0
     ),
+    "CyclicLR": lambda o, m: m.CyclicLR(o, 0.1, 1.0, 7),
+    "CyclicLR of halves": lambda o, m: m.CyclicLR(
+        o, [0.1, 0.2], [1.0, 0.5], 5.5, 9, "triangular2", base_momentum=0.5, max_momentum=0.99
+    ),
+    "CyclicLR that shrinks": lambda o, m: m.CyclicLR(o, 0.1, 1.0, 9, 3, "exp_range", gamma=0.98),
+    "CyclicLR by a function": lambda o, m: m.CyclicLR(
+        o, 0.1, 1.0, 6, scale_fn=lambda x: 1 / x, cycle_momentum=False
+    ),
+    "CyclicLR by a function of steps": lambda o, m: m.CyclicLR(
+        o, 0.1, 1.0, 6, scale_fn=lambda x: 0.99**x, scale_mode="iterations"
+    ),
     "SequentialLR": lambda o, m: m.SequentialLR(
         o, [m.LinearLR(o, 0.1, total_iters=10), m.CosineAnnealingLR(o, 90)], milestones=[10]
     ),
     "SequentialLR of three": lambda o, m: m.SequentialLR(
         o, [m.ConstantLR(o, 0.1), m.ExponentialLR(o, 0.9), m.StepLR(o, 5)], milestones=[20, 50]
+    ),
+    "SequentialLR of products": lambda o, m: m.SequentialLR(
+        o,
+        [m.StepLR(o, 3, 0.5), m.MultiplicativeLR(o, lambda epoch: 0.9), m.PolynomialLR(o, 30)],
+        milestones=[8, 30],
     ),
     "SequentialLR with restarts": lambda o, m: m.SequentialLR(
         o,
@@ -90,7 +110,7 @@ def started(library: Any, name: str) -> tuple[Any, Any]:
     """Return an optimizer of two groups of xgrad or PyTorch, and its schedule."""
     tensors = [library.ones(2, requires_grad=True) for _ in range(2)]
     groups = [{"params": tensors[:1]}, {"params": tensors[1:], "lr": 0.1}]
-    if "OneCycleLR" in name and "three" not in name:
+    if ("OneCycleLR" in name or name == "CyclicLR") and "three" not in name:
         optimizer = library.optim.Adam(groups, lr=0.5)
     else:
         optimizer = library.optim.SGD(groups, lr=0.5, momentum=0.9)
@@ -123,6 +143,75 @@ def test_rates_and_momenta_match_pytorch(name, torch):
         advance(schedule, i)
         advance(other, i)
     assert all(type(x) in (int, float) for x in settings(optimizer))
+
+
+#: The same schedules with the number of the last epoch.
+CONTINUED: dict[str, Callable[[Any, Any, int], Any]] = {
+    "LambdaLR": lambda o, m, k: m.LambdaLR(o, lambda epoch: 0.95**epoch, last_epoch=k),
+    "MultiplicativeLR": lambda o, m, k: m.MultiplicativeLR(
+        o, lambda epoch: 1 - 0.5 / epoch, last_epoch=k
+    ),
+    "StepLR": lambda o, m, k: m.StepLR(o, 4, 0.5, last_epoch=k),
+    "MultiStepLR": lambda o, m, k: m.MultiStepLR(o, [0, 4, 4, 8, 11], 0.5, last_epoch=k),
+    "ConstantLR": lambda o, m, k: m.ConstantLR(o, 0.3, 4, last_epoch=k),
+    "LinearLR": lambda o, m, k: m.LinearLR(o, 0.3, 0.8, 9, last_epoch=k),
+    "ExponentialLR": lambda o, m, k: m.ExponentialLR(o, 0.9, last_epoch=k),
+    "PolynomialLR": lambda o, m, k: m.PolynomialLR(o, 9, 2.0, last_epoch=k),
+    "CosineAnnealingLR": lambda o, m, k: m.CosineAnnealingLR(o, 7, 1e-2, last_epoch=k),
+    "CosineAnnealingWarmRestarts": lambda o, m, k: m.CosineAnnealingWarmRestarts(
+        o, 5, eta_min=1e-2, last_epoch=k
+    ),
+    "OneCycleLR": lambda o, m, k: m.OneCycleLR(o, 1.0, 80, last_epoch=k),
+    "CyclicLR": lambda o, m, k: m.CyclicLR(o, 0.01, 1.0, 5, 7, "triangular2", last_epoch=k),
+}
+
+
+@pytest.mark.parametrize("name", CONTINUED)
+@pytest.mark.parametrize("last", [0, 3, 4, 6, 7, 10])
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")
+def test_schedule_with_a_last_epoch_continues_as_in_pytorch(name, last, torch):
+    optimizer, reference = started(xgrad, "StepLR")[0], started(torch, "StepLR")[0]
+    for group in (*optimizer.param_groups, *reference.param_groups):
+        del group["initial_lr"]
+    for k in (-1, last):
+        schedule = CONTINUED[name](optimizer, lr_scheduler, k)
+        other = CONTINUED[name](reference, torch.optim.lr_scheduler, k)
+        for i in range(last if k < 0 else 50):
+            assert settings(optimizer) == pytest.approx(settings(reference), 1e-12, 1e-15), (k, i)
+            if i == 20:  # changed by hand
+                for group in (*optimizer.param_groups, *reference.param_groups):
+                    group["lr"] *= 3
+            schedule.step()
+            other.step()
+    assert schedule.last_epoch == other.last_epoch
+
+
+@pytest.mark.parametrize("restarts", [(13,), (10, 2), (3, 3)])
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")
+def test_warm_restarts_go_to_an_epoch_as_in_pytorch(restarts, torch):
+    optimizer, reference = started(xgrad, "StepLR")[0], started(torch, "StepLR")[0]
+    schedule = lr_scheduler.CosineAnnealingWarmRestarts(optimizer, *restarts, eta_min=1e-3)
+    other = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(reference, *restarts, eta_min=1e-3)
+    for epoch in (0.25, 0.5, 2, 7.75, None, None, 50.5, None, 0, 1.5, *[None] * 40):
+        schedule.step(epoch)
+        other.step(epoch)
+        assert settings(optimizer) == pytest.approx(settings(reference), 1e-12, 1e-15), epoch
+        assert (schedule.last_epoch, schedule.T_cur, schedule.T_i) == (
+            other.last_epoch,
+            pytest.approx(other.T_cur),
+            other.T_i,
+        )
+
+
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")
+@pytest.mark.parametrize("name", ["OneCycleLR", "CyclicLR"])
+def test_state_of_pytorch_optimizer_with_a_cyclic_schedule_loads(name, torch):
+    (optimizer, _), (reference, other) = started(xgrad, name), started(torch, name)
+    for _ in range(5):
+        other.step()
+    optimizer.load_state_dict(reference.state_dict())
+    assert settings(optimizer) == settings(reference)
+    assert "max_momentum" not in optimizer.param_groups[0]
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -184,7 +273,7 @@ def test_initial_rate_is_that_before_the_first_schedule():
         second.step()
     third = lr_scheduler.ExponentialLR(optimizer, 0.5, last_epoch=3)
     assert (third.last_epoch, third.base_lrs) == (4, [0.5, 0.1])
-    assert third.get_last_lr() == pytest.approx([0.5 / 3 / 16, 0.1 / 3 / 16])
+    assert third.get_last_lr() == pytest.approx([0.5 / 3 / 8, 0.1 / 3 / 8])
 
 
 @pytest.mark.parametrize(
@@ -263,6 +352,43 @@ def test_state_of_an_optimizer_with_a_schedule_fits_one_without():
             "m.CosineAnnealingWarmRestarts(o, 5, 0)",
             "ValueError: … expected an int of 1 or more for T_mult, got 0",
         ),
+        (
+            "m.CosineAnnealingWarmRestarts(o, 5).step(-1)",
+            "ValueError: CosineAnnealingWarmRestarts.step: expected an epoch of 0 or more, got -1",
+        ),
+        (
+            "m.CyclicLR(o, 0.1, [1.0])",
+            "ValueError: CyclicLR: expected one max_lr, or one for each of 2 groups, got 1",
+        ),
+        (
+            "m.CyclicLR(o, 0.1, 1.0, 0)",
+            "ValueError: CyclicLR: expected a number above 0 for step_size_up, got 0",
+        ),
+        (
+            "m.CyclicLR(o, 0.1, 1.0, mode='sine')",
+            "ValueError: CyclicLR: expected mode to be one of ('triangular', … got 'sine'",
+        ),
+        (
+            "m.CyclicLR(o, 0.1, 1.0, scale_fn=0.5)",
+            "TypeError: CyclicLR: expected a function for scale_fn, got 0.5",
+        ),
+        (
+            "m.CyclicLR(o, 0.1, 1.0, scale_mode='x')",
+            "ValueError: CyclicLR: expected scale_mode 'cycle' or 'iterations', got 'x'",
+        ),
+        (
+            "m.CyclicLR(g, 0.1, 1.0)",
+            "ValueError: CyclicLR: expected an optimizer with momentum or betas, got Adagrad",
+        ),
+        (
+            "m.MultiplicativeLR(o, [abs, 0.5])",
+            "TypeError: MultiplicativeLR: expected a function for lr_lambda, got 0.5",
+        ),
+        (
+            "m.SequentialLR(o, [m.StepLR(o, 1)], [], last_epoch=3)",
+            "ValueError: SequentialLR: expected last_epoch to be -1, got 3: continue by load_state",
+        ),
+        ("m.StepLR(o, 1, verbose=True)", "TypeError: … unexpected keyword argument 'verbose'"),
         (
             "m.OneCycleLR(o, 1.0)",
             "ValueError: OneCycleLR: expected total_steps, or epochs and steps",

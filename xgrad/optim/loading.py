@@ -10,6 +10,8 @@ from xgrad.ops import asarray, astype
 from xgrad.optim.flat import State
 from xgrad.optim.rules import IMPLEMENTATIONS
 
+#: Entries that PyTorch's cyclic schedules add to groups, and xgrad's keep themselves.
+_SCHEDULED = frozenset({"max_lr", "min_lr", "max_momentum", "base_momentum"})
 _NUMBERS = frozenset({"step", "mu_product", "eta", "mu"})  # in the state, by PyTorch's names
 
 
@@ -54,13 +56,13 @@ def read_state_dict(
 def _own_options(optimizer: Any, group: Mapping[str, Any]) -> dict[str, Any]:
     """Return a loaded group without the options that only PyTorch has.
 
-    They select an implementation, or are implied by the class.
+    They select an implementation, are implied by the class, or belong to a schedule.
     """
     implied = {"decoupled_weight_decay": getattr(optimizer, "decoupled", None)}
     return {
         k: v
         for k, v in group.items()
-        if k not in IMPLEMENTATIONS and (k not in implied or v is not implied[k])
+        if k not in IMPLEMENTATIONS | _SCHEDULED and (k not in implied or v is not implied[k])
     }
 
 

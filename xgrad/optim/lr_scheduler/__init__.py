@@ -8,11 +8,13 @@ the new learning rates without another trace.
 from xgrad.optim.lr_scheduler.base import LRScheduler
 from xgrad.optim.lr_scheduler.combined import ChainedScheduler, SequentialLR
 from xgrad.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
+from xgrad.optim.lr_scheduler.cyclic import CyclicLR
 from xgrad.optim.lr_scheduler.factors import (
     ConstantLR,
     ExponentialLR,
     LambdaLR,
     LinearLR,
+    MultiplicativeLR,
     MultiStepLR,
     PolynomialLR,
     StepLR,
@@ -26,11 +28,13 @@ __all__ = [
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",
     "LinearLR",
     "MultiStepLR",
+    "MultiplicativeLR",
     "OneCycleLR",
     "PolynomialLR",
     "ReduceLROnPlateau",

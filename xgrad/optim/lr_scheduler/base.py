@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 from xgrad.backend.recording import refuse
 from xgrad.optim.optimizer import Optimizer
@@ -54,6 +54,10 @@ class LRScheduler:
     [0.25]
     """
 
+    #: Whether a schedule that continues from `last_epoch` takes over the current learning rates,
+    #: as PyTorch's schedule of the name does. Otherwise it computes those of the next epoch.
+    continues: ClassVar[bool] = False
+
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         name = type(self).__name__
         if not isinstance(optimizer, Optimizer):
@@ -72,13 +76,18 @@ class LRScheduler:
             float(group["initial_lr"]) for group in optimizer.param_groups
         ]
         self._last_lr: list[float] = []
-        self._advance()
+        self.last_epoch += 1
+        self._set(self._first_lr())
 
     def get_lr(self) -> list[float]:
         """Return the learning rates of epoch `last_epoch`; each subclass defines it."""
         raise NotImplementedError(
             f"{type(self).__name__}: expected a method get_lr, found none: define it"
         )
+
+    def _first_lr(self) -> list[float]:
+        """Return the learning rates that the constructor sets."""
+        return self._rates() if self.continues and self.last_epoch else self.get_lr()
 
     def get_last_lr(self) -> list[float]:
         """Return the learning rate of each group, as the schedule last set it."""
@@ -122,7 +131,7 @@ class LRScheduler:
         return {
             key: list(value) if isinstance(value, list) else value
             for key, value in vars(self).items()
-            if key not in ("optimizer", "lr_lambdas")
+            if key not in ("optimizer", "lr_lambdas", "scale_fn")
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -169,6 +178,24 @@ def items(name: str, argument: str, value: Any) -> list[Any]:
     if not isinstance(value, Iterable):
         raise TypeError(f"{name}: expected a list for {argument}, got {shown(value)}")
     return list(value)
+
+
+def check_momentum(name: str, optimizer: Optimizer) -> None:
+    """Raise a ValueError unless the optimizer has momentum, or β1."""
+    if not {"momentum", "betas"} & optimizer.defaults.keys():
+        raise ValueError(
+            f"{name}: expected an optimizer with momentum or betas, got"
+            f" {type(optimizer).__name__}: set cycle_momentum=False"
+        )
+
+
+def set_momenta(optimizer: Optimizer, momenta: Sequence[float]) -> None:
+    """Set the momentum, or β1, of each group."""
+    for group, momentum in zip(optimizer.param_groups, momenta, strict=True):
+        if "betas" in group:
+            group["betas"] = (momentum, *group["betas"][1:])
+        else:
+            group["momentum"] = momentum
 
 
 def fraction(name: str, argument: str, value: Any, positive: bool = False) -> float:

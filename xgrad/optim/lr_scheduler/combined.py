@@ -9,6 +9,7 @@ from typing import Any
 from xgrad.optim.lr_scheduler.base import LRScheduler, count, items
 from xgrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from xgrad.optim.optimizer import Optimizer
+from xgrad.support.hints import shown
 from xgrad.support.states import load_or_restore
 
 
@@ -72,6 +73,8 @@ class SequentialLR(_Combined):
         The schedules, made for this optimizer.
     milestones : list of int
         The epochs at which the second schedule, the third and so on start.
+    last_epoch : int, default -1
+        Only -1: `load_state_dict` continues a sequence.
 
     Raises
     ------
@@ -93,8 +96,17 @@ class SequentialLR(_Combined):
     """
 
     def __init__(
-        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int]
+        self,
+        optimizer: Optimizer,
+        schedulers: Sequence[LRScheduler],
+        milestones: Sequence[int],
+        last_epoch: int = -1,
     ) -> None:
+        if last_epoch != -1:
+            raise ValueError(
+                f"SequentialLR: expected last_epoch to be -1, got {shown(last_epoch)}: continue by"
+                " load_state_dict"
+            )
         schedulers = items("SequentialLR", "schedulers", schedulers)
         milestones = items("SequentialLR", "milestones", milestones)
         self._milestones = [count("SequentialLR", "milestones", epoch) for epoch in milestones]

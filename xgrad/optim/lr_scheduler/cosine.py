@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from xgrad.backend.recording import refuse
 from xgrad.optim.lr_scheduler.base import LRScheduler, count, number
 from xgrad.optim.optimizer import Optimizer
 
@@ -44,6 +45,8 @@ class CosineAnnealingLR(LRScheduler):
     >>> schedule.get_last_lr()
     [0.0]
     """
+
+    continues = True
 
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
@@ -115,14 +118,58 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         name = "CosineAnnealingWarmRestarts"
         self.T_0, self.T_mult = count(name, "T_0", T_0, 1), count(name, "T_mult", T_mult, 1)
         self.eta_min = number(name, "eta_min", eta_min)
+        #: The position within the current period, and its length
+        self.T_cur, self.T_i = 0.0, self.T_0
+        self._seek(count(name, "last_epoch", last_epoch, -1) + 1)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Return the learning rates of epoch `last_epoch`."""
-        epoch, period = self.last_epoch, self.T_0
+        """Return the learning rates at the current position."""
+        factor = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (lr - self.eta_min) * factor for lr in self.base_lrs]
+
+    def step(self, epoch: float | None = None) -> None:
+        """Set the learning rates of the next epoch, or of a given one.
+
+        An `epoch` with a fraction, such as ``epoch + batch / batches``, sets learning rates within
+        an epoch.
+
+        Examples
+        --------
+        >>> import xgrad
+        >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
+        >>> schedule = xgrad.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+        >>> schedule.step(0.5)
+        >>> schedule.get_last_lr()
+        [0.8535533905932737]
+        """
+        if epoch is None:
+            super().step()
+            return
+        refuse("CosineAnnealingWarmRestarts.step counts epochs: call it after the captured step")
+        if number("CosineAnnealingWarmRestarts.step", "epoch", epoch) < 0:
+            raise ValueError(
+                f"CosineAnnealingWarmRestarts.step: expected an epoch of 0 or more, got {epoch}"
+            )
+        self._seek(epoch)
+        self.last_epoch = math.floor(epoch)
+        self._set(self.get_lr())
+
+    def _advance(self) -> None:
+        self.T_cur += 1
+        if self.T_cur >= self.T_i:
+            self.T_cur, self.T_i = self.T_cur % self.T_i, self.T_i * self.T_mult
+        super()._advance()
+
+    def _reset(self) -> None:
+        super()._reset()
+        self.T_cur, self.T_i = -1.0, self.T_0
+
+    def _seek(self, epoch: float) -> None:
+        """Set the position of an epoch."""
+        period = self.T_0
         if self.T_mult == 1:
             epoch %= period
         while epoch >= period:
             epoch, period = epoch - period, period * self.T_mult
-        factor = (1 + math.cos(math.pi * epoch / period)) / 2
-        return [self.eta_min + (lr - self.eta_min) * factor for lr in self.base_lrs]
+        self.T_cur, self.T_i = float(epoch), period

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from xgrad.optim.lr_scheduler.base import LRScheduler, count, fraction, items, number, one_for_each
 from xgrad.optim.optimizer import Optimizer
@@ -44,21 +45,77 @@ class LambdaLR(LRScheduler):
         lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
         last_epoch: int = -1,
     ) -> None:
-        self.lr_lambdas = one_for_each("LambdaLR", "lr_lambda", lr_lambda, optimizer)
-        for function in self.lr_lambdas:
-            if not callable(function):
-                raise TypeError(
-                    f"LambdaLR: expected a function for lr_lambda, got {shown(function)}"
-                )
+        self.lr_lambdas = functions("LambdaLR", lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
         """Return the learning rates of epoch `last_epoch`."""
-        factors = [
-            number("LambdaLR", "a result of lr_lambda", function(self.last_epoch))
-            for function in self.lr_lambdas
-        ]
+        factors = results("LambdaLR", self.lr_lambdas, self.last_epoch)
         return [lr * factor for lr, factor in zip(self.base_lrs, factors, strict=True)]
+
+
+class MultiplicativeLR(LRScheduler):
+    """Learning rates that are multiplied by a function of the epoch in each epoch but the first.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        The optimizer whose learning rates are set.
+    lr_lambda : callable or list of callable
+        A function that returns the factor for an epoch from 1 on, or one function for each group.
+    last_epoch : int, default -1
+        The number of the last epoch, to continue with an optimizer that had a schedule.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is out of range.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> optimizer = xgrad.optim.SGD(xgrad.nn.Linear(2, 1).parameters(), lr=1.0)
+    >>> schedule = xgrad.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 1 / epoch)
+    >>> for _ in range(4):
+    ...     schedule.step()
+    >>> schedule.get_last_lr()  # 1 / 4!
+    [0.041666666666666664]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
+        self.lr_lambdas = functions("MultiplicativeLR", lr_lambda, optimizer)
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """Return the learning rates of epoch `last_epoch`."""
+        factors = results("MultiplicativeLR", self.lr_lambdas, self.last_epoch)
+        return [lr * factor for lr, factor in zip(self._rates(), factors, strict=True)]
+
+    def _first_lr(self) -> list[float]:
+        return self._rates()
+
+    def _restart(self) -> None:
+        self._reset()
+        self._advance()
+
+
+def functions(name: str, value: Any, optimizer: Optimizer) -> list[Callable[[int], float]]:
+    """Return a function for each group of an optimizer, given one for all or one for each."""
+    values = one_for_each(name, "lr_lambda", value, optimizer)
+    for function in values:
+        if not callable(function):
+            raise TypeError(f"{name}: expected a function for lr_lambda, got {shown(function)}")
+    return values
+
+
+def results(name: str, lambdas: Iterable[Callable[[int], float]], epoch: int) -> list[float]:
+    """Return the factors of an epoch."""
+    return [number(name, "a result of lr_lambda", function(epoch)) for function in lambdas]
 
 
 class Multiplied(LRScheduler):
@@ -196,6 +253,8 @@ class ExponentialLR(Multiplied):
     [0.125]
     """
 
+    continues = True
+
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = number("ExponentialLR", "gamma", gamma)
         super().__init__(optimizer, last_epoch)
@@ -287,6 +346,8 @@ class LinearLR(Multiplied):
     [1.0]
     """
 
+    continues = True
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -338,6 +399,8 @@ class PolynomialLR(Multiplied):
     >>> schedule.get_last_lr()
     [0.25]
     """
+
+    continues = True
 
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1

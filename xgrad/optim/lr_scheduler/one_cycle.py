@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xgrad.optim.lr_scheduler.base import LRScheduler, count, divisor, flag, fraction, numbers
+from xgrad.optim.lr_scheduler.base import (
+    LRScheduler,
+    check_momentum,
+    count,
+    divisor,
+    flag,
+    fraction,
+    numbers,
+    set_momenta,
+)
 from xgrad.optim.optimizer import Optimizer
 from xgrad.support.hints import shown
 
@@ -127,11 +136,8 @@ class OneCycleLR(LRScheduler):
             for low, high in zip(low_momenta, high_momenta, strict=True)
         ]
         self.cycle_momentum = flag("OneCycleLR", "cycle_momentum", cycle_momentum)
-        if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
-            raise ValueError(
-                "OneCycleLR: expected an optimizer with momentum or betas, got"
-                f" {type(optimizer).__name__}: set cycle_momentum=False"
-            )
+        if cycle_momentum:
+            check_momentum("OneCycleLR", optimizer)
         if last_epoch == -1:
             for group, start in zip(optimizer.param_groups, starts, strict=True):
                 group["initial_lr"] = start
@@ -150,10 +156,8 @@ class OneCycleLR(LRScheduler):
         if self.anneal_strategy == "cos":
             part = (1 - math.cos(math.pi * part)) / 2
         if self.cycle_momentum:
-            for group, turns in zip(self.optimizer.param_groups, self.momenta, strict=True):
-                momentum = turns[phase] + (turns[phase + 1] - turns[phase]) * part
-                if "betas" in group:
-                    group["betas"] = (momentum, *group["betas"][1:])
-                else:
-                    group["momentum"] = momentum
+            momenta = [
+                turns[phase] + (turns[phase + 1] - turns[phase]) * part for turns in self.momenta
+            ]
+            set_momenta(self.optimizer, momenta)
         return [turns[phase] + (turns[phase + 1] - turns[phase]) * part for turns in self.rates]
