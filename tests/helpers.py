@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,3 +97,15 @@ def check_error(call: str, expected: str, **names: Any) -> None:
         )
     else:
         raise AssertionError(f"{call} raised no error")
+
+
+def override(options: Sequence[Any], *others: Any) -> list[Any]:
+    """Return the arguments of a command with other options, in place of those of the same name."""
+    kept: list[Any] = []
+    dropped = False
+    for argument in options:
+        if str(argument).startswith("--"):
+            dropped = argument in others
+        if not dropped:
+            kept.append(argument)
+    return [*kept, *others]

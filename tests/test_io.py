@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import math
 import os
+import pickle
 from collections import OrderedDict, namedtuple
 
 import numpy as np
@@ -361,6 +362,44 @@ def test_damaged_files_are_refused(path):
             ValueError, match=r"load: expected a safetensors file, got .*, which is damaged"
         ):
             xgrad.load(path)
+
+
+@pytest.mark.parametrize("kind", ["zip", "old", "script"])
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_file_of_pytorch_is_refused_with_the_lines_that_convert_it(kind, torch, tmp_path):
+    path, out = tmp_path / "model.pt", tmp_path / "weights.safetensors"
+    layer = torch.nn.Linear(3, 2)
+    if kind == "script":
+        torch.jit.trace(layer, torch.ones(1, 3)).save(str(path))
+    else:
+        state = layer.state_dict()
+        torch.save(state, path, _use_new_zipfile_serialization=kind == "zip")
+    with pytest.raises(ValueError, match="executes no pickle") as caught:
+        xgrad.load(path)
+    lines = str(caught.value).splitlines()
+    said = {"zip": "a file of torch.save.", "old": "before version 1.6.", "script": "TorchScript."}
+    assert lines[0].startswith(f"load: expected a safetensors file, got {path}, ")
+    assert lines[0].endswith(said[kind])
+    code = "\n".join(line.strip() for line in lines[2:-1])
+    exec(code.replace('"weights.safetensors"', repr(str(out))))
+    loaded = xgrad.load(out)
+    assert {k: x.tolist() for k, x in loaded.items()} == {
+        k: x.tolist() for k, x in layer.state_dict().items()
+    }
+
+
+def test_pickle_is_refused_by_name_and_not_executed(tmp_path):
+    path, evidence = tmp_path / "model.pkl", tmp_path / "evidence"
+
+    class Evil:
+        def __reduce__(self):
+            return os.mkdir, (str(evidence),)
+
+    for protocol in (2, 3, 4, 5):
+        path.write_bytes(pickle.dumps(Evil(), protocol))
+        with pytest.raises(ValueError, match=r", a pickle, perhaps of torch\.save\."):
+            xgrad.load(path)
+    assert not evidence.exists()
 
 
 def test_files_without_a_checksum_are_loaded_if_they_are_of_others(tmp_path, path):

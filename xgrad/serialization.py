@@ -17,8 +17,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 from zlib import crc32
 
 import numpy as np
@@ -262,7 +264,8 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
     PermissionError
         If it is read-protected.
     ValueError
-        If the file is not a safetensors file, or is damaged.
+        If the file is not a safetensors file, or is damaged. For a file of ``torch.save``, the
+        message has the lines that convert it.
     TypeError
         If a tensor has a dtype that this library lacks, such as bfloat16.
     DeviceError
@@ -294,6 +297,11 @@ def load(path: str | os.PathLike[str], *, device: str | Device | None = None) ->
             metadata = file.metadata() or {}
             arrays = {name: _from_file(file, name, source) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
+        if kind := _pytorch_kind(source):
+            call = f'torch.load({source!r}, map_location="cpu", weights_only=True)'
+            if kind == _SCRIPT:
+                call = f'torch.jit.load({source!r}, map_location="cpu").state_dict()'
+            raise ValueError(_CONVERSION.format(kind=kind, source=source, call=call)) from error
         raise _damaged(source, error) from error
     state = metadata.get(STATE)
     ours = CHECKSUM in metadata or STATE in metadata or metadata.get("format") == FORMAT
@@ -328,6 +336,40 @@ def _check_header(source: str | bytes) -> None:
 def _check_names(pairs: list[tuple[str, Any]]) -> None:
     if len(dict(pairs)) < len(pairs):
         raise ValueError("its header has a name twice")
+
+
+_PICKLE = re.compile(rb"\x80[\x02-\x05]")  # the first bytes of a pickle since protocol 2
+_MAGIC = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # the first pickle of PyTorch before 1.6
+_SCRIPT = "a program of TorchScript"
+_CONVERSION = """load: expected a safetensors file, got {source}, {kind}.
+xgrad executes no pickle. Convert the file where PyTorch is installed, if you trust it:
+    import torch, safetensors.torch
+    state = {call}
+    safetensors.torch.save_file({{k: x.clone() for k, x in state.items()}}, "weights.safetensors")
+where state must be a dict of tensors, such as the state_dict in a checkpoint."""
+
+
+def _pytorch_kind(source: str | bytes) -> str:
+    """Return what kind of file of ``torch.save`` a file is, or an empty text.
+
+    Only the names in a zip file and the first bytes of another file are read.
+    """
+    with open(source, "rb") as file:
+        start = file.read(len(_MAGIC))
+    if start == _MAGIC:
+        return "a file of torch.save in PyTorch's format before version 1.6"
+    if start[:2] == b"PK":
+        try:
+            with ZipFile(os.fsdecode(source)) as archive:
+                names = archive.namelist()
+        except (BadZipFile, OSError, ValueError, NotImplementedError, RecursionError):
+            return ""
+        if any(name.endswith("/data.pkl") for name in names):
+            scripted = any(name.endswith("/constants.pkl") for name in names)
+            return _SCRIPT if scripted else "a file of torch.save"
+    # the length of the header, if it is a damaged safetensors file
+    length = int.from_bytes(start[:8], "little")
+    return "a pickle, perhaps of torch.save" if _PICKLE.match(start) and length > MAX_HEADER else ""
 
 
 def _damaged(source: Any, reason: Any) -> ValueError:

@@ -17,6 +17,8 @@ import sys
 import pytest
 
 import xgrad.cli.parity
+from xgrad.cli.arguments import Parser, UsageError
+from xgrad.distributed import launch
 
 PARITY = ("parity", "--devices", "cpu", "--parts", "ops", "--ops", "add", "--dtypes", "float32")
 COMMANDS = "train, predict, summary, report, info, parity"
@@ -45,6 +47,33 @@ FAST = (
 )
 def test_unknown_commands_and_options_are_refused_in_one_line(run, argv, message):
     assert run(*argv) == (2, "", f"{message}\n")
+
+
+@pytest.mark.parametrize("command", xgrad.cli.COMMANDS)
+def test_option_given_twice_is_refused(run, command, monkeypatch):
+    parsers = []
+
+    def noted(parser, args):
+        parsers.append(parser)
+        raise UsageError("")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Parser, "parse_args", noted)
+        run(command)
+    (parser,) = parsers
+    options = [x for x in parser._actions if x.option_strings and "--help" not in x.option_strings]
+    assert options or command == "report"
+    for option in options:
+        value = [] if option.nargs == 0 else ["1"]
+        for name in option.option_strings:
+            # the last may be --no-option, which contradicts --option
+            again = [f"{option.option_strings[-1]}", *value]
+            for first in [[name, *value], *[[f"{name}=1"] for _ in value if name[1] == "-"]]:
+                status, out, err = run(command, *first, *again)
+                assert (status, out) == (2, "")
+                names = " and ".join(option.option_strings)
+                assert err.startswith(f"xgrad {command}: {names}: expected once at most, got twice")
+                assert ("separate its values by commas" in err) == (",..." in str(option.metavar))
 
 
 def test_help_and_version_are_printed(run):
@@ -176,3 +205,23 @@ def test_odd_paths_and_numbers_are_refused_in_one_line(run, options, tmp_path):
     result = run("train", *options)
     assert result.status == 2 and not result.out and result.err.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("argv", "name"),
+    [
+        (["-n", "2", "-n", "4", "script.py"], "-n"),
+        (["-n2", "-n4", "script.py"], "-n"),
+        (["--print", "--print", "script.py"], "--print"),
+    ],
+)
+def test_option_of_the_launcher_given_twice_is_refused(argv, name, capsys):
+    with pytest.raises(SystemExit):
+        launch.main(argv)
+    assert f"{name}: expected once at most, got twice" in capsys.readouterr().err
+
+
+def test_options_of_a_launched_script_may_be_repeated(capsys):
+    options = ["--slurm", "--print", "--option=-a", "--option=-b"]
+    assert launch.main([*options, "script.py", "-n", "1", "-n", "2", "--print"]) == 0
+    assert capsys.readouterr().out.strip().endswith("script.py -n 1 -n 2 --print")

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import xgrad
+from helpers import override
 from xgrad.cli import main
 from xgrad.cli.checkpoints import Stopped, lock
 from xgrad.cli.training_run import TrainingRun
@@ -219,7 +220,7 @@ PROGRAM = (
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no signals for another process")
 def test_sigterm_writes_a_checkpoint_of_the_last_step(run, tmp_path):
-    options = (*SMALL[:-1], "--epochs", "9")
+    options = override(SMALL[:-1], "--epochs", "9")
     assert run(*options, "--quiet", "--out", "whole").status == 0
     command = [sys.executable, "-c", PROGRAM, *options, "--out", "out"]
     with subprocess.Popen(

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 import xgrad
+from helpers import override
 from xgrad.backend import DeviceError
 from xgrad.cli import main, plots
 from xgrad.cli.models import make_model
@@ -272,7 +273,7 @@ def test_step_is_traced_once_for_each_shape(run, monkeypatch):
     ],
 )
 def test_every_option_changes_the_training(run, tmp_path, finished, options):
-    assert run(*FAST, "--out", "other", *options.split()).status == 0
+    assert run(*override(FAST, "--out", "other", *options.split())).status == 0
     default, metrics = (
         lines(folder / "metrics.jsonl") for folder in (finished, tmp_path / "other")
     )
@@ -282,8 +283,7 @@ def test_every_option_changes_the_training(run, tmp_path, finished, options):
 def test_validation_loss_chooses_the_weights_and_ends_the_run(run, tmp_path):
     options = ("--lr", "0.05", "--optimizer", "adam", "--epochs", "30", "--quiet")
     result = run(
-        *FAST,
-        *options,
+        *override(FAST, *options),
         "--validation",
         "200",
         "--patience",
@@ -300,12 +300,9 @@ def test_validation_loss_chooses_the_weights_and_ends_the_run(run, tmp_path):
     assert len(losses) == best + 2 < 30 and test["epoch"] == best
     assert (
         run(
-            *FAST,
-            *options,
+            *override(override(FAST, *options), "--epochs", best),
             "--validation",
             "200",
-            "--epochs",
-            best,
             "--schedule",
             "constant",
             "--out",
@@ -333,7 +330,7 @@ def test_plateau_of_the_validation_loss_lowers_the_learning_rate(run, monkeypatc
         "evaluate",
         lambda self, data: trainers.append(self) or evaluate(self, data) | {"loss": 1.0},
     )
-    assert run(*FAST, "--schedule", "plateau", "--epochs", "5").status == 0
+    assert run(*override(FAST, "--schedule", "plateau", "--epochs", "5")).status == 0
     assert (
         len(trainers[0].validation_loader.dataset) == 1437 // 12
         and trainers[0].train_step.recordings == 2
@@ -526,7 +523,7 @@ def test_unusable_device_is_refused_with_the_reason(run):
         result = run("train", "digits", "--device", "cuda")
         expected = f"--device: expected auto or a device that can be used, got 'cuda': {error}"
         assert result.status == 2 and result.err == f"xgrad train: {expected}\n"
-        assert run(*FAST, "--device", "auto", "--epochs", "1").status == 0
+        assert run(*override(FAST, "--device", "auto", "--epochs", "1")).status == 0
     else:
         pytest.skip("cuda can be used here")
 

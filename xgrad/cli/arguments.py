@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from xgrad.support.options import repeated_option
+
 T = TypeVar("T")
 
 LARGEST = 10**9  # above any number of images, steps or units; the product of two fits an int64
@@ -29,13 +31,15 @@ class Parser(argparse.ArgumentParser):
         )
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Return the values of options; raise UsageError for ``--option=--``.
+        """Return the values of options; raise UsageError for ``--option=--``, and for a repetition.
 
-        Before Python 3.13, argparse takes it for an empty list.
+        Before Python 3.13, argparse takes the former for an empty list.
         """
         for text in args:
             if text.startswith("--") and text.endswith("=--"):
                 self.error(f"{text[:-3]}: expected one argument")
+        if message := repeated_option(self, args):
+            self.error(message)
         return super().parse_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:

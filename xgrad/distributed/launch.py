@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from xgrad.distributed.processes import run_as_rank
+from xgrad.support.options import repeated_option
 
 MAX_RANKS = 2**16
 _RANK = "--as-rank"  # the first argument of a launched process
@@ -66,6 +67,8 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("target", help="path of a script, or name of a module such as xgrad")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the script")
+    if message := repeated_option(parser, sys.argv[1:] if argv is None else argv, rest=True):
+        parser.error(message)
     arguments = parser.parse_args(argv)
     if not 1 <= arguments.n <= MAX_RANKS:
         parser.error(f"-n: expected a number of ranks from 1 to {MAX_RANKS}, got {arguments.n}")
