@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xgrad
-from xgrad.data import default_collate
+from xgrad.data import default_collate, default_convert
 
 Pair = namedtuple("Pair", "image label")
 
@@ -40,6 +40,32 @@ SAMPLES = [
 @pytest.mark.parametrize("samples", SAMPLES, ids=str)
 def test_batches_equal_those_of_pytorch(samples, torch):
     assert plain(default_collate(samples)) == plain(torch.utils.data.default_collate(samples))
+
+
+@pytest.mark.parametrize("sample", [x for samples in SAMPLES for x in samples], ids=str)
+def test_converted_samples_equal_those_of_pytorch(sample, torch):
+    def known(x):
+        if isinstance(x, dict):
+            return {key: known(value) for key, value in x.items()}
+        if isinstance(x, list | tuple):
+            return [known(value) for value in x]
+        return x.tolist() if hasattr(x, "tolist") else x
+
+    assert known(default_convert(sample)) == known(torch.utils.data.default_convert(sample))
+
+
+def test_conversion_keeps_containers_and_dtypes_and_all_but_arrays():
+    sample = Pair((np.ones(2, np.float32), "a"), [np.int16(3), None, b"b", 2.5])
+    converted = default_convert(sample)
+    assert type(converted) is Pair and type(converted.image) is tuple
+    assert converted.image[0].dtype == xgrad.float32
+    assert converted.label[0].dtype == xgrad.int16 and converted.label[1:] == [None, b"b", 2.5]
+    assert default_convert(np.array(["a"])).tolist() == ["a"]
+    assert default_convert(x := xgrad.ones(2)) is x
+    nested: list = []
+    nested.append(nested)
+    with pytest.raises(ValueError, match="default_convert: expected a sample not nested hundreds"):
+        default_convert(nested)
 
 
 def test_batches_have_the_dtype_and_the_container_of_their_samples():

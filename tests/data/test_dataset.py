@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 import xgrad
-from xgrad.data import ConcatDataset, DataLoader, Dataset, Subset, random_split
+from helpers import check_error
+from xgrad.data import (
+    ChainDataset,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    random_split,
+)
 
 
 class Squares(Dataset):
@@ -150,3 +160,53 @@ def test_sizes_of_a_random_split_are_those_of_pytorch(torch):
     ):
         expected = [len(part) for part in torch.utils.data.random_split(range(size), lengths)]
         assert [len(part) for part in random_split(range(size), lengths)] == expected
+
+
+class Stream(IterableDataset):
+    def __init__(self, *values):
+        self.values = values
+
+    def __iter__(self):
+        return iter(self.values)
+
+
+def test_chained_and_stacked_datasets_equal_pytorch(torch):
+    theirs = torch.utils.data
+    streams = [range(3), "ab", [], (7.5,)]
+    assert list(ChainDataset(streams)) == [x for part in streams for x in part]
+    assert len(ChainDataset(streams)) == 6
+    assert list(Stream(1, 2) + Stream(3) + [4]) == [1, 2, 3, 4]
+    for parts, named in (((range(4), "abcd"), {}), ((), {"x": range(4), "y": "abcd"})):
+        own = StackDataset(*parts, **named)
+        other = theirs.StackDataset(*parts, **named)
+        assert len(own) == len(other) == 4
+        assert [own[i] for i in range(4)] == [other[i] for i in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("Chain([5])", "TypeError: ChainDataset: expected iterables, got int"),
+        ("len(Chain([iter([])]))", "TypeError: … has no len()"),
+        ("Stack()", "ValueError: StackDataset: expected datasets, all with names or all without"),
+        ("Stack('ab', x='ab')", "ValueError: StackDataset: expected datasets, all with names"),
+        (
+            "Stack('ab', 'c')",
+            "ValueError: StackDataset: expected datasets of one length, got [1, 2]",
+        ),
+        ("Stack(iter('ab'))", "TypeError: StackDataset: expected a dataset with __len__ and"),
+        ("Concat([Stream(1)])", "TypeError: ConcatDataset: expected a dataset with __len__ and"),
+        ("Stream(1)[0]", "TypeError: Stream: expected iteration, got an index: it is a stream"),
+        ("iter(Iterable())", "NotImplementedError: IterableDataset: expected a subclass"),
+    ],
+)
+def test_invalid_combinations_of_datasets_are_refused(call, expected):
+    check_error(
+        call,
+        expected,
+        Chain=ChainDataset,
+        Stack=StackDataset,
+        Concat=ConcatDataset,
+        Stream=Stream,
+        Iterable=IterableDataset,
+    )

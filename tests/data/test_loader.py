@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import namedtuple
 
 import numpy as np
 import pytest
 
 import xgrad
 from xgrad.backend import DeviceError
-from xgrad.data import DataLoader, Dataset, Subset, TensorDataset
+from xgrad.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    Subset,
+    TensorDataset,
+    get_worker_info,
+)
 
 WORKERS = pytest.mark.parametrize("workers", [0, 1, 3])
 
@@ -349,6 +359,123 @@ def test_workers_load_a_bounded_number_of_batches_ahead():
     assert threading.active_count() == running
 
 
+Record = namedtuple("Record", "x label")
+
+
+class Mixed(Dataset):
+    """Samples of all kinds, as datasets for PyTorch return them."""
+
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, i):
+        pair = Record(np.full((2, 3), i, np.float32), i)
+        return {"pair": pair, "tensor": xgrad.full(2, float(i)), "name": f"n{i}", "y": (i, i / 2)}
+
+
+@WORKERS
+def test_samples_of_all_kinds_are_batched_as_by_pytorch(workers, torch):
+    class Theirs(Mixed):
+        def __getitem__(self, i):
+            return super().__getitem__(i) | {"tensor": torch.full((2,), float(i))}
+
+    def plain(x):
+        if isinstance(x, dict):
+            return {key: plain(value) for key, value in x.items()}
+        if isinstance(x, list | tuple):
+            return [plain(value) for value in x]
+        return x if isinstance(x, str) else x.tolist()
+
+    ours = list(DataLoader(Mixed(), 2, num_workers=workers))
+    assert [plain(x) for x in ours] == [
+        plain(x) for x in torch.utils.data.DataLoader(Theirs(), batch_size=2)
+    ]
+    assert type(ours[0]["pair"]) is Record and ours[0]["pair"].x.shape == (2, 2, 3)
+
+
+@WORKERS
+def test_batch_sampler_chooses_the_batches(workers, device):
+    order = [[3, 1], [0], [4, 2, 2]]
+    loader = DataLoader(Images(5), batch_sampler=order, num_workers=workers)
+    assert [labels.tolist() for _, labels in loader] == order
+    assert len(loader) == 3 and loader.batch_size is None
+    rows = DataLoader(pairs(5, device), batch_sampler=order)
+    assert [x.tolist() for _, x in rows] == order
+    for wrong, error in (([3], "lists of int from batch_sampler, got 3"), ([[True]], "got bools")):
+        with pytest.raises(TypeError, match=error):
+            list(DataLoader(Images(5), batch_sampler=wrong))
+
+
+@WORKERS
+def test_loader_without_a_batch_size_returns_single_samples(workers):
+    samples = [(np.full(2, i), i, "a") for i in range(3)]
+    for dataset in (samples, iter(samples)):
+        loader = DataLoader(dataset, batch_size=None, num_workers=workers)
+        got = [(x.tolist(), i, name) for x, i, name in loader]
+        assert got == [([i, i], i, "a") for i in range(3)]
+    assert len(DataLoader(samples, batch_size=None)) == 3
+    rows = list(DataLoader(pairs(3), batch_size=None, shuffle=True))
+    assert sorted(label.item() for _, label in rows) == [0, 1, 2]
+    doubled = DataLoader([1, 2], None, collate_fn=lambda x: 2 * x, num_workers=workers)
+    assert list(doubled) == [2, 4]
+    state = loader.state_dict()
+    assert state["batch_size"] is None
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_workers_are_initialized_once_and_know_their_numbers(workers):
+    begun, seen = [], []
+
+    class Asked(Images):
+        def __getitem__(self, i):
+            seen.append(get_worker_info())
+            time.sleep(0.001)
+            return i
+
+    dataset = Asked(20)
+    loader = DataLoader(dataset, 2, num_workers=workers, worker_init_fn=begun.append)
+    assert [x.tolist() for x in loader] == [[i, i + 1] for i in range(0, 20, 2)]
+    assert sorted(begun) == list(range(len(begun))) and 1 <= len(begun) <= workers
+    assert {info.id for info in seen} == set(begun)
+    assert all(info.num_workers == workers and info.dataset is dataset for info in seen)
+    assert get_worker_info() is None
+    list(DataLoader(dataset, 2, worker_init_fn=begun.append))
+    assert seen[-1] is None
+
+
+@WORKERS
+def test_iterable_dataset_that_is_divided_among_workers_is_read_once(workers):
+    class Divided(IterableDataset):
+        def __iter__(self):
+            worker = get_worker_info()
+            number, of = (0, 1) if worker is None else (worker.id, worker.num_workers)
+            return iter(range(number, 7, of))
+
+        def __len__(self):
+            return 7
+
+    begun = []
+    loader = DataLoader(Divided(), 3, num_workers=workers, worker_init_fn=begun.append)
+    assert [x.tolist() for x in loader] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert len(loader) == 3 and begun == ([0] if workers else [])
+    assert get_worker_info() is None
+
+
+def test_error_of_worker_init_fn_is_raised_with_a_note():
+    for dataset in (Images(5), iter(range(5))):
+        with pytest.raises(ZeroDivisionError) as caught:
+            list(DataLoader(dataset, num_workers=2, worker_init_fn=lambda i: 1 // 0))
+        assert caught.value.__notes__ == ["DataLoader: raised by worker_init_fn(0)"] or (
+            caught.value.__notes__ == ["DataLoader: raised by worker_init_fn(1)"]
+        )
+
+
+def test_hints_of_pytorch_have_no_effect():
+    options = {"pin_memory": True, "persistent_workers": True, "timeout": 0, "shuffle": None}
+    loader = DataLoader(Images(4), 2, num_workers=1, prefetch_factor=None, **options)
+    assert [labels.tolist() for _, labels in loader] == [[0, 1], [2, 3]]
+
+
 NO_DATASET = (
     r"DataLoader: expected a dataset with __len__ and __getitem__\(index\), or an iterable, got "
 )
@@ -390,6 +517,41 @@ NO_DATASET = (
             {"drop_last": "no"},
             TypeError,
             "DataLoader: expected True or False for drop_last, got 'no'",
+        ),
+        *[
+            (
+                {"batch_sampler": [[0]], name: value},
+                ValueError,
+                f"DataLoader: expected batch_sampler without {name}, got both: leave out {name}",
+            )
+            for name, value in (
+                ("batch_size", 2),
+                ("shuffle", True),
+                ("sampler", [0]),
+                ("drop_last", True),
+            )
+        ],
+        ({"batch_sampler": 3}, TypeError, "expected an iterable of lists of int as batch_sampler"),
+        (
+            {"batch_size": None, "drop_last": True},
+            ValueError,
+            "DataLoader: expected a batch_size for drop_last, got None, for single samples",
+        ),
+        ({"timeout": 5}, ValueError, "DataLoader: expected a timeout of 0, got 5: workers are"),
+        ({"pin_memory": 1}, TypeError, "DataLoader: expected True or False for pin_memory, got 1"),
+        ({"worker_init_fn": 1}, TypeError, "DataLoader: expected a function for worker_init_fn"),
+        (
+            {
+                "sampler": RandomSampler([1], generator=xgrad.random.Generator(1)),
+                "generator": xgrad.random.Generator(1),
+            },
+            ValueError,
+            "DataLoader: expected the generator of the sampler, got another one: leave it out",
+        ),
+        (
+            {"dataset": {1, 2}, "batch_sampler": BatchSampler([0], 1, False)},
+            ValueError,
+            "for batch_sampler, got an iterable, set: make it a list",
         ),
         ({"sampler": 3}, TypeError, "DataLoader: expected an iterable of int as sampler, got int"),
         (

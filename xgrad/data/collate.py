@@ -1,4 +1,4 @@
-"""Collation of samples into a batch."""
+"""Collation of samples into a batch, and conversion of single samples."""
 
 from __future__ import annotations
 
@@ -72,6 +72,55 @@ def default_collate(batch: Sequence[Any]) -> Any:
         raise ValueError(
             f"default_collate: expected samples not nested hundreds deep, or in themselves: {_HINT}"
         ) from None
+
+
+def default_convert(data: Any) -> Any:
+    """Return a sample with tensors in place of NumPy arrays, also in nested containers.
+
+    Parameters
+    ----------
+    data : object
+        The sample. Arrays of strings and anything that is not a container stay as they are.
+
+    Returns
+    -------
+    object
+        The sample, with arrays and NumPy's scalars as tensors on the default device; mappings as
+        dicts, named tuples and tuples of their types, other sequences as lists.
+
+    Raises
+    ------
+    ValueError
+        If the sample is nested too deeply.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xgrad
+    >>> xgrad.data.default_convert({"x": np.arange(3), "name": "a"})
+    {'x': Tensor([0, 1, 2]), 'name': 'a'}
+    """
+    try:
+        return _converted(data)
+    except RecursionError:
+        raise ValueError(
+            "default_convert: expected a sample not nested hundreds deep, or in itself"
+        ) from None
+
+
+def _converted(data: Any) -> Any:
+    if isinstance(data, Tensor | _TEXT):
+        return data
+    if isinstance(data, _ARRAY):
+        return asarray(data) if data.dtype.kind in "biufc" else data
+    if isinstance(data, Mapping):
+        return {key: _converted(value) for key, value in data.items()}
+    if not isinstance(data, Sequence):
+        return data
+    parts = [_converted(part) for part in data]
+    if not isinstance(data, tuple):
+        return parts
+    return type(data)(*parts) if hasattr(data, "_fields") else tuple(parts)
 
 
 def _collate(batch: Sequence[Any]) -> Any:

@@ -1,10 +1,10 @@
-"""Datasets: samples by index, subsets, concatenation, random splits."""
+"""Datasets: samples by index or in a stream, subsets, combinations, random splits."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import accumulate
 from operator import index
 from typing import Any, Generic, Protocol, TypeVar
@@ -51,6 +51,122 @@ class Dataset(Generic[T_co]):
 
     def __add__(self, other: Dataset[T_co] | SizedDataset[T_co]) -> ConcatDataset[T_co]:
         return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset[T_co]):
+    """Base class of datasets that are read in order, such as a stream.
+
+    A subclass defines ``__iter__()``, and ``__len__()`` if a `DataLoader` needs a length. A
+    `DataLoader` also accepts any other iterable. ``a + b`` is a `ChainDataset`.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> class Countdown(xgrad.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         yield from (3, 2, 1)
+    >>> [x.tolist() for x in xgrad.data.DataLoader(Countdown(), batch_size=2)]
+    [[3, 2], [1]]
+    """
+
+    def __iter__(self) -> Iterator[T_co]:
+        raise NotImplementedError(
+            f"{type(self).__name__}: expected a subclass that defines __iter__()"
+        )
+
+    def __getitem__(self, index: Any) -> T_co:
+        raise TypeError(f"{type(self).__name__}: expected iteration, got an index: it is a stream")
+
+    def __add__(self, other: Any) -> Any:
+        return ChainDataset([self, other])
+
+
+class ChainDataset(IterableDataset[T_co]):
+    """Several iterable datasets, one after the other.
+
+    Parameters
+    ----------
+    datasets : iterable of IterableDataset or iterable
+        The datasets.
+
+    Raises
+    ------
+    TypeError
+        If a dataset is not iterable.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> list(xgrad.data.ChainDataset(["ab", range(2)]))
+    ['a', 'b', 0, 1]
+    """
+
+    def __init__(self, datasets: Iterable[Iterable[T_co]]) -> None:
+        self.datasets = list(datasets)
+        for dataset in self.datasets:
+            if not isinstance(dataset, Iterable):
+                raise TypeError(
+                    f"ChainDataset: expected iterables, got {type(dataset).__name__}: a dataset"
+                    " with __getitem__ belongs in a ConcatDataset"
+                )
+
+    def __iter__(self) -> Iterator[T_co]:
+        for dataset in self.datasets:
+            yield from dataset
+
+    def __len__(self) -> int:
+        """Return the number of samples; raise TypeError if a dataset has no length."""
+        sizes: list[Any] = self.datasets
+        return sum(map(len, sizes))
+
+
+class StackDataset(Dataset[Any]):
+    """Samples that consist of one sample from each of several datasets.
+
+    Parameters
+    ----------
+    *datasets : Dataset or sequence
+        Datasets of one length; samples are tuples.
+    **named : Dataset or sequence
+        Datasets by name, in place of `datasets`; samples are dicts.
+
+    Raises
+    ------
+    TypeError
+        If a dataset has no length.
+    ValueError
+        If there is no dataset, lengths differ, or only some have names.
+
+    Examples
+    --------
+    >>> import xgrad
+    >>> xgrad.data.StackDataset("abc", [1, 2, 3])[1]
+    ('b', 2)
+    >>> xgrad.data.StackDataset(image="abc", label=[1, 2, 3])[-1]
+    {'image': 'c', 'label': 3}
+    """
+
+    def __init__(self, *datasets: SizedDataset[Any], **named: SizedDataset[Any]) -> None:
+        if bool(datasets) == bool(named):
+            raise ValueError(
+                "StackDataset: expected datasets, all with names or all without, got"
+                f" {len(datasets)} without and {len(named)} with names"
+            )
+        self.datasets: Any = datasets or named
+        parts = list(named.values()) or list(datasets)
+        for dataset in parts:
+            check_sized("StackDataset", dataset)
+        if len(sizes := {len(dataset) for dataset in parts}) > 1:
+            raise ValueError(f"StackDataset: expected datasets of one length, got {sorted(sizes)}")
+        self._length = len(parts[0])
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: dataset[index] for name, dataset in self.datasets.items()}
+        return tuple([dataset[index] for dataset in self.datasets])
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
@@ -247,7 +363,8 @@ def random_split(
 
 def check_sized(caller: str, dataset: Any) -> None:
     """Raise TypeError unless a dataset has a length and can be read by index."""
-    if not (isinstance(dataset, Sized) and hasattr(dataset, "__getitem__")):
+    indexed = isinstance(dataset, Sized) and hasattr(dataset, "__getitem__")
+    if not indexed or isinstance(dataset, IterableDataset):
         raise TypeError(
             f"{caller}: expected a dataset with __len__ and __getitem__, got"
             f" {type(dataset).__name__}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import closing, contextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -12,9 +12,17 @@ from itertools import count, islice
 from typing import Any, Protocol
 
 from xgrad import random
-from xgrad.data.collate import default_collate
-from xgrad.data.dataset import SizedDataset, Subset, TensorDataset, check_index
+from xgrad.data.collate import default_collate, default_convert
+from xgrad.data.dataset import (
+    IterableDataset,
+    SizedDataset,
+    Subset,
+    TensorDataset,
+    check_index,
+)
 from xgrad.data.prefetch import END, Jobs, prefetch, run
+from xgrad.data.samplers import sampler_generator
+from xgrad.data.workers import Workers
 from xgrad.ops import asarray
 from xgrad.random import manual_seed, randint, randperm
 from xgrad.random.generator import generator_of, replaying
@@ -58,12 +66,16 @@ class DataLoader:
     dataset : TensorDataset, Dataset, sequence, or iterable
         Any object with ``__len__`` and ``__getitem__``, such as a `Dataset` or a list; or an
         iterable.
-    batch_size : int, default 1
-        The number of samples in a batch.
+    batch_size : int or None, default 1
+        The number of samples in a batch. With None, the loader returns single samples, converted
+        by `collate_fn`, which is then `default_convert` by default.
     shuffle : bool, default False
         Whether every iteration draws a new order.
     sampler : iterable of int, optional
-        The indices of the samples, in order, in place of `shuffle`.
+        The indices of the samples, in order, in place of `shuffle`, such as a `Sampler`.
+    batch_sampler : iterable of list of int, optional
+        The indices of the samples of each batch, in place of `batch_size`, `shuffle`, `sampler` and
+        `drop_last`.
     num_workers : int, default 0
         The number of threads that load batches ahead; with 0, each batch is loaded on request.
         Threads need no pickling, and share memory. They run in parallel in file reading, image
@@ -73,9 +85,18 @@ class DataLoader:
     drop_last : bool, default False
         Whether to omit a last batch with fewer samples.
     generator : xgrad.random.Generator, optional
-        The source of the random order; by default the generator of `xgrad.manual_seed`.
-    prefetch_factor : int, default 2
-        The number of batches that each worker loads ahead.
+        The source of the random order; by default the generator of the sampler, or the generator of
+        `xgrad.manual_seed`.
+    worker_init_fn : callable, optional
+        A function that each worker calls with its number before it loads a batch: see
+        `get_worker_info`.
+    pin_memory, persistent_workers : bool, default False
+        Accepted without effect: batches are made in the memory of their device, and threads start
+        fast.
+    timeout : float, default 0
+        Only 0: a thread that waits cannot be ended.
+    prefetch_factor : int, optional
+        The number of batches that each worker loads ahead, by default 2.
     ranks : Communicator, optional
         The processes that share each batch; this one loads its part. Their generators must have
         equal states.
@@ -102,22 +123,29 @@ class DataLoader:
     def __init__(
         self,
         dataset: SizedDataset[Any] | Iterable[Any],
-        batch_size: int = 1,
-        shuffle: bool = False,
+        batch_size: int | None = 1,
+        shuffle: bool | None = False,
         sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
         *,
         num_workers: int = 0,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         drop_last: bool = False,
         generator: random.Generator | None = None,
-        prefetch_factor: int = 2,
+        worker_init_fn: Callable[[int], object] | None = None,
+        pin_memory: bool = False,
+        persistent_workers: bool = False,
+        timeout: float = 0,
+        prefetch_factor: int | None = None,
         ranks: Ranks | None = None,
     ) -> None:
         indexed = (
             isinstance(dataset, Sized)
             and hasattr(dataset, "__getitem__")
-            and not isinstance(dataset, Mapping)
+            and not isinstance(dataset, Mapping | IterableDataset)
         )
+        prefetch_factor = 2 if prefetch_factor is None else prefetch_factor
+        shuffle = False if shuffle is None else shuffle
         if not (indexed or isinstance(dataset, Iterable)) or isinstance(dataset, Mapping):
             raise TypeError(
                 "DataLoader: expected a dataset with __len__ and __getitem__(index), or an"
@@ -125,7 +153,7 @@ class DataLoader:
                 " xgrad.data.TensorDataset(images, labels)"
             )
         for name, value, low in (
-            ("batch_size", batch_size, 1),
+            ("batch_size", 1 if batch_size is None else batch_size, 1),
             ("num_workers", num_workers, 0),
             ("prefetch_factor", prefetch_factor, 1),
         ):
@@ -133,15 +161,46 @@ class DataLoader:
                 raise ValueError(
                     f"DataLoader: expected a {name} of {low} or more, got {shown(value)}"
                 )
-        for name, flag in (("shuffle", shuffle), ("drop_last", drop_last)):
+        for name, flag in (
+            ("shuffle", shuffle),
+            ("drop_last", drop_last),
+            ("pin_memory", pin_memory),
+            ("persistent_workers", persistent_workers),
+        ):
             if not isinstance(flag, bool):
                 raise TypeError(f"DataLoader: expected True or False for {name}, got {shown(flag)}")
         if shuffle and sampler is not None:
             raise ValueError(
                 "DataLoader: expected either shuffle or a sampler, got both: leave out shuffle"
             )
-        if not indexed and (shuffle or sampler is not None):
-            name = "shuffle" if shuffle else "sampler"
+        if batch_sampler is not None:
+            others = {
+                "batch_size": batch_size != 1,
+                "shuffle": shuffle,
+                "sampler": sampler is not None,
+                "drop_last": drop_last,
+            }
+            if given := [name for name, is_given in others.items() if is_given]:
+                raise ValueError(
+                    f"DataLoader: expected batch_sampler without {' and '.join(given)}, got both:"
+                    f" leave out {' and '.join(given)}"
+                )
+        if batch_size is None and (drop_last or ranks is not None):
+            name = "drop_last" if drop_last else "ranks"
+            raise ValueError(
+                f"DataLoader: expected a batch_size for {name}, got None, for single samples"
+            )
+        if not isinstance(timeout, int | float) or timeout != 0:
+            raise ValueError(
+                f"DataLoader: expected a timeout of 0, got {shown(timeout)}: workers are threads,"
+                " which cannot be ended; limit the time where the dataset waits"
+            )
+        if worker_init_fn is not None and not callable(worker_init_fn):
+            raise TypeError(
+                f"DataLoader: expected a function for worker_init_fn, got {shown(worker_init_fn)}"
+            )
+        if not indexed and (shuffle or sampler is not None or batch_sampler is not None):
+            name = "shuffle" if shuffle else "sampler" if sampler is not None else "batch_sampler"
             raise ValueError(
                 f"DataLoader: expected a dataset with __len__ and __getitem__ for {name}, got an"
                 f" iterable, {type(dataset).__name__}: make it a list, or leave out {name}"
@@ -150,14 +209,31 @@ class DataLoader:
             raise TypeError(
                 f"DataLoader: expected an iterable of int as sampler, got {type(sampler).__name__}"
             )
+        if batch_sampler is not None and not isinstance(batch_sampler, Iterable):
+            raise TypeError(
+                "DataLoader: expected an iterable of lists of int as batch_sampler, got"
+                f" {type(batch_sampler).__name__}"
+            )
+        # The position of an iteration is a state of a single generator.
+        drawn = sampler_generator(sampler if batch_sampler is None else batch_sampler)
+        if generator is not None and drawn not in (None, generator):
+            raise ValueError(
+                "DataLoader: expected the generator of the sampler, got another one: leave it out"
+            )
         self.dataset: Any = dataset
-        self.batch_size = batch_size
+        self.batch_size = None if batch_sampler is not None else batch_size
         self.shuffle = shuffle
         self.sampler = sampler
+        self.batch_sampler = batch_sampler
         self.num_workers = num_workers
-        self.collate_fn = default_collate if collate_fn is None else collate_fn
+        self.batched = batch_size is not None or batch_sampler is not None
+        default: Callable[[Any], Any] = default_collate if self.batched else default_convert
+        self.collate_fn = default if collate_fn is None else collate_fn
         self.drop_last = drop_last
-        self.generator = generator
+        self.generator = drawn if generator is None else generator
+        self.worker_init_fn = worker_init_fn
+        self.pin_memory, self.persistent_workers = pin_memory, persistent_workers
+        self.timeout = timeout
         self.prefetch_factor = prefetch_factor
         self.ranks = ranks
         self._indexed = indexed
@@ -170,10 +246,13 @@ class DataLoader:
 
         Raises TypeError if the dataset or the sampler has no length.
         """
-        samples = self.dataset if self.sampler is None else self.sampler
+        chosen = self.sampler if self.batch_sampler is None else self.batch_sampler
+        samples = self.dataset if chosen is None else chosen
         if not isinstance(samples, Sized):
             raise TypeError(f"DataLoader: {type(samples).__name__} has no length")
         size = len(samples)
+        if self.batch_size is None:
+            return size
         return size // self.batch_size if self.drop_last else -(-size // self.batch_size)
 
     def __iter__(self) -> Iterator[Any]:
@@ -287,7 +366,7 @@ class DataLoader:
         earlier = (
             replaying({generator: (start["seed"], start["calls"])}) if start else nullcontext()
         )
-        if self.collate_fn is default_collate and type(dataset) is TensorDataset:
+        if self.batched and self.collate_fn is default_collate and type(dataset) is TensorDataset:
             batches = self._gather(dataset, indices)
             with earlier:
                 deque(islice(batches, skipped), 0)
@@ -306,7 +385,7 @@ class DataLoader:
     def _gather(self, dataset: TensorDataset, indices: list[int] | None) -> Batches:
         """Yield batches of tensors, of all samples or of the samples at a subset's indices."""
         size, device = len(dataset), dataset.tensors[0].device
-        if indices is None and self.sampler is None:
+        if indices is None and self.sampler is None and self.batch_size is not None:
             order = (
                 randperm(size, device=device, generator=self.generator) if self.shuffle else None
             )
@@ -323,6 +402,14 @@ class DataLoader:
 
     def _batched_indices(self) -> Iterator[list[Any]]:
         """Yield the indices of the samples of each batch."""
+        if self.batch_sampler is not None:
+            for batch in self._start(self.batch_sampler):
+                if not isinstance(batch, Iterable):
+                    raise TypeError(
+                        f"DataLoader: expected lists of int from batch_sampler, got {shown(batch)}"
+                    )
+                yield self._own_part(list(batch))
+            return
         if self.sampler is not None:
             order = self._start(self.sampler)
         elif self.shuffle:
@@ -331,14 +418,18 @@ class DataLoader:
             )
         else:
             order = iter(range(len(self.dataset)))
-        while indices := list(islice(order, self.batch_size)):
-            if any(isinstance(i, bool) for i in indices):
-                raise TypeError(
-                    "DataLoader: expected indices of samples from the sampler, got bools: give"
-                    " indices"
-                )
-            if len(indices) == self.batch_size or not self.drop_last:
-                yield indices[self._part(len(indices))]
+        size = self.batch_size or 1
+        while indices := list(islice(order, size)):
+            if len(indices) == size or not self.drop_last:
+                yield self._own_part(indices)
+
+    def _own_part(self, indices: list[Any]) -> list[Any]:
+        """Return the indices of a batch that this process loads, checked."""
+        if any(isinstance(i, bool) for i in indices):
+            raise TypeError(
+                "DataLoader: expected indices of samples from the sampler, got bools: give indices"
+            )
+        return indices[self._part(len(indices))]
 
     def _part(self, count: int) -> slice:
         """Return the part of a batch of `count` samples that this process loads."""
@@ -357,14 +448,22 @@ class DataLoader:
 
         It runs in a copy of the context, with a seed drawn here.
         """
+        workers = None
+        if self.num_workers:
+            count_of_workers = self.num_workers if self._indexed else 1
+            workers = Workers(count_of_workers, self.dataset, self.worker_init_fn)
         if self._indexed:
             for number, indices in enumerate(self._batched_indices()):
                 if number == 0:  # after the order is drawn, as for a TensorDataset
                     seed = self._seed()
-                yield partial(copy_context().run, self._load, seed + number, number, indices)
+                yield partial(
+                    copy_context().run, self._load, seed + number, number, indices, workers
+                )
             return
         # one context for all batches, since a `with` block of an iterator may span several
         context = copy_context()
+        if workers is not None:
+            context.run(workers.enter)
         items = context.run(self._start, self.dataset)
         context.run(manual_seed, self._seed())
         try:
@@ -377,8 +476,10 @@ class DataLoader:
     def _seed(self) -> int:
         return int(randint(0, 2**63, (), device="cpu", generator=self.generator))
 
-    def _load(self, seed: int, number: int, indices: list[Any]) -> Any:
+    def _load(self, seed: int, number: int, indices: list[Any], workers: Workers | None) -> Any:
         """Return the batch of the samples at the given indices."""
+        if workers is not None:
+            workers.enter()
         manual_seed(seed)
         samples = []
         for i in indices:
@@ -392,17 +493,17 @@ class DataLoader:
     def _read(self, number: int, items: Iterator[Any]) -> Any:
         """Return the batch of the next samples of an iterator."""
         try:
-            samples = list(islice(items, self.batch_size))
+            samples = list(islice(items, self.batch_size or 1))
         except Exception as error:
             error.add_note(f"DataLoader: raised by the iterator of the dataset, in batch {number}")
             raise
-        if not samples or (self.drop_last and len(samples) < self.batch_size):
+        if not samples or (self.drop_last and len(samples) < (self.batch_size or 1)):
             return END
         return self._collate(number, samples[self._part(len(samples))])
 
     def _collate(self, number: int, samples: list[Any]) -> Any:
         try:
-            return self.collate_fn(samples)
+            return self.collate_fn(samples if self.batched else samples[0])
         except Exception as error:
             error.add_note(f"DataLoader: raised by collate_fn, of batch {number}")
             raise
