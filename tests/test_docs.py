@@ -25,6 +25,7 @@ MODULES = [
     xgrad,
     xgrad.autograd,
     xgrad.data,
+    xgrad.data.transforms,
     xgrad.distributed,
     xgrad.fft,
     xgrad.linalg,

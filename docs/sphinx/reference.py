@@ -74,6 +74,7 @@ PAGES = [
     ("xgrad.distributed", "distributed", ""),
     ("xgrad.onnx", "onnx", ""),
     ("xgrad.data", "data", ""),
+    ("xgrad.data.transforms", "data.transforms", ""),
     ("xgrad.distributed", "distributed", ""),
     ("xgrad.ops", "ops", ""),
     ("xgrad.testing", "testing", ""),

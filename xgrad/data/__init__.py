@@ -1,5 +1,6 @@
 """Data: datasets, batches, files, and the image sets used in the examples."""
 
+from xgrad.data import transforms
 from xgrad.data.collate import default_collate, default_convert
 from xgrad.data.dataset import (
     ChainDataset,
@@ -11,6 +12,7 @@ from xgrad.data.dataset import (
     TensorDataset,
     random_split,
 )
+from xgrad.data.grids import make_grid, save_image
 from xgrad.data.idx import DataError, DataNotFoundError, read_idx
 from xgrad.data.images import Split, TrainTestImages, digits, emnist, fashion_mnist, kmnist, mnist
 from xgrad.data.loader import DataLoader
@@ -53,8 +55,11 @@ __all__ = [
     "fashion_mnist",
     "get_worker_info",
     "kmnist",
+    "make_grid",
     "mnist",
     "random_split",
     "read_idx",
+    "save_image",
+    "transforms",
 ]
 hints.install(__name__)

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from xgrad.core.dtypes import float64
 from xgrad.core.tensor import Tensor
+from xgrad.data.arguments import count, flag, sized
 from xgrad.ops import asarray
 from xgrad.random import Generator, multinomial, randint, randperm
 from xgrad.random.generator import generator_of
@@ -59,7 +60,7 @@ class SequentialSampler(Sampler[int]):
     """
 
     def __init__(self, data_source: Sized) -> None:
-        self.data_source = _sized("SequentialSampler", data_source)
+        self.data_source = sized("SequentialSampler", data_source)
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(len(self.data_source)))
@@ -104,10 +105,10 @@ class RandomSampler(Sampler[int]):
         num_samples: int | None = None,
         generator: Generator | None = None,
     ) -> None:
-        self.data_source = _sized("RandomSampler", data_source)
-        self.replacement = _flag("RandomSampler", "replacement", replacement)
+        self.data_source = sized("RandomSampler", data_source)
+        self.replacement = flag("RandomSampler", "replacement", replacement)
         self._num_samples = (
-            None if num_samples is None else _count("RandomSampler", "num_samples", num_samples)
+            None if num_samples is None else count("RandomSampler", "num_samples", num_samples)
         )
         self.generator = _generator("RandomSampler", generator)
 
@@ -160,7 +161,7 @@ class SubsetRandomSampler(Sampler[int]):
     """
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
-        self.indices = _sized("SubsetRandomSampler", indices)
+        self.indices = sized("SubsetRandomSampler", indices)
         self.generator = _generator("SubsetRandomSampler", generator)
 
     def __iter__(self) -> Iterator[int]:
@@ -211,8 +212,8 @@ class WeightedRandomSampler(Sampler[int]):
         generator: Generator | None = None,
     ) -> None:
         name = "WeightedRandomSampler"
-        self.num_samples = _count(name, "num_samples", num_samples)
-        self.replacement = _flag(name, "replacement", replacement)
+        self.num_samples = count(name, "num_samples", num_samples)
+        self.replacement = flag(name, "replacement", replacement)
         self.generator = _generator(name, generator)
         if isinstance(weights, Tensor):
             weights = weights.detach().to("cpu")
@@ -262,8 +263,8 @@ class BatchSampler(Sampler[list[int]]):
                 f"BatchSampler: expected an iterable of int as sampler, got {shown(sampler)}"
             )
         self.sampler = sampler
-        self.batch_size = _count("BatchSampler", "batch_size", batch_size)
-        self.drop_last = _flag("BatchSampler", "drop_last", drop_last)
+        self.batch_size = count("BatchSampler", "batch_size", batch_size)
+        self.drop_last = flag("BatchSampler", "drop_last", drop_last)
 
     def __iter__(self) -> Iterator[list[int]]:
         batch: list[int] = []
@@ -276,7 +277,7 @@ class BatchSampler(Sampler[list[int]]):
             yield batch
 
     def __len__(self) -> int:
-        size = len(_sized("BatchSampler", self.sampler))
+        size = len(sized("BatchSampler", self.sampler))
         return size // self.batch_size if self.drop_last else -(-size // self.batch_size)
 
 
@@ -327,19 +328,19 @@ class DistributedSampler(Sampler[int]):
                 f"{name}: expected num_replicas and rank, got none: give ranks.size and ranks.rank,"
                 " or DataLoader(..., ranks=ranks)"
             )
-        self.dataset = _sized(name, dataset)
-        self.num_replicas = _count(name, "num_replicas", num_replicas)
-        if _count(name, "rank", rank, 0) >= num_replicas:
+        self.dataset = sized(name, dataset)
+        self.num_replicas = count(name, "num_replicas", num_replicas)
+        if count(name, "rank", rank, 0) >= num_replicas:
             raise ValueError(
                 f"{name}: expected a rank below num_replicas, {num_replicas}, got {rank}"
             )
-        self.rank, self.seed, self.epoch = rank, _count(name, "seed", seed, 0), 0
-        self.shuffle = _flag(name, "shuffle", shuffle)
-        self.drop_last = _flag(name, "drop_last", drop_last)
+        self.rank, self.seed, self.epoch = rank, count(name, "seed", seed, 0), 0
+        self.shuffle = flag(name, "shuffle", shuffle)
+        self.drop_last = flag(name, "drop_last", drop_last)
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of an epoch; without it, all epochs have the same order."""
-        self.epoch = _count("DistributedSampler.set_epoch", "epoch", epoch, 0)
+        self.epoch = count("DistributedSampler.set_epoch", "epoch", epoch, 0)
 
     def __iter__(self) -> Iterator[int]:
         size = len(self.dataset)
@@ -364,26 +365,6 @@ def sampler_generator(sampler: Any) -> Generator | None:
             return generator if isinstance(generator, Generator) else None
         sampler = getattr(sampler, "sampler", None)
     return None
-
-
-def _sized(name: str, source: Any) -> Any:
-    if not isinstance(source, Sized):
-        raise TypeError(f"{name}: expected an object with a length, got {type(source).__name__}")
-    return source
-
-
-def _count(name: str, argument: str, value: Any, least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(
-            f"{name}: expected an int of {least} or more for {argument}, got {shown(value)}"
-        )
-    return value
-
-
-def _flag(name: str, argument: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{name}: expected True or False for {argument}, got {shown(value)}")
-    return value
 
 
 def _generator(name: str, generator: Any) -> Generator | None:
