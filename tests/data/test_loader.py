@@ -538,6 +538,11 @@ NO_DATASET = (
             "DataLoader: expected a batch_size for drop_last, got None, for single samples",
         ),
         ({"timeout": 5}, ValueError, "DataLoader: expected a timeout of 0, got 5: workers are"),
+        (
+            {"persistent_workers": True},
+            ValueError,
+            "DataLoader: expected num_workers of 1 or more for persistent_workers, got 0",
+        ),
         ({"pin_memory": 1}, TypeError, "DataLoader: expected True or False for pin_memory, got 1"),
         ({"worker_init_fn": 1}, TypeError, "DataLoader: expected a function for worker_init_fn"),
         (

@@ -20,6 +20,7 @@ from xgrad.data.dataset import (
     TensorDataset,
     check_index,
 )
+from xgrad.data.loader_arguments import check_arguments, check_options
 from xgrad.data.prefetch import END, Jobs, prefetch, run
 from xgrad.data.samplers import sampler_generator
 from xgrad.data.workers import Workers
@@ -146,73 +147,27 @@ class DataLoader:
         )
         prefetch_factor = 2 if prefetch_factor is None else prefetch_factor
         shuffle = False if shuffle is None else shuffle
-        if not (indexed or isinstance(dataset, Iterable)) or isinstance(dataset, Mapping):
-            raise TypeError(
-                "DataLoader: expected a dataset with __len__ and __getitem__(index), or an"
-                f" iterable, got {type(dataset).__name__}: of arrays, make one with"
-                " xgrad.data.TensorDataset(images, labels)"
-            )
-        for name, value, low in (
-            ("batch_size", 1 if batch_size is None else batch_size, 1),
-            ("num_workers", num_workers, 0),
-            ("prefetch_factor", prefetch_factor, 1),
-        ):
-            if isinstance(value, bool) or not isinstance(value, int) or value < low:
-                raise ValueError(
-                    f"DataLoader: expected a {name} of {low} or more, got {shown(value)}"
-                )
-        for name, flag in (
-            ("shuffle", shuffle),
-            ("drop_last", drop_last),
-            ("pin_memory", pin_memory),
-            ("persistent_workers", persistent_workers),
-        ):
-            if not isinstance(flag, bool):
-                raise TypeError(f"DataLoader: expected True or False for {name}, got {shown(flag)}")
-        if shuffle and sampler is not None:
+        check_arguments(
+            dataset,
+            indexed,
+            batch_size,
+            shuffle,
+            sampler,
+            batch_sampler,
+            num_workers,
+            drop_last,
+            prefetch_factor,
+        )
+        check_options(
+            num_workers,
+            worker_init_fn,
+            pin_memory,
+            persistent_workers,
+            timeout,
+        )
+        if batch_size is None and ranks is not None:
             raise ValueError(
-                "DataLoader: expected either shuffle or a sampler, got both: leave out shuffle"
-            )
-        if batch_sampler is not None:
-            others = {
-                "batch_size": batch_size != 1,
-                "shuffle": shuffle,
-                "sampler": sampler is not None,
-                "drop_last": drop_last,
-            }
-            if given := [name for name, is_given in others.items() if is_given]:
-                raise ValueError(
-                    f"DataLoader: expected batch_sampler without {' and '.join(given)}, got both:"
-                    f" leave out {' and '.join(given)}"
-                )
-        if batch_size is None and (drop_last or ranks is not None):
-            name = "drop_last" if drop_last else "ranks"
-            raise ValueError(
-                f"DataLoader: expected a batch_size for {name}, got None, for single samples"
-            )
-        if not isinstance(timeout, int | float) or timeout != 0:
-            raise ValueError(
-                f"DataLoader: expected a timeout of 0, got {shown(timeout)}: workers are threads,"
-                " which cannot be ended; limit the time where the dataset waits"
-            )
-        if worker_init_fn is not None and not callable(worker_init_fn):
-            raise TypeError(
-                f"DataLoader: expected a function for worker_init_fn, got {shown(worker_init_fn)}"
-            )
-        if not indexed and (shuffle or sampler is not None or batch_sampler is not None):
-            name = "shuffle" if shuffle else "sampler" if sampler is not None else "batch_sampler"
-            raise ValueError(
-                f"DataLoader: expected a dataset with __len__ and __getitem__ for {name}, got an"
-                f" iterable, {type(dataset).__name__}: make it a list, or leave out {name}"
-            )
-        if sampler is not None and not isinstance(sampler, Iterable):
-            raise TypeError(
-                f"DataLoader: expected an iterable of int as sampler, got {type(sampler).__name__}"
-            )
-        if batch_sampler is not None and not isinstance(batch_sampler, Iterable):
-            raise TypeError(
-                "DataLoader: expected an iterable of lists of int as batch_sampler, got"
-                f" {type(batch_sampler).__name__}"
+                "DataLoader: expected a batch_size for ranks, got None, for single samples"
             )
         # The position of an iteration is a state of a single generator.
         drawn = sampler_generator(sampler if batch_sampler is None else batch_sampler)
