@@ -602,6 +602,32 @@ def test_tensor_as_learning_rate_is_read_at_each_step(name):
         kind(name)(params[:1], lr=xgrad.ones(2))
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "Muon"])
+def test_parameters_of_odd_shapes_are_updated_and_their_state_is_loaded(name):
+    shapes = [(0, 3), (2, 0), (0,), (), (1, 1), (2, 3, 4, 5)]
+    params = [xgrad.ones(shape, requires_grad=True) for shape in shapes]
+    optimizer = kind(name)(params, lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        sum(((p - 2) ** 2).sum() for p in params).backward()
+        optimizer.step()
+        optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    assert [p.shape for p in params] == shapes
+    values = params[3].item(), *params[5].ravel().tolist()
+    assert all(1 < x < 4 for x in values)
+    state = optimizer.state_dict()
+    required = {*kind(name).required_state, *optimizer.state_shapes(params[-1])} - {"step"}
+    for key in required if len(state["state"][5]) > 1 else ():
+        lacking = copy.deepcopy(state)
+        del lacking["state"][5][key]
+        check_error(
+            "o.load_state_dict(lacking)",
+            f"ValueError: {name}.load_state_dict: expected ['{key}'] in the state of parameter 5",
+            o=optimizer,
+            lacking=lacking,
+        )
+
+
 def test_refused_group_is_not_added():
     x, y = xgrad.ones(2, requires_grad=True), xgrad.ones(2, requires_grad=True)
     optimizer = SGD([x], 0.1)

@@ -124,8 +124,9 @@ class Adafactor(Optimizer):
         if not state:
             state["step"] = 0
             if factored:
-                state["row_var"] = xp.zeros_like(p[..., :1])
-                state["col_var"] = xp.zeros_like(p[..., :1, :])
+                # sums only for their shapes, also of an empty axis
+                state["row_var"] = xp.zeros_like(xp.sum(p, axis=-1, keepdims=True))
+                state["col_var"] = xp.zeros_like(xp.sum(p, axis=-2, keepdims=True))
             else:
                 state["variance"] = xp.zeros_like(p)
         state["step"] += 1
