@@ -251,9 +251,9 @@ def test_saved_images_have_the_rounded_levels(tmp_path):
     with pillow.open(tmp_path / "grid.png") as picture:
         got = np.asarray(picture).transpose(2, 0, 1)
     np.testing.assert_array_equal(got, grid_of(levels, 3, 1, 0))
-    save_image(xgrad.asarray([[[-1.0, 2.0]]]), tmp_path / "clipped", format="png")
+    save_image(xgrad.asarray([[[-1.0, 2.0, math.nan]]]), tmp_path / "clipped", format="png")
     with pillow.open(tmp_path / "clipped") as picture:
-        assert np.asarray(picture)[0, :, 0].tolist() == [0, 255]
+        assert np.asarray(picture)[0, :, 0].tolist() == [0, 255, 0]
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ def targets() -> list[tuple[str, Callable[..., Any]]]:
         nn.utils,
         xgrad.optim,
     ]
-    spaces += [xgrad.autograd, xgrad.random, xgrad.data]
+    spaces += [xgrad.autograd, xgrad.random, xgrad.data, xgrad.data.transforms]
     for space in spaces:
         for name in getattr(space, "__all__", None) or dir(space):
             value = getattr(space, name, None)

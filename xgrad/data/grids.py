@@ -109,7 +109,8 @@ def save_image(
     Parameters
     ----------
     tensor : Tensor or sequence of Tensor
-        Images with values from 0 to 1, which are rounded to 256 levels; others are clipped.
+        Images with values from 0 to 1, which are rounded to 256 levels; others are clipped,
+        and NaN is black.
     path : str or os.PathLike
         The file, which is written completely or not at all.
     format : str, optional
@@ -133,15 +134,16 @@ def save_image(
     grid = make_grid(tensor, **options).detach()
     if grid.dtype.kind != "f":
         raise TypeError(f"save_image: expected a floating dtype, from 0 to 1, got {grid.dtype}")
-    levels = clip(grid * 255 + 0.5, 0, 255).to("cpu").numpy().astype(np.uint8)
+    scaled = clip(grid * 255 + 0.5, 0, 255).to("cpu").numpy()
+    levels = np.nan_to_num(scaled).astype(np.uint8)
     if len(levels) not in (3, 4):
         raise ValueError(f"save_image: expected 1, 3 or 4 channels, got {len(levels)}")
     pillow = import_optional("PIL.Image", "cli", "save_image: ")
     target, content = Path(path), BytesIO()
+    pillow.init()
     if format is None:
-        pillow.init()
         format = pillow.EXTENSION.get(target.suffix.lower())
-    if format is None or format.upper() not in pillow.SAVE:
+    if not isinstance(format, str) or format.upper() not in pillow.SAVE:
         got = shown(target.suffix if format is None else format)
         raise ValueError(
             f"save_image: expected a format that Pillow writes, such as .png, got {got}"

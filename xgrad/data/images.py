@@ -342,7 +342,7 @@ def emnist(
     >>> len(names)
     26
     """
-    if f"emnist-{split}" not in SETS:
+    if not isinstance(split, str) or f"emnist-{split}" not in SETS:
         splits = ", ".join(
             name.removeprefix("emnist-") for name in SETS if name.startswith("emnist-")
         )
