@@ -171,6 +171,9 @@ OPTIMIZERS = [
     optim.Lion,
     optim.Muon,
     optim.NAdam,
+    optim.Adafactor,
+    optim.ASGD,
+    optim.Rprop,
 ]
 
 
