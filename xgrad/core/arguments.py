@@ -7,11 +7,9 @@ from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
-import numpy as np
-
 from xgrad.backend.devices import device_of
 from xgrad.core import providers
-from xgrad.core.dtypes import SCALARS
+from xgrad.core.dtypes import SCALARS, as_scalar
 from xgrad.core.op import Op
 from xgrad.core.tensor import Tensor
 from xgrad.support.hints import shown
@@ -131,8 +129,7 @@ def to_tensors(op: Op, inputs: Sequence[Any], scalars: bool = False) -> list[Any
     """
     tensors = []
     for name, x in op.named(inputs):
-        if isinstance(x, np.generic):
-            x = x.item()  # NumPy's scalars do not promote arrays either
+        x = as_scalar(x)  # NumPy's scalars do not promote arrays either
         if type(x) in SCALARS:
             x, scalars = (providers.module("functions").asarray(x) if scalars else x), False
         elif x is not None or not op.nullable:

@@ -56,6 +56,13 @@ _SUPPORTED.add(float16)  # not in the standard, but on GPUs
 default_dtype: ContextVar[np.dtype] = ContextVar("xgrad_default_dtype", default=float32)
 
 
+def as_scalar(x: Any) -> Any:
+    """Return a scalar of NumPy, or an int of a subclass, as Python's number; others unchanged."""
+    if isinstance(x, np.generic):
+        return x.item()
+    return int(x) if isinstance(x, int) and type(x) not in SCALARS else x
+
+
 def get_default_dtype() -> np.dtype:
     """Return the dtype of floats for which none is given: see `set_default_dtype`.
 

@@ -18,6 +18,7 @@ from typing import Any
 from xgrad.backend.device import intercepting
 from xgrad.core.graph import Node, clock, record
 from xgrad.core.modes import autocast_dtypes, grad_enabled
+from xgrad.core.size import Size
 from xgrad.core.tensor import from_placement
 from xgrad.core.views import is_view, link
 
@@ -129,6 +130,8 @@ def binary_fast_path(function: Any) -> Callable[..., Any]:
                 node.spec, node.shape, node.placement = spec, out.shape, placement
                 node.order, node.hooks, node.changed = next(_numbers), None, 0
             return result
+        if type(x2) is Size:  # as in x.sum() / x.size
+            return call_binary(x1, int(x2))
         return _slow_path(function, cache, (x1, x2), {})
 
     return call_binary

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 from weakref import ref
@@ -15,6 +14,7 @@ from xgrad.core import providers
 from xgrad.core.dtypes import defaults
 from xgrad.core.graph import Edge, HookHandle, Leaf, Node, OutputEdge, RetainedGradient
 from xgrad.core.methods import Methods
+from xgrad.core.size import Size, size_of
 from xgrad.core.views import NO_OPTIONS, base_of, has_family, link
 from xgrad.support.hints import HintedTensor, shown
 from xgrad.support.user_code import user_location
@@ -135,9 +135,9 @@ class Tensor(Methods, HintedTensor):
         return len(self._data.shape)
 
     @property
-    def size(self) -> int:
-        """The number of elements."""
-        return math.prod(self._data.shape)
+    def size(self) -> Size:
+        """The number of elements; a call of it, ``x.size()``, returns the shape."""
+        return size_of(tuple(self._data.shape))
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
         if api_version not in _API_VERSIONS:

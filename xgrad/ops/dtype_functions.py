@@ -14,6 +14,7 @@ from xgrad.core.dtypes import (
     KINDS,
     SCALAR_KINDS,
     SCALARS,
+    as_scalar,
     complex64,
     defaults,
     is_of_kind,
@@ -197,9 +198,7 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     >>> xgrad.result_type(xgrad.ones(2), 1j)
     dtype('complex64')
     """
-    arrays_and_dtypes = tuple(
-        [x.item() if isinstance(x, np.generic) else x for x in arrays_and_dtypes]
-    )
+    arrays_and_dtypes = tuple([as_scalar(x) for x in arrays_and_dtypes])
     dtypes = [_dtype(x) for x in arrays_and_dtypes if type(x) not in SCALARS]
     if not dtypes:
         raise ValueError(

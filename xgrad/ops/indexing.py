@@ -13,7 +13,7 @@ from xgrad.backend.device import Device, batching
 from xgrad.backend.recording import active_recorder, cast, copy_of, run_array_code
 from xgrad.core import providers
 from xgrad.core.arguments import as_tensor
-from xgrad.core.dtypes import KINDS, NAMES, SCALAR_KINDS, SCALARS
+from xgrad.core.dtypes import KINDS, NAMES, SCALAR_KINDS, SCALARS, as_scalar
 from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor
 from xgrad.core.views import link
@@ -42,8 +42,8 @@ def _native_key_part(key: Any, device: Device) -> Any:
         if type(key.start) in _BOUNDS and type(key.stop) in _BOUNDS and type(key.step) in _BOUNDS:
             return key
         return slice(*[_slice_bound(part) for part in (key.start, key.stop, key.step)])
-    if isinstance(key, (np.integer, np.bool_)):
-        return key.item()
+    if isinstance(key, (np.integer, np.bool_, int)):
+        return as_scalar(key)
     if isinstance(key, (list, tuple, range)):
         numbers = providers.module("functions").asarray(
             list(key), device=None if any(isinstance(part, Tensor) for part in key) else device
@@ -321,6 +321,7 @@ def as_value(op: str, x: Tensor, value: Any) -> Any:
         value = as_tensor(op, "value", value)
         kind = KINDS[value._placement.kind]
     else:
+        value = value if hasattr(value, "dtype") else as_scalar(value)
         kind = KINDS[value.dtype.kind] if hasattr(value, "dtype") else SCALAR_KINDS[type(value)]
     if kind > KINDS[x._placement.kind]:
         got = getattr(value, "dtype", type(value).__name__)

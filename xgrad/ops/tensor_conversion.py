@@ -11,7 +11,15 @@ from xgrad.backend.device import Device
 from xgrad.backend.devices import current_device, device_of, transfer
 from xgrad.backend.recording import active_recorder, cast, copy_of, run_array_code
 from xgrad.core.arguments import as_tensor
-from xgrad.core.dtypes import KINDS, SCALARS, check_standard, defaults, is_complex, is_standard
+from xgrad.core.dtypes import (
+    KINDS,
+    SCALARS,
+    as_scalar,
+    check_standard,
+    defaults,
+    is_complex,
+    is_standard,
+)
 from xgrad.core.function import Function
 from xgrad.core.tensor import Tensor, from_array
 from xgrad.ops.declare import derivative
@@ -137,6 +145,7 @@ def _to_array(
 ) -> tuple[Any, Device]:
     """Return the array and the device of values of any form."""
     given_tensor = isinstance(data, Tensor)
+    data = data if given_tensor or isinstance(data, np.generic) else as_scalar(data)
     if not given_tensor and (recorder := active_recorder()) is not None:
         leaves = _leaves(data) if isinstance(data, (list, tuple)) else [data]
         arrays = [x for x in leaves if getattr(x, "shape", ())]

@@ -5,6 +5,7 @@ docs/pytorch.md lists the other differences.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,7 @@ from xgrad.ops import (
     tensor_conversion,
     writing,
 )
+from xgrad.support.hints import explained
 
 Dim = int | tuple[int, ...] | None
 
@@ -82,36 +84,43 @@ def dot(self: Tensor, tensor: Any) -> Tensor:
     return matrix_products.matmul(self, tensor)
 
 
+@explained
 def amax(self: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Return the maximum over axes, or over all: see `xgrad.max`."""
     return statistical.max(self, axis=dim, keepdims=keepdim)
 
 
+@explained
 def amin(self: Tensor, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Return the minimum over axes, or over all: see `xgrad.min`."""
     return statistical.min(self, axis=dim, keepdims=keepdim)
 
 
+@explained
 def argsort(self: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the indices that sort this tensor along an axis: see `xgrad.argsort`."""
     return searching.argsort(self, axis=dim, descending=descending, stable=stable)
 
 
+@explained
 def count_nonzero(self: Tensor, dim: Dim = None) -> Tensor:
     """Return the number of nonzero elements over axes, or of all."""
     return searching.count_nonzero(self, axis=dim)
 
 
+@explained
 def cumprod(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """Return the products of the elements so far along an axis: see `xgrad.cumulative_prod`."""
     return statistical.cumulative_prod(self, axis=dim, dtype=dtype)
 
 
+@explained
 def cumsum(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """Return the sums of the elements so far along an axis: see `xgrad.cumulative_sum`."""
     return statistical.cumulative_sum(self, axis=dim, dtype=dtype)
 
 
+@explained
 def diff(
     self: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
 ) -> Tensor:
@@ -122,27 +131,32 @@ def diff(
     return out
 
 
+@explained
 def flip(self: Tensor, dims: Any, *more: int) -> Tensor:
     """Return this tensor with the elements along axes in reverse order."""
     return manipulation.flip(self, axis=_shape((dims, *more)))
 
 
+@explained
 def index_select(self: Tensor, dim: int, index: Any) -> Tensor:
     """Return the elements at `index` along an axis: see `xgrad.take`."""
     return indexing.take(self, index, axis=dim)
 
 
+@explained
 def log_softmax(self: Tensor, dim: int) -> Tensor:
     """Return the logarithm of `softmax` along an axis."""
     out: Tensor = providers.module("softmaxes").log_softmax(self, axis=dim)
     return out
 
 
+@explained
 def logsumexp(self: Tensor, dim: Dim, keepdim: bool = False) -> Tensor:
     """Return the logarithm of the sum of exponentials over axes: see `xgrad.logsumexp`."""
     return statistical.logsumexp(self, axis=dim, keepdims=keepdim)
 
 
+@explained
 def norm(self: Tensor, p: Any = 2, dim: Dim = None, keepdim: bool = False) -> Tensor:
     """Return the vector norm over axes, or of all elements: see `xgrad.linalg.vector_norm`."""
     out: Tensor = providers.module("norms").vector_norm(
@@ -151,27 +165,32 @@ def norm(self: Tensor, p: Any = 2, dim: Dim = None, keepdim: bool = False) -> Te
     return out
 
 
+@explained
 def repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
     """Return this tensor with each element repeated: see `xgrad.repeat`."""
     return joining.repeat(self, repeats, axis=dim)
 
 
+@explained
 def roll(self: Tensor, shifts: Any, dims: Dim = None) -> Tensor:
     """Return this tensor with its elements shifted along axes, around the end: see `xgrad.roll`."""
     return manipulation.roll(self, shifts, axis=dims)
 
 
+@explained
 def softmax(self: Tensor, dim: int) -> Tensor:
     """Return exponentials divided by their sum along an axis."""
     out: Tensor = providers.module("softmaxes").softmax(self, axis=dim)
     return out
 
 
+@explained
 def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Return the slices along an axis: see `xgrad.unstack`."""
     return joining.unstack(self, axis=dim)
 
 
+@explained
 def gather(self: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return the elements at indices along an axis.
 
@@ -197,6 +216,7 @@ def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
     return manipulation.moveaxis(self, source, destination)
 
 
+@explained
 def permute(self: Tensor, dims: Any, *more: int) -> Tensor:
     """Return this tensor with its axes in another order: see `xgrad.permute_dims`."""
     return manipulation.permute_dims(self, _shape((dims, *more)))
@@ -232,6 +252,7 @@ def triu(self: Tensor, diagonal: int = 0) -> Tensor:
     return creation.triu(self, k=diagonal)
 
 
+@explained
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
     """Return this tensor with a new axis of length 1 at `dim`."""
     return manipulation.expand_dims(self, axis=dim)
@@ -340,7 +361,7 @@ def new_zeros(self: Tensor, *size: Any, **options: Any) -> Tensor:
 
 def numel(self: Tensor) -> int:
     """Return the number of elements."""
-    return self.size
+    return math.prod(self._data.shape)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
