@@ -153,7 +153,7 @@ class Op:
         try:
             bound = self.signature.bind(*args, **named)
         except TypeError as error:
-            hint = hints.keywords(named, self.options)
+            hint = hints.arguments(self.name, self.signature.parameters, args, named)
             raise TypeError(f"{self.name}{self.signature}: {error}{hint}") from None
         bound.apply_defaults()
         return tuple([bound.arguments[n] for n in self.inputs]), {

@@ -18,7 +18,7 @@ from xgrad.ops.elementwise import abs, clip, sigmoid
 from xgrad.ops.manipulation import reshape
 from xgrad.ops.searching import where
 from xgrad.ops.tensor_conversion import astype
-from xgrad.support.hints import shown
+from xgrad.support.hints import explained, shown
 
 REAL: dict[str, Any] = {"lowest": FLOATING, "highest": FLOATING}
 
@@ -586,6 +586,7 @@ def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
     )
 
 
+@explained
 def glu(x: Tensor, axis: int = -1) -> Tensor:
     """Return ``a * sigmoid(b)``, where ``a`` and ``b`` are the two halves along an axis.
 

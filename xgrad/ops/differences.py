@@ -94,6 +94,7 @@ def diff(
     return _diff(x if len(parts) == 1 else concat(parts, axis=axis), axis=front, n=n)
 
 
+@explained
 def gradient(
     x: Tensor,
     /,

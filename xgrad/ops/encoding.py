@@ -9,10 +9,12 @@ from xgrad.core import dtypes
 from xgrad.core.arguments import as_int, as_tensor, front_axis
 from xgrad.core.tensor import Tensor
 from xgrad.ops import creation, manipulation, statistical, tensor_conversion
+from xgrad.support.hints import explained
 
 __all__ = ["one_hot"]
 
 
+@explained
 def one_hot(x: Tensor, /, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Tensor:
     """Return, for each integer, a vector with a 1 at that index; not differentiable.
 

@@ -18,7 +18,7 @@ from xgrad.ops import elementwise, indexing, joining, manipulation, searching, s
 from xgrad.ops.matrix_products import matmul
 from xgrad.ops.tensor_conversion import astype as as_dtype
 from xgrad.ops.tensor_conversion import to_device as on_device
-from xgrad.support.hints import shown
+from xgrad.support.hints import explained, shown
 
 Axis = int | tuple[int, ...] | None
 Method = Callable[..., Any]
@@ -124,6 +124,7 @@ def astype(self: Tensor, dtype: Any) -> Tensor:
     return as_dtype(self, dtype)
 
 
+@explained
 def squeeze(self: Tensor, axis: Axis = None) -> Tensor:
     """Return this tensor without axes of length 1: all of them, or the given ones."""
     if axis is None:

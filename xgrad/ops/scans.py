@@ -16,6 +16,7 @@ from xgrad.core.tensor import Tensor
 from xgrad.ops import elementwise, searching
 from xgrad.ops.declare import axis_of_reals
 from xgrad.ops.matrix_products import as_floating
+from xgrad.support.hints import explained
 
 __all__ = ["cummax", "cummin", "logcumsumexp"]
 
@@ -53,6 +54,7 @@ def _logaddexp_or_infinity(x1: Any, x2: Any) -> Any:
     return searching.where(nothing, -math.inf, total)
 
 
+@explained
 def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the running maximum along an axis.
 
@@ -91,6 +93,7 @@ def cummax(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     return _running_extremum("cummax", x, axis, elementwise.maximum)
 
 
+@explained
 def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the running minimum along an axis.
 
@@ -129,6 +132,7 @@ def cummin(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     return _running_extremum("cummin", x, axis, elementwise.minimum)
 
 
+@explained
 def logcumsumexp(x: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the logarithm of the running sum of exponentials along an axis, without overflow.
 

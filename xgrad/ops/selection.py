@@ -8,6 +8,7 @@ from xgrad.core.arguments import as_int, as_tensor
 from xgrad.core.tensor import Tensor
 from xgrad.ops import indexing, searching
 from xgrad.ops.declare import axis_of_reals, slice_axis
+from xgrad.support.hints import explained
 
 __all__ = ["partition", "topk"]
 
@@ -19,6 +20,7 @@ class TopKResult(NamedTuple):
     indices: Tensor
 
 
+@explained
 def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKResult:
     """Return the `k` largest elements along an axis, in order, and their indices.
 
@@ -73,6 +75,7 @@ def topk(x: Tensor, /, k: int, *, axis: int = -1, largest: bool = True) -> TopKR
     return TopKResult(indexing.take_along_axis(x, indices, axis=axis), indices)
 
 
+@explained
 def partition(x: Tensor, kth: int | tuple[int, ...], /, axis: int = -1) -> Tensor:
     """Return the elements along an axis, with the `kth` in its sorted position.
 

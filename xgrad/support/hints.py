@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib import import_module
 from typing import Any, TypeVar
@@ -209,14 +209,31 @@ NAMES: dict[str, dict[str, str]] = {
     },
 }
 
-#: Keywords of PyTorch and NumPy, with their counterparts in xgrad.
+#: Keywords of PyTorch, NumPy and the standard, with their counterparts in functions of xgrad, which
+#: have the standard's, and in methods, some of which have PyTorch's.
 KEYWORDS = {
-    "dim": "axis",
-    "dims": "axis",
-    "keepdim": "keepdims",
-    "size": "shape",
-    "unbiased": "correction",
-    "ddof": "correction",
+    "axes": ("axis", "dim", "dims"),
+    "axis": ("dim", "dims"),
+    "dim": ("axis", "dims", "axes"),
+    "dims": ("axis", "dim", "axes"),
+    "keepdim": ("keepdims",),
+    "keepdims": ("keepdim",),
+    "size": ("shape",),
+    "unbiased": ("correction",),
+    "ddof": ("correction",),
+}
+
+#: Differences in meaning from PyTorch's function of an axis, by name.
+DIFFERENCES = {
+    "max": "the result has no indices, which argmax returns",
+    "min": "the result has no indices, which argmin returns",
+    "median": "the result has no indices, and is the mean of the two middle elements, if two are",
+    "nanmedian": "the result has no indices, and is the mean of the two middle elements",
+    "std": "divides by n, and PyTorch by n - 1, for which add correction=1",
+    "var": "divides by n, and PyTorch by n - 1, for which add correction=1",
+    "cummax": "the result has no indices",
+    "cummin": "the result has no indices",
+    "sort": "the result has no indices, which argsort returns",
 }
 
 #: The form of a function with a custom derivative, which replaces PyTorch's ``forward(ctx, x)`` and
@@ -315,22 +332,76 @@ def import_optional(name: str, extra: str, caller: str = "") -> Any:
         ) from error
 
 
-def keywords(used: Iterable[str], known: Iterable[str]) -> str:
-    """Return replacements of a function's unknown keywords, after a colon.
+def arguments(
+    name: str,
+    parameters: Mapping[str, inspect.Parameter],
+    args: tuple[Any, ...],
+    options: Mapping[str, Any],
+) -> str:
+    """Return what to write for a call that a function refuses, after a colon.
 
-    An empty text if there are none.
+    That is other keywords, or the line for options that were given by position. An empty text if
+    there is no advice.
     """
-    names = set(known)
-    replacements = [
-        f"{KEYWORDS[name]}= for {name}="
-        for name in used
-        if name not in names and KEYWORDS.get(name) in names
+    if (
+        len(args) > 1
+        and next(iter(parameters)) == "shape"
+        and all(isinstance(n, int) for n in args)
+    ):
+        return f": write {name}({args}) for {name}{args}"
+    known = {used: _counterpart(used, parameters) for used in options}
+    replacements = [f"{own}= for {used}=" for used, own in known.items() if own]
+    line = ", ".join(replacements) or _with_keywords(name, parameters, args, options)
+    if not line:
+        return ""
+    differs = "axis=" in line and name in DIFFERENCES
+    return f": write {line}{f'; {DIFFERENCES[name]}' if differs else ''}"
+
+
+def _counterpart(used: str, parameters: Mapping[str, inspect.Parameter]) -> str:
+    """Return the keyword of a function for one that it lacks, or an empty text."""
+    if used in parameters:
+        return ""
+    several = inspect.Parameter.VAR_POSITIONAL  # has no keyword
+    known = [name for name, p in parameters.items() if p.kind is not several]
+    return next((own for own in KEYWORDS.get(used, ()) if own in known), "")
+
+
+def _with_keywords(
+    name: str,
+    parameters: Mapping[str, inspect.Parameter],
+    args: tuple[Any, ...],
+    options: Mapping[str, Any],
+) -> str:
+    """Return a call with keywords for the arguments that were given by position, but must not be.
+
+    A bool is taken for the first option that is one, another argument for the first option.
+    """
+    kinds = inspect.Parameter
+    each = list(parameters.values())
+    positional = [p for p in each if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    free = [p for p in each if p.kind is kinds.KEYWORD_ONLY and p.name not in options]
+    extra = args[len(positional) :]
+    if not extra or any(p.kind is kinds.VAR_POSITIONAL for p in each):
+        return ""
+    parts = [
+        shown(value) if isinstance(value, (int, float, str, tuple)) else p.name
+        for p, value in zip(positional, args, strict=False)
     ]
-    return f": write {', '.join(replacements)}" if replacements else ""
+    for value in extra:
+        flag, number = isinstance(value, bool), isinstance(value, (int, tuple))
+        fitting = [p for p in free if isinstance(p.default, bool) == flag]
+        option = next((p for p in fitting if p.name != "dtype" or not number), None)
+        if option is None:
+            return ""
+        free.remove(option)
+        parts.append(f"{option.name}={shown(value)}")
+    parts += [f"{key}={shown(value)}" for key, value in options.items()]
+    return f"{name}({', '.join(parts)})"
 
 
 def explained(function: F) -> F:
-    """Return a function that adds replacements of unknown keywords to its TypeError."""
+    """Return a function that adds what to write to the TypeError of a call that does not fit."""
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -340,19 +411,9 @@ def explained(function: F) -> F:
             # errors raised inside the function are unrelated
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
-            raise TypeError(f"{error}{_arguments(function, args, options)}") from None
+            advice = arguments(
+                function.__name__, inspect.signature(function).parameters, args, options
+            )
+            raise TypeError(f"{error}{advice}") from None
 
     return call  # type: ignore[return-value]
-
-
-def _arguments(
-    function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
-) -> str:
-    parameters = inspect.signature(function).parameters
-    if (
-        len(args) > 1
-        and next(iter(parameters)) == "shape"
-        and all(isinstance(n, int) for n in args)
-    ):
-        return f": write {function.__name__}({args}) for {function.__name__}{args}"
-    return keywords(options, parameters)
